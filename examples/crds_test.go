@@ -13,9 +13,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"tare/catalog"
-	"tare/experiment"
-	"tare/layer/manifests"
+	"tare/internal/catalog"
+	"tare/internal/experiment"
+	"tare/internal/layer/manifests"
 )
 
 // crdsVariable names a directory with the published CustomResourceDefinitions of products whose licences or

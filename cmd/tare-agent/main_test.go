@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"tare/catalog"
-	"tare/experiment"
-	"tare/layer/gvisor"
-	"tare/testbed"
+	"tare/internal/catalog"
+	"tare/internal/experiment"
+	"tare/internal/layer/gvisor"
+	"tare/internal/testbed"
 )
 
 func TestMain(m *testing.M) {

@@ -1,0 +1,187 @@
+package analysis
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tare/internal/experiment"
+)
+
+// ArmAnswer summarises the verdicts of one arm on each headline metric, over all cells that have
+// that metric.
+type ArmAnswer struct {
+	Arm string `json:"arm"` // name of the arm
+	// Verdict is the common verdict of the points; "" if some cost and some gain.
+	Verdict  Verdict    `json:"verdict"`
+	Cells    []string   `json:"cells"`  // cells in which the arm is compared on headline metrics
+	Points   []Point    `json:"points"` // costs first, then gains, then the other verdicts
+	Failures []Failures `json:"-"`      // cells where the program fails more often, or less, than in the baseline
+}
+
+// Point is the comparisons of one arm on one metric, in several cells, that have the same verdict.
+type Point struct {
+	Metric  experiment.Metric `json:"metric"`
+	Verdict Verdict           `json:"verdict"`
+	Grade   Grade             `json:"grade,omitempty"`  // Normal if any of the comparisons has that grade
+	Reason  Reason            `json:"-"`                // reason of the first of the comparisons
+	Margin  float64           `json:"margin,omitempty"` // margin of equivalence, as in Comparison
+	Cells   []string          `json:"cells"`            // cells of the comparisons
+	Of      int               `json:"of"`               // number of cells in which the metric is compared
+	// The overheads are on the scale of Comparison.Overhead.
+	Least float64 `json:"least"` // smallest overhead
+	Most  float64 `json:"most"`  // largest overhead
+	Lo    float64 `json:"lo"`    // lowest end of the intervals
+	Hi    float64 `json:"hi"`    // highest end of the intervals
+	// Where is the cell whose overhead is farthest from zero.
+	Where     string `json:"where"`
+	PointOnly bool   `json:"pointOnly,omitempty"` // at least one comparison has no interval
+
+	furthest float64
+}
+
+// ArmAnswers summarises the treatments: first those with a claim, then the others, each in the
+// plan's order. Arms without a headline metric are left out.
+func ArmAnswers(r *Run) []ArmAnswer {
+	var list []ArmAnswer
+	of := func(arm string) *ArmAnswer {
+		i := slices.IndexFunc(list, func(a ArmAnswer) bool { return a.Arm == arm })
+		if i < 0 {
+			i, list = len(list), append(list, ArmAnswer{Arm: arm})
+		}
+		return &list[i]
+	}
+	if r.Plan != nil {
+		for _, a := range r.Plan.Arms {
+			if a.Role == experiment.Treatment {
+				of(a.Name)
+			}
+		}
+	}
+	for _, f := range r.Failures {
+		if f.Verdict == Fails || f.Verdict == Gains {
+			a := of(f.Arm)
+			a.Failures = append(a.Failures, f)
+		}
+	}
+	for i := range r.Comparisons {
+		if c := &r.Comparisons[i]; c.Metric.Headline && c.Verdict != Restated {
+			of(c.Arm).add(c)
+		}
+	}
+	list = slices.DeleteFunc(list, func(a ArmAnswer) bool { return a.Points == nil && a.Failures == nil })
+	for i := range list {
+		list[i].settle()
+	}
+	slices.SortStableFunc(list, func(a, b ArmAnswer) int { return cmp.Compare(a.claims(), b.claims()) })
+	return list
+}
+
+// claims returns 0 if the arm has a cost or a gain, and 1 otherwise. It is a key for sorting.
+func (a *ArmAnswer) claims() int {
+	if a.Failures != nil || slices.ContainsFunc(a.Points, func(p Point) bool { return p.Verdict == Costs || p.Verdict == Gains }) {
+		return 0
+	}
+	return 1
+}
+
+// verdictOrder is the order in which points are listed.
+var verdictOrder = []Verdict{Costs, Gains, Equivalent, NotResolved, Interim, Invalid}
+
+// add adds a comparison to the point of its metric and verdict.
+func (a *ArmAnswer) add(c *Comparison) {
+	if !slices.Contains(a.Cells, c.Cell) {
+		a.Cells = append(a.Cells, c.Cell)
+	}
+	i := slices.IndexFunc(a.Points, func(p Point) bool { return p.Metric.Name == c.Metric.Name && p.Verdict == c.Verdict })
+	o := c.Overhead
+	if i < 0 {
+		i = len(a.Points)
+		a.Points = append(a.Points, Point{Metric: c.Metric, Verdict: c.Verdict, Reason: c.Reason, Margin: c.Margin,
+			Least: o.Point, Most: o.Point, Lo: o.Lo, Hi: o.Hi, Where: c.Cell, furthest: math.Abs(o.Point)})
+	}
+	p := &a.Points[i]
+	p.Cells, p.Grade, p.PointOnly = append(p.Cells, c.Cell), cmp.Or(p.Grade, c.Grade), p.PointOnly || c.PointOnly
+	p.Least, p.Most, p.Lo, p.Hi = min(p.Least, o.Point), max(p.Most, o.Point), min(p.Lo, o.Lo), max(p.Hi, o.Hi)
+	if far := math.Abs(o.Point); far > p.furthest {
+		p.furthest, p.Where = far, c.Cell
+	}
+}
+
+// settle sorts the points and sets their common verdict.
+func (a *ArmAnswer) settle() {
+	cells, has := map[string]int{}, map[Verdict]bool{}
+	for _, p := range a.Points {
+		cells[p.Metric.Name] += len(p.Cells)
+		has[p.Verdict] = true
+	}
+	for _, f := range a.Failures {
+		has[cmp.Or(map[Verdict]Verdict{Fails: Costs}[f.Verdict], f.Verdict)] = true
+	}
+	for i := range a.Points {
+		a.Points[i].Of = cells[a.Points[i].Metric.Name]
+	}
+	slices.SortStableFunc(a.Points, func(x, y Point) int {
+		return slices.Index(verdictOrder, x.Verdict) - slices.Index(verdictOrder, y.Verdict)
+	})
+	switch {
+	case has[Costs] && has[Gains]:
+	case has[Costs]:
+		a.Verdict = Costs
+	case has[Gains]:
+		a.Verdict = Gains
+	case len(has) == 1:
+		a.Verdict = a.Points[0].Verdict
+	default:
+		a.Verdict = NotResolved
+	}
+}
+
+// Overview summarises a run of many arms on one headline metric.
+type Overview struct {
+	Metric experiment.Metric
+	// Numbers of arms by their verdicts in all cells: Costs counts arms that cost in some cell,
+	// Gains arms that gain in some cell and cost in none, Equivalent arms that are equivalent in
+	// every cell, Open the others.
+	Costs, Gains, Equivalent, Open int
+	Furthest                       *Comparison // the claim whose overhead is farthest from zero; nil if nothing is claimed
+}
+
+// Overviews returns one Overview per headline metric, in the order of the comparisons.
+func Overviews(r *Run) []Overview {
+	var list []Overview
+	type of struct{ metric, arm string }
+	verdicts := map[of]map[Verdict]bool{}
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		if !c.Metric.Headline || c.Verdict == Restated {
+			continue
+		}
+		id := of{c.Metric.Name, c.Arm}
+		k := slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == id.metric })
+		if k < 0 {
+			k, list = len(list), append(list, Overview{Metric: c.Metric})
+		}
+		if verdicts[id] == nil {
+			verdicts[id] = map[Verdict]bool{}
+		}
+		verdicts[id][c.Verdict] = true
+		if f := list[k].Furthest; (c.Verdict == Costs || c.Verdict == Gains) && (f == nil || math.Abs(c.Overhead.Point) > math.Abs(f.Overhead.Point)) {
+			list[k].Furthest = c
+		}
+	}
+	for id, has := range verdicts {
+		o := &list[slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == id.metric })]
+		switch {
+		case has[Costs]:
+			o.Costs++
+		case has[Gains]:
+			o.Gains++
+		case has[Equivalent] && len(has) == 1:
+			o.Equivalent++
+		default:
+			o.Open++
+		}
+	}
+	return list
+}

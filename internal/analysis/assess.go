@@ -1,0 +1,121 @@
+package analysis
+
+import (
+	"slices"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+)
+
+// Question is a comparison that no single run makes: of arms of two runs, or of two overheads.
+type Question struct {
+	Cell, Arm string
+	// Against names the reference of the arm. It tells apart questions on the same cell, arm and
+	// metric. A control applies to all questions with its cell, metric and Against.
+	Against  string
+	Restates string // another metric that carries the same information in a closed loop
+	// Observational is set if the data come from no experiment; the answer then states it.
+	Observational bool
+	contrast.Data
+	// Versus names the second overhead if two overheads are compared. The verdict is then that one
+	// costs more or less than the other.
+	Versus *Versus
+}
+
+// Answers are the comparisons that answer questions, in the order of the questions.
+type Answers struct {
+	Asked    []Comparison
+	Controls []Comparison
+	Failed   []int // indices of the controls that differ although their arms are the same
+	Family   int   // number of hypotheses of Asked under Holm's correction
+}
+
+// Assess judges questions as one family, by the rules of a plan, as Analyze judges the arms of a
+// run. If a control fails, the caller decides which verdicts to withhold.
+func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
+	j := &judgement{Rules: contrast.RulesOf(plan)}
+	for _, q := range controls {
+		j.controls = append(j.controls, j.estimated(q))
+	}
+	for _, q := range asked {
+		h := j.estimated(q)
+		for i, c := range controls {
+			if c.Cell == q.Cell && c.Metric.Name == q.Metric.Name && c.Against == q.Against {
+				h.control = j.controls[i]
+			}
+		}
+		h.restated, h.echo = q.echoes(asked)
+		j.treatments = append(j.treatments, h)
+	}
+	a := Answers{Failed: j.settle(), Family: claims(j.treatments)}
+	a.Asked, a.Controls = j.results(plan)
+	x := explainer{Rules: j.Rules, plan: plan}
+	x.explain(a.Asked, j.treatments)
+	x.explain(a.Controls, j.controls)
+	return a
+}
+
+// echoes returns, first, whether the metric that a question restates is among the questions on the
+// same arm, and second, whether both metrics are headlines.
+func (q Question) echoes(all []Question) (restated, echo bool) {
+	at := slices.IndexFunc(all, func(o Question) bool {
+		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates
+	})
+	if q.Restates == "" || at < 0 {
+		return false, false
+	}
+	return true, q.Metric.Headline && all[at].Metric.Headline
+}
+
+// alternatives judges the run a second time, including the trials that are invalid only for their
+// failed operations, and records each verdict that changes. The rule stands: an error tells nothing
+// about the cost of a success, and errors are often fast. But a verdict that depends on the rule
+// must state it.
+func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) {
+	taken := 0
+	for i := range trials {
+		if onlyFailed(&trials[i]) {
+			taken++
+		}
+	}
+	if taken == 0 {
+		return
+	}
+	t := tabulate(x.table.plan, trials, withFailed)
+	t.loops = x.table.loops // the kind of load stays the same
+	other := judge(t, trials)
+	if len(other.reasons) > 0 {
+		return // with these trials the control fails, so there is no verdict to compare
+	}
+	with := x
+	with.table, with.cells = t, nil
+	for i, h := range other.treatments {
+		if first := j.treatments[i]; h.restated || h.verdict == first.verdict && h.verdict == first.seen {
+			continue
+		}
+		a := &Alternative{Trials: t.invalidOf(h), Comparison: h.comparison(t.plan)}
+		with.complete(&a.Comparison, h)
+		run.Comparisons[i].WithInvalid = a
+	}
+}
+
+// invalidOf returns the number of invalid trials among the values of a comparison.
+func (t *table) invalidOf(h *hypothesis) (n int) {
+	arm, base := t.slots[h.cell][h.arm], t.slots[h.cell][h.base]
+	used := func(list []slot, i int) bool {
+		if i >= len(list) {
+			return false
+		}
+		_, ok := value(list[i].valid, h.Metric)
+		return ok
+	}
+	for i := range max(len(arm), len(base)) {
+		for _, lists := range [2][2][]slot{{arm, base}, {base, arm}} {
+			if used(lists[0], i) && !lists[0][i].valid.Valid() && (!h.Paired || used(lists[1], i)) {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,270 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/stats"
+	"tare/internal/workload"
+)
+
+// A layer that stops a program from doing its work makes the program fast. Tare therefore compares
+// what programs do before it compares their speed. For each aspect (lines on stderr, the exit
+// status, the size of the output) it counts the trials of the arm that show something, and the
+// trials of the baseline and the control together. An arm behaves otherwise if something is in all
+// trials of one side and in none of the other, or more often by Fisher's exact test, corrected for
+// the number of differences that could be found (Tarone 1990). Claims of gains and equivalence are
+// then withheld.
+//
+// Something seen in some trials of the arm only, and in no other trial, is a warning that withholds
+// nothing: chance alone can cause it among so few trials. There is no such warning if one trial of
+// the baseline or the control shows something that no other trial does: that program is erratic.
+
+// OtherBehaviour is the finding that an arm's programs do not behave as the baseline's do. It is
+// also the reason why the arm's gains are withheld.
+type OtherBehaviour struct {
+	Aspect experiment.Aspect `json:"aspect"`
+	// Mark is the observation that differs: a line on stderr, an exit status, or for sizes one of
+	// the constants below.
+	Mark string `json:"mark"`
+	// Lacks is set if the mark is seen in the baseline, and never or less often in the arm.
+	Lacks     bool `json:"lacks,omitempty"`
+	More      int  `json:"more,omitempty"` // number of further observations that differ in the same way
+	Count     int  `json:"count"`          // number of the arm's trials that show the mark
+	Of        int  `json:"of"`             // number of the arm's trials
+	Reference int  `json:"reference"`      // number of trials of baseline and control that show the mark
+	Among     int  `json:"among"`          // number of trials of baseline and control
+	// Raw is the directory of a trial that shows the mark, relative to the run's directory.
+	Raw string `json:"raw,omitempty"`
+	// Withholds is set if the finding withholds the arm's claims of gains and equivalence.
+	Withholds bool `json:"withholds"`
+	// OtherProgram is set if the arm runs another program than the baseline, which may print other
+	// messages and end with another exit status.
+	OtherProgram bool `json:"otherProgram,omitempty"`
+}
+
+// Kind returns the kind's name.
+func (OtherBehaviour) Kind() string { return "other-behaviour" }
+
+// Marks for an amount of output, or a number of answers, that differs from baseline and control.
+const (
+	Nothing    = "nothing"
+	Something  = "something"
+	FarLess    = "far-less"
+	FarMore    = "far-more"
+	OtherLines = "other-lines"
+)
+
+// veryDifferent is the factor by which an amount must exceed the largest, or fall below the
+// smallest, of the baseline and the control. It allows for printed numbers, which have more digits
+// when they are larger.
+const veryDifferent = 1.5
+
+// behaviours compares the behaviour of programs in every arm with that in the baseline and its
+// control.
+func (t *table) behaviours() (list []Warning) {
+	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
+	for c, cell := range t.plan.Cells {
+		var reference []*journal.Trial
+		for _, a := range []int{base, control} {
+			if a >= 0 {
+				reference = append(reference, observed(t.slots[c][a])...)
+			}
+		}
+		for a, arm := range t.plan.Arms {
+			trials := observed(t.slots[c][a])
+			if arm.Role != experiment.Treatment || len(trials) == 0 || len(reference) == 0 {
+				continue
+			}
+			for _, aspect := range experiment.Aspects {
+				if slices.Contains(arm.Allow, aspect) {
+					continue
+				}
+				f := sighted(arm, aspect, trials, reference).compare(contrast.RulesOf(t.plan).Alpha)
+				if f == nil {
+					continue
+				}
+				f.Aspect, f.OtherProgram = aspect, arm.OtherProgram
+				f.Withholds = f.Withholds && !(arm.OtherProgram && (aspect == experiment.Stderr || aspect == experiment.Exit))
+				list = append(list, Warning{Cell: cell.ID, Arm: arm.Name, Finding: *f})
+			}
+		}
+	}
+	return list
+}
+
+// observed returns the valid trials that have a record of the programs' behaviour.
+func observed(slots []slot) (list []*journal.Trial) {
+	for v := range valid(slots) {
+		if v.Behaviour != nil {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// sighting counts the trials that show one observation, and keeps the first such trial of the arm.
+type sighting struct {
+	mark           string
+	arm, reference int
+	first          *journal.Trial
+}
+
+// sightings are all observations of one aspect, in the order in which they appeared in the arm.
+type sightings struct {
+	list       []*sighting
+	of, among  int
+	incomplete bool // some trial may have shown more observations than were kept
+	trials     []*journal.Trial
+}
+
+func sighted(arm experiment.PlannedArm, a experiment.Aspect, trials, reference []*journal.Trial) *sightings {
+	s := &sightings{of: len(trials), among: len(reference), trials: trials}
+	byKind := map[string]*sighting{}
+	see := func(marks []string) (seen []*sighting) {
+		s.incomplete = s.incomplete || len(marks) >= workload.MostMarks
+		for _, mark := range marks {
+			kind := workload.KindOf(a, mark)
+			if byKind[kind] == nil {
+				byKind[kind] = &sighting{mark: mark}
+				s.list = append(s.list, byKind[kind])
+			}
+			seen = append(seen, byKind[kind])
+		}
+		return seen
+	}
+	sizes := amounts(a, reference)
+	for _, t := range trials {
+		marks := t.Behaviour[a].Marks
+		if m := sizes.mark(t.Behaviour[a]); m != "" && !arm.OtherProgram {
+			marks = append(slices.Clip(marks), m)
+		}
+		for _, one := range see(marks) {
+			if one.arm++; one.first == nil {
+				one.first = t
+			}
+		}
+	}
+	for _, t := range reference {
+		for _, one := range see(t.Behaviour[a].Marks) {
+			one.reference++
+		}
+	}
+	return s
+}
+
+// compare returns the difference between arm and reference; nil if there is none.
+func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
+	able, erratic := 0, false
+	for _, one := range s.list {
+		if stats.FisherLeast(one.arm+one.reference, s.of, s.among) <= alpha {
+			able++
+		}
+		erratic = erratic || one.reference == 1 && s.among > 1
+	}
+	take := func(one *sighting, lacks, withholds bool) {
+		if f != nil {
+			if f.Lacks == lacks && f.Withholds == withholds {
+				f.More++
+			}
+			return
+		}
+		raw := s.trials[0].Raw
+		if one.first != nil {
+			raw = one.first.Raw
+		}
+		f = &OtherBehaviour{Mark: one.mark, Lacks: lacks, Count: one.arm, Of: s.of, Reference: one.reference, Among: s.among, Raw: raw, Withholds: withholds}
+	}
+	for _, lacks := range []bool{false, true} {
+		for _, one := range s.list {
+			less := one.arm*s.among < one.reference*s.of
+			if less == lacks && !(lacks && s.incomplete) && s.shown(one, alpha/float64(max(able, 1))) {
+				take(one, lacks, true)
+			}
+		}
+	}
+	for _, one := range s.list {
+		if one.reference == 0 && !erratic && !size(one.mark) {
+			take(one, false, false)
+		}
+	}
+	return f
+}
+
+// shown reports whether an observation is in all trials of one side and none of the other, or
+// significantly more often.
+func (s *sightings) shown(one *sighting, alpha float64) bool {
+	if one.arm == s.of && one.reference == 0 || one.arm == 0 && one.reference == s.among {
+		return true
+	}
+	p, err := stats.FisherExact(one.arm, s.of, one.reference, s.among)
+	return err == nil && p <= alpha
+}
+
+// amount is the range of output sizes, and of numbers of answers, in the reference: the least and
+// the most.
+type amount struct{ lo, hi, fewest, most float64 }
+
+// amounts returns the range of sizes in the reference; nil for an aspect without sizes.
+func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
+	if a != experiment.Output && a != experiment.Answers {
+		return nil
+	}
+	r := &amount{lo: math.Inf(1), hi: -1, fewest: math.Inf(1)}
+	for _, t := range reference {
+		if s := t.Behaviour[a]; s.Runs > 0 {
+			bytes, lines := float64(s.Bytes)/float64(s.Runs), float64(s.Lines)/float64(s.Runs)
+			r.lo, r.hi, r.fewest, r.most = min(r.lo, bytes), max(r.hi, bytes), min(r.fewest, lines), max(r.most, lines)
+		}
+	}
+	return r
+}
+
+// mark returns the mark of an amount that is very different from the reference; "" if it is not.
+func (r *amount) mark(s workload.Seen) string {
+	if r == nil || s.Runs == 0 || r.hi < 0 {
+		return ""
+	}
+	bytes, lines := float64(s.Bytes)/float64(s.Runs), float64(s.Lines)/float64(s.Runs)
+	switch {
+	case bytes == 0 && r.lo > 0:
+		return Nothing
+	case bytes > 0 && r.hi == 0:
+		return Something
+	case bytes*veryDifferent < r.lo:
+		return FarLess
+	case bytes > r.hi*veryDifferent:
+		return FarMore
+	case r.fewest == r.most && lines != r.most:
+		return OtherLines
+	}
+	return ""
+}
+
+func size(mark string) bool {
+	return slices.Contains([]string{Nothing, Something, FarLess, FarMore, OtherLines}, mark)
+}
+
+// Otherwise returns how programs behave otherwise in an arm than in the baseline, if this withholds
+// gains and equivalence; nil if it does not.
+func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
+	for _, w := range r.Behaviours {
+		if f, ok := w.Finding.(OtherBehaviour); ok && f.Withholds && w.Cell == cell && w.Arm == arm {
+			return &f
+		}
+	}
+	return nil
+}
+
+// WithholdGains withholds a verdict that one of the arms gains or is equivalent, if the programs of
+// that arm do not behave as they do in the baseline.
+func (r *Run) WithholdGains(c *Comparison, arms ...string) {
+	for _, arm := range arms {
+		if f := r.Otherwise(c.Cell, arm); f != nil && (c.Verdict == Gains || c.Verdict == Equivalent || c.Verdict == LessTogether) {
+			c.Withhold(*f)
+		}
+	}
+}

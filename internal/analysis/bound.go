@@ -1,0 +1,118 @@
+package analysis
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/stats"
+	"tare/internal/testbed"
+)
+
+// Limits from which on a shared resource counts as exhausted (docs/method.md, "What bounds a
+// result").
+const (
+	fullWire       = 0.8   // share of a link's rate: at the start and end of a trial nothing is sent, and queues overflow before the link is full
+	full           = 0.9   // share of any other resource: processors wait for one another at times
+	lossMatters    = 0.01  // share of packets, or of TCP segments
+	timeoutMatters = 0.001 // share of TCP segments: one timeout takes 200 ms or more, a thousand round trips
+	fewestLost     = 10    // number of packets, segments or timeouts below which losses are chance
+	ownProcessors  = 0.1   // share of the programs' CPU time below which the client leaves the processors to the server
+)
+
+// ResourceSummary is the use of a resource that programs share, in the arm's trial of median use.
+type ResourceSummary struct {
+	Arm string `json:"arm"` // name of the arm
+	testbed.Resource
+	Exhausted bool `json:"exhausted,omitempty"` // the resource was used up, or lost enough packets to matter
+	Tested    bool `json:"tested,omitempty"`    // the workload measures this resource
+}
+
+// exhausted reports whether a resource was used up. A link without a rate limit loses nothing.
+func exhausted(r testbed.Resource) bool {
+	often := func(n, of uint64, share float64) bool { return n >= fewestLost && float64(n) >= share*float64(of) }
+	late := often(r.Timeouts, r.Segments, timeoutMatters)
+	switch r.Name {
+	case testbed.ResourceWire:
+		return r.Of > 0 && (r.Used >= fullWire || often(r.Dropped, r.Packets, lossMatters) || r.Dropped > 0 && late)
+	case testbed.ResourceNetwork:
+		return late || often(r.Retransmitted, r.Segments, lossMatters)
+	}
+	return r.Used >= full
+}
+
+// middle returns the median resource, sorted first by exhaustion and then by use.
+func middle(list []testbed.Resource) testbed.Resource {
+	rank := func(r testbed.Resource) (rank float64) {
+		if exhausted(r) {
+			rank = 1
+		}
+		return rank + r.Used
+	}
+	return slices.SortedFunc(slices.Values(list), func(a, b testbed.Resource) int { return cmp.Compare(rank(a), rank(b)) })[len(list)/2]
+}
+
+// resources summarises the resources that each arm's trials in a cell used, including trials in
+// which the program failed.
+func (t *table) resources(c int) (list []ResourceSummary) {
+	tests := t.plan.Cells[c].Tests
+	for a, arm := range t.plan.Arms {
+		by, client := map[string][]testbed.Resource{}, []float64(nil)
+		for _, s := range t.slots[c][a] {
+			if s.last == nil {
+				continue
+			}
+			for _, r := range append(slices.Clip(s.last.Resources), disk(t.plan.Cells[c], s.last.Values)...) {
+				by[r.Name] = append(by[r.Name], r)
+			}
+			if own, served := s.last.Used["client"].CPU().Seconds(), s.last.Used["server"].CPU().Seconds(); served > 0 {
+				client = append(client, own/(own+served))
+			}
+		}
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(by))) { // in this order the link comes first
+			one := ResourceSummary{Arm: arm.Name, Resource: middle(by[name]), Tested: tests == name}
+			switch one.Exhausted = exhausted(one.Resource); name {
+			case testbed.ResourceWire:
+				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of // the arm's layer changes this resource
+			case testbed.ResourceMachine:
+				one.Tested = tests == experiment.TestsServer && stats.Median(client) < ownProcessors
+			}
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// disk returns the use of a device whose limit the experiment file gives.
+func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resource) {
+	for _, m := range cell.Metrics {
+		if m.Cap > 0 && values[m.Name] > 0 {
+			list = append(list, testbed.Resource{Name: testbed.ResourceDisk, Used: min(1, values[m.Name]/m.Cap), Of: m.Cap})
+		}
+	}
+	return list
+}
+
+// bounds warns, for each cell whose workload declares what it tests, of the first exhausted
+// resource that is not the one under test.
+func bounds(run *Run) (list []Warning) {
+	for _, cell := range run.Cells {
+		var found []testbed.Resource
+		var arms []string
+		for _, r := range cell.Resources {
+			if r.Exhausted && !r.Tested && (found == nil || found[0].Name == r.Name) {
+				found, arms = append(found, r.Resource), append(arms, r.Arm)
+			}
+		}
+		planned := run.Plan.Cell(cell.ID)
+		if found == nil || planned == nil || planned.Tests == "" {
+			continue
+		}
+		if len(arms) == len(run.Plan.Arms) {
+			arms = nil
+		}
+		list = append(list, Warning{Cell: cell.ID, Finding: Bound{Resource: middle(found), Tests: planned.Tests, Arms: arms}})
+	}
+	return list
+}

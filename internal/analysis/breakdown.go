@@ -1,0 +1,331 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/stats"
+)
+
+// If a layer has a factor that counts something, such as rules, each level is an arm. The cost of
+// the arms then has three parts:
+//
+//	cost(N) = installed + any, if N > 0 + each × N
+//
+// Installed is the cost of the layer with none, any the cost of the first one whatever their number
+// (a hook that now has work to do), and each the slope.
+//
+// The parts are estimated within rounds (fits.go). The costs of the levels, as differences from the
+// round's baseline, give a line by least squares, and with it one value of each part. For ratio
+// metrics each value is divided by the round's baseline. With a level 0, any and each are weighted
+// sums of the arms' values whose weights add up to zero: whatever a round's trials share, the
+// baseline included, cancels.
+
+// Breakdown is the division of an arm's cost into parts, for one metric in one cell.
+type Breakdown struct {
+	Cell    string            `json:"cell"`           // ID of the cell
+	Arm     string            `json:"arm"`            // name of the arm in the file: "seccomp" for seccomp[rules=8] and its like
+	Factor  string            `json:"factor"`         // name of the factor, such as "rules"
+	Held    []factor.Level    `json:"held,omitempty"` // levels of the other factors
+	Metric  experiment.Metric `json:"metric"`
+	Arms    []string          `json:"arms"`              // one arm per level, in ascending order
+	X       []float64         `json:"x"`                 // the levels
+	LeftOut []string          `json:"leftOut,omitempty"` // levels that are not numbers
+	Rounds  []int             `json:"rounds"`            // rounds that have a value of the baseline and of every level
+	Family  int               `json:"family"`            // number of parts on headline metrics of the run, which share Holm's correction
+	Parts   []Part            `json:"parts"`
+	// Line is the height of the line at each level above zero, on the scale of the overheads.
+	Line []Interval `json:"line"`
+	Miss *Miss      `json:"miss,omitempty"` // nil: there are too few levels to test for a line
+}
+
+// Part is one part of a cost, in the form of a comparison. Its overhead is a share of the baseline
+// or, for a Difference metric, in the metric's unit.
+type Part struct {
+	Comparison
+	Part PartName `json:"part"`
+	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead has
+	// that unit already.
+	Amount *Interval `json:"amount,omitempty"`
+}
+
+// PartName names a part of a cost.
+type PartName string
+
+// The parts.
+const (
+	Installed PartName = "installed" // level 0 against the baseline, which equals that comparison
+	AnyPart   PartName = "any"       // the step from none to any, whatever the number; without a level 0, the step from the baseline
+	EachPart  PartName = "each"      // one more of what the factor counts
+)
+
+// Miss is the distance between the cost at one level and the line through the other levels, at the
+// level where chance explains it least.
+type Miss struct {
+	X    float64  `json:"x"`              // the level
+	By   Interval `json:"by"`             // on the scale of the overheads; positive: the cost is above the line
+	Off  float64  `json:"off"`            // as a share of the rise in cost over the levels above zero
+	P    float64  `json:"p"`              // p that the costs lie on a line; t tests of the residual at each level, corrected for their number
+	Poor bool     `json:"poor"`           // the distance exceeds chance and is more than a little
+	Bend string   `json:"bend,omitempty"` // "steeper" or "flatter": how the costs bend towards higher levels, if they do
+}
+
+// mostFirst is the largest count that the lowest level above zero may have: the line is
+// extrapolated from there to zero.
+const mostFirst = 10
+
+// counts reports whether the levels count something.
+func (s *sweep) counts() bool {
+	fraction := func(x float64) bool { return x != math.Trunc(x) }
+	return s.unit == "" && s.x[0] >= 0 && !slices.ContainsFunc(s.x, fraction) && s.x[s.first()] <= mostFirst
+}
+
+// first returns the index of the first level above zero.
+func (s *sweep) first() int {
+	if s.x[0] == 0 {
+		return 1
+	}
+	return 0
+}
+
+// breakdowns returns the breakdowns of all arms whose layers have a factor that counts something.
+func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
+	t, base := x.table, role(x.plan, experiment.Baseline)
+	if base < 0 || !x.plan.Paired() {
+		return nil
+	}
+	var all []*costFit
+	var asked []*hypothesis
+	for _, s := range armSweeps(x.plan) {
+		if !s.counts() {
+			continue
+		}
+		for c, cell := range x.plan.Cells {
+			for _, m := range cell.Metrics {
+				if f := t.costs(c, s, base, m); len(f.rounds) > 0 {
+					f.parts = []*hypothesis{f.newHypothesis(t, j, AnyPart), f.newHypothesis(t, j, EachPart)}
+					all, asked = append(all, f), append(asked, f.parts...)
+				}
+			}
+		}
+	}
+	decide(asked, nil, j.Rules)
+	family, unfinished := claims(asked), t.unfinished()
+	for _, f := range all {
+		b := x.breakdown(f, run, unfinished)
+		b.Family = family
+		list = append(list, b)
+	}
+	return list
+}
+
+// breakdown returns the result for one fit, with its explanations.
+func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reason) Breakdown {
+	b := Breakdown{Cell: x.plan.Cells[f.cell].ID, Arm: f.of, Factor: f.factor, Held: f.held, Metric: f.metric, X: f.x, LeftOut: f.leftOut, Rounds: f.rounds}
+	for _, a := range f.indices {
+		b.Arms = append(b.Arms, x.plan.Arms[a].Name)
+	}
+	add := func(name PartName, c Comparison, values []float64) {
+		p := Part{Comparison: c, Part: name}
+		if f.ratio() {
+			at := f.located(values).Interval
+			p.Amount = &at
+		}
+		b.Parts = append(b.Parts, p)
+	}
+	if f.first() == 1 {
+		if c := run.Comparison(b.Cell, b.Arms[0], f.metric.Name); c != nil {
+			add(Installed, *c, f.each(func(i int) float64 { return f.from[i].values[0] }))
+		}
+	}
+	for k, name := range []PartName{AnyPart, EachPart} {
+		c := x.together(f.parts[k], run, f.indices, unfinished, func(c *Comparison) { c.Floor /= f.per(name) })
+		add(name, c, f.amounts(name))
+	}
+	for _, level := range f.x[f.first():] {
+		b.Line = append(b.Line, f.located(f.scaled(f.heights(level))).Interval)
+	}
+	b.Miss = f.miss(x.Confidence)
+	return b
+}
+
+// costFit holds, by round, the lines through the costs of a sweep's arms above the baseline, in the
+// metric's unit, at the levels above zero.
+type costFit struct {
+	sweep
+	*roundFits // fits to rounds; a round's values are its costs by level (positive: a cost), and last the baseline's value
+	cell, base int
+	metric     experiment.Metric
+	failed     [][]bool // one entry per round that lacks a value because a program failed: true for each level that failed, and last for the baseline
+	parts      []*hypothesis
+}
+
+// costs fits the costs of a sweep's arms in a cell. The effect of a trial's position within the
+// round is removed, as it is for pairs.
+func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
+	f := &costFit{sweep: s, cell: c, base: base, metric: m}
+	list := t.completeRounds([]int{c}, append(slices.Clip(s.indices), base), m, func(who []bool) { f.failed = append(f.failed, slices.Clone(who)) })
+	effects, last := t.orderEffects(c, m), len(s.indices)
+	for _, r := range list {
+		for k, trial := range r.trials {
+			r.values[k] *= math.Exp(-effects.of(trial))
+		}
+		for k, v := range r.values[:last] {
+			if r.values[k] = v - r.values[last]; m.Better == experiment.Higher {
+				r.values[k] = r.values[last] - v
+			}
+		}
+	}
+	above := s.x[s.first():]
+	f.roundFits = t.fitRounds(list, s.first(), points(above), lineAt(above))
+	return f
+}
+
+// ratio reports whether costs are given as shares of the baseline.
+func (f *costFit) ratio() bool { return f.metric.Scale != experiment.Difference }
+
+// amounts returns a part's values by round, in the metric's unit.
+func (f *costFit) amounts(p PartName) []float64 {
+	return f.each(func(i int) float64 { return f.amount(p, f.from[i].values, f.fits[i]) })
+}
+
+func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 {
+	switch {
+	case p == EachPart:
+		return line.Slopes[0]
+	case f.first() == 1:
+		return line.Intercept - costs[0]
+	}
+	return line.Intercept
+}
+
+// missing counts the rounds in which programs failed, by the effect of the failure on a part: a
+// higher cost at one level makes the part larger, at another level smaller.
+func (f *costFit) missing(p PartName) (n contrast.Missing) {
+	weights, all := make([]float64, len(f.x)+1), 0.0
+	for k := range f.x {
+		costs := make([]float64, len(f.x))
+		costs[k] = 1
+		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // no error: the same levels had a line in other rounds
+		weights[k] = f.amount(p, costs, line)
+		all += weights[k]
+	}
+	weights[len(f.x)] = -all
+	for _, failed := range f.failed {
+		more, less := false, false
+		for k, broke := range failed {
+			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
+		}
+		n.Add(less || !more, more || !less) // the slope does not depend on the baseline
+	}
+	return n
+}
+
+// negligible is the weight below which a weight differs from 0 by rounding only.
+const negligible = 1e-9
+
+// scaled converts costs to the scale of overheads: for a ratio metric, shares of the round's
+// baseline.
+func (f *costFit) scaled(amounts []float64) []float64 {
+	if !f.ratio() {
+		return amounts
+	}
+	return f.each(func(i int) float64 { return contrast.Finite(amounts[i] / f.from[i].values[len(f.indices)]) })
+}
+
+// per returns the divisor that turns a bound on the total cost into a bound on one part: the
+// largest number of equal parts that add up in the total.
+func (f *costFit) per(p PartName) float64 {
+	if p == EachPart {
+		return f.x[len(f.x)-1]
+	}
+	return 1
+}
+
+// largestShare is the largest gain of a part, as a share of the baseline, that has a contrast: the
+// logarithm needs something left of the baseline.
+const largestShare = 1 - 1e-6
+
+// newHypothesis creates the hypothesis on a part. The margin of equivalence holds for all parts of one kind
+// together.
+func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis {
+	m, last := f.metric, f.indices[len(f.indices)-1]
+	d := f.data(m, f.scaled(f.amounts(p)))
+	d.Means, d.Moved, d.Missing, d.Margin = !f.ratio(), make([]int, len(f.rounds)), f.missing(p), t.margin(f.cell, m)
+	if f.ratio() {
+		for i, share := range d.Contrasts {
+			bounded := max(share, -largestShare)
+			if m.Better == experiment.Higher {
+				bounded = min(share, largestShare)
+			}
+			d.Contrasts[i] = contrast.FromOverhead(bounded, m)
+		}
+		d.Margin = math.Log1p(math.Expm1(j.MarginOf(&d)) / f.per(p))
+	} else {
+		d.Margin /= f.per(p)
+	}
+	h := j.newJointHypothesis(t, f.cell, last, f.base, f.of, d)
+	h.unplanned = true
+	h.bias /= f.per(p)
+	return h
+}
+
+// miss measures the distance of each level from the line through the other levels; nil if there are
+// too few other levels to make a line. The residual at a level, divided by one minus that level's
+// leverage, is the distance from the line through the other levels (Cook and Weisberg 1982, section
+// 2.2). One test therefore serves both.
+func (f *costFit) miss(confidence float64) *Miss {
+	x := f.x[f.first():]
+	if len(x) < leastLevels || len(f.rounds) < 2 {
+		return nil
+	}
+	found := &Miss{X: x[len(x)-1], P: 1}
+	mean, squares := 0.0, 0.0
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		squares += (v - mean) * (v - mean)
+	}
+	least, left := math.Inf(1), make([]float64, len(x))
+	low, high := math.Inf(1), math.Inf(-1)
+	for k := len(x) - 1; k >= 0; k-- { // of levels with equal p, the highest is reported
+		weight := 1/float64(len(x)) + (x[k]-mean)*(x[k]-mean)/squares
+		residuals := f.residuals(k)
+		for i := range residuals {
+			residuals[i] /= 1 - weight
+		}
+		by := f.units(f.scaled(residuals))
+		cost := stat.Mean(f.scaled(f.each(func(i int) float64 { return f.value(i, k) })), nil)
+		low, high = min(low, cost), max(high, cost)
+		left[k] = stat.Mean(by, nil) * (1 - weight)
+		p := residualP(by)
+		if p >= least*(1-1e-6) {
+			continue
+		}
+		least = p
+		found.X, found.P = x[k], min(1, p*float64(independentTests(len(x))))
+		found.By = meanOf(by, confidence)
+	}
+	if high > low {
+		found.Off = contrast.Finite(math.Abs(found.By.Point) / (high - low))
+	}
+	if found.Poor = poor(found.P, found.Off); found.Poor {
+		found.Bend = bend(x, left)
+	}
+	return found
+}
+
+// meanOf returns the mean with its t interval, or the mean alone if values do not vary.
+func meanOf(values []float64, confidence float64) Interval {
+	e, err := stats.PairedT(values, confidence)
+	if err != nil {
+		return pointOnly(stat.Mean(values, nil))
+	}
+	return finite(e.Interval)
+}

@@ -1,0 +1,113 @@
+package contrast
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tare/internal/experiment"
+	"tare/internal/stats"
+)
+
+// steepest is the largest contrast whose exponential is computed.
+const steepest = 600
+
+// Changed compares the overhead in one run with that in another. With pairs, each run gives a
+// sample of overheads by round. The two samples are independent and are compared as any two samples
+// are. Without pairs, an overhead is itself a difference of two samples. The change is then
+// estimated from all four samples, and the values of the result only carry their number.
+func Changed(from, to Data) Data {
+	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
+		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // whichever side failed, the pair has no overhead
+	if d.Metric.Scale == experiment.Difference {
+		d.Metric.Better = experiment.Lower // amounts already have the sign of a cost
+	}
+	if from.Paired && to.Paired {
+		return d
+	}
+	d.estimate = func(r Rules) Estimate {
+		samples := append(from.weighted(-1), to.weighted(1)...)
+		v := r.view(stats.WelchSum(samples, r.Confidence))
+		return Estimate{Method: MethodWelchSum, Main: v, T: v}.spreads(from.spread(), to.spread())
+	}
+	return d
+}
+
+// factors returns the overheads by round, or by set-up, on a scale on which two overheads can be
+// compared: the cost factor arm ÷ baseline, or the amount by which the arm costs more.
+func (d *Data) factors() []float64 {
+	contrasts, _, _ := d.Units()
+	if d.Metric.Scale == experiment.Difference {
+		return contrasts
+	}
+	f := make([]float64, len(contrasts))
+	for i, x := range contrasts {
+		f[i] = math.Exp(min(max(x, -steepest), steepest))
+	}
+	return f
+}
+
+// weighted returns the overhead, (arm − baseline) × weight, as weighted samples of contrasts.
+func (d *Data) weighted(weight float64) []stats.Weighted {
+	if d.Paired {
+		contrasts, _, _ := d.Units()
+		return []stats.Weighted{{Weight: weight, Values: contrasts}}
+	}
+	base, arm := d.Scaled()
+	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
+}
+
+// smaller returns the smaller sample, which limits the claims on an overhead.
+func (d *Data) smaller() []float64 {
+	switch {
+	case d.Paired:
+		return d.factors()
+	case len(d.Baseline) < len(d.Treated):
+		return d.Baseline
+	}
+	return d.Treated
+}
+
+// spread returns the deviation of one sample of the smaller size whose mean would be as uncertain
+// as the overhead.
+func (d *Data) spread() float64 {
+	if d.Paired {
+		contrasts, _, _ := d.Units()
+		return Deviation(contrasts)
+	}
+	if d.Size() == 0 {
+		return 0
+	}
+	base, arm := d.Scaled()
+	b, a := Deviation(base), Deviation(arm)
+	return math.Sqrt(float64(d.Size()) * (b*b/float64(len(base)) + a*a/float64(len(arm))))
+}
+
+// MethodOccasions is appended to the method of a change whose interval includes the variation
+// between occasions.
+const MethodOccasions = "+occasions"
+
+// Over returns data whose interval includes the variation between occasions. The given number of
+// runs has estimated one overhead with a standard deviation, on the scale of contrasts. Two runs
+// then differ by √2 times that deviation (Student's t). A claim must hold by this deviation and by
+// the runs' own noise.
+func (d Data) Over(deviation float64, runs int) Data {
+	if !(deviation > 0) || runs < 2 {
+		return d
+	}
+	of := d
+	d.imputed = func(sign, margin float64) Data { return of.Imputed(sign, margin).Over(deviation, runs) }
+	d.estimate = func(r Rules) Estimate {
+		e := r.Estimate(&of)
+		if !e.Main.OK {
+			return e
+		}
+		at, se := e.Main.At.Point, math.Sqrt2*deviation
+		t := distuv.StudentsT{Sigma: se, Nu: float64(runs - 1)}
+		half := t.Quantile((1 + r.Confidence) / 2)
+		wide := View{OK: true, At: stats.Interval{Point: at, Lo: at - half, Hi: at + half}, P: 2 * t.Survival(math.Abs(at)), Equiv: t.Survival(r.MarginOf(&of) - math.Abs(at))}
+		e.Method, e.Main, e.T = e.Method+MethodOccasions, hull(e.Main, wide), hull(e.T, wide)
+		return e
+	}
+	return d
+}

@@ -1,0 +1,246 @@
+// Package contrast compares two arms on one metric: it turns their values into estimates of the
+// overhead, each with its interval and tests.
+//
+// All estimates are made on contrasts: ln(arm/baseline) for a ratio metric, whatever its direction,
+// and the signed difference (positive: cost) for a difference metric. Overheads are computed from
+// contrasts last, so an interval keeps its confidence through the change of scale.
+//
+// There are two kinds of data. Paired: one value of each arm from the same round, so that slow
+// phases of the machine cancel; the trials of tare run are paired. Unpaired: two independent
+// samples, as most other tools produce them; drift between the two is then part of the difference,
+// and no method can remove it.
+package contrast
+
+import (
+	"math"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/stats"
+)
+
+// Data holds the values of two arms on one metric in one cell.
+type Data struct {
+	Metric   experiment.Metric
+	Margin   float64   // margin of equivalence of this comparison, on the scale of contrasts; 0: the margin of Rules, if Rules has one
+	Baseline []float64 // values, in the metric's unit
+	Treated  []float64
+	// Paired is set if values of the same index are from the same round. The fields below then have
+	// one entry per pair. Otherwise they are nil.
+	Paired bool
+	// Control holds the values of a second copy of the baseline; both together are then the
+	// reference. It is NaN in a round without one. Nil: the reference is the baseline alone.
+	Control   []float64
+	Contrasts []float64 // relative to the mean of the references. Compare computes them, or they are given without values
+	Rounds    []int
+	// Moved is the arm's position in the round minus the baseline's: positive if the arm ran later.
+	Moved []int
+	// SetUps is the set-up of each pair, if several pairs share one. Such pairs are not independent
+	// of each other, but the means over set-ups are. Nil: each pair is independent.
+	SetUps []int
+	Pilot  int // number of pairs from the pilot's rounds
+	// Places are the effects of the positions within the round, on the scale of contrasts, that are
+	// subtracted from the treated value, the baseline's and the control's. Nil: none are.
+	Places [][3]float64
+	// Means asks for the difference of means instead of that of typical rounds, since counts are
+	// zero in most rounds.
+	Means bool
+	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Their
+	// noise may be skewed even if the values' noise is the same in all arms.
+	Uneven bool
+	// Missing counts the trials that have no value because the program failed.
+	Missing Missing
+
+	controlDelta []float64                       // half of control minus baseline on the scale of contrasts, NaN without a control value; nil without Control
+	estimate     func(Rules) Estimate            // computes the estimate if it does not follow from the values alone; otherwise nil
+	imputed      func(sign, margin float64) Data // Imputed of the data before Over; nil: Over was not called
+	errs         []float64                       // standard errors of the contrasts of combined runs
+}
+
+// Compare computes the contrasts of pairs from their values.
+func (d *Data) Compare() {
+	d.Contrasts, d.controlDelta = make([]float64, len(d.Treated)), nil
+	if d.Control != nil {
+		d.controlDelta = make([]float64, len(d.Treated))
+	}
+	for i, v := range d.Treated {
+		var place [3]float64
+		if d.Places != nil {
+			place = d.Places[i]
+		}
+		base := of(v, d.Baseline[i], d.Metric) - place[0] + place[1]
+		d.Contrasts[i] = base
+		if d.Control == nil {
+			continue
+		}
+		d.controlDelta[i] = math.NaN()
+		if !math.IsNaN(d.Control[i]) {
+			control := of(v, d.Control[i], d.Metric) - place[0] + place[2]
+			d.Contrasts[i], d.controlDelta[i] = base/2+control/2, base/2-control/2
+		}
+	}
+}
+
+// withoutValues reports whether the data are contrasts without values, as contrasts of more than two arms are.
+func (d *Data) withoutValues() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
+
+// Controlled counts the pairs whose reference is the mean of baseline and control.
+func (d *Data) Controlled() (n int) {
+	for _, a := range d.controlDelta {
+		if !math.IsNaN(a) {
+			n++
+		}
+	}
+	return n
+}
+
+// Size returns the number of independent values that a claim rests on: pairs, or set-ups that
+// several pairs share, or the values of the smaller sample.
+func (d *Data) Size() int {
+	switch {
+	case d.SetUps != nil:
+		return len(d.blocks())
+	case d.Paired:
+		return len(d.Contrasts)
+	}
+	return min(len(d.Baseline), len(d.Treated))
+}
+
+// blocks returns the indices of the pairs of each set-up.
+func (d *Data) blocks() [][]int {
+	var list [][]int
+	at := map[int]int{}
+	for i, s := range d.SetUps {
+		k, known := at[s]
+		if !known {
+			k = len(list)
+			at[s] = k
+			list = append(list, nil)
+		}
+		list[k] = append(list[k], i)
+	}
+	return list
+}
+
+// Units returns the independent values of pairs: the pairs themselves, or the means over each
+// set-up if several pairs share one. A set-up in which some round has no control is compared with
+// the baseline alone. The first pilot units are from the pilot's rounds.
+func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
+	if d.SetUps == nil {
+		return d.Contrasts, d.controlDelta, d.Pilot
+	}
+	blocks := d.blocks()
+	if d.controlDelta != nil {
+		deltas = make([]float64, len(blocks))
+	}
+	contrasts = make([]float64, len(blocks))
+	for k, block := range blocks {
+		lone := deltas != nil && slices.ContainsFunc(block, func(i int) bool { return math.IsNaN(d.controlDelta[i]) })
+		for _, i := range block {
+			c := d.Contrasts[i]
+			switch {
+			case lone && !math.IsNaN(d.controlDelta[i]):
+				c += d.controlDelta[i] // now relative to the baseline
+			case deltas != nil && !lone:
+				deltas[k] += d.controlDelta[i] / float64(len(block))
+			}
+			contrasts[k] += c / float64(len(block))
+		}
+		if lone {
+			deltas[k] = math.NaN()
+		}
+		if block[len(block)-1] < d.Pilot {
+			pilot++
+		}
+	}
+	return contrasts, deltas, pilot
+}
+
+// of compares one value of an arm with one of the baseline. Logarithms are taken first so that no
+// quotient overflows. A difference whose square would overflow is cut to a size that does not.
+func of(arm, base float64, m experiment.Metric) float64 {
+	switch {
+	case m.Scale != experiment.Difference:
+		return math.Log(arm) - math.Log(base)
+	case m.Better == experiment.Higher:
+		return Bounded(base - arm)
+	}
+	return Bounded(arm - base)
+}
+
+// largest is the largest contrast. Its square, summed over any run, is finite.
+const largest = 1e150
+
+// Bounded cuts a contrast to a size that does not overflow.
+func Bounded(x float64) float64 { return min(max(x, -largest), largest) }
+
+// Overhead converts a contrast to an overhead: a share of the baseline for a ratio metric, in the
+// metric's unit for a difference metric.
+func Overhead(x float64, m experiment.Metric) float64 {
+	switch {
+	case m.Scale == experiment.Difference:
+		return Finite(x)
+	case m.Better == experiment.Higher:
+		return Finite(0 - math.Expm1(x)) // 0 instead of -0
+	}
+	return Finite(math.Expm1(x))
+}
+
+// Overheads converts an interval of contrasts to an interval of overheads, with its bounds in
+// order.
+func Overheads(at stats.Interval, m experiment.Metric) stats.Interval {
+	return at.Map(func(x float64) float64 { return Overhead(x, m) })
+}
+
+// FromOverhead returns the contrast of an overhead, the inverse of Overhead. If higher values of
+// the metric are better, an overhead of the whole baseline or more has no contrast; the result is
+// then -Inf.
+func FromOverhead(overhead float64, m experiment.Metric) float64 {
+	switch {
+	case m.Scale == experiment.Difference:
+		return overhead
+	case m.Better == experiment.Higher:
+		return math.Log1p(-min(overhead, 1))
+	}
+	return math.Log1p(overhead)
+}
+
+// Magnitude returns the size of a contrast as an overhead.
+func Magnitude(size float64, m experiment.Metric) float64 { return Overhead(Cost(size, m), m) }
+
+// Cost gives a contrast the sign of its overhead: positive is a cost.
+func Cost(x float64, m experiment.Metric) float64 {
+	if m.Scale != experiment.Difference && m.Better == experiment.Higher {
+		return -x
+	}
+	return x
+}
+
+// Finite makes a number fit for JSON and arithmetic: infinities become the largest finite numbers,
+// and NaN becomes 0.
+func Finite(x float64) float64 {
+	switch {
+	case math.IsNaN(x):
+		return 0
+	case x > math.MaxFloat64:
+		return math.MaxFloat64
+	case x < -math.MaxFloat64:
+		return -math.MaxFloat64
+	}
+	return x
+}
+
+// Deviation returns the sample standard deviation; 0 for fewer than two values.
+func Deviation(x []float64) float64 {
+	if len(x) < 2 {
+		return 0
+	}
+	var mean, sum float64
+	for i, v := range x {
+		mean += (v - mean) / float64(i+1)
+	}
+	for _, v := range x {
+		sum += (v - mean) * (v - mean)
+	}
+	return Finite(math.Sqrt(sum / float64(len(x)-1)))
+}

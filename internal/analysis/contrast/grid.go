@@ -1,0 +1,39 @@
+package contrast
+
+import (
+	"math"
+	"slices"
+
+	"tare/internal/experiment"
+)
+
+// grid returns the step between neighbouring values, as a contrast, if the values lie on a grid
+// that is coarse relative to their noise: a clock of few digits, a tool that rounds. It is 0 if
+// they do not. Values count as a grid if at most half of them are distinct.
+//
+// Contrasts of such values lie on a grid, too. If the step is several times the noise, the typical
+// value of each arm can lie half a step from its true one, on either side, however many rounds
+// there are. The interval therefore extends by half a step on both sides.
+func (d *Data) grid() float64 {
+	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
+		return 0
+	}
+	all := slices.Concat(d.Treated, d.Baseline)
+	slices.Sort(all)
+	step, distinct := math.Inf(1), 1
+	for i := 1; i < len(all); i++ {
+		if gap := of(all[i], all[i-1], d.Metric); gap > 0 {
+			distinct, step = distinct+1, min(step, gap)
+		}
+	}
+	if distinct == 1 || 2*distinct > len(all) {
+		return 0
+	}
+	return step
+}
+
+// wider returns a view whose interval extends further on both sides.
+func (v View) wider(by float64) View {
+	v.At.Lo, v.At.Hi = v.At.Lo-by, v.At.Hi+by
+	return v
+}

@@ -1,0 +1,80 @@
+package contrast
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"tare/internal/experiment"
+	"tare/internal/stats"
+)
+
+// Mean returns the contrast of the arms' arithmetic means, with its interval: the logarithm of
+// their ratio, or their difference. Capacity and money follow the mean, while the headline's
+// estimate is about the typical round. OK is false if the data have no means to compare: too few
+// values, values that do not vary, or overheads that are compared with each other.
+func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
+	if d.estimate != nil || d.withoutValues() {
+		return stats.Interval{}, false
+	}
+	var err error
+	switch {
+	case d.Metric.Scale == experiment.Difference && d.Paired:
+		contrasts, _, _ := d.Units()
+		at, err = interval(stats.PairedT(contrasts, r.AtLook()))
+	case d.Metric.Scale == experiment.Difference:
+		base, arm := d.Scaled()
+		at, err = interval(stats.WelchT(base, arm, r.Confidence))
+	case d.Paired:
+		base, arm := d.meanUnits()
+		at, err = stats.LogMeanRatioPaired(base, arm, r.AtLook())
+	default:
+		at, err = stats.LogMeanRatio(d.Baseline, d.Treated, r.Confidence)
+	}
+	ok = err == nil && !math.IsNaN(at.Point) && !math.IsNaN(at.Lo) && !math.IsNaN(at.Hi)
+	return at, ok
+}
+
+func interval(e stats.Estimate, err error) (stats.Interval, error) { return e.Interval, err }
+
+// MeanBeyond reports whether the arithmetic means differ by more than the margin of equivalence, as
+// far as the present values show.
+func (r Rules) MeanBeyond(d *Data) bool {
+	margin := r.MarginOf(d)
+	if d.estimate != nil || d.withoutValues() || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {
+		return false
+	}
+	base, arm := d.Baseline, d.Treated
+	if d.Paired {
+		base, arm = d.meanUnits()
+	}
+	ratio := stat.Mean(arm, nil) / stat.Mean(base, nil)
+	return ratio > 0 && math.Abs(math.Log(ratio)) > margin
+}
+
+// meanUnits returns the values of pairs for the comparison of means. The baseline's are averaged
+// with the control's, if there is one, and values of rounds that share a set-up are averaged.
+func (d *Data) meanUnits() (base, arm []float64) {
+	base, arm = d.Baseline, d.Treated
+	if d.Control != nil {
+		base = slices.Clone(d.Baseline)
+		for i, c := range d.Control {
+			if !math.IsNaN(c) {
+				base[i] = base[i]/2 + c/2
+			}
+		}
+	}
+	if d.SetUps == nil {
+		return base, arm
+	}
+	var bases, arms []float64
+	for _, block := range d.blocks() {
+		b, a := 0.0, 0.0
+		for _, i := range block {
+			b, a = b+base[i]/float64(len(block)), a+arm[i]/float64(len(block))
+		}
+		bases, arms = append(bases, b), append(arms, a)
+	}
+	return bases, arms
+}

@@ -1,0 +1,176 @@
+package contrast
+
+import (
+	"math"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/stats"
+)
+
+// Missing counts the trials that have no value because the program failed, by the side that failed.
+// For pairs it counts the pairs without a value.
+type Missing struct{ Baseline, Treated, Both int }
+
+// Count returns the number of missing values or pairs.
+func (m Missing) Count() int { return m.Baseline + m.Treated + m.Both }
+
+// Add counts a pair by the sides that failed in it, if any.
+func (m *Missing) Add(baseline, treated bool) {
+	switch {
+	case baseline && treated:
+		m.Both++
+	case baseline:
+		m.Baseline++
+	case treated:
+		m.Treated++
+	}
+}
+
+// farther is the factor by which a failure that counts as worst lies beyond the largest contrast
+// seen, and beyond the margin of equivalence.
+const farther = 1.5
+
+// Imputed returns the data with a value in place of every missing one: for a sign of +1 the values
+// that favour a large contrast, for -1 those that favour a small one. A failure on the side that
+// thereby becomes worse counts as worse than all values seen; methods by ranks do not depend on how
+// much. Any other failure counts as no difference, moved by chance in that direction as far as the
+// farthest value seen.
+func (d *Data) Imputed(sign, margin float64) Data {
+	if d.imputed != nil {
+		return d.imputed(sign, margin)
+	}
+	full := *d
+	full.Missing = Missing{}
+	if d.Paired {
+		largest := 2 * farther * margin
+		for _, c := range d.Contrasts {
+			largest = max(largest, farther*math.Abs(c))
+		}
+		if largest == 0 {
+			largest = 1
+		}
+		worst := d.Missing.Treated
+		if Cost(sign, d.Metric) < 0 {
+			worst = d.Missing.Baseline
+		}
+		full.addPairs(sign*largest, worst)
+		full.addPairs(largestDeviation(sign, d.Contrasts), d.Missing.Count()-worst)
+		return full
+	}
+	if d.Size() == 0 {
+		return full
+	}
+	base, arm := d.Scaled()
+	all := slices.Concat(base, arm)
+	beyond := max(slices.Max(all)-slices.Min(all), 2*farther*margin)
+	low, high := stats.Median(arm)+largestDeviation(-sign, base), farthest(sign, all)+sign*beyond
+	if Cost(sign, d.Metric) < 0 {
+		low, high = farthest(-sign, all)-sign*beyond, stats.Median(base)+largestDeviation(sign, arm)
+	}
+	full.Baseline = extended(d.Baseline, d.valueOf(low), d.Missing.Baseline)
+	full.Treated = extended(d.Treated, d.valueOf(high), d.Missing.Treated)
+	return full
+}
+
+// addPairs adds n pairs with a contrast. A third trial gets the weight in them that it would have had.
+func (d *Data) addPairs(contrast float64, n int) {
+	if n == 0 {
+		return
+	}
+	typical := stats.Median(d.Baseline)
+	if !d.withoutValues() {
+		d.Baseline, d.Treated = extended(d.Baseline, typical, n), extended(d.Treated, d.at(typical, contrast), n)
+	}
+	d.Contrasts = extended(d.Contrasts, contrast, n)
+	d.Rounds, d.Moved = extended(d.Rounds, 0, n), extended(d.Moved, 0, n)
+	if d.controlDelta != nil {
+		d.Control, d.controlDelta = extended(d.Control, typical, n), extended(d.controlDelta, 0, n)
+	}
+	if d.Places != nil {
+		d.Places = extended(d.Places, [3]float64{}, n)
+	}
+	if d.SetUps != nil { // each pair counts as a set-up of its own
+		d.SetUps = slices.Clip(d.SetUps)
+		for range n {
+			d.SetUps = append(d.SetUps, -len(d.SetUps)-1)
+		}
+	}
+}
+
+// largestDeviation returns the distance from the median to the value farthest in a direction.
+func largestDeviation(sign float64, x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	return farthest(sign, x) - stats.Median(x)
+}
+
+// farthest returns the value that lies farthest in a direction.
+func farthest(sign float64, x []float64) float64 {
+	if sign < 0 {
+		return slices.Min(x)
+	}
+	return slices.Max(x)
+}
+
+// at returns the arm's value that has the given contrast to a value of the baseline.
+func (d *Data) at(base, contrast float64) float64 {
+	switch {
+	case d.Metric.Scale != experiment.Difference:
+		return base * math.Exp(min(max(contrast, -steepest), steepest))
+	case d.Metric.Better == experiment.Higher:
+		return base - contrast
+	}
+	return base + contrast
+}
+
+// valueOf converts x from the scale of samples to a value.
+func (d *Data) valueOf(x float64) float64 {
+	switch {
+	case d.Metric.Scale != experiment.Difference:
+		return math.Exp(min(max(x, -steepest), steepest))
+	case d.Metric.Better == experiment.Higher:
+		return -x
+	}
+	return x
+}
+
+func extended[T any](list []T, v T, n int) []T {
+	return append(slices.Clip(list), slices.Repeat([]T{v}, n)...)
+}
+
+// Survives returns the part of an estimate that holds whatever the missing values are. Its interval
+// reaches from the bound with missing values that favour the smallest contrast to the bound with
+// those that favour the largest, and its p is that of the end that contradicts the estimate. Failed
+// trials never count as evidence of equivalence, since their cost has no upper limit. Without
+// missing values the result is the estimate itself.
+func (r Rules) Survives(d *Data, e Estimate) Estimate {
+	if d.Missing.Count() == 0 {
+		return e
+	}
+	small, large := d.Imputed(-1, r.MarginOf(d)), d.Imputed(1, r.MarginOf(d))
+	least, most := r.Estimate(&small), r.Estimate(&large)
+	e.Main, e.T = e.Main.within(least.Main, most.Main), e.T.within(least.T, most.T)
+	return e
+}
+
+// within returns the view that holds for the least and the most that missing pairs may have been.
+// Its interval covers the intervals of all three views. Its p is at least the p of the view that
+// contradicts its claim. It never claims equivalence.
+func (v View) within(least, most View) View {
+	against := least
+	if v.At.Point < 0 {
+		against = most
+	}
+	switch v.Equiv = 1; {
+	case !v.OK || !least.OK || !most.OK, v.At.Point*against.At.Point <= 0:
+		v.P = 1
+	default:
+		v.P = max(v.P, against.P)
+	}
+	if v.OK && least.OK && most.OK {
+		v.At.Lo, v.At.Hi = min(v.At.Lo, least.At.Lo), max(v.At.Hi, most.At.Hi)
+	}
+	return v
+}

@@ -1,0 +1,184 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/stats"
+)
+
+// Changepoints are searched at a level that one of a hundred series without changes reaches, in
+// segments of at least five rounds.
+const (
+	changeLevel   = 0.01
+	changeSegment = 5
+)
+
+// cells returns the series of all valid values for charts, with the changepoints of the baseline.
+func cells(t *table, start time.Time) []CellSummary {
+	base := role(t.plan, experiment.Baseline)
+	list := make([]CellSummary, 0, len(t.plan.Cells))
+	for c, cell := range t.plan.Cells {
+		s := CellSummary{Loop: t.loops[c], ID: cell.ID, Kind: cell.Kind, Levels: cell.Levels, Testbed: cell.Testbed, Metrics: make([]MetricSeries, 0, len(cell.Metrics)), Parts: t.parts(c), Resources: t.resources(c)}
+		for _, m := range cell.Metrics {
+			ms := MetricSeries{Metric: m, Arms: make([]ArmSeries, 0, len(t.plan.Arms))}
+			for a := range t.plan.Arms {
+				arm := t.series(c, a, m, start)
+				if a == base && t.plan.Paired() && t.blockOf == nil { // blocks of an import differ in level anyway
+					for _, at := range stats.Changepoints(arm.Values, changeLevel, changeSegment, t.plan.Seed) {
+						ms.Changes = append(ms.Changes, arm.Rounds[at])
+					}
+				}
+				ms.Arms = append(ms.Arms, arm)
+			}
+			s.Metrics = append(s.Metrics, ms)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// series returns the valid values of a metric in one arm, in the order of rounds or, for
+// independent samples, in the order measured.
+func (t *table) series(c, a int, m experiment.Metric, start time.Time) ArmSeries {
+	n, timed := len(t.slots[c][a]), true
+	s := ArmSeries{Arm: t.plan.Arms[a].Name, Rounds: make([]int, 0, n), Seconds: make([]float64, 0, n), Values: make([]float64, 0, n)}
+	for i, slot := range t.slots[c][a] {
+		if v, ok := value(slot.valid, m); ok {
+			s.Rounds = append(s.Rounds, t.at[c][i])
+			s.Seconds = append(s.Seconds, slot.valid.Start.Sub(start).Seconds())
+			s.Values = append(s.Values, v)
+			timed = timed && (t.plan.Import == nil || !slot.valid.Start.IsZero())
+		}
+	}
+	if !timed {
+		s.Seconds = s.Seconds[:0]
+	}
+	s.Summary = summarize(s.Values, float64(t.plan.Confidence))
+	return s
+}
+
+// summarize describes values. Quartiles are Hyndman and Fan's type 7.
+func summarize(values []float64, confidence float64) Summary {
+	if len(values) == 0 {
+		return Summary{}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	q := func(p float64) float64 { return contrast.Finite(stats.Quantile(sorted, p)) }
+	s := Summary{
+		N:   len(sorted),
+		Min: sorted[0], Q1: q(0.25), Median: q(0.5), Q3: q(0.75), Max: sorted[len(sorted)-1],
+		SD: contrast.Deviation(sorted),
+	}
+	for i, v := range sorted {
+		s.Mean += v/float64(i+1) - s.Mean/float64(i+1)
+	}
+	s.Mean = contrast.Finite(s.Mean)
+	if i, _, err := stats.MedianInterval(sorted, confidence); err == nil {
+		s.MedianLo, s.MedianHi = contrast.Finite(i.Lo), contrast.Finite(i.Hi)
+	}
+	return s
+}
+
+// sessions returns the sessions of a run, in the order of their numbers.
+func sessions(trials []journal.Trial, start time.Time) []Session {
+	var list []Session
+	for i := range trials {
+		t := &trials[i]
+		from := t.Start.Sub(start).Seconds()
+		to := from + t.Wall.Seconds()
+		at := slices.IndexFunc(list, func(s Session) bool { return s.Number == t.Session })
+		if at < 0 {
+			list = append(list, Session{Number: t.Session, From: from, To: to})
+			continue
+		}
+		list[at].From, list[at].To = min(list[at].From, from), max(list[at].To, to)
+	}
+	slices.SortFunc(list, func(a, b Session) int { return a.Number - b.Number })
+	return list
+}
+
+func harness(trials []journal.Trial) Harness {
+	var cpu, around, wall, prepared float64
+	for i := range trials {
+		t := &trials[i]
+		cpu += t.Harness.CPU.Seconds()
+		around += max(t.Harness.Around.Seconds(), 0)
+		wall += t.Wall.Seconds()
+		prepared += t.Prepared.Seconds()
+	}
+	var h Harness
+	if wall > 0 {
+		h.CPUShare = cpu / wall
+	}
+	if all := prepared + wall + around; all > 0 {
+		h.WallShare = around / all
+	}
+	return h
+}
+
+// proofs counts the checks of each arm over all trials, valid or not. A check made once at set-up
+// is stored with every trial of the session, and counts once for each of its outcomes. A caveat
+// from a later session (which found another implementation, say) gets a summary of its own.
+func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
+	type outcome struct {
+		ProofSummary
+		session  int
+		observed string
+		ok       bool
+	}
+	at, counted := map[ProofSummary]int{}, map[outcome]bool{}
+	var list []ProofSummary
+	for i := range trials {
+		t := &trials[i]
+		for _, c := range t.Checks {
+			check := ProofSummary{Arm: t.Arm, Layer: c.Layer, Name: c.Name, Expected: c.Expected, Caveat: c.Caveat, Once: c.Once}
+			k, known := at[check]
+			if !known {
+				k = len(list)
+				at[check] = k
+				list = append(list, check)
+				list[k].Example = c.Observed
+			}
+			o := outcome{check, t.Session, c.Observed, c.OK}
+			if c.Once && counted[o] {
+				continue
+			}
+			counted[o] = true
+			if c.OK {
+				list[k].Passed++
+			} else {
+				list[k].Failed++
+			}
+		}
+	}
+	order := func(name string) int {
+		return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Name == name })
+	}
+	slices.SortStableFunc(list, func(a, b ProofSummary) int { return order(a.Arm) - order(b.Arm) })
+	return list
+}
+
+// unusable counts the valid trials of a cell without a usable value of a metric, and the valid
+// trials.
+func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
+	for _, arm := range t.slots[c] {
+		for trial := range valid(arm) {
+			all++
+			if _, ok := value(trial, m); !ok {
+				bad++
+			}
+		}
+	}
+	return bad, all
+}
+
+// autocorrelated reports whether a lag-1 autocorrelation over n rounds exceeds the level that one
+// of a hundred independent series reaches.
+func autocorrelated(r float64, n int) bool {
+	return n >= 10 && math.Abs(r+1/float64(n)) > 2.58/math.Sqrt(float64(n))
+}

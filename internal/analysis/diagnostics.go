@@ -1,0 +1,227 @@
+package analysis
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/stats"
+)
+
+// Independent samples have no rounds in which drift cancels. Only the series itself can then cast
+// doubt on an interval, so every arm's series is tested.
+//
+// With many arms and metrics, some series looks odd by chance alone. The diagnostics of all
+// headline metrics together should raise a false alarm in about one of twenty runs: each is tested
+// at diagnosticLevel divided by their number. The level has two lower bounds. Changes of level are
+// not tested below 1 in 500, since every series with a change is shuffled twice as often as the
+// inverse of the level. Modes are not tested below 1 in 10,000, where the table of the dip test
+// ends.
+const (
+	diagnosticLevel = 0.05
+	diagnosticKinds = 4
+	changeLeast     = 0.002
+	dipLeast        = 0.0001
+	fewestTrend     = 8   // values below which neither trend nor modes are tested
+	lagLeast        = 0.1 // autocorrelation below which an interval is about right
+)
+
+// diagnoseSeries fills in the diagnostics of every series, each at the level for its class. Values
+// are in the order measured.
+func diagnoseSeries(run *Run, seed uint64) {
+	level := diagnosticLevels(run)
+	var series sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // the diagnostics take most of the time of an analysis, so they run in parallel
+	for c := range run.Cells {
+		for m := range run.Cells[c].Metrics {
+			ms := &run.Cells[c].Metrics[m]
+			for a := range ms.Arms {
+				s := &ms.Arms[a]
+				free <- struct{}{}
+				series.Go(func() {
+					s.Diagnostics = diagnosticsOf(s.Values, s.Summary, level[ms.Metric.Headline], seed)
+					<-free
+				})
+			}
+		}
+	}
+	series.Wait()
+}
+
+// diagnosticLevels returns the level for one diagnostic of one series: under true for headline
+// metrics, under false for the others.
+func diagnosticLevels(run *Run) map[bool]float64 {
+	series := map[bool]int{}
+	for _, c := range run.Cells {
+		for _, m := range c.Metrics {
+			series[m.Metric.Headline] += len(m.Arms)
+		}
+	}
+	level := map[bool]float64{}
+	for _, headline := range []bool{true, false} {
+		level[headline] = diagnosticLevel / diagnosticKinds / float64(max(series[headline], 1))
+	}
+	return level
+}
+
+func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Diagnostics {
+	d := &Diagnostics{Lag1: contrast.Finite(stats.Lag1(values)), TrendP: 1, DipP: 1}
+	n := len(values)
+	if s.Min == s.Max || n < fewestTrend {
+		return d
+	}
+	if slope, p, err := stats.Trend(values); err == nil {
+		d.TrendP = p
+		if s.Median != 0 {
+			d.Trend = contrast.Finite(slope * float64(n-1) / math.Abs(s.Median))
+		}
+	}
+	if distinct := slices.Compact(slices.Sorted(slices.Values(values))); len(distinct)*2 > n { // values on a coarse grid look like many modes
+		if _, p, err := stats.Dip(values); err == nil {
+			d.DipP = p
+		}
+	}
+	changes := stats.Changepoints(values, max(level, changeLeast), max(changeSegment, n/20), seed)
+	if steps(values, changes, level) {
+		for _, at := range changes {
+			d.Changes = append(d.Changes, at+1)
+		}
+	}
+	return d
+}
+
+// steps reports whether changes of level describe a series better than two things that look like
+// them: a straight rise or fall, which a line fits more closely, and autocorrelation, in which
+// values resemble their neighbours even within the segments.
+func steps(values []float64, changes []int, level float64) bool {
+	places := make([]float64, len(values))
+	for i := range places {
+		places[i] = float64(i)
+	}
+	line, err := stats.FitLine(places, values)
+	if err != nil || len(changes) == 0 {
+		return false
+	}
+	besideLine, besideSteps := slices.Clone(values), slices.Clone(values)
+	for i, at := range places {
+		besideLine[i] -= line.At(at)
+	}
+	from := 0
+	for _, to := range append(slices.Clone(changes), len(values)) {
+		centre(besideSteps[from:to])
+		from = to
+	}
+	return floats.Norm(besideSteps, 2) < floats.Norm(besideLine, 2) && lagP(stats.Lag1(besideSteps), len(values)) > level
+}
+
+// Oddity is a way in which a series does not look like independent values. A change of level is
+// also a trend and makes neighbours alike, so only the first oddity that applies is reported.
+type Oddity string
+
+// The oddities, in the order in which they are reported.
+const (
+	OddLevels Oddity = "levels" // the level changes
+	OddDrift  Oddity = "drift"  // the values rise or fall all along
+	OddCarry  Oddity = "carry"  // neighbours resemble each other
+	OddGroups Oddity = "groups" // more than one mode
+)
+
+// oddities tests the diagnostics of a series of n values at a level.
+func (d *Diagnostics) oddities(n int, level float64) []Oddity {
+	var list []Oddity
+	switch {
+	case len(d.Changes) > 0:
+		return []Oddity{OddLevels} // a change of level also makes more than one mode
+	case d.TrendP <= level:
+		list = append(list, OddDrift)
+	case d.Lag1 >= lagLeast && lagP(d.Lag1, n) <= level:
+		list = append(list, OddCarry)
+	}
+	if d.DipP <= max(level, dipLeast) {
+		list = append(list, OddGroups)
+	}
+	return list
+}
+
+// lagP returns the two-sided p of an autocorrelation at lag one of n independent values, by its
+// large-sample distribution around -1/n; 1 for fewer than ten values.
+func lagP(r float64, n int) float64 {
+	if n < 10 {
+		return 1
+	}
+	return math.Erfc(math.Abs(r+1/float64(n)) * math.Sqrt(float64(n)/2))
+}
+
+// seriesWarnings returns the warnings of odd series: one for each arm and oddity, with all metrics
+// that show it, the headline metrics first and the others in a warning of their own.
+func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
+	var list []Warning
+	levels := diagnosticLevels(run)
+	for _, headline := range []bool{true, false} {
+		for a := range plan.Arms {
+			for _, o := range []Oddity{OddLevels, OddDrift, OddCarry, OddGroups} {
+				if w, ok := run.odd(a, o, headline, levels[headline]); ok {
+					list = append(list, w)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// odd collects the cells and metrics in which an arm shows an oddity. If there is only one, the
+// warning itself names metric and cell.
+func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, bool) {
+	w := Warning{Exploratory: !headline}
+	var places []Place
+	for _, c := range r.Cells {
+		for _, m := range c.Metrics {
+			s := &m.Arms[arm]
+			if m.Metric.Headline == headline && slices.Contains(s.Diagnostics.oddities(len(s.Values), level), o) {
+				w.Arm = s.Arm
+				places = append(places, Place{Metric: m.Metric.Name, Cell: c.ID, Diagnostics: *s.Diagnostics})
+			}
+		}
+	}
+	if len(places) == 1 {
+		w.Metric, w.Cell = places[0].Metric, places[0].Cell
+	}
+	w.Finding = OddSeries{Oddity: o, Places: places}
+	return w, len(places) > 0
+}
+
+// spreadRatio is the ratio of two arms' interquartile ranges from which on the arms count as
+// different in more than their level. spreadFewest is the number of values that this test takes.
+const (
+	spreadRatio  = 3
+	spreadFewest = 20
+)
+
+// compareSpreads warns of two independent samples that differ in their spread.
+func compareSpreads(c *Comparison, warn func(Finding)) {
+	base, arm := relativeSpread(c.Baseline, c.Metric), relativeSpread(c.Treated, c.Metric)
+	ratio := max(arm/base, base/arm)
+	if base <= 0 || arm <= 0 || ratio < spreadRatio {
+		return
+	}
+	wider := experiment.Treatment
+	if base > arm {
+		wider = experiment.Baseline
+	}
+	warn(UnequalSpread{Wider: wider, Ratio: contrast.Finite(ratio)})
+}
+
+// relativeSpread returns the interquartile range of values, divided by their median on a ratio
+// scale.
+func relativeSpread(s Summary, m experiment.Metric) float64 {
+	width := s.Q3 - s.Q1
+	if m.Scale != experiment.Difference && s.Median > 0 {
+		width /= s.Median
+	}
+	return width
+}

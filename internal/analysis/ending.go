@@ -1,0 +1,87 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+)
+
+// Ending describes a run that ended early or is still running: the rounds it lacks, and why.
+type Ending struct {
+	Rounds int    `json:"rounds"`           // number of complete rounds, in which each arm has a result in each cell
+	Of     int    `json:"of"`               // number of planned rounds
+	Why    string `json:"why,omitempty"`    // "": unknown; the run may still be running, or was killed
+	Arm    string `json:"arm,omitempty"`    // first of the arms that were left out, which do not count for Rounds
+	Judged bool   `json:"judged,omitempty"` // the run ended with fewer rounds, and gives verdicts
+}
+
+// endingOf returns the ending of a run; nil if no planned round is missing.
+func endingOf(run *journal.Run) *Ending {
+	if run.Plan.Import != nil || run.Finished && run.Plan.Ended == 0 {
+		return nil
+	}
+	e := &Ending{Of: run.Plan.Planned(), Why: run.Ended, Judged: run.Finished}
+	out := map[string]bool{}
+	for _, n := range run.Notes {
+		if n.Kind == journal.NoteLeftOut && n.Session == run.Sessions[len(run.Sessions)-1].Number {
+			e.Arm, out[n.Arm] = cmp.Or(e.Arm, n.Arm), true
+		}
+	}
+	t := tabulate(run.Plan, countedTrials(run.Plan, run.Trials), validOnly)
+	for i := range t.rounds {
+		whole := !slices.ContainsFunc(t.slots, func(arms [][]slot) bool {
+			for a := range arms {
+				if !arms[a][i].ranToEnd() && !out[run.Plan.Arms[a].Name] {
+					return true
+				}
+			}
+			return false
+		})
+		if whole {
+			e.Rounds++
+		}
+	}
+	e.Rounds = min(e.Rounds, e.Of) // there are more if rounds were repeated for an arm that was left out
+	return e
+}
+
+// countedTrials returns the trials of the rounds that count.
+func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
+	last := cmp.Or(plan.Decided, plan.Ended)
+	if last == 0 {
+		return trials
+	}
+	return slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > last })
+}
+
+// Of analyses a run directory: its trials, and the notes that readers should know.
+func Of(run *journal.Run) *Run {
+	r := Analyze(run.Plan, run.Trials, run.Environment)
+	r.Directory, r.Finished, r.Ending = run.Dir, run.Finished, endingOf(run)
+	for _, n := range run.Notes {
+		if !isRemark(n) {
+			continue
+		}
+		remark := Remark{From: FromSession, Text: n.Text}
+		if run.Plan.Import == nil { // an import has no sessions
+			remark.Session = n.Session
+		}
+		r.Warnings = append(r.Warnings, Warning{Finding: remark})
+	}
+	return r
+}
+
+// isRemark reports whether readers of a run should know a note, such as that a session ran on another
+// machine than the first one. A note that all arms are set up anew before every round is not shown,
+// since that is the normal case.
+func isRemark(n journal.Note) bool {
+	switch n.Kind {
+	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteMadeUp, journal.NoteExtended, journal.NoteDecided:
+		return true
+	case journal.NoteSetUps:
+		return n.Rounds != 1
+	}
+	return false
+}

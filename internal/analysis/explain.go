@@ -1,0 +1,120 @@
+package analysis
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+)
+
+// explainer adds explanations to verdicts: reasons, detectable effects, diagnostics.
+type explainer struct {
+	contrast.Rules
+	plan  *experiment.Plan
+	table *table        // nil: the comparisons are not of a single run
+	cells []CellSummary // cells of the run; nil: the comparisons are not of a single run
+}
+
+// explain completes the results of hypotheses.
+func (x explainer) explain(results []Comparison, of []*hypothesis) {
+	for i, h := range of {
+		x.complete(&results[i], h)
+	}
+}
+
+// complete adds the explanation of a verdict: its reason, the minimum detectable effect, the values
+// themselves and the diagnostics.
+func (x explainer) complete(c *Comparison, h *hypothesis) {
+	c.Baseline, c.Treated = x.summaries(h)
+	c.Overheads = make([]float64, len(h.Contrasts))
+	for i, v := range h.Contrasts {
+		c.Overheads[i] = contrast.Overhead(v, h.Metric)
+	}
+	x.detectable(c, h)
+	x.inner(c, h)
+	c.Mean = x.mean(h)
+	c.Observational = h.Observational
+	c.Blocks = x.inBlocks(h)
+	x.diagnose(c, h)
+	if c.Verdict == h.verdict { // true unless the verdict was withheld
+		c.Reason = h.reason
+	}
+	if _, few := h.reason.(TooFewValues); few {
+		c.Reason = TooFewValues{Loss: x.lost(h)}
+	}
+}
+
+// mean returns the overhead of the arithmetic mean; nil if the values do not allow it.
+func (x explainer) mean(h *hypothesis) *Interval {
+	at, ok := x.Mean(&h.Data)
+	if !ok {
+		return nil
+	}
+	mean := Interval(contrast.Overheads(at, h.Metric))
+	return &mean
+}
+
+// inner adds the interval that equivalence rests on, from the leading estimator, if the interval
+// shown does not lie within the margin.
+func (x explainer) inner(c *Comparison, h *hypothesis) {
+	if h.verdict != Equivalent && h.reason != Reason(FarReaching{}) || !beyond(h.Main.At, x.MarginOf(&h.Data)) {
+		return
+	}
+	e := x.Inner().Estimate(&h.Data)
+	v := e.Main
+	if e.Method != h.Method { // at the lower confidence, ranks may already give an interval
+		v = e.T
+	}
+	if v.OK && !beyond(v.At, x.MarginOf(&h.Data)) {
+		c.Inner = &Inner{Interval: Interval(contrast.Overheads(v.At, h.Metric)), Confidence: x.Inner().Confidence}
+	}
+}
+
+// summaries describes the values of both arms. For independent samples these are the whole series,
+// which are described already.
+func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
+	if h.cell < len(x.cells) && !h.Paired {
+		for _, m := range x.cells[h.cell].Metrics {
+			if m.Metric.Name == h.Metric.Name {
+				return m.Arms[h.base].Summary, m.Arms[h.arm].Summary
+			}
+		}
+	}
+	return summarize(h.Baseline, x.Confidence), summarize(h.Treated, x.Confidence)
+}
+
+// detectable sets the minimum detectable effect and, if the comparison is not resolved, the number
+// of rounds, or of values of each arm, with which a new run gets a verdict. Both are computed from
+// the observed deviation, for the worst case of Holm's correction: alpha divided by the number of
+// hypotheses. If this few values cannot support any claim, the effect stays 0. After a pilot both
+// are slightly optimistic, because they ignore Stein's interval.
+func (x explainer) detectable(c *Comparison, h *hypothesis) {
+	if !h.Main.OK || h.Size() < 2 {
+		return
+	}
+	alpha, power := x.Alpha/float64(h.family), float64(x.plan.Power)
+	if c.MDE = x.found(h, alpha, power); c.MDE > 0 {
+		c.Power = power
+	}
+	switch h.reason.(type) {
+	case nil, WithinBias, NoControl, ThinControl, MissingTrials, SameClaim:
+		return // more rounds would change nothing, or their effect is not known
+	}
+	if h.SD == 0 || h.Missing.Count() > 0 { // nobody can foresee how many further trials fail, and in which arm
+		return
+	}
+	if c.Needed = x.needed(h, alpha, power); c.Needed > 0 {
+		df := h.Freedom() // degrees of freedom of the noise; the number of rounds grows with the noise's variance
+		at := func(p float64) int {
+			return int(math.Ceil(float64(c.Needed) * df / distuv.ChiSquared{K: df}.Quantile(p)))
+		}
+		c.NeededRange = &[2]int{max(at(0.975), (h.Size()+1)*h.RoundsEach()), at(0.025)}
+	}
+}
+
+// found returns the overhead that this many values detect with a probability of power; 0: none.
+func (x explainer) found(h *hypothesis, alpha, power float64) float64 {
+	return math.Abs(contrast.Magnitude(deviation(h)*unitOf(h, alpha, power).effect(), h.Metric))
+}

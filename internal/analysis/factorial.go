@@ -1,0 +1,202 @@
+package analysis
+
+import (
+	"math"
+	"math/bits"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+)
+
+// Factorial holds the effects of the factors of a factorial design: main effects, averaged over the
+// other factors, and interactions (Fisher 1935, The Design of Experiments, chapter 6; Box, Hunter
+// and Hunter 2005, Statistics for Experimenters, chapter 5).
+//
+// Each round with a value of every combination gives one contrast for each effect (fits.go): the
+// sum of the logarithms of its values, with the signs of the design. If noise has the same
+// distribution in all arms of a round, whatever its shape, the contrast of a zero effect is
+// symmetric about zero, since as many values have a plus as a minus. That symmetry is all that the
+// signed-rank test assumes. If one arm's noise is wider and skewed, only the contrast's mean is
+// zero, and t applies. The control takes no part, since it would disturb that balance.
+//
+// An interaction is not halved, as textbooks do. It is the logarithm of the factors' joint effect
+// over the product of their single effects: with two factors, ln AB − ln A − ln B + ln 1.
+type Factorial struct {
+	Factors []string `json:"factors"` // factors of the design, in the order of the plan
+	Family  int      `json:"family"`  // number of effects on headline metrics, which share Holm's correction
+	Effects []Effect `json:"effects"` // effects by cell and metric, main effects first
+}
+
+// Effect is a main effect or an interaction, in the form of a comparison. Its arm is the one with
+// only these factors on. Its overhead is their cost or, for an interaction, their joint cost beyond
+// the sum of the single ones.
+type Effect struct {
+	// Of names the factors: one for a main effect, several for an interaction.
+	Of []string `json:"of"`
+	// Over names the factors over whose settings the effect is averaged.
+	Over []string `json:"over,omitempty"`
+	Comparison
+}
+
+// The verdicts of interactions.
+const (
+	// MoreTogether and LessTogether: factors together cost more, or less, than the sum of their
+	// single costs.
+	MoreTogether Verdict = "more together"
+	LessTogether Verdict = "less together"
+	// AddsUp: the interaction is equivalent to none.
+	AddsUp Verdict = "adds up"
+)
+
+// Interaction reports whether the effect involves several factors.
+func (e *Effect) Interaction() bool { return len(e.Of) > 1 }
+
+// effects returns the hypotheses on the effects of a factorial design, and for each the set of its
+// factors as bits; nil if the plan has no factorial design.
+func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
+	arms := t.plan.Combination()
+	if arms == nil || !t.plan.Paired() {
+		return nil, nil
+	}
+	for c, cell := range t.plan.Cells {
+		for _, m := range cell.Metrics {
+			for _, set := range effectSets(len(t.plan.Factorial)) {
+				h := j.newJointHypothesis(t, c, arms[set], arms[0], t.plan.Arms[arms[set]].Name, t.effect(c, arms, set, m))
+				h.unplanned = bits.OnesCount(uint(set)) > plannedFactors
+				list, sets = append(list, h), append(sets, set)
+			}
+		}
+	}
+	decide(list, nil, j.Rules)
+	return list, sets
+}
+
+// effectSets lists the sets of factors that have an effect: single factors first.
+func effectSets(factors int) (sets []int) {
+	for size := 1; size <= factors; size++ {
+		for set := 1; set < 1<<factors; set++ {
+			if bits.OnesCount(uint(set)) == size {
+				sets = append(sets, set)
+			}
+		}
+	}
+	return sets
+}
+
+// effect collects the contrasts of one effect: in each round the values of all combinations, with a
+// minus for each factor of the set that is off, averaged over the other factors.
+func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast.Data {
+	of, others := bits.OnesCount(uint(set)), bits.OnesCount(uint(len(arms)-1))-bits.OnesCount(uint(set))
+	weight := math.Ldexp(1, -others)
+	signs := make([]int, len(arms))
+	for on := range signs {
+		signs[on] = 1 - 2*((of-bits.OnesCount(uint(on&set)))%2)
+	}
+	var missing contrast.Missing
+	list := t.completeRounds([]int{c}, arms, m, func(who []bool) {
+		more, less := false, false
+		for k, broke := range who {
+			more, less = more || broke && signs[k] > 0, less || broke && signs[k] < 0
+		}
+		missing.Add(less, more)
+	})
+	rounds, effects := t.setOf(list, 0), t.orderEffects(c, m)
+	sums, moved := make([]float64, len(list)), make([]int, len(list))
+	for i, r := range list {
+		for k, v := range r.values {
+			sums[i] += float64(signs[k]) * weight * (contrast.Scaled(v, m) - effects.of(r.trials[k]))
+			moved[i] += signs[k] * r.trials[k].Position
+		}
+		sums[i] = contrast.Bounded(sums[i])
+	}
+	d := rounds.data(m, sums)
+	d.Means, d.Margin, d.Missing, d.Moved = m.Scale == experiment.Difference, t.margin(c, m), missing, moved
+	if effects != nil { // position effects are removed already, and the test must allow for that
+		d.Places = make([][3]float64, len(list))
+	}
+	return d
+}
+
+// factorial judges the effects of a factorial design and explains the verdicts; nil if the plan has
+// none. An unfinished run, or one without verdicts, gives no verdicts on effects either.
+func (x explainer) factorial(run *Run, j *judgement) *Factorial {
+	list, sets := j.effects(x.table)
+	if list == nil {
+		return nil
+	}
+	f := &Factorial{Factors: x.plan.Factorial, Family: claims(list)}
+	unfinished := x.table.unfinished()
+	for i, h := range list {
+		of, over := split(x.plan.Factorial, sets[i])
+		c := x.together(h, run, x.plan.Combination(), unfinished, func(c *Comparison) {
+			if len(of) > 1 {
+				c.Verdict = c.Verdict.ofSum()
+			}
+		})
+		f.Effects = append(f.Effects, Effect{Comparison: c, Of: of, Over: over})
+	}
+	return f
+}
+
+// together returns the result of a hypothesis on several arms. Its verdict is first changed by the
+// function change, and then withheld if the run gives no verdicts or one of the arms is unfinished.
+func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[[2]string]Reason, change func(*Comparison)) Comparison {
+	c := h.comparison(x.plan)
+	x.complete(&c, h)
+	change(&c)
+	if !run.Valid {
+		c.Withhold(InvalidRuns{})
+	} else if why := leastDone(x.plan, arms, unfinished, h.Cell); why != nil {
+		c.Suspend(why)
+	}
+	for _, a := range arms {
+		run.WithholdGains(&c, x.plan.Arms[a].Name)
+	}
+	return c
+}
+
+// FewestForEffects returns the number of rounds, or of set-ups that rounds share, from which on
+// effects of a plan's factorial design can be claimed; 0 if it has no such design.
+func FewestForEffects(plan *experiment.Plan) int {
+	if plan.Effects() == 0 {
+		return 0
+	}
+	return contrast.RulesOf(plan).Fewest(true, false, plan.Effects())
+}
+
+// ofSum converts a verdict to the words for an interaction.
+func (v Verdict) ofSum() Verdict {
+	switch v {
+	case Costs:
+		return MoreTogether
+	case Gains:
+		return LessTogether
+	case Equivalent:
+		return AddsUp
+	}
+	return v
+}
+
+// split names the factors of a set, and the others.
+func split(factors []string, set int) (of, over []string) {
+	for i, name := range factors {
+		if set>>i&1 == 1 {
+			of = append(of, name)
+		} else {
+			over = append(over, name)
+		}
+	}
+	return of, over
+}
+
+// leastDone returns the reason of the unfinished arm that has done the fewest rounds; nil if all
+// arms are finished.
+func leastDone(plan *experiment.Plan, arms []int, unfinished map[[2]string]Reason, cell string) (least Reason) {
+	fewest := math.MaxInt
+	for _, a := range arms {
+		if r, ok := unfinished[[2]string{cell, plan.Arms[a].Name}].(RoundsMissing); ok && r.Rounds < fewest {
+			least, fewest = r, r.Rounds
+		}
+	}
+	return least
+}

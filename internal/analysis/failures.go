@@ -1,0 +1,271 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/stats"
+	"tare/internal/workload"
+)
+
+// A program that fails, exceeds its time limit or gives unusable answers tells something about its
+// arm. Such trials have no value and cannot enter the comparison of a metric. They are counted and
+// compared by themselves.
+//
+// Frequencies of failures are compared by Fisher's exact test, or by set-ups if rounds share them,
+// since the executions of a set-up may fail together. The reference is the baseline and the control
+// together, as long as these two do not differ. If they differ, a claim must hold against both. The
+// hypotheses are members of the family under Holm's correction. Its members are known before anyone
+// looks at which arm failed: a cell with so few failures over all arms that no assignment of them
+// to an arm and its reference would be significant adds no hypothesis (Tarone 1990, Biometrics 46).
+// A run without failures therefore keeps the family that was planned. Given the number of failures
+// in an arm and its reference together, the failures elsewhere carry no information about which of
+// the two failed, so this choice favours no outcome.
+
+// Frequency is the number of times that something happened.
+type Frequency struct {
+	Count int `json:"count"` // times it happened
+	Of    int `json:"of"`    // times it could have happened
+	// Share is Count over Of with its exact interval (Clopper–Pearson), at the confidence of the
+	// run's intervals.
+	Share Interval `json:"share"`
+}
+
+func frequency(count, of int, confidence float64) Frequency {
+	i, _ := stats.ClopperPearson(count, of, confidence) // no error, since 0 ≤ count ≤ of
+	return Frequency{Count: count, Of: of, Share: Interval(i)}
+}
+
+// Failures is the frequency of program failures in an arm, among all executions not spoilt by the
+// machine's condition. A repeated trial counts each time.
+type Failures struct {
+	Cell string          `json:"cell"` // ID of a cell of the plan
+	Arm  string          `json:"arm"`  // name of an arm of the plan
+	Role experiment.Role `json:"role"` // role of the arm
+	// Verdict is a treatment's verdict: fails, gains if it fails less often than the baseline, not
+	// resolved, or none. It is empty for the baseline and the control.
+	Verdict Verdict        `json:"verdict,omitempty"`
+	Reason  Reason         `json:"-"`
+	Failed  Frequency      `json:"failed"`
+	Rules   []RuleFailures `json:"rules,omitempty"` // sorted by frequency; a trial counts once for each rule
+	// Reference is the frequency of failures in the arm's reference; nil for the baseline.
+	Reference *Frequency `json:"reference,omitempty"`
+	Pooled    bool       `json:"pooled,omitempty"` // the reference is the baseline and the control together
+	// Difference is the arm's share minus the reference's, with its interval; none for the
+	// baseline.
+	Difference Interval `json:"difference,omitzero"`
+	Method     string   `json:"method,omitempty"` // MethodFisher or MethodSetUps; "" for the baseline
+	P          float64  `json:"p"`                // p by Method, two-sided; 1 for the baseline
+	PAdjusted  float64  `json:"pAdjusted"`        // P after Holm's correction
+	// Observational is set if the data come from no experiment, such as imported files.
+	Observational bool `json:"observational,omitempty"`
+}
+
+// The tests that Failures.Method names.
+const (
+	// MethodFisher is Fisher's exact test, which treats executions as independent.
+	MethodFisher = "fisher"
+	// MethodSetUps treats the failures of a set-up as one value, since its executions may fail
+	// together.
+	MethodSetUps = "set-ups"
+)
+
+// FailuresOf returns the failures of an arm in a cell; nil if no arm of the cell has any.
+func (r *Run) FailuresOf(cell, arm string) *Failures {
+	for i := range r.Failures {
+		if f := &r.Failures[i]; f.Cell == cell && f.Arm == arm {
+			return f
+		}
+	}
+	return nil
+}
+
+// Executed returns how often an arm's program was executed in a cell, and how often it failed. The
+// trials are those that the run was analysed from.
+func (r *Run) Executed(trials []journal.Trial, cell, arm string) Frequency {
+	if f := r.FailuresOf(cell, arm); f != nil {
+		return f.Failed
+	}
+	n := 0
+	for i := range trials { // no program failed in this cell
+		if t := &trials[i]; t.Cell == cell && t.Arm == arm && t.Valid() {
+			n++
+		}
+	}
+	return frequency(0, n, float64(r.Plan.Judged()))
+}
+
+// RuleFailures is the number of trials that broke one rule.
+type RuleFailures struct {
+	Rule string `json:"rule"` // name of the rule
+	Frequency
+}
+
+// failed reports whether a trial is invalid because of the program. If the machine's condition or
+// the proof of a layer made it invalid, it is tried again instead. For an imported trial only its
+// failed operations are known.
+func failed(plan *experiment.Plan, t *journal.Trial) bool {
+	if t.Valid() {
+		return false
+	}
+	if plan.Import != nil {
+		return !slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return v.Rule != workload.RuleErrors })
+	}
+	limited := plan.Testbed == experiment.TestbedKubernetes
+	return !slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.Repeated(v.Rule, limited) })
+}
+
+// failures counts the trials of an arm that failed and have no value.
+func (t *table) failures(c, a int) (n int) {
+	for i := range t.slots[c][a] {
+		if t.slots[c][a][i].broke() {
+			n++
+		}
+	}
+	return n
+}
+
+// failureCount counts the executions of an arm in a cell.
+type failureCount struct {
+	executed
+	rules  map[string]int
+	setUps map[int]executed // by set-up, if rounds share set-ups; otherwise nil
+}
+
+// executed holds the number of executions of a program, and the number that failed.
+type executed struct{ executions, failed int }
+
+func (e executed) plus(o executed) executed {
+	return executed{e.executions + o.executions, e.failed + o.failed}
+}
+
+// failureCounts counts every execution, by cell and arm.
+func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
+	all := make([][]failureCount, len(t.plan.Cells))
+	for c := range all {
+		all[c] = make([]failureCount, len(t.plan.Arms))
+	}
+	for i := range trials {
+		trial := &trials[i]
+		c, a, ok := t.place(trial.Cell, trial.Arm)
+		bad := failed(t.plan, trial)
+		if !ok || !bad && !trial.Valid() {
+			continue
+		}
+		n := &all[c][a]
+		once := executed{executions: 1}
+		if bad {
+			once.failed = 1
+		}
+		n.executed = n.plus(once)
+		if n.setUps == nil && t.setUps.Shared() {
+			n.setUps = map[int]executed{}
+		}
+		if n.setUps != nil {
+			n.setUps[trial.SetUp] = n.setUps[trial.SetUp].plus(once)
+		}
+		seen := map[string]bool{}
+		for _, v := range trial.Invalid {
+			if bad && !seen[v.Rule] {
+				seen[v.Rule] = true
+				if n.rules == nil {
+					n.rules = map[string]int{}
+				}
+				n.rules[v.Rule]++
+			}
+		}
+	}
+	return all
+}
+
+// failureTest is the comparison of an arm's failures with its reference's, before and after its verdict.
+type failureTest struct {
+	Failures
+	cell, arm int
+	counts    bool // a hypothesis of the family, since it can be rejected at all
+}
+
+// failureTests compares the failures of every arm in the cells that have any.
+func failureTests(t *table, trials []journal.Trial, r contrast.Rules) []*failureTest {
+	var list []*failureTest
+	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
+	for c, arms := range failureCounts(t, trials) {
+		if base < 0 || !slices.ContainsFunc(arms, func(n failureCount) bool { return n.failed > 0 }) {
+			continue
+		}
+		references, pooled := arms[base:base+1:base+1], false
+		if control >= 0 && arms[control].differs(references) > r.Alpha {
+			references, pooled = append(references, arms[control]), true
+		}
+		for a, arm := range t.plan.Arms {
+			f := &failureTest{cell: c, arm: a, Failures: Failures{Cell: t.plan.Cells[c].ID, Arm: arm.Name, Role: arm.Role,
+				Failed: frequency(arms[a].failed, arms[a].executions, r.AtLook()), Rules: arms[a].byRule(r), P: 1, PAdjusted: 1,
+				Observational: t.plan.Import != nil}}
+			switch arm.Role {
+			case experiment.Control:
+				f.against(arms[a], arms[base:base+1], r)
+				f.PAdjusted = f.P
+			case experiment.Treatment:
+				f.against(arms[a], references, r)
+				f.Pooled = pooled
+				if control >= 0 && !pooled {
+					f.P = max(f.P, r.TwoSided(arms[a].differs(arms[control:control+1])))
+				}
+				f.counts = arms[a].testable(references, arms, r.Alpha)
+				if t.unlike(c, a, base) != nil { // other work fails in other ways, so it is not compared
+					f.P, f.counts = 1, false
+				}
+			}
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func (n failureCount) byRule(r contrast.Rules) []RuleFailures {
+	var list []RuleFailures
+	for rule, count := range n.rules {
+		list = append(list, RuleFailures{rule, frequency(count, n.executions, r.AtLook())})
+	}
+	slices.SortFunc(list, func(a, b RuleFailures) int {
+		return cmp.Or(b.Count-a.Count, cmp.Compare(a.Rule, b.Rule))
+	})
+	return list
+}
+
+func fisher(a, b executed) float64 {
+	p, err := stats.FisherExact(a.failed, a.executions, b.failed, b.executions)
+	if err != nil {
+		return 1
+	}
+	return p
+}
+
+// testable reports whether total failures or fewer, assigned to samples of m and n, could be
+// significant at all.
+func testable(total, m, n int, alpha float64) bool {
+	for k := 1; k <= min(total, m+n); k++ {
+		if stats.FisherLeast(k, m, n) <= alpha {
+			return true
+		}
+	}
+	return false
+}
+
+// decide sets the verdict from the p after Holm's correction.
+func (f *failureTest) decide(alpha float64) {
+	if f.Role != experiment.Treatment {
+		return
+	}
+	switch {
+	case f.PAdjusted > alpha:
+		f.Verdict = NotResolved
+	case f.Failed.Share.Point > f.Reference.Share.Point:
+		f.Verdict = Fails
+	default:
+		f.Verdict = Gains
+	}
+}

@@ -1,0 +1,273 @@
+package analysis
+
+import (
+	"tare/internal/experiment"
+	"tare/internal/testbed"
+)
+
+// Finding is something that a reader should know before trusting a number: a kind with its figures.
+// Package wording turns it into a sentence.
+type Finding interface {
+	Kind() string
+}
+
+// Warning is a finding together with the cell, arm and metric that it is about.
+type Warning struct {
+	Cell   string `json:"cell,omitempty"`
+	Metric string `json:"metric,omitempty"`
+	Arm    string `json:"arm,omitempty"`
+	// Exploratory is set if the warning matters to readers of exploratory metrics only.
+	Exploratory bool    `json:"exploratory,omitempty"`
+	Finding     Finding `json:"-"` // in JSON: its kind, its figures and a sentence
+}
+
+// Findings on one comparison.
+type (
+	// Autocorrelation: neighbouring rounds resemble each other, or alternate.
+	Autocorrelation struct {
+		Lag1 float64 `json:"lag1"`
+	}
+	// OrderEffect: the arm's values depend on whether it runs before or after the baseline.
+	OrderEffect struct {
+		P float64 `json:"p"`
+	}
+	// PlacesRemoved: values depended on a trial's position in the round, and this effect was
+	// removed.
+	PlacesRemoved struct {
+		OrderEffects
+	}
+	// Disagreement: the second estimator alone would give another verdict.
+	Disagreement struct {
+		Estimator string  `json:"estimator"` // "paired t", "Welch's t" or "Stein's t"
+		Verdict   Verdict `json:"verdict"`
+	}
+	// NormalPairs: there are too few pairs for the exact interval, and the t interval assumes normal noise.
+	NormalPairs struct {
+		Pairs  int `json:"pairs"`
+		Fewest int `json:"fewest"`
+	}
+	// NormalSamples: there are too few values for the rank-sum interval, and the t interval assumes
+	// normal noise.
+	NormalSamples struct {
+		Baseline int `json:"baseline"` // number of the baseline's values
+		Treated  int `json:"treated"`
+	}
+	// Imprecise: the interval is wider than the precision that the file asks for.
+	Imprecise struct {
+		Asked   float64 `json:"asked"`   // requested half-width, as a share
+		Reached float64 `json:"reached"` // half-width of the interval, as a share
+	}
+	// NoVariation: all pairs, or all values, are the same.
+	NoVariation struct {
+		Paired bool             `json:"paired"`
+		Scale  experiment.Scale `json:"scale"`
+	}
+	// MeanDiffers: the typical round costs and the mean gains, or the other way round.
+	MeanDiffers struct {
+		Metric experiment.Metric `json:"metric"`
+		Mean   Interval          `json:"mean"`
+	}
+	// Stalling: the arms have different shares of stalled trials.
+	Stalling struct {
+		Stalls
+	}
+	// UnequalSpread: the values of one arm spread much wider than those of the other.
+	UnequalSpread struct {
+		Wider experiment.Role `json:"wider"` // arm with the wider spread: baseline or treatment
+		Ratio float64         `json:"ratio"`
+	}
+)
+
+// Findings on a run.
+type (
+	// Unfinished: planned trials are missing.
+	Unfinished struct {
+		Done    int `json:"done"`
+		Planned int `json:"planned"`
+	}
+	// Extended: the finished run was analysed and then got more rounds.
+	Extended struct {
+		Looks      []int   `json:"looks"`      // number of rounds done at each look
+		Rounds     int     `json:"rounds"`     // number of rounds planned in all
+		Confidence float64 `json:"confidence"` // confidence of verdicts and intervals, corrected for the looks
+	}
+	// WeakClaim: most runs like this one would miss the effect, if its size is what a claim of this
+	// kind suggests.
+	WeakClaim struct {
+		Power  float64 `json:"power"`  // chance that a run like this one claims the effect
+		Factor float64 `json:"factor"` // factor by which claims of the effect are too large on average
+	}
+	// StrayTrials: some trials belong to no cell or arm of the plan.
+	StrayTrials struct {
+		Trials int `json:"trials"`
+	}
+	// ReplacedTrials: of several trials of one arm and round, the last one counts.
+	ReplacedTrials struct {
+		Trials int `json:"trials"`
+	}
+	// Uncontrolled: the run has no control.
+	Uncontrolled struct{}
+	// FewRounds: no claim is possible with this few rounds.
+	FewRounds struct {
+		Rounds int `json:"rounds"`
+		Family int `json:"family"` // number of headline comparisons
+		Fewest int `json:"fewest"`
+	}
+	// FewValues: no claim is possible with this few values in independent samples.
+	FewValues struct {
+		Most   int `json:"most"` // largest number of values in an arm
+		Family int `json:"family"`
+		Fewest int `json:"fewest"`
+	}
+	// CappedPrecision: the requested precision takes more rounds than the plan allows.
+	CappedPrecision struct {
+		Precision float64 `json:"precision"`
+		Rounds    int     `json:"rounds"`
+	}
+	// OneSetUp: arms were set up only once, so the result holds for that set-up.
+	OneSetUp struct {
+		SetUps int    `json:"setUps"`          // one set-up per session
+		Block  string `json:"block,omitempty"` // name of an import's only block
+	}
+	// UnlimitedLink: the link has no rate limit.
+	UnlimitedLink struct{}
+	// ControlDiffers: the control differs from the baseline by more than chance.
+	ControlDiffers struct {
+		Metric    experiment.Metric `json:"metric"`
+		Overhead  Interval          `json:"overhead"`
+		PointOnly bool              `json:"pointOnly,omitempty"`
+	}
+	// Interrupted: some rounds hold trials of different sessions.
+	Interrupted struct {
+		Rounds []int `json:"rounds"`
+	}
+	// UnusableValues: some valid trials have no usable value of the metric.
+	UnusableValues struct {
+		Unusable int `json:"unusable"`
+		Valid    int `json:"valid"`
+	}
+	// OverCap: values exceed the limit of the hardware.
+	OverCap struct {
+		Unit  string  `json:"unit"`
+		Cap   float64 `json:"cap"`
+		Value float64 `json:"value"` // median of the values
+	}
+	// StartUp: the start of a wrapper takes more than a tenth of the measured time.
+	StartUp struct {
+		Program string  `json:"program"` // name of the wrapper
+		Start   float64 `json:"start"`   // seconds that the start takes longer than without the wrapper
+		Run     float64 `json:"run"`     // seconds of the arm's median run without the start
+		Most    bool    `json:"most"`    // the start is more than half of the difference from the baseline
+	}
+	// Unexercised: a difference is claimed, but the trials hardly ever did what the layer acts on.
+	Unexercised struct {
+		Layer string `json:"layer"` // kind of the layer
+	}
+	// LevelChanges: the baseline's level changes during the run.
+	LevelChanges struct {
+		Rounds []int `json:"rounds"` // first round of each new level
+	}
+	// OddSeries: the values do not look independent or not of one distribution.
+	OddSeries struct {
+		Oddity Oddity  `json:"oddity"`
+		Places []Place `json:"places"`
+	}
+	// Omission: while a response is slow, a closed loop sends no further request.
+	Omission struct {
+		Metrics []string `json:"metrics"`
+	}
+	// Switching: a layer is turned on and off for all arms, and trials run right after a switch.
+	Switching struct {
+		Arms []SwitchedArm `json:"arms"`
+	}
+	// Sliced: trials were cut into slices, between which the arms alternated.
+	Sliced struct {
+		Slices int `json:"slices"`
+	}
+	// Busy: the machine was too busy before the first trial for Tare's own limits, which were then
+	// lifted.
+	Busy struct {
+		By string `json:"by"`
+	}
+	// Bound: a resource that the programs share was used up, and the workload does not measure that
+	// resource.
+	Bound struct {
+		Resource testbed.Resource `json:"resource"`
+		Tests    string           `json:"tests"`          // the resource that the workload measures (experiment.Declaration.Tests)
+		Arms     []string         `json:"arms,omitempty"` // arms in which the resource was used up; nil: in all
+	}
+	// StandIn: a component of the cluster reports that a part of it is a stand-in for the real
+	// thing.
+	StandIn struct {
+		Component string `json:"component"`
+		Says      string `json:"says"`
+	}
+	// Remark is a message from a layer about its implementation, from the machine about itself, or
+	// from a session about its start. It is passed on unchanged.
+	Remark struct {
+		From string `json:"from"` // FromLayer, FromMachine or FromSession
+		Text string `json:"text"`
+		// Session is the number of the session that the remark is about; 0: none in particular.
+		Session int `json:"session,omitempty"`
+	}
+)
+
+// Sources of remarks.
+const (
+	FromLayer   = "layer"
+	FromMachine = "machine"
+	FromSession = "session"
+)
+
+// Place is a series that looks odd, with its oddity's figures.
+type Place struct {
+	Metric      string      `json:"metric"`
+	Cell        string      `json:"cell"`
+	Diagnostics Diagnostics `json:"diagnostics"`
+}
+
+// SwitchedArm counts the trials of an arm that ran right after a switch.
+type SwitchedArm struct {
+	Arm   string `json:"arm"`
+	After int    `json:"after"`
+	Valid int    `json:"valid"` // number of the arm's valid trials
+}
+
+// Kind returns the name of the kind, as JSON has it.
+func (Autocorrelation) Kind() string { return "autocorrelation" }
+func (OrderEffect) Kind() string     { return "order-effect" }
+func (PlacesRemoved) Kind() string   { return "places-removed" }
+func (Disagreement) Kind() string    { return "disagreement" }
+func (NormalPairs) Kind() string     { return "normal-pairs" }
+func (NormalSamples) Kind() string   { return "normal-samples" }
+func (Imprecise) Kind() string       { return "imprecise" }
+func (NoVariation) Kind() string     { return "no-variation" }
+func (UnequalSpread) Kind() string   { return "unequal-spread" }
+func (MeanDiffers) Kind() string     { return "mean-differs" }
+func (Stalling) Kind() string        { return "stalling" }
+func (Unfinished) Kind() string      { return "unfinished" }
+func (Extended) Kind() string        { return "extended" }
+func (WeakClaim) Kind() string       { return "weak-claim" }
+func (StrayTrials) Kind() string     { return "stray-trials" }
+func (ReplacedTrials) Kind() string  { return "replaced-trials" }
+func (Uncontrolled) Kind() string    { return "uncontrolled" }
+func (FewRounds) Kind() string       { return "few-rounds" }
+func (FewValues) Kind() string       { return "few-values" }
+func (CappedPrecision) Kind() string { return "capped-precision" }
+func (OneSetUp) Kind() string        { return "one-set-up" }
+func (UnlimitedLink) Kind() string   { return "unlimited-link" }
+func (ControlDiffers) Kind() string  { return "control-differs" }
+func (Interrupted) Kind() string     { return "interrupted" }
+func (UnusableValues) Kind() string  { return "unusable-values" }
+func (OverCap) Kind() string         { return "over-cap" }
+func (Unexercised) Kind() string     { return "unexercised" }
+func (StartUp) Kind() string         { return "start-up" }
+func (LevelChanges) Kind() string    { return "level-changes" }
+func (OddSeries) Kind() string       { return "odd-series" }
+func (Omission) Kind() string        { return "omission" }
+func (Switching) Kind() string       { return "switching" }
+func (Sliced) Kind() string          { return "sliced" }
+func (Busy) Kind() string            { return "busy" }
+func (Bound) Kind() string           { return "bound" }
+func (StandIn) Kind() string         { return "stand-in" }
+func (Remark) Kind() string          { return "remark" }

@@ -1,0 +1,293 @@
+package analysis
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/stats"
+)
+
+// A fit describes the values of several trials of a round by a few numbers: a line through the
+// levels of a factor (scaling.go, breakdown.go), a plane over the logarithms of several factors
+// (powerlaw.go), or a sum with the signs of a factorial design (factorial.go).
+//
+// Each round is fitted by itself. Trials of a round drift together, so the numbers fitted to
+// different rounds, and their differences between an arm and the baseline of the same round, are
+// independent values with noise of their own. Their intervals come from the same estimators as all
+// others. One fit to the points of all rounds would count a round's common drift as noise, and
+// repeated points as information.
+
+// completeRound is a round in which all trials of a fit have a usable value.
+type completeRound struct {
+	round  int
+	trials []*journal.Trial
+	values []float64 // values of the fitted trials
+}
+
+// completeRounds collects the rounds that have a value of each given arm in each given cell. For
+// every other round in which programs failed it calls the function failed with a flag per trial, in
+// a slice that the next call changes. The function may be nil.
+func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
+	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
+	who := make([]bool, 0, n)
+	for _, round := range t.rounds {
+		r := completeRound{round: round, trials: make([]*journal.Trial, 0, n), values: make([]float64, 0, n)}
+		who = who[:0]
+		for _, c := range cells {
+			for _, a := range arms {
+				s := t.slot(c, a, round)
+				who = append(who, s.broke())
+				if v, ok := value(s.valid, m); ok {
+					r.trials, r.values = append(r.trials, s.valid), append(r.values, v)
+				}
+			}
+		}
+		switch {
+		case len(r.values) == n:
+			list = append(list, r)
+		case failed != nil && slices.Contains(who, true):
+			failed(who)
+		}
+	}
+	return list
+}
+
+// roundSet is the rounds of an estimate, which has one number for each.
+type roundSet struct {
+	plan   *experiment.Plan
+	rounds []int
+	setUps []int // set-up of each round; nil: no two rounds share one
+}
+
+// setOf returns the set of complete rounds. Their set-ups are those of the trials at an index.
+func (t *table) setOf(list []completeRound, at int) roundSet {
+	s := roundSet{plan: t.plan}
+	for _, r := range list {
+		s.rounds, s.setUps = append(s.rounds, r.round), append(s.setUps, r.trials[at].SetUp)
+	}
+	s.setUps = t.sharedSetUps(s.setUps)
+	return s
+}
+
+// pilot counts the rounds of the pilot.
+func (s *roundSet) pilot() (n int) {
+	for _, round := range s.rounds {
+		if round <= s.plan.Rounds {
+			n++
+		}
+	}
+	return n
+}
+
+// data returns the numbers, one per round, as data for an estimate from pairs.
+func (s *roundSet) data(m experiment.Metric, numbers []float64) contrast.Data {
+	return contrast.Data{Metric: m, Paired: true, Uneven: true, Contrasts: numbers, Rounds: s.rounds, SetUps: s.setUps, Pilot: s.pilot()}
+}
+
+// units returns the independent values: the numbers, or their means over set-ups if rounds share
+// these.
+func (s *roundSet) units(numbers []float64) []float64 {
+	d := s.data(experiment.Metric{}, numbers)
+	units, _, _ := d.Units()
+	return units
+}
+
+// located estimates the centre of the numbers, one per round, with an interval. If rounds share
+// set-ups, the set-up is the unit. If the numbers allow no interval, it returns their centre alone.
+func (s *roundSet) located(numbers []float64) RoundValue {
+	return s.estimated(numbers, contrast.Rules.Estimate)
+}
+
+// levelled estimates the centre of numbers of one arm, in which the machine's drift does not
+// cancel.
+func (s *roundSet) levelled(numbers []float64) RoundValue {
+	return s.estimated(numbers, contrast.Rules.Level)
+}
+
+func (s *roundSet) estimated(numbers []float64, by func(contrast.Rules, *contrast.Data) contrast.Estimate) RoundValue {
+	d := s.data(experiment.Metric{Scale: experiment.Difference}, numbers)
+	e := by(contrast.RulesOf(s.plan), &d)
+	if !e.Main.OK {
+		return RoundValue{Interval: pointOnly(stats.Median(numbers)), Rounds: len(s.rounds), PointOnly: true, P: 1, Method: e.Method}
+	}
+	return RoundValue{Interval: finite(e.Main.At), Rounds: len(s.rounds), P: e.Main.P, Method: e.Method}
+}
+
+// finite returns an interval whose bounds are finite numbers.
+func finite(at stats.Interval) Interval { return Interval(at.Map(contrast.Finite)) }
+
+// pointOnly returns an interval of width zero.
+func pointOnly(at float64) Interval { return finite(stats.Interval{Point: at, Lo: at, Hi: at}) }
+
+// roundFits holds one fit per round.
+type roundFits struct {
+	roundSet
+	from   []completeRound
+	offset int           // index of the first fitted value
+	points [][]float64   // coordinates of the fitted values
+	fits   []stats.Plane // by round
+}
+
+// fitRounds fits the values from an offset on, one for each point. It leaves out rounds that have
+// no fit.
+func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, fit func(y []float64) (stats.Plane, error)) *roundFits {
+	f := &roundFits{offset: offset, points: points}
+	for _, r := range list {
+		p, err := fit(r.values[offset : offset+len(points)])
+		if err == nil && !slices.ContainsFunc(append(p.Slopes, p.Intercept), tooLarge) {
+			f.from, f.fits = append(f.from, r), append(f.fits, p)
+		}
+	}
+	if len(list) > 0 {
+		f.roundSet = t.setOf(f.from, len(list[0].trials)-1)
+	}
+	return f
+}
+
+// value returns the value that is fitted at a point in a round.
+func (f *roundFits) value(i, k int) float64 { return f.from[i].values[f.offset+k] }
+
+// logarithms returns the logarithms of the values. Those of values that are not positive are not
+// finite, and cannot be fitted.
+func (r completeRound) logarithms() []float64 {
+	y := make([]float64, len(r.values))
+	for k, v := range r.values {
+		y[k] = math.Log(v)
+	}
+	return y
+}
+
+// lineAt returns a function that fits lines at the given levels.
+func lineAt(x []float64) func(y []float64) (stats.Plane, error) {
+	return func(y []float64) (stats.Plane, error) { return stats.FitLine(x, y) }
+}
+
+// tooLarge reports whether a number is too large to be squared and summed.
+func tooLarge(v float64) bool { return !(math.Abs(v) < 1e150) } // the result is true for NaN
+
+// each computes a number for each round.
+func (f *roundFits) each(of func(i int) float64) []float64 {
+	numbers := make([]float64, len(f.fits))
+	for i := range numbers {
+		numbers[i] = of(i)
+	}
+	return numbers
+}
+
+// slopes returns the slopes along one coordinate, by round.
+func (f *roundFits) slopes(j int) []float64 {
+	return f.each(func(i int) float64 { return f.fits[i].Slopes[j] })
+}
+
+// heights returns the fitted values at a point, by round.
+func (f *roundFits) heights(x ...float64) []float64 {
+	return f.each(func(i int) float64 { return f.fits[i].At(x...) })
+}
+
+// residuals returns the residuals of the fits at one of the points, by round.
+func (f *roundFits) residuals(k int) []float64 {
+	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
+}
+
+// less estimates the difference between a number of these fits and the same number of other fits,
+// round by round; nil if they have no round in common.
+func (f *roundFits) less(other *roundFits, of func(stats.Plane) float64) *RoundValue {
+	both := roundSet{plan: f.plan}
+	var differences []float64
+	for i, round := range f.rounds {
+		if k, there := slices.BinarySearch(other.rounds, round); there {
+			both.rounds = append(both.rounds, round)
+			differences = append(differences, of(f.fits[i])-of(other.fits[k]))
+			if f.setUps != nil {
+				both.setUps = append(both.setUps, f.setUps[i])
+			}
+		}
+	}
+	if len(both.rounds) == 0 {
+		return nil
+	}
+	d := both.located(differences)
+	return &d
+}
+
+const (
+	// fitLevel is the p below which a fit counts as wrong: one of a hundred true ones does.
+	fitLevel = 0.01
+	// fitMiss is the share below which a deviation does not matter: with many rounds, anything
+	// differs from a line.
+	fitMiss = 0.05
+)
+
+// poor reports whether a deviation from a fit exceeds chance and matters.
+func poor(p, off float64) bool { return p <= fitLevel && math.Abs(off) >= fitMiss }
+
+// missed returns the mean residual at each point, the index of the largest, and the p that all mean
+// residuals are zero, corrected for a number of tests. Noise lies above the fit as often as below;
+// a curve deviates alike in every round.
+func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
+	p = 1
+	for k := range f.points {
+		residuals, mean := f.residuals(k), 0.0
+		for _, v := range residuals {
+			mean += v / float64(len(residuals))
+		}
+		if left = append(left, mean); math.Abs(mean) > math.Abs(left[worst]) {
+			worst = k
+		}
+		p = min(p, residualP(f.units(residuals))*float64(tests))
+	}
+	return left, worst, p
+}
+
+// residualP returns the p that the mean of residuals is 0.
+func residualP(residuals []float64) float64 {
+	e, err := stats.PairedT(residuals, 0.95)
+	switch {
+	case err == nil:
+		return e.P
+	case errors.Is(err, stats.ErrConstant) && residuals[0] != 0:
+		return 0
+	}
+	return 1
+}
+
+// independentTests returns the number of tests to correct a p for. The residuals of a line at three
+// levels are one number, three times.
+func independentTests(levels int) int {
+	if levels == leastLevels {
+		return 1
+	}
+	return levels
+}
+
+// bend returns the direction in which values leave a line, from the sign of the quadratic in the
+// residuals, if it accounts for at least half of them: a step or a single level does not make a
+// curve.
+func bend(x, left []float64) string {
+	square := make([]float64, len(x))
+	for i, v := range x {
+		square[i] = v * v
+	}
+	line, err := stats.FitLine(x, square)
+	if err != nil {
+		return ""
+	}
+	var product, squares, all float64
+	for i, v := range x {
+		curve := square[i] - line.At(v)
+		product += curve * left[i]
+		squares += curve * curve
+		all += left[i] * left[i]
+	}
+	switch {
+	case squares == 0 || product*product/squares < all/2:
+		return ""
+	case product > 0:
+		return "steeper"
+	}
+	return "flatter"
+}

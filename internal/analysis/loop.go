@@ -1,0 +1,146 @@
+package analysis
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/stats"
+)
+
+// In any system, mean latency × throughput is the mean number of requests in flight (Little's law).
+// In a closed loop that number is the number of workers, fixed before the start. The two metrics
+// then carry the same information, and latency tells how long workers wait for their turn rather
+// than how long a request takes. The data show a closed loop, whether or not the file format
+// reports one.
+const (
+	// loopNear is the largest distance of the median product from the reported number of workers,
+	// as a share. Ramp-up and the end of a trial, with fewer requests in flight, take some percent.
+	loopNear = 0.05
+	// loopShare is the largest deviation of the product, relative to latency's, at which the
+	// product counts as constant if the number of workers is unknown: throughput then explains at
+	// least three quarters of latency's variance. With a rate given from outside (an open loop) the
+	// product varies as much as latency. Both deviations are within arms: if each arm is driven at
+	// four fifths of its capacity, the slower one has the smaller rate and the larger latency, and
+	// that is no closed loop.
+	loopShare = 0.5
+	// loopTrials is the number of trials that this test takes, without the first of each arm. Of
+	// ten independent pairs, fewer than one in a thousand samples looks like a closed loop.
+	loopTrials = 10
+)
+
+// loops searches every cell whose metrics allow it for a closed loop.
+func loops(t *table) []*LoopSummary {
+	list := make([]*LoopSummary, len(t.plan.Cells))
+	for c, cell := range t.plan.Cells {
+		if cell.Loop != nil {
+			list[c] = t.loop(c, *cell.Loop)
+		}
+	}
+	return list
+}
+
+// loop returns the summary of a cell's closed loop; nil if the trials show none.
+func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
+	latency, throughput := t.plan.Cells[c].Metric(l.Latency), t.plan.Cells[c].Metric(l.Throughput)
+	if latency == nil || throughput == nil {
+		return nil
+	}
+	var products, logProducts, logLatencies []float64
+	free := 0
+	for _, arm := range t.slots[c] {
+		first := len(products)
+		for trial := range valid(arm) {
+			seconds, okLatency := value(trial, *latency)
+			rate, okThroughput := value(trial, *throughput)
+			if okLatency && okThroughput && seconds > 0 && rate > 0 {
+				products = append(products, contrast.Finite(seconds*rate))
+				logProducts = append(logProducts, math.Log(seconds)+math.Log(rate))
+				logLatencies = append(logLatencies, math.Log(seconds))
+			}
+		}
+		free += max(len(products)-first-1, 0)
+		centre(logProducts[first:])
+		centre(logLatencies[first:])
+	}
+	if len(products) == 0 {
+		return nil
+	}
+	slices.Sort(products)
+	s := &LoopSummary{Loop: l, Least: products[0], Median: stats.Quantile(products, 0.5), Most: products[len(products)-1], Trials: len(products)}
+	s.Known = l.Workers > 0 && math.Abs(s.Median/l.Workers-1) <= loopNear
+	if !s.Known && (free < loopTrials || contrast.Deviation(logProducts) > loopShare*contrast.Deviation(logLatencies)) {
+		return nil
+	}
+	return s
+}
+
+// centre subtracts the mean from all values.
+func centre(x []float64) {
+	mean := stat.Mean(x, nil)
+	for i := range x {
+		x[i] -= mean
+	}
+}
+
+// restates returns the metric whose information a metric repeats; "" if none. The two get one
+// verdict: throughput has it, unless only latency is a headline.
+func (t *table) restates(c int, m experiment.Metric) string {
+	l := t.loops[c]
+	if l == nil {
+		return ""
+	}
+	says, restates := l.Throughput, l.Latency
+	if t.plan.Cells[c].Metric(l.Latency).Headline && !t.plan.Cells[c].Metric(l.Throughput).Headline {
+		says, restates = restates, says
+	}
+	if m.Name == restates {
+		return says
+	}
+	return ""
+}
+
+// extreme matches the names of percentiles and maxima: "latency-p99", "p99.9", "max".
+var extreme = regexp.MustCompile(`(^|[^a-z0-9])(p[0-9.]+|[0-9.]+th|max|maximum|worst)($|[^a-z0-9])`)
+
+// omits reports whether a metric is distorted by requests that a closed loop does not send.
+func (s *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
+	latency := cell.Metric(s.Latency)
+	return m.Name != s.Latency && m.Unit == latency.Unit && extreme.MatchString(strings.ToLower(m.Name))
+}
+
+// omissions warns of percentiles and maxima of closed loops, once for all cells with the same
+// affected metrics.
+func omissions(plan *experiment.Plan, run *Run) []Warning {
+	var list []Warning
+	for c, cell := range plan.Cells {
+		loop := run.Cells[c].Loop
+		if loop == nil {
+			continue
+		}
+		for _, headline := range []bool{true, false} {
+			var names []string
+			for _, m := range cell.Metrics {
+				if m.Headline == headline && loop.omits(cell, m) {
+					names = append(names, m.Name)
+				}
+			}
+			at := slices.IndexFunc(list, func(w Warning) bool {
+				return w.Exploratory != headline && slices.Equal(w.Finding.(Omission).Metrics, names)
+			})
+			switch {
+			case names == nil:
+			case at >= 0:
+				list[at].Cell += ", " + cell.ID
+			default:
+				list = append(list, Warning{Cell: cell.ID, Exploratory: !headline, Finding: Omission{names}})
+			}
+		}
+	}
+	return list
+}

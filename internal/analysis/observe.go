@@ -1,0 +1,146 @@
+package analysis
+
+import (
+	"maps"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+)
+
+// Observation is the reason why a run is not an experiment.
+type Observation struct {
+	Baseline string     `json:"baseline,omitempty"` // name of the arm that the others are compared with
+	Arms     []Schedule `json:"arms"`               // schedules of the other arms relative to the baseline; none: there is no other arm
+	// Differs lists the facts about which the files of some arm and those of the baseline disagree.
+	Differs []string `json:"differs,omitempty"`
+}
+
+// Schedule is the position in time of an arm's trials relative to the baseline's.
+type Schedule struct {
+	Arm   string `json:"arm"`   // name of the arm
+	Times Times  `json:"times"` // how the trials lie in time
+}
+
+// Times is a class of positions in time of two arms' trials.
+type Times string
+
+// The classes, in the order in which they are listed.
+const (
+	TimesUnknown     Times = "unknown"     // some file of one of the arms has no start time
+	TimesApart       Times = "apart"       // one arm began after the other was over
+	TimesOverlap     Times = "overlap"     // the arms overlap, but one is early and the other late
+	TimesBlocks      Times = "blocks"      // the arms ran over the same time, but in a few long turns
+	TimesInterleaved Times = "interleaved" // the arms ran over the same time, in no random order
+)
+
+// betweenLeast and betweenMost bound the chance that a trial of an arm started after one of the
+// baseline, for arms that count as interleaved. The chance is a half if both are spread over the
+// same time, and 0 or 1 if one ran after the other.
+const betweenLeast, betweenMost = 0.25, 0.75
+
+// observation returns the reason why a run is not an experiment, found in its trials; nil for a run
+// of Tare's own.
+func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
+	if plan.Import == nil {
+		return nil
+	}
+	o := &Observation{Differs: differing(plan)}
+	if o.Baseline = plan.ArmWith(experiment.Baseline); o.Baseline == "" {
+		return o
+	}
+	starts := map[string][]int64{}
+	blank := map[string]bool{}
+	for i := range trials {
+		arm := trials[i].Arm
+		if trials[i].Start.IsZero() {
+			blank[arm] = blank[arm] || trials[i].Valid() // an invalid trial does not count: its file may have been unreadable
+			continue
+		}
+		starts[arm] = append(starts[arm], trials[i].Start.UnixNano())
+	}
+	for _, s := range starts {
+		slices.Sort(s)
+	}
+	for _, arm := range plan.Arms {
+		if arm.Name == o.Baseline {
+			continue
+		}
+		times := TimesUnknown
+		if !blank[o.Baseline] && !blank[arm.Name] {
+			times = between(starts[o.Baseline], starts[arm.Name])
+		}
+		o.Arms = append(o.Arms, Schedule{Arm: arm.Name, Times: times})
+	}
+	return o
+}
+
+// between classifies two arms by the sorted starts of their trials.
+func between(base, arm []int64) Times {
+	if len(base) == 0 || len(arm) == 0 {
+		return TimesUnknown
+	}
+	if base[len(base)-1] < arm[0] || arm[len(arm)-1] < base[0] {
+		return TimesApart
+	}
+	later, below, upTo := 0.0, 0, 0
+	for _, s := range arm {
+		for below < len(base) && base[below] < s {
+			below++
+		}
+		for upTo < len(base) && base[upTo] <= s {
+			upTo++
+		}
+		later += float64(below+upTo) / 2
+	}
+	if share := later / float64(len(base)) / float64(len(arm)); share < betweenLeast || share > betweenMost {
+		return TimesOverlap
+	}
+	m, n := float64(len(base)), float64(len(arm))
+	if mixed := 1 + 2*m*n/(m+n); float64(turns(base, arm)) < mixed/2 {
+		return TimesBlocks
+	}
+	return TimesInterleaved
+}
+
+// turns returns the number of stretches of time without a change of arm. For m and n starts in
+// random order it is 1 + 2mn/(m+n) on average (Wald and Wolfowitz). Of starts at the same time,
+// those of the arm that is not running come first.
+func turns(base, arm []int64) int {
+	count, last := 0, -1
+	for len(base) > 0 || len(arm) > 0 {
+		next := 0
+		if len(base) == 0 || len(arm) > 0 && (arm[0] < base[0] || arm[0] == base[0] && last == 0) {
+			next, arm = 1, arm[1:]
+		} else {
+			base = base[1:]
+		}
+		if next != last {
+			count, last = count+1, next
+		}
+	}
+	return count
+}
+
+// differing names the facts that the files of some arm and those of the baseline both contain, with
+// different values.
+func differing(plan *experiment.Plan) []string {
+	baseline := plan.ArmWith(experiment.Baseline)
+	facts := map[string]map[string][]string{}
+	for _, a := range plan.Import.Arms {
+		facts[a.Name] = a.Facts
+	}
+	unlike := map[string]bool{}
+	for _, arm := range plan.Arms {
+		for name, values := range facts[arm.Name] {
+			if ours := facts[baseline][name]; len(ours) > 0 && len(values) > 0 && !sameSet(ours, values) {
+				unlike[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(unlike))
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
+}

@@ -1,0 +1,158 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+)
+
+// OrderEffects are the effects of a trial's position within the round: the first trial may find
+// cold caches, the last one a warm machine. If every arm has had every position equally often, they
+// do not make any arm look slower, but they widen intervals. Tare therefore removes them.
+type OrderEffects struct {
+	P       float64   `json:"p"`       // p of no effect
+	Effects []float64 `json:"effects"` // by position: a share of the metric, relative to the mean of all positions
+	logs    []float64
+}
+
+const (
+	orderFewest = 6  // rounds that a fit takes
+	orderSweeps = 50 // iterations of the fit; far more than trials without gaps take
+)
+
+// of returns the effect of a trial's position, as a logarithm.
+func (p *OrderEffects) of(t *journal.Trial) float64 {
+	if p == nil || t.Position < 1 || t.Position > len(p.logs) {
+		return 0
+	}
+	return p.logs[t.Position-1]
+}
+
+// orderEffects returns the effects to remove from a metric; nil: none. They are fitted by least
+// squares together with effects of rounds and arms, and tested by an F test.
+func (t *table) orderEffects(c int, m experiment.Metric) *OrderEffects {
+	if m.Scale == experiment.Difference || t.plan.Import != nil {
+		return nil
+	}
+	key := [2]string{t.plan.Cells[c].ID, m.Name}
+	if p, known := t.positionEffects[key]; known {
+		return p
+	}
+	if t.positionEffects == nil {
+		t.positionEffects = map[[2]string]*OrderEffects{}
+	}
+	t.positionEffects[key] = t.fitOrder(c, m)
+	return t.positionEffects[key]
+}
+
+// fitOrder uses the rounds in which every arm has a value, each at a position of its own.
+func (t *table) fitOrder(c int, m experiment.Metric) *OrderEffects {
+	k := len(t.plan.Arms)
+	arms, had := make([]int, k), make([][]int, k) // had: number of times that an arm had a position
+	for a := range arms {
+		arms[a], had[a] = a, make([]int, k)
+	}
+	var values [][]float64 // values by round and arm
+	var at [][]int
+	for _, r := range t.completeRounds([]int{c}, arms, m, nil) {
+		if slices.ContainsFunc(r.trials, func(t *journal.Trial) bool { return t.Position < 1 || t.Position > k }) {
+			continue // two arms have the same position, since one was tried again
+		}
+		places := make([]int, k)
+		for a, trial := range r.trials {
+			places[a] = trial.Position - 1
+			had[a][places[a]]++
+		}
+		values, at = append(values, r.logarithms()), append(at, places)
+	}
+	if len(values) < orderFewest || uneven(had, len(values)) {
+		return nil
+	}
+	without, _ := fitRows(values, at, false)
+	with, effects := fitRows(values, at, true)
+	free := float64((k-1)*(len(values)-1) - (k - 1))
+	if free < 1 || with <= 0 {
+		return nil
+	}
+	f := max(0, without-with) / float64(k-1) / (with / free) // the difference is negative by rounding only
+	p := distuv.F{D1: float64(k - 1), D2: free}.Survival(f)
+	if math.IsNaN(p) || p > orderLevel {
+		return nil
+	}
+	e := &OrderEffects{P: p, logs: effects}
+	for _, x := range effects {
+		e.Effects = append(e.Effects, math.Expm1(x))
+	}
+	return e
+}
+
+// uneven reports whether some arm never had some position, or had one more often than another by as
+// much as a position's usual count: effects of arms and of positions could then hardly be
+// separated.
+func uneven(had [][]int, rounds int) bool {
+	return slices.ContainsFunc(had, func(places []int) bool {
+		least, most := slices.Min(places), slices.Max(places)
+		return least == 0 || most-least > max(rounds/len(places), 2)
+	})
+}
+
+// fitRows fits values with effects of rounds, arms and, if asked, positions. It returns the
+// residual sum of squares, and the effects of the positions relative to their mean.
+func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects []float64) {
+	n, k := len(values), len(values[0])
+	rest := make([][]float64, n)
+	for i := range rest {
+		rest[i] = append([]float64(nil), values[i]...)
+	}
+	effects = make([]float64, k)
+	sweep := func(classes int, of func(i, a int) int) []float64 {
+		sum, count := make([]float64, classes), make([]float64, classes)
+		for i := range rest {
+			for a, v := range rest[i] {
+				sum[of(i, a)] += v
+				count[of(i, a)]++
+			}
+		}
+		for j := range sum {
+			sum[j] /= max(count[j], 1)
+		}
+		for i := range rest {
+			for a := range rest[i] {
+				rest[i][a] -= sum[of(i, a)]
+			}
+		}
+		return sum
+	}
+	for range orderSweeps {
+		sweep(n, func(i, _ int) int { return i })
+		sweep(k, func(_, a int) int { return a })
+		if !places {
+			break // the first pass is exact, since rounds and arms are orthogonal
+		}
+		largest := 0.0
+		for j, by := range sweep(k, func(i, a int) int { return at[i][a] }) {
+			effects[j] += by
+			largest = max(largest, math.Abs(by))
+		}
+		if largest < 1e-12 {
+			break
+		}
+	}
+	for i := range rest {
+		for _, v := range rest[i] {
+			left += v * v
+		}
+	}
+	mean := 0.0
+	for _, e := range effects {
+		mean += e / float64(k)
+	}
+	for j := range effects {
+		effects[j] -= mean
+	}
+	return left, effects
+}

@@ -1,0 +1,184 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/stats"
+)
+
+// A workload may declare that one of its metrics is a product of powers of its factors
+// (experiment.PowerLaw): DNS queries are proxies × hosts × families ÷ TTL. The logarithm of such a
+// product is a plane over the logarithms of the factors, with the exponents as slopes.
+//
+// The plane is fitted in each round (fits.go). All cells of the workload take part. An exponent
+// therefore holds at all levels of the other factors, and the residual of each cell shows whether
+// the law holds at all.
+
+// PowerLaw is the joint dependence of a workload's metric on its factors.
+type PowerLaw struct {
+	Workload string            `json:"workload"`       // workload of the cells
+	Metric   experiment.Metric `json:"metric"`         // metric that the law describes
+	Held     []factor.Level    `json:"held,omitempty"` // factors that are not part of the law, at their levels
+	Factors  []PowerLawFactor  `json:"factors"`        // factors of the law with several levels, in the order of the plan
+	Cells    []string          `json:"cells"`          // cells of the fit
+	Arms     []PowerLawArm     `json:"arms"`           // arms in the plan's order that have a value in every cell in some round
+}
+
+// PowerLawFactor is one factor of a law.
+type PowerLawFactor struct {
+	Factor   string    `json:"factor"`         // "hosts"
+	Unit     string    `json:"unit,omitempty"` // unit of the levels; "" for a number of things
+	Levels   []float64 `json:"levels"`         // levels in Unit, ascending
+	Expected float64   `json:"expected"`       // exponent that the workload declares
+}
+
+// PowerLawArm is the law fitted to one arm.
+type PowerLawArm struct {
+	Arm       string     `json:"arm"`       // name
+	Rounds    []int      `json:"rounds"`    // rounds that have a value in every cell
+	Exponents []Exponent `json:"exponents"` // exponents of the factors, in their order
+	// Unity is the value of the law if each factor is 1 of its unit, in the metric's unit.
+	Unity     Interval `json:"unity"`
+	PointOnly bool     `json:"pointOnly,omitempty"` // Unity is a point without an interval, since the values allow none
+	Method    string   `json:"method"`              // method of the interval of Unity
+	Misfit    Misfit   `json:"misfit"`              // the cell whose values lie farthest from the law
+}
+
+// Exponent is the power of a factor with which a metric grows.
+type Exponent struct {
+	Interval
+	PointOnly  bool   `json:"pointOnly,omitempty"`  // the values allow no interval
+	Method     string `json:"method"`               // method of the interval, as in comparisons
+	Unexpected bool   `json:"unexpected,omitempty"` // the interval excludes the expected exponent by more than exponentMiss
+}
+
+// exponentMiss is the largest deviation of an exponent that does not matter: 2 % over a range of 1
+// to 10.
+const exponentMiss = 0.01
+
+// Misfit is the cell whose values lie farthest from the law.
+type Misfit struct {
+	Cell string  `json:"cell"` // ID of the cell
+	Off  float64 `json:"off"`  // typical value minus the law's, as a share of the law's: -0.1 is 10 % below
+	P    float64 `json:"p"`    // p that all cells lie on the law, by t tests of the residual at each cell; 1 if untestable
+	Poor bool    `json:"poor"` // the deviation exceeds chance and is more than a little
+}
+
+func powerLaws(t *table) []PowerLaw {
+	if !t.plan.Paired() {
+		return nil
+	}
+	var list []PowerLaw
+	for _, f := range lawsOf(t.plan) {
+		l := PowerLaw{Workload: t.plan.Cells[f.cells[0]].Workload, Metric: f.metric, Held: f.held, Factors: f.factors, Arms: []PowerLawArm{}}
+		for _, c := range f.cells {
+			l.Cells = append(l.Cells, t.plan.Cells[c].ID)
+		}
+		for a, arm := range t.plan.Arms {
+			if one, there := t.law(f, l.Cells, a); there {
+				one.Arm = arm.Name
+				l.Arms = append(l.Arms, one)
+			}
+		}
+		if len(l.Arms) > 0 {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// lawCells is the cells of one fit of a power law.
+type lawCells struct {
+	metric  experiment.Metric
+	held    []factor.Level
+	cells   []int // indices of the cells in the plan
+	factors []PowerLawFactor
+	x       [][]float64 // logarithms of the levels, by cell and factor
+}
+
+// lawsOf returns the power laws of a plan, in its order, without those that have too few cells to
+// test them.
+func lawsOf(plan *experiment.Plan) []lawCells {
+	at := map[string]int{}
+	var list []lawCells
+	for i, c := range plan.Cells {
+		if c.PowerLaw == nil || c.Metric(c.PowerLaw.Metric) == nil {
+			continue
+		}
+		f := lawCells{metric: *c.Metric(c.PowerLaw.Metric)}
+		for _, l := range c.Levels {
+			if _, of := c.PowerLaw.Exponents[l.Factor]; !of {
+				f.held = append(f.held, l)
+			}
+		}
+		id := fmt.Sprintf("%q,%q,%v,%q", c.Workload, f.metric.Name, c.PowerLaw.Exponents, f.held)
+		if _, known := at[id]; !known {
+			at[id], list = len(list), append(list, f)
+		}
+		list[at[id]].cells = append(list[at[id]].cells, i)
+	}
+	for i := range list {
+		list[i].read(plan)
+	}
+	return slices.DeleteFunc(list, func(l lawCells) bool { return len(l.factors) == 0 || len(l.cells) < len(l.factors)+2 })
+}
+
+// read reads the levels as numbers. If some level has no logarithm, no factors are kept.
+func (f *lawCells) read(plan *experiment.Plan) {
+	f.x = make([][]float64, len(f.cells))
+	first := plan.Cells[f.cells[0]]
+	for k, level := range first.Levels {
+		expected, of := first.PowerLaw.Exponents[level.Factor]
+		if !of {
+			continue
+		}
+		texts := make([]string, len(f.cells))
+		for i, c := range f.cells {
+			if levels := plan.Cells[c].Levels; k < len(levels) && levels[k].Factor == level.Factor {
+				texts[i] = levels[k].Value
+			}
+		}
+		x, unit := readLevels(texts)
+		if slices.ContainsFunc(x, func(v float64) bool { return !(v > 0) }) { // true for NaN, too
+			f.factors = nil
+			return
+		}
+		levels := slices.Compact(slices.Sorted(slices.Values(x)))
+		if len(levels) < 2 {
+			continue
+		}
+		f.factors = append(f.factors, PowerLawFactor{Factor: level.Factor, Unit: unit, Levels: levels, Expected: expected})
+		for i, v := range x {
+			f.x[i] = append(f.x[i], math.Log(v))
+		}
+	}
+}
+
+// law fits the law of one arm; false if no round has a value in every cell.
+func (t *table) law(l lawCells, ids []string, arm int) (a PowerLawArm, there bool) {
+	list := t.completeRounds(l.cells, []int{arm}, l.metric, nil)
+	for i := range list {
+		list[i].values = list[i].logarithms()
+	}
+	f := t.fitRounds(list, 0, l.x, func(y []float64) (stats.Plane, error) { return stats.FitPlane(l.x, y) })
+	if len(f.rounds) == 0 {
+		return a, false
+	}
+	a.Rounds = f.rounds
+	for j, factor := range l.factors {
+		at := f.located(f.slopes(j))
+		a.Exponents = append(a.Exponents, Exponent{at.Interval, at.PointOnly, at.Method,
+			!at.PointOnly && (at.Lo > factor.Expected+exponentMiss || at.Hi < factor.Expected-exponentMiss)})
+	}
+	at := f.levelled(f.each(func(i int) float64 { return f.fits[i].Intercept }))
+	a.Unity, a.Method, a.PointOnly = finite(stats.Interval(at.Interval).Map(math.Exp)), at.Method, at.PointOnly
+	left, worst, p := f.missed(len(ids))
+	a.Misfit = Misfit{Cell: ids[worst], Off: contrast.Finite(math.Expm1(left[worst])), P: p}
+	a.Misfit.Poor = poor(p, a.Misfit.Off)
+	return a, true
+}

@@ -1,0 +1,205 @@
+package analysis
+
+import (
+	"maps"
+	"slices"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+)
+
+// Reason is why a comparison is not resolved or gets no verdict, or why a whole run gives none: a
+// kind with its figures. Package wording turns it into a sentence.
+type Reason interface {
+	Kind() string
+}
+
+// The reasons why a comparison is not resolved.
+type (
+	// NothingShown: neither a difference nor equivalence is shown.
+	NothingShown struct{}
+	// TooFewValues: there are fewer than two pairs, or fewer than two values of an arm.
+	TooFewValues struct {
+		Loss *Loss `json:"loss,omitempty"` // main cause of the missing values
+	}
+	// NoSpread: there are too few values for ranks, and they do not vary, so there is no t
+	// interval.
+	NoSpread struct {
+		Fewest int `json:"fewest"` // pairs that an interval by ranks takes
+	}
+	// NotInFamily: the difference is significant by itself, but not after the correction for the
+	// number of claims.
+	NotInFamily struct {
+		Family int `json:"family"` // number of claims that share the correction
+	}
+	// WithinBias: the difference is no larger than the control's own.
+	WithinBias struct {
+		Bias float64 `json:"bias"` // difference of the control from the baseline, on the scale of the overhead
+	}
+	// TooFewToClaim: there are fewer values than any claim of the family takes.
+	TooFewToClaim struct {
+		Family int `json:"family"`
+		Fewest int `json:"fewest"` // pairs, or values of each arm, that a claim takes
+	}
+	// NoControl: the control has no estimate to compare with.
+	NoControl struct{}
+	// ThinControl: the control has so few values that it could hardly be found to differ.
+	ThinControl struct {
+		Values int `json:"values"` // pairs of the control, or values of the smaller sample
+	}
+	// Ties: p is small, but because of ties the interval includes zero.
+	Ties struct{}
+	// FarReaching: the tests show equivalence, but the interval reaches far beyond the margin.
+	FarReaching struct{}
+	// MeanNotShown: the typical round is equivalent, but the mean is not shown to be.
+	MeanNotShown struct{}
+	// MissingTrials: the claim depends on the values that trials lack because the program failed.
+	// Beside a claim it means that the claim holds in spite of them: with the missing values that
+	// contradict it counted as worst, and the others counted as no difference.
+	MissingTrials struct {
+		Missing int     `json:"missing"`
+		Of      int     `json:"of"`              // pairs, or values of both arms, if none had failed
+		Worst   int     `json:"worst,omitempty"` // number of missing values that count as worst against a cost or a gain
+		Without Verdict `json:"without"`         // verdict of the present values alone
+	}
+)
+
+// The reasons why a comparison gets no verdict.
+type (
+	// DoesNotVary: all values are the same, in every arm and trial.
+	DoesNotVary struct{}
+	// OtherSettings: the workload's settings in the arm's files differ from those in the
+	// baseline's.
+	OtherSettings struct {
+		Settings []UnlikeSetting `json:"settings"`
+	}
+	// InvalidRuns: some compared runs give no verdicts.
+	InvalidRuns struct {
+		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
+	}
+	// ControlChanged: the control has changed between the two runs as well.
+	ControlChanged struct{}
+	// RoundsMissing: not all planned rounds are done.
+	RoundsMissing struct {
+		Rounds int `json:"rounds"`
+		Of     int `json:"of"`
+	}
+	// UnfinishedRuns: some compared runs are not finished.
+	UnfinishedRuns struct {
+		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
+	}
+	// SameClaim: in a closed loop this metric carries the same information as another one, which
+	// has the verdict.
+	SameClaim struct {
+		Metric string `json:"metric"`
+	}
+)
+
+// The reasons why a run gives no verdicts.
+type (
+	// NoBaseline: the plan has no baseline.
+	NoBaseline struct{}
+	// ControlFails: the control differs from the baseline, although it is a copy, and is not shown
+	// to be equivalent.
+	ControlFails struct {
+		Cell      string            `json:"cell"`
+		Metric    experiment.Metric `json:"metric"`
+		Overhead  Interval          `json:"overhead"`
+		PAdjusted float64           `json:"pAdjusted"`
+		Margin    float64           `json:"margin"`
+	}
+	// InvalidTrials: more trials are invalid than the limit allows.
+	InvalidTrials struct {
+		Lost     int     `json:"lost"`
+		Planned  int     `json:"planned"`
+		Limit    float64 `json:"limit"` // a share
+		Imported bool    `json:"imported,omitempty"`
+	}
+)
+
+// NoVerdicts: the run gives no verdicts, so it is left out of an analysis of several runs.
+type NoVerdicts struct {
+	Reasons []Reason `json:"-"`
+}
+
+// Kind returns the name of the kind, as JSON has it.
+func (NothingShown) Kind() string   { return "nothing-shown" }
+func (TooFewValues) Kind() string   { return "too-few-values" }
+func (NoSpread) Kind() string       { return "no-spread" }
+func (NotInFamily) Kind() string    { return "not-in-family" }
+func (WithinBias) Kind() string     { return "within-bias" }
+func (TooFewToClaim) Kind() string  { return "too-few-to-claim" }
+func (NoControl) Kind() string      { return "no-control" }
+func (ThinControl) Kind() string    { return "thin-control" }
+func (Ties) Kind() string           { return "ties" }
+func (FarReaching) Kind() string    { return "far-reaching" }
+func (DoesNotVary) Kind() string    { return "does-not-vary" }
+func (OtherSettings) Kind() string  { return "other-settings" }
+func (MeanNotShown) Kind() string   { return "mean-not-shown" }
+func (MissingTrials) Kind() string  { return "missing-trials" }
+func (RoundsMissing) Kind() string  { return "rounds-missing" }
+func (UnfinishedRuns) Kind() string { return "unfinished-runs" }
+func (SameClaim) Kind() string      { return "same-claim" }
+func (InvalidRuns) Kind() string    { return "invalid-runs" }
+func (ControlChanged) Kind() string { return "control-changed" }
+func (NoBaseline) Kind() string     { return "no-baseline" }
+func (ControlFails) Kind() string   { return "control-fails" }
+func (InvalidTrials) Kind() string  { return "invalid-trials" }
+func (NoVerdicts) Kind() string     { return "no-verdicts" }
+
+// Loss is the main cause for which an arm lost most of its trials.
+type Loss struct {
+	Baseline bool     `json:"baseline,omitempty"` // true: the baseline's trials; false: the arm's
+	Lost     int      `json:"lost"`
+	Trials   int      `json:"trials"`
+	Rules    []string `json:"rules,omitempty"`  // rules that the trials broke
+	Metric   string   `json:"metric,omitempty"` // metric without a usable value, if no rule was broken
+}
+
+// lost returns the cause for which a comparison has too few values.
+func (x explainer) lost(h *hypothesis) *Loss {
+	if x.table == nil { // the comparison is not of a single run
+		return nil
+	}
+	if l := x.table.loss(h.cell, h.arm, h.Metric); l != nil {
+		return l
+	}
+	l := x.table.loss(h.cell, role(x.plan, experiment.Baseline), h.Metric)
+	if l != nil {
+		l.Baseline = true
+	}
+	return l
+}
+
+// loss returns the cause for which most trials of an arm are lost; nil if most are not.
+func (t *table) loss(c, a int, m experiment.Metric) *Loss {
+	count, without, broken := 0, 0, map[string]int{}
+	for _, s := range t.slots[c][a] {
+		if s.attempts == 0 {
+			continue
+		}
+		count++
+		if s.valid == nil {
+			broken[s.rule]++
+		} else if _, ok := value(s.valid, m); !ok {
+			without++
+		}
+	}
+	if without*2 > count {
+		return &Loss{Lost: without, Trials: count, Metric: m.Name}
+	}
+	lost := 0
+	for _, n := range broken {
+		lost += n
+	}
+	if lost*2 <= count {
+		return nil
+	}
+	return &Loss{Lost: lost, Trials: count, Rules: slices.Sorted(maps.Keys(broken))}
+}
+
+// failure returns the size of a control's difference from the baseline.
+func (h *hypothesis) failure(plan *experiment.Plan) ControlFails {
+	return ControlFails{Cell: h.Cell, Metric: h.Metric, Overhead: Interval(contrast.Overheads(h.Main.At, h.Metric)),
+		PAdjusted: h.adjusted, Margin: float64(plan.Equivalence)}
+}

@@ -1,0 +1,246 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/stats"
+)
+
+// NeededRounds is the second stage of Stein's rule. From the trials of the pilot (the plan's
+// rounds) it computes the total number of rounds, including the pilot's, after which a treatment's
+// interval on a headline metric has, with a chance of 90 %, the half-width of the plan's precision
+// on the log scale: ln(1 + precision). The number is at least the pilot's and at most the plan's
+// MaxRounds. Later trials are ignored, so repeated calls give the same answer. In a plan without
+// treatments, which measures noise, the control takes their place. If no such arm has two valid
+// pairs on a headline metric, NeededRounds returns an error.
+func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
+	n, _, err := neededRounds(tabulate(plan, trials, validOnly))
+	return n, err
+}
+
+// plannedFactors is the largest number of factors of an interaction that a goal of precision
+// covers: the joint cost of a pair is a question of every such design, and each further factor
+// takes four times the rounds.
+const plannedFactors = 2
+
+// plannedSets returns the effects of a factorial design that a goal of precision covers.
+func plannedSets(plan *experiment.Plan) []int {
+	if plan.Combination() == nil {
+		return nil
+	}
+	return slices.DeleteFunc(effectSets(len(plan.Factorial)), func(set int) bool { return bits.OnesCount(uint(set)) > plannedFactors })
+}
+
+// precisionAssurance is the chance with which a goal of precision is reached.
+const precisionAssurance = 0.9
+
+// neededRounds is NeededRounds for a table. It also reports whether the cap reduced the number.
+func neededRounds(t *table) (rounds int, capped bool, err error) {
+	t = t.pilot()
+	plan := t.plan
+	rounds = plan.Rounds
+	half := math.Log1p(float64(plan.Precision))
+	most := max(plan.MaxRounds, plan.Rounds)
+	base := role(plan, experiment.Baseline)
+	wanted := experiment.Treatment
+	if role(plan, wanted) < 0 {
+		wanted = experiment.Control
+	}
+	asked := 0
+	ask := func(p contrast.Data, of string) error {
+		contrasts, _, pilot := p.Units()
+		each := p.RoundsEach()
+		if pilot > 2 && p.LastShort() {
+			pilot-- // a set-up that continues after the pilot does not belong to the pilot in the end
+		}
+		if pilot < 2 {
+			return nil
+		}
+		n, cut, err := stats.PrecisionRounds(contrasts[:pilot], half, float64(plan.Confidence), precisionAssurance, max(most/each, pilot))
+		if err != nil {
+			return fmt.Errorf("%s of %s: %w", p.Metric.Name, of, err)
+		}
+		asked++
+		rounds, capped = max(rounds, min(n*each, most)), capped || cut
+		return nil
+	}
+	for c, cell := range plan.Cells {
+		for _, m := range cell.Metrics {
+			if base < 0 || !m.Headline {
+				continue
+			}
+			for a, arm := range plan.Arms {
+				if arm.Role != wanted {
+					continue
+				}
+				if err := ask(t.pair(c, a, base, m), arm.Name+" in "+cell.ID); err != nil {
+					return 0, false, err
+				}
+			}
+			for _, set := range plannedSets(plan) {
+				of, _ := split(plan.Factorial, set)
+				if err := ask(t.effect(c, plan.Combination(), set, m), strings.Join(of, " and ")+" in "+cell.ID); err != nil {
+					return 0, false, err
+				}
+			}
+		}
+	}
+	if asked == 0 {
+		return 0, false, fmt.Errorf("no %s has two valid pairs with the baseline on a headline metric in the pilot of %d rounds", wanted, plan.Rounds)
+	}
+	return rounds, capped, nil
+}
+
+// pilot returns the table as it was when the pilot's rounds were done. Effects of positions within
+// the round come from these rounds only, too.
+func (t *table) pilot() *table {
+	p := *t
+	last, _ := slices.BinarySearch(t.rounds, t.plan.Rounds+1)
+	p.positionEffects, p.rounds = nil, t.rounds[:last]
+	return &p
+}
+
+// totalRounds returns the number of rounds that the run will have, as far as it is known: the
+// pilot's number until the pilot is complete.
+func totalRounds(t *table) (rounds int, capped bool) {
+	rounds = t.plan.Rounds
+	if t.plan.Import != nil {
+		return len(t.rounds), false
+	}
+	if n := cmp.Or(t.plan.Decided, t.plan.Ended); n > 0 {
+		return n, false
+	}
+	fixed := t.plan.Fixed // number computed by the version of Tare that ran it, if the journal has it
+	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {
+		return max(rounds, fixed), false
+	}
+	n, capped, err := neededRounds(t)
+	if err != nil {
+		return max(rounds, fixed), false
+	}
+	if fixed > 0 {
+		return fixed, capped && fixed >= t.plan.MaxRounds
+	}
+	return n, capped
+}
+
+// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is
+// possible: the smallest p of the exact test within rounds, 2 in 3^rounds with a control and 2 in
+// 2^rounds without, must be at most alpha divided by the number of hypotheses. If several rounds
+// share a set-up, it is the number of set-ups. For a plan whose trials are independent samples it
+// is the number of values of each arm, by the rank-sum test.
+func FewestRounds(plan *experiment.Plan) int {
+	controlled := plan.Import == nil && role(plan, experiment.Control) >= 0
+	return contrast.RulesOf(plan).Fewest(plan.Paired(), controlled, max(plan.HeadlineFamily(), 1))
+}
+
+// unitEffects caches the minimum detectable effects for a deviation of 1, by unitCase. Computing
+// one takes longer than the rest of a comparison, and many runs of one design need the same ones.
+var unitEffects sync.Map
+
+type unitCase struct {
+	n            int // independent values of pairs, or values of the baseline
+	treated      int // values of the arm; 0: the values are pairs
+	alpha, power float64
+	ranks        bool
+	control      bool // the reference is baseline and control together
+}
+
+// effect returns the minimum detectable effect for a deviation of 1; 0 if this few pairs cannot
+// support any claim. For pairs judged by ranks it allows for the fact that the deviation is
+// estimated from as few values, so that the power holds for the effect as reported.
+func (c unitCase) effect() (v float64) {
+	if known, ok := unitEffects.Load(c); ok {
+		return known.(float64)
+	}
+	switch {
+	case c.treated > 0 && c.ranks:
+		v = stats.RankSumDetectableEffect(1, c.n, c.treated, c.alpha, c.power)
+	case c.treated > 0:
+		v = stats.WelchDetectableEffect(1, 1, c.n, c.treated, c.alpha, c.power)
+	case c.ranks:
+		power := stats.SignedRankPower
+		if c.control {
+			power = stats.AlignedRankPower
+		}
+		v = stats.AssuredEffect(c.power, float64(c.n-1), func(effect float64) float64 { return power(effect, 1, c.n, c.alpha) })
+	default:
+		v = stats.DetectableEffect(1, c.n, c.alpha, c.power)
+	}
+	v = contrast.Finite(v)
+	unitEffects.Store(c, v)
+	return v
+}
+
+func unitOf(h *hypothesis, alpha, power float64) unitCase {
+	c := unitCase{n: h.Size(), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method) && h.grade != Normal}
+	switch {
+	case !h.Paired:
+		c.n, c.treated = len(h.Baseline), len(h.Treated)
+	case c.ranks:
+		c.control = h.MostlyControlled()
+	}
+	return c
+}
+
+// deviation returns the standard deviation of one contrast. For independent samples it is the
+// common deviation with which the difference would have its standard error: the smaller sample's
+// counts for more.
+func deviation(h *hypothesis) float64 {
+	if h.Paired {
+		return h.SD
+	}
+	m, n := float64(len(h.Baseline)), float64(len(h.Treated))
+	return math.Hypot(h.Spread[0]*math.Sqrt(n), h.Spread[1]*math.Sqrt(m)) / math.Sqrt(m+n)
+}
+
+// needed returns the number of rounds, or of values of each arm, with which a new run gets a
+// verdict of any kind with the probability power, given the observations; 0 if it is over the
+// maximum or cannot be computed. If several rounds share a set-up, it searches for a number of
+// set-ups and returns it as rounds.
+func (x explainer) needed(h *hypothesis, alpha, power float64) int {
+	each := h.RoundsEach()
+	b := stats.BeliefOf(h.Main.At, x.Confidence, h.Freedom())
+	a := stats.Aim{Alpha: alpha, Shown: x.Alpha, Assurance: power, Limit: mostRounds / each, Seed: x.plan.Seed}
+	if a.Margin = x.MarginOf(&h.Data); a.Margin > 0 {
+		a.Reach = mostMargins * a.Margin
+	}
+	if n := resamples / h.family; h.Metric.Headline && !h.Means && n >= fewestResamples {
+		a.Resamples = min(n, mostResamples)
+	}
+	contrasts, _, _ := h.Units()
+	rounds, aligned := h.Aligned()
+	n := 0
+	switch base, arm := h.Scaled(); {
+	case h.Derived():
+		n = stats.SizeForVerdict(h.Size(), b, a)
+	case !h.Paired:
+		n = stats.ValuesForVerdict(base, arm, b, a)
+	case aligned:
+		n = stats.RoundsForVerdict(rounds, b, a)
+	default:
+		n = stats.PairsForVerdict(contrasts, b, a)
+	}
+	if n == 0 {
+		return 0
+	}
+	return max(n, h.Size()+1) * each
+}
+
+// Numbers of new runs that are drawn from the observations to compute the number of needed rounds:
+// for all headline comparisons together, so that many take no more time than a few; and the most
+// and the fewest for one comparison. With fewer than that, the noise is assumed to be normal.
+const (
+	resamples       = 4000
+	mostResamples   = 400
+	fewestResamples = 100
+)

@@ -1,0 +1,170 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/stats"
+)
+
+// If the cells of a workload differ in one factor whose levels are numbers, readers also ask how an
+// arm's cost grows with the factor: bytes per object, time per rule. That is the slope of a line
+// through the levels, fitted in each round (fits.go).
+
+// Scaling is the growth of one metric of a workload with a factor of its cells: the levels, whose
+// series and comparisons are in the cells, and lines through them. Every headline metric has a
+// Scaling, with or without lines.
+type Scaling struct {
+	Workload string            `json:"workload"`           // workload of the cells
+	Factor   string            `json:"factor"`             // factor whose levels are numbers, such as "objects"
+	Held     []factor.Level    `json:"held,omitempty"`     // levels of the other factors
+	Cells    []string          `json:"cells"`              // one cell per level, in ascending order
+	X        []float64         `json:"x"`                  // levels in Unit
+	Unit     string            `json:"unit,omitempty"`     // unit of the levels; "" for a number of things
+	LeftOut  []string          `json:"leftOut,omitempty"`  // levels that are not numbers, such as "max"
+	Baseline string            `json:"baseline,omitempty"` // name of the arm that the others are compared with
+	Metric   experiment.Metric `json:"metric"`
+	Arms     []ScalingArm      `json:"arms"` // arms in the plan's order with a value at every level in some round; none if trials are not pairs
+}
+
+// ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of the factor, with
+// the metric's own sign. They are not overheads.
+type ScalingArm struct {
+	Arm       string     `json:"arm"`    // name
+	Rounds    []int      `json:"rounds"` // rounds that have a value at every level
+	Slopes    []float64  `json:"slopes"` // one per round
+	Slope     Interval   `json:"slope"`
+	PointOnly bool       `json:"pointOnly,omitempty"` // Slope and Line are points without intervals, since the values allow none
+	Method    string     `json:"method"`              // method of the slope's interval, as in comparisons
+	Base      *Interval  `json:"base,omitempty"`      // height of the line at zero, if levels are a number of things or a rate; otherwise nil
+	Line      []Interval `json:"line"`                // height of the line at each level
+	Means     []float64  `json:"means"`               // means of the values at each level, in these rounds
+	Fit       Fit        `json:"fit"`
+	// Difference is the arm's slope minus the baseline's, over the rounds that both have; nil for
+	// the baseline, and if there is no such round.
+	Difference *RoundValue `json:"difference,omitempty"`
+	// BaseDifference is the arm's Base minus the baseline's, over the same rounds.
+	BaseDifference *RoundValue `json:"baseDifference,omitempty"`
+}
+
+// RoundValue is an estimate from one number per round, such as the difference of two slopes.
+type RoundValue struct {
+	Interval
+	Rounds    int     `json:"rounds"`              // number of rounds that have a value
+	PointOnly bool    `json:"pointOnly,omitempty"` // the values allow no interval
+	P         float64 `json:"p"`                   // two-sided p that the number is 0, not corrected for the number of lines
+	Method    string  `json:"method"`              // method of the interval
+}
+
+// Fit describes how well a line fits the values.
+type Fit struct {
+	// Off is the largest distance of a level's mean from the line, as a share of the rise of the
+	// line, or of the means, from end to end.
+	Off float64 `json:"off"`
+	At  float64 `json:"at"` // the level of Off
+	P   float64 `json:"p"`  // p that the means lie on a line, by t tests of the residual at each level; 1 if untestable
+	// Bend is the direction in which the means leave the line, by the quadratic that fits best:
+	// "steeper" or "flatter" towards higher levels; "" if they do neither.
+	Bend  string `json:"bend,omitempty"`
+	Poor  bool   `json:"poor"`            // the line is off by more than chance and by more than a little
+	Below bool   `json:"below,omitempty"` // the mean at that level lies below the line; otherwise above
+}
+
+func scalings(t *table) []Scaling {
+	var list []Scaling
+	for _, l := range cellSweeps(t.plan) {
+		for _, m := range l.metrics(t.plan) {
+			s := Scaling{Workload: l.of, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit,
+				LeftOut: l.leftOut, Metric: m, Baseline: t.plan.ArmWith(experiment.Baseline), Arms: []ScalingArm{}}
+			measured := 0 // levels that have any value
+			for _, c := range l.indices {
+				s.Cells = append(s.Cells, t.plan.Cells[c].ID)
+				if sameForm(&t.plan.Cells[c], m) && slices.ContainsFunc(t.slots[c], func(arm []slot) bool { return len(sample(arm, m)) > 0 }) {
+					measured++
+				}
+			}
+			everywhere := !slices.ContainsFunc(l.indices, func(c int) bool { return !sameForm(&t.plan.Cells[c], m) })
+			if t.plan.Paired() && everywhere {
+				s.Arms = append(s.Arms, t.lines(l, m)...)
+			}
+			if len(s.Arms) > 0 || m.Headline && measured >= leastLevels-1 {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+// metrics returns the metrics of a sweep's cells, each once.
+func (s *sweep) metrics(plan *experiment.Plan) []experiment.Metric {
+	var list []experiment.Metric
+	for _, c := range s.indices {
+		for _, m := range plan.Cells[c].Metrics {
+			if !slices.ContainsFunc(list, func(known experiment.Metric) bool { return known.Name == m.Name }) {
+				list = append(list, m)
+			}
+		}
+	}
+	return list
+}
+
+// sameForm reports whether a cell has a metric, in the same unit and on the same scale.
+func sameForm(cell *experiment.Cell, m experiment.Metric) bool {
+	own := cell.Metric(m.Name)
+	return own != nil && own.Unit == m.Unit && own.Scale == m.Scale
+}
+
+// lines fits one line per arm to a metric.
+func (t *table) lines(s sweep, m experiment.Metric) []ScalingArm {
+	base := role(t.plan, experiment.Baseline)
+	var list []ScalingArm
+	var baseline *roundFits
+	for a, arm := range t.plan.Arms {
+		f := t.fitRounds(t.completeRounds(s.indices, []int{a}, m, nil), 0, points(s.x), lineAt(s.x))
+		if a == base {
+			baseline = f
+		}
+		if len(f.rounds) == 0 {
+			continue
+		}
+		one := s.describe(f)
+		one.Arm = arm.Name
+		if a != base && baseline != nil && !slices.ContainsFunc(s.indices, func(c int) bool { return t.unlike(c, a, base) != nil }) {
+			one.Difference = f.less(baseline, func(l stats.Plane) float64 { return l.Slopes[0] })
+			if one.Base != nil {
+				one.BaseDifference = f.less(baseline, func(l stats.Plane) float64 { return l.Intercept })
+			}
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// describe returns the lines of an arm as a result.
+func (s *sweep) describe(f *roundFits) ScalingArm {
+	slope := f.levelled(f.slopes(0))
+	a := ScalingArm{Rounds: f.rounds, Slopes: f.slopes(0), Slope: slope.Interval, Method: slope.Method, PointOnly: slope.PointOnly}
+	for k, x := range s.x {
+		sum := 0.0
+		for i := range f.fits {
+			sum += f.value(i, k) / float64(len(f.fits))
+		}
+		a.Line, a.Means = append(a.Line, f.levelled(f.heights(x)).Interval), append(a.Means, contrast.Finite(sum))
+	}
+	if s.unit == "" || s.unit == "1/s" {
+		base := f.levelled(f.heights(0)).Interval
+		a.Base = &base
+	}
+	left, worst, p := f.missed(independentTests(len(s.x)))
+	a.Fit = Fit{P: p, At: s.x[worst], Below: left[worst] < 0}
+	if rise := slices.Max(a.Means) - slices.Min(a.Means); rise > 0 {
+		a.Fit.Off = contrast.Finite(math.Abs(left[worst]) / rise)
+	}
+	if a.Fit.Poor = poor(p, a.Fit.Off); a.Fit.Poor {
+		a.Fit.Bend = bend(s.x, left)
+	}
+	return a
+}

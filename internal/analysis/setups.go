@@ -1,0 +1,105 @@
+package analysis
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/run/journal"
+)
+
+// SetUps counts the set-ups of a run's arms. Random properties of a set-up, such as memory layout,
+// are the same in all its rounds, so rounds that share a set-up are not independent.
+type SetUps struct {
+	Count    int `json:"count"`    // set-ups
+	Rounds   int `json:"rounds"`   // rounds that the set-ups served
+	Sessions int `json:"sessions"` // number of sessions; each has at least one set-up of its own
+}
+
+// setUpsOf counts the set-ups of a run; zero if its trials do not record them.
+func setUpsOf(trials []journal.Trial) SetUps {
+	counts, rounds, sessions := map[int]bool{}, map[int]bool{}, map[int]bool{}
+	for i := range trials {
+		t := &trials[i]
+		if t.SetUp == 0 {
+			return SetUps{}
+		}
+		counts[t.SetUp], rounds[t.Round], sessions[t.Session] = true, true, true
+	}
+	return SetUps{Count: len(counts), Rounds: len(rounds), Sessions: len(sessions)}
+}
+
+// Known reports whether the trials record their set-ups.
+func (s SetUps) Known() bool { return s.Count > 0 }
+
+// Once reports whether each session set its arms up only once: conclusions then hold for those
+// set-ups.
+func (s SetUps) Once() bool { return s.Known() && s.Count <= s.Sessions }
+
+// Shared reports whether there are several set-ups, and several rounds share one. The set-up is
+// then the unit of analysis (Kalibera and Jones 2013, section 6).
+func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rounds }
+
+// BetweenSetUps is the variation of an overhead between set-ups, beyond the variation between
+// rounds: the variance component of a one-way layout (Searle, Casella and McCulloch 1992, section
+// 3.6).
+type BetweenSetUps struct {
+	SetUps int `json:"setUps"` // number of set-ups of the values
+	Rounds int `json:"rounds"` // rounds that the set-ups served
+	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the
+	// baseline, or in the metric's unit. 0: the set-ups differ no more than their rounds do.
+	SD float64 `json:"sd"`
+	// Most is an upper bound of SD, at the design's confidence; -1: none.
+	Most float64 `json:"most"`
+	F    float64 `json:"f"` // mean square between set-ups over that within; 0: values within set-ups do not vary
+	P    float64 `json:"p"` // p of no difference between set-ups
+}
+
+// spreadBetween estimates the variation between set-ups; nil if no two rounds share one.
+func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
+	bySetUp := map[int][]float64{}
+	for i, s := range d.SetUps {
+		bySetUp[s] = append(bySetUp[s], d.Contrasts[i])
+	}
+	groups := slices.SortedFunc(maps.Values(bySetUp), slices.Compare) // sums in a fixed order have the same digits
+	n, k := float64(len(d.SetUps)), float64(len(groups))
+	if k < 2 || n <= k {
+		return nil
+	}
+	grand, squares := 0.0, 0.0
+	for _, c := range d.Contrasts {
+		grand += c / n
+	}
+	var among, within float64
+	for _, g := range groups {
+		size, mean := float64(len(g)), 0.0
+		for _, c := range g {
+			mean += c / size
+		}
+		for _, c := range g {
+			within += (c - mean) * (c - mean)
+		}
+		among += size * (mean - grand) * (mean - grand)
+		squares += size * size
+	}
+	among, within = among/(k-1), within/(n-k)
+	each := (n - squares/n) / (k - 1) // effective number of rounds in a set-up
+	b := &BetweenSetUps{SetUps: len(groups), Rounds: len(d.SetUps), P: 1, Most: -1}
+	if within == 0 {
+		return b
+	}
+	f := distuv.F{D1: k - 1, D2: n - k}
+	ratio := among / within
+	b.F, b.P = ratio, f.Survival(ratio)
+	size := func(variance float64) float64 {
+		return math.Abs(contrast.Magnitude(math.Sqrt(max(0, variance)), d.Metric))
+	}
+	b.SD = size((among - within) / each)
+	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n.
+	// Set-ups that are more alike than by chance do not make the bound smaller.
+	b.Most = size(within * (max(ratio, 1)/f.Quantile(1-confidence) - 1) / each)
+	return b
+}

@@ -1,0 +1,120 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/stats"
+)
+
+// A trial is stalled if it is worse than its arm's median by more than a factor that is the same
+// for all arms of a cell: five robust deviations of the logarithms, but at least a quarter. Each
+// deviation is taken from its own arm's median (1.4826 times the median of their sizes, over all
+// arms together). The rule is fixed before any run, does not depend on the arm of a trial, and
+// removes no trial: stalled trials are part of every estimate.
+const (
+	stallDeviations = 5
+	stallLeast      = 1.25
+	robust          = 1.4826 // standard deviations of a normal distribution per median absolute deviation
+)
+
+// Stalls is the frequency of stalled trials in an arm and in its reference.
+type Stalls struct {
+	Factor    float64   `json:"factor"` // least factor by which a stalled trial is worse than its arm's median
+	Arm       Frequency `json:"arm"`
+	Reference Frequency `json:"reference"`
+	Pooled    bool      `json:"pooled,omitempty"` // the reference is the baseline and the control together
+	P         float64   `json:"p"`                // p of equal shares: Fisher's exact test, two-sided
+	testable  bool      // enough trials stalled for a significant difference
+}
+
+// stalls adds the stalled trials to the comparisons that have any, and a finding if their share
+// differs between the arms. Each is tested at alpha divided by the number of comparisons of its
+// class that could show a difference at all.
+func (x explainer) stalls(run *Run) {
+	for _, list := range [][]Comparison{run.Comparisons, run.Controls} {
+		able := map[bool]int{}
+		for i := range list {
+			c := &list[i]
+			c.Stalls = x.stallsOf(c)
+			if c.Stalls != nil && c.Stalls.testable && c.Restates == "" {
+				able[c.Metric.Headline]++
+			}
+		}
+		for i := range list {
+			c := &list[i]
+			if c.Stalls != nil && c.Restates == "" && c.Stalls.P <= x.Alpha/float64(max(able[c.Metric.Headline], 1)) {
+				c.Warnings = append(c.Warnings, Stalling{*c.Stalls})
+			}
+		}
+	}
+}
+
+// stallsOf counts the stalled trials of a comparison; nil if there is none.
+func (x explainer) stallsOf(c *Comparison) *Stalls {
+	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // blocks of an import differ in level anyway
+		return nil
+	}
+	metrics := x.cells[x.table.cells[c.Cell]].Metrics
+	series := &metrics[slices.IndexFunc(metrics, func(m MetricSeries) bool { return m.Metric.Name == c.Metric.Name })]
+	if series.stalled == nil {
+		series.factor, series.stalled = stalled(series)
+	}
+	count := func(arm int) executed {
+		if arm < 0 {
+			return executed{}
+		}
+		return executed{len(series.Arms[arm].Values), series.stalled[arm]}
+	}
+	arm := count(x.table.arms[c.Arm])
+	reference, control := count(role(x.plan, experiment.Baseline)), count(role(x.plan, experiment.Control))
+	s := &Stalls{Factor: series.factor}
+	if !c.Control && control.executions > 0 && fisher(control, reference) > x.Alpha {
+		s.Pooled, reference = true, reference.plus(control)
+	}
+	if arm.failed+reference.failed == 0 {
+		return nil
+	}
+	s.Arm, s.Reference = frequency(arm.failed, arm.executions, x.Confidence), frequency(reference.failed, reference.executions, x.Confidence)
+	s.P, s.testable = fisher(arm, reference), testable(series.stalls(), arm.executions, reference.executions, x.Alpha)
+	return s
+}
+
+// stalls counts the stalled trials of all arms.
+func (m *MetricSeries) stalls() (n int) {
+	for _, count := range m.stalled {
+		n += count
+	}
+	return n
+}
+
+// stalled counts the stalled trials of each arm.
+func stalled(m *MetricSeries) (factor float64, counts []int) {
+	counts = make([]int, len(m.Arms))
+	worse := make([][]float64, len(m.Arms)) // logarithms of the factor by which values are worse than their arm's median
+	var sizes []float64
+	for a, s := range m.Arms {
+		worse[a] = make([]float64, len(s.Values))
+		for i, v := range s.Values {
+			worse[a][i] = math.Log(v / s.Summary.Median)
+			if m.Metric.Better == experiment.Higher {
+				worse[a][i] = -worse[a][i]
+			}
+			sizes = append(sizes, math.Abs(worse[a][i]))
+		}
+	}
+	if len(sizes) == 0 {
+		return stallLeast, counts
+	}
+	limit := max(math.Log(stallLeast), stallDeviations*robust*stats.Median(sizes))
+	for a := range worse {
+		for _, w := range worse[a] {
+			if w > limit {
+				counts[a]++
+			}
+		}
+	}
+	return contrast.Finite(math.Exp(limit)), counts
+}

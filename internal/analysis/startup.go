@@ -1,0 +1,47 @@
+package analysis
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"tare/internal/stats"
+)
+
+// startShare is the share of the measured time from which on a start is reported.
+const startShare = 0.1
+
+// startUps warns if the start of a wrapper takes much of the time of an arm's programs. That time
+// is paid once per start, however long a program runs, so an overhead as a share holds only for
+// programs that run as long.
+func startUps(t *table, run *Run) []Warning {
+	var list []Warning
+	for _, c := range run.Comparisons {
+		if !c.Metric.FromStart || c.Control {
+			continue
+		}
+		took := starts(t.slots[t.cells[c.Cell]][t.arms[c.Arm]])
+		for _, program := range slices.Sorted(maps.Keys(took)) {
+			start, whole := stats.Median(took[program]), c.Treated.Median
+			if start > startShare*whole {
+				list = append(list, Warning{Cell: c.Cell, Metric: c.Metric.Name, Arm: c.Arm, Exploratory: !c.Metric.Headline,
+					Finding: StartUp{Program: program, Start: start, Run: max(whole-start, 0), Most: start > math.Abs(whole-c.Baseline.Median)/2}})
+			}
+		}
+	}
+	return list
+}
+
+// starts returns the start-up times that the trials' checks report, in seconds, by program. Trials
+// of one set-up share one time.
+func starts(slots []slot) map[string][]float64 {
+	took := map[string][]float64{}
+	for v := range valid(slots) {
+		for _, c := range v.Checks {
+			if c.Program != "" {
+				took[c.Program] = append(took[c.Program], c.StartUp.Seconds())
+			}
+		}
+	}
+	return took
+}

@@ -1,0 +1,188 @@
+package analysis
+
+import (
+	"encoding"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+)
+
+// leastLevels is the number of levels from which on a line can be tested, and levels make a curve.
+const leastLevels = 3
+
+// sweep is the cells, or arms, of a plan that differ in one factor only, whose levels are numbers.
+type sweep struct {
+	of           string // the workload of the cells, or the name of the arm in the file
+	factor, unit string
+	held         []factor.Level
+	indices      []int     // indices of the cells or arms in the plan, by level in ascending order
+	x            []float64 // the levels
+	leftOut      []string  // levels that are not numbers
+}
+
+// cellSweeps returns the sweeps among the cells, in the order of the plan.
+func cellSweeps(plan *experiment.Plan) []sweep {
+	return sweepsOf(len(plan.Cells), func(i int) (string, []factor.Level) { return plan.Cells[i].Workload, plan.Cells[i].Levels })
+}
+
+// armSweeps returns the sweeps among the treatments.
+func armSweeps(plan *experiment.Plan) []sweep {
+	return sweepsOf(len(plan.Arms), func(i int) (string, []factor.Level) {
+		a := plan.Arms[i]
+		if a.Role != experiment.Treatment {
+			return "", nil
+		}
+		name, _, _ := strings.Cut(a.Name, "[") // "seccomp" for seccomp[rules=8]
+		return name, a.Levels
+	})
+}
+
+// sweepsOf finds the sweeps among n cells or arms, given the name and the levels of each.
+func sweepsOf(n int, of func(i int) (string, []factor.Level)) []sweep {
+	type key struct{ of, factor, held string }
+	at := map[key]int{}
+	var list []sweep
+	var texts [][]string // levels as text, by sweep
+	for i := range n {
+		name, levels := of(i)
+		for k, l := range levels {
+			held := slices.Concat(levels[:k], levels[k+1:])
+			id := key{name, l.Factor, fmt.Sprintf("%q", held)}
+			if _, known := at[id]; !known {
+				at[id], list, texts = len(list), append(list, sweep{of: name, factor: l.Factor, held: held}), append(texts, nil)
+			}
+			s, t := &list[at[id]], &texts[at[id]]
+			s.indices, *t = append(s.indices, i), append(*t, l.Value)
+		}
+	}
+	var numeric []sweep
+	for i := range list {
+		if list[i].ascend(texts[i]) {
+			numeric = append(numeric, list[i])
+		}
+	}
+	return numeric
+}
+
+// ascend reads the levels as numbers and sorts the indices by them. Levels that are words are kept
+// apart. It returns false if too few levels are numbers, or two are equal.
+func (s *sweep) ascend(texts []string) bool {
+	x, unit := readLevels(texts)
+	at := map[float64]int{} // indices by level
+	for i, index := range s.indices {
+		if math.IsNaN(x[i]) {
+			s.leftOut = append(s.leftOut, texts[i])
+			continue
+		}
+		at[x[i]] = index
+	}
+	if len(at) < leastLevels || len(at)+len(s.leftOut) != len(s.indices) {
+		return false
+	}
+	s.x, s.unit, s.indices = slices.Sorted(maps.Keys(at)), unit, nil
+	for _, level := range s.x {
+		s.indices = append(s.indices, at[level])
+	}
+	return true
+}
+
+// points returns levels as points of one coordinate.
+func points(x []float64) [][]float64 {
+	list := make([][]float64, len(x))
+	for i := range x {
+		list[i] = x[i : i+1]
+	}
+	return list
+}
+
+// notations are the ways to write a level, each with its unit and a function that reads the number.
+var notations = []struct {
+	unit string
+	read func(text string) (float64, error)
+}{
+	{"", readNumber},
+	{"%", reads(func(p quantity.Percent) float64 { return float64(p) * 100 })},
+	{"1/s", reads(func(f quantity.Frequency) float64 { return float64(f) })},
+	{"s", reads(func(d quantity.Duration) float64 { return d.Std().Seconds() })},
+	{"B", reads(func(s quantity.Size) float64 { return float64(s) })},
+	{"bit/s", reads(func(r quantity.Rate) float64 {
+		if r == 0 { // unlimited
+			return math.Inf(1)
+		}
+		return float64(r)
+	})},
+}
+
+func reads[Q any, P interface {
+	*Q
+	encoding.TextUnmarshaler
+}](number func(Q) float64) func(text string) (float64, error) {
+	return func(text string) (float64, error) {
+		var q Q
+		err := P(&q).UnmarshalText([]byte(text))
+		return number(q), err
+	}
+}
+
+func readNumber(text string) (float64, error) {
+	if strings.TrimLeft(text, "0123456789.-+eE") != "" {
+		return math.NaN(), nil // a text that is no level, such as 0x10 or infinity
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// readLevels reads the levels of a factor as numbers of one unit, in the notation that can read
+// most of them; the others become NaN. Sizes and rates are converted to the largest unit in which
+// none of them is below 1.
+func readLevels(levels []string) (x []float64, unit string) {
+	most := -1
+	for _, n := range notations {
+		read, count := make([]float64, len(levels)), 0
+		for i, text := range levels {
+			v, err := n.read(text)
+			if err != nil || math.IsInf(v, 0) {
+				v = math.NaN()
+			}
+			if read[i] = v; !math.IsNaN(v) {
+				count++
+			}
+		}
+		if count > most {
+			most, x, unit = count, read, n.unit
+		}
+	}
+	return enlarged(x, unit)
+}
+
+// enlarged converts the numbers to a larger unit if all of them reach it.
+func enlarged(x []float64, unit string) ([]float64, string) {
+	steps, base := []string{"", "k", "M", "G", "T"}, 1000.
+	switch unit {
+	case "B":
+		steps, base = []string{"", "Ki", "Mi", "Gi", "Ti"}, 1024
+	case "bit/s":
+	default:
+		return x, unit
+	}
+	least := math.Inf(1)
+	for _, v := range x {
+		if v < least { // the comparison is false for NaN
+			least = v
+		}
+	}
+	k := 0
+	for k+1 < len(steps) && least >= math.Pow(base, float64(k+1)) && !math.IsInf(least, 0) {
+		k++
+	}
+	for i := range x {
+		x[i] /= math.Pow(base, float64(k))
+	}
+	return x, steps[k] + unit
+}

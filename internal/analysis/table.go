@@ -1,0 +1,331 @@
+package analysis
+
+import (
+	"iter"
+	"math"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/workload"
+)
+
+// table holds the trials of a run sorted into its plan.
+type table struct {
+	plan            *experiment.Plan
+	cells           map[string]int                          // cell indices by ID
+	arms            map[string]int                          // arm indices by name
+	rounds          []int                                   // rounds that have any trial, ascending; for independent samples, positions from 1
+	at              [][]int                                 // by cell: the rounds that have slots, ascending. Only in an imported run are these not all rounds
+	slots           [][][]slot                              // by cell, arm and index into the cell's rounds; empty at the end for an arm with fewer trials than others
+	final           int                                     // highest round that has any trial
+	stray           int                                     // trials that fit nothing in the plan
+	broken          int                                     // imported files without a readable cell
+	double          int                                     // valid trials replaced by a later one of the same round
+	loops           []*LoopSummary                          // by cell; nil: no closed loop
+	data            admission                               // which invalid trials count as data
+	setUps          SetUps                                  // counts of the arms' set-ups
+	blockOf         map[int]int                             // block numbers of an import, by round; nil: it has no blocks
+	settings        map[string][]experiment.ImportedSetting // settings of the workload that differ between files, by cell
+	positionEffects map[[2]string]*OrderEffects             // cache, by cell and metric
+}
+
+// admission selects the trials that count as data.
+type admission int
+
+const (
+	validOnly  admission = iota
+	withFailed           // also trials that broke no rule but the one on errors
+)
+
+// slot is one planned trial with its attempts.
+type slot struct {
+	valid    *journal.Trial // the latest valid attempt; nil: none
+	last     *journal.Trial // the latest attempt; nil: none
+	attempts int
+	failed   int    // attempts in which the program failed
+	rule     string // rule that the latest invalid attempt broke
+}
+
+// ranToEnd reports whether the program has run to its own end, good or bad: no further attempt will
+// follow, and a missing value is due to the program alone.
+func (s *slot) ranToEnd() bool { return s.valid != nil || s.failed > 0 }
+
+// broke reports that there is no value because the program failed.
+func (s *slot) broke() bool { return s.valid == nil && s.failed > 0 }
+
+// tabulate sorts the trials into the plan. The trials must be in the order of the journal. Of
+// several valid attempts at one planned trial, the latest counts.
+func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *table {
+	t := &table{plan: plan, cells: map[string]int{}, arms: map[string]int{}, data: data}
+	for i, c := range plan.Cells {
+		t.cells[c.ID] = i
+	}
+	for i, a := range plan.Arms {
+		t.arms[a.Name] = i
+	}
+	if plan.Paired() {
+		t.byRound(trials)
+	} else {
+		t.inOrder(trials)
+	}
+	t.settings = settingsOf(plan)
+	t.loops = loops(t)
+	t.setUps, t.blockOf = setUpsOf(trials), t.blocks()
+	return t
+}
+
+func (t *table) place(cell, arm string) (c, a int, ok bool) {
+	c, okCell := t.cells[cell]
+	a, okArm := t.arms[arm]
+	return c, a, okCell && okArm
+}
+
+// slot returns the slot of an arm in a cell and round; an empty slot if the cell has no such round.
+func (t *table) slot(c, a, round int) *slot {
+	if at, there := slices.BinarySearch(t.at[c], round); there {
+		return &t.slots[c][a][at]
+	}
+	return &slot{}
+}
+
+// byRound groups trials of the same round. In a run of Tare's own, every cell is measured in every
+// round. Imported files may each have a cell of their own, so slots for all rounds in all cells
+// would be quadratic in their number.
+func (t *table) byRound(trials []journal.Trial) {
+	t.at = make([][]int, len(t.plan.Cells))
+	for i := range trials {
+		t.rounds = append(t.rounds, trials[i].Round)
+		if c, ok := t.cells[trials[i].Cell]; ok {
+			t.at[c] = append(t.at[c], trials[i].Round)
+		}
+	}
+	t.rounds = ascending(t.rounds)
+	if n := len(t.rounds); n > 0 {
+		t.final = t.rounds[n-1]
+	}
+	t.slots = make([][][]slot, len(t.plan.Cells))
+	for c := range t.slots {
+		if t.plan.Import == nil {
+			t.at[c] = t.rounds
+		}
+		t.at[c] = ascending(t.at[c])
+		t.slots[c] = make([][]slot, len(t.plan.Arms))
+		for a := range t.slots[c] {
+			t.slots[c][a] = make([]slot, len(t.at[c]))
+		}
+	}
+	last := t.lastAttempts(trials)
+	for i := range trials {
+		trial := &trials[i]
+		c, a, ok := t.place(trial.Cell, trial.Arm)
+		if !ok {
+			t.addStray(trial)
+			continue
+		}
+		s := t.slot(c, a, trial.Round)
+		if trial.Attempt < last[block{c, trial.Round}] {
+			s.attempts++ // the arms have run again
+			continue
+		}
+		t.add(s, trial)
+	}
+}
+
+// block is all trials of one cell in one round.
+type block struct{ cell, round int }
+
+// lastAttempts returns the last attempt at each block whose trials are cut into slices. Earlier
+// attempts do not count, since compared trials must share their slices.
+func (t *table) lastAttempts(trials []journal.Trial) map[block]int {
+	last := map[block]int{}
+	for i := range trials {
+		c, known := t.cells[trials[i].Cell]
+		if known && t.plan.Cells[c].Slices > 0 {
+			b := block{c, trials[i].Round}
+			last[b] = max(last[b], trials[i].Attempt)
+		}
+	}
+	return last
+}
+
+// ascending sorts rounds and removes duplicates.
+func ascending(rounds []int) []int {
+	slices.Sort(rounds)
+	return slices.Compact(rounds)
+}
+
+// addStray counts a trial that fits nothing in the plan. An imported file that could not be read never
+// fits, and is counted separately.
+func (t *table) addStray(trial *journal.Trial) {
+	if t.plan.Import != nil && !trial.Valid() {
+		t.broken++
+		return
+	}
+	t.stray++
+}
+
+// add counts one attempt.
+func (t *table) add(s *slot, trial *journal.Trial) {
+	s.attempts++
+	s.last = trial
+	if failed(t.plan, trial) {
+		s.failed++
+	}
+	switch {
+	case trial.Valid():
+		if s.valid != nil && s.valid.Valid() {
+			t.double++
+		}
+		s.valid = trial
+	case t.data == withFailed && onlyFailed(trial) && (s.valid == nil || !s.valid.Valid()):
+		s.valid = trial
+	default:
+		s.rule = trial.Invalid[0].Rule
+	}
+}
+
+// settled reports whether no further attempt at a slot will follow: it is valid, its program
+// failed, it is out of attempts, or its round is over. Imports never get further attempts.
+func (t *table) settled(s *slot, round int) bool {
+	if s.ranToEnd() || s.attempts == 0 {
+		return s.ranToEnd()
+	}
+	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
+}
+
+// counts counts trials against the planned number of rounds. An arm has more rounds if another arm
+// was left out for a while and its rounds were repeated.
+func (t *table) counts(rounds int, trials []journal.Trial) Counts {
+	var c Counts
+	for k, cell := range t.slots {
+		for a, arm := range cell {
+			done := 0
+			for i := range arm {
+				switch s := &arm[i]; {
+				case s.valid != nil:
+					done++
+					c.Valid++
+				case s.failed > 0:
+					done++
+					c.Failed++
+				case t.settled(s, t.at[k][i]):
+					done++
+					c.Lost++
+				}
+			}
+			c.Done += done
+			c.Planned += max(t.plan.RoundsOf(a, rounds), done)
+		}
+	}
+	if t.plan.Import != nil {
+		c.Done, c.Lost = c.Done+t.broken, c.Lost+t.broken
+		c.Planned = c.Done // an import has no planned number
+	}
+	for i := range trials {
+		broken := trials[i].Invalid
+		for k, v := range broken {
+			if slices.ContainsFunc(broken[:k], func(b journal.Violation) bool { return b.Rule == v.Rule }) {
+				continue // a trial counts once per rule
+			}
+			if c.ByRule == nil {
+				c.ByRule = map[string]int{}
+			}
+			c.ByRule[v.Rule]++
+		}
+	}
+	return c
+}
+
+// valid returns the valid trials of an arm in a cell.
+func valid(arm []slot) iter.Seq[*journal.Trial] {
+	return func(yield func(*journal.Trial) bool) {
+		for i := range arm {
+			if v := arm[i].valid; v != nil && !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// value returns a metric's value in a valid trial, if it can be analysed: finite, and positive on a
+// ratio scale.
+func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
+	if t == nil {
+		return 0, false
+	}
+	v, ok := t.Values[m.Name]
+	return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0) && (m.Scale == experiment.Difference || v > 0)
+}
+
+// role returns the index of the first arm with that role; -1 if there is none.
+func role(plan *experiment.Plan, r experiment.Role) int {
+	return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == r })
+}
+
+// complete reports whether every slot of the rounds up to last is settled.
+func (t *table) complete(last int) bool {
+	seen := 0
+	for i, r := range t.rounds {
+		if r < 1 || r > last {
+			continue
+		}
+		seen++
+		for _, cell := range t.slots {
+			for a, arm := range cell {
+				if t.plan.TakesPart(a, r) && !t.settled(&arm[i], r) {
+					return false
+				}
+			}
+		}
+	}
+	return seen == last
+}
+
+// inOrder gives every trial a position of its own, in the order measured: by start time if every
+// file of an arm has one, otherwise in the order of the journal. Rounds mean nothing here, and no
+// trial replaces another.
+func (t *table) inOrder(trials []journal.Trial) {
+	lists := map[[2]int][]*journal.Trial{} // trials by cell and arm
+	for i := range trials {
+		c, a, ok := t.place(trials[i].Cell, trials[i].Arm)
+		if !ok {
+			t.addStray(&trials[i])
+			continue
+		}
+		lists[[2]int{c, a}] = append(lists[[2]int{c, a}], &trials[i])
+	}
+	longest := 0
+	t.slots, t.at = make([][][]slot, len(t.plan.Cells)), make([][]int, len(t.plan.Cells))
+	for c := range t.slots {
+		for a := range t.plan.Arms {
+			list := lists[[2]int{c, a}]
+			byStart(list)
+			arm := make([]slot, len(list))
+			for i, trial := range list {
+				t.add(&arm[i], trial)
+			}
+			t.slots[c], longest = append(t.slots[c], arm), max(longest, len(list))
+		}
+	}
+	for i := range longest {
+		t.rounds = append(t.rounds, i+1)
+	}
+	t.final = longest
+	for c := range t.at {
+		t.at[c] = t.rounds
+	}
+}
+
+func byStart(list []*journal.Trial) {
+	if slices.ContainsFunc(list, func(t *journal.Trial) bool { return t.Start.IsZero() }) {
+		return
+	}
+	slices.SortStableFunc(list, func(a, b *journal.Trial) int { return a.Start.Compare(b.Start) })
+}
+
+// onlyFailed reports whether a trial is invalid only for its failed operations.
+func onlyFailed(t *journal.Trial) bool {
+	return len(t.Invalid) > 0 && len(t.Values) > 0 &&
+		!slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return v.Rule != workload.RuleErrors })
+}

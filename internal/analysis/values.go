@@ -1,0 +1,152 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+)
+
+// Values are the values of a run's trials sorted into its plan, which an analysis compares. Callers
+// can use them for other comparisons.
+type Values struct{ table *table }
+
+// ValuesOf sorts the trials of a run, in the order of its journal, into the plan.
+func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
+	return &Values{tabulate(plan, countedTrials(plan, trials), validOnly)}
+}
+
+// Data returns the valid values of an arm and the baseline on a metric in a cell, as Analyze
+// compares them. It is empty if the plan has no such cell, arm or baseline.
+func (v *Values) Data(cell, arm string, m experiment.Metric) contrast.Data {
+	return v.Between(cell, v.table.plan.ArmWith(experiment.Baseline), arm, m)
+}
+
+// Between returns the valid values of any two arms, the first one in place of the baseline.
+func (v *Values) Between(cell, base, arm string, m experiment.Metric) contrast.Data {
+	c, a, ok := v.table.place(cell, arm)
+	b, okBase := v.table.arms[base]
+	if !ok || !okBase {
+		return contrast.Data{Metric: m, Paired: v.table.plan.Paired()}
+	}
+	return v.table.compared(c, a, b, m)
+}
+
+// Sample returns every usable value of an arm, in the order measured. Of several valid trials of a
+// round, the last counts.
+func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
+	c, a, ok := v.table.place(cell, arm)
+	if !ok {
+		return nil
+	}
+	return sample(v.table.slots[c][a], m)
+}
+
+// compared collects the values of arm a and the baseline b on a metric.
+func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
+	d := t.values(c, a, b, m)
+	d.Margin = t.margin(c, m)
+	return d
+}
+
+// margin returns the margin of equivalence that the plan sets for this metric, on the scale of
+// contrasts; 0: none.
+func (t *table) margin(c int, m experiment.Metric) float64 {
+	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
+		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // any other limit was refused when the file was read
+			return contrast.FromOverhead(bound.Value, experiment.Metric{Scale: bound.Scale})
+		}
+	}
+	return 0
+}
+
+func (t *table) values(c, a, b int, m experiment.Metric) contrast.Data {
+	if t.unlike(c, a, b) != nil { // a ratio of different work is no overhead
+		return contrast.Data{Metric: m, Paired: t.plan.Paired()}
+	}
+	if t.plan.Paired() {
+		return t.pair(c, a, b, m)
+	}
+	return contrast.Data{Metric: m, Baseline: sample(t.slots[c][b], m), Treated: sample(t.slots[c][a], m),
+		Missing: contrast.Missing{Baseline: t.failures(c, b), Treated: t.failures(c, a)}}
+}
+
+// sample returns every usable value of an arm, in the order measured.
+func sample(arm []slot, m experiment.Metric) []float64 {
+	values := make([]float64, 0, len(arm))
+	for trial := range valid(arm) {
+		if v, ok := value(trial, m); ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// pair collects the pairs of arm a with the baseline b in cell c, and the control's values beside
+// them: as a copy of the baseline, the control serves as a reference too.
+func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
+	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference}
+	list := t.completeRounds([]int{c}, []int{b, a}, m, func(who []bool) { d.Missing.Add(who[0], who[1]) })
+	control := -1
+	if !d.Means && t.plan.Arms[a].Role == experiment.Treatment && t.plan.Arms[b].Role == experiment.Baseline {
+		control = role(t.plan, experiment.Control)
+	}
+	rounds, effects := t.setOf(list, 1), t.orderEffects(c, m)
+	d.Rounds, d.SetUps, d.Pilot = rounds.rounds, rounds.setUps, rounds.pilot()
+	for _, r := range list {
+		base, arm := r.trials[0], r.trials[1]
+		d.Baseline, d.Treated = append(d.Baseline, r.values[0]), append(d.Treated, r.values[1])
+		d.Moved = append(d.Moved, arm.Position-base.Position)
+		place := [3]float64{effects.of(arm), effects.of(base)}
+		if control >= 0 {
+			beside := t.slot(c, control, r.round).valid
+			z, ok := value(beside, m)
+			if ok {
+				place[2] = effects.of(beside)
+			} else {
+				z = math.NaN()
+			}
+			d.Control = append(d.Control, z)
+		}
+		if effects != nil {
+			d.Places = append(d.Places, place)
+		}
+	}
+	d.Compare()
+	return d
+}
+
+// sharedSetUps returns the set-ups of rounds if several rounds share one, so that set-ups are the
+// unit; otherwise nil.
+func (t *table) sharedSetUps(setUps []int) []int {
+	if t.setUps.Shared() && len(ascending(slices.Clone(setUps))) < len(setUps) {
+		return setUps
+	}
+	return nil
+}
+
+// constant reports whether all values of a metric are the same in every arm of a cell, and there are
+// enough of them. Such a metric measures nothing. Counts are exempt, since they may be constant.
+func (t *table) constant(c int, m experiment.Metric) bool {
+	if m.Discrete || m.Scale == experiment.Difference {
+		return false
+	}
+	count, first := 0, 0.0
+	for _, arm := range t.slots[c] {
+		for trial := range valid(arm) {
+			v, ok := value(trial, m)
+			if ok && count > 0 && v != first {
+				return false
+			}
+			if ok {
+				count, first = count+1, v
+			}
+		}
+	}
+	return count >= fewestConstant
+}
+
+// fewestConstant is the number of equal values from which on a metric counts as constant.
+const fewestConstant = 6

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/run/journal"
+	"tare/internal/run/machine/owned"
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/testbed/kube/inventory"
+	"tare/internal/testbed/local"
+	"tare/internal/text/safetext"
+	"tare/internal/version"
+)
+
+// guardFlag makes tare clean ignore switches. To inspect switches, it locks their run for a moment, during
+// which tare resume would fail, and nobody reads its output.
+const guardFlag = "guard"
+
+func newClean(s State) *cobra.Command {
+	var dry, switches, guarding bool
+	var on leftOnCluster
+	c := &cobra.Command{
+		Use:   "clean [DIR]...",
+		Short: "Remove the leftovers of killed runs",
+		Long: `Remove the leftovers of killed runs on this machine:
+
+Processes that Tare started and whose Tare process has ended are killed. Network
+namespaces vanish with their processes.
+
+Temporary directories and files of a Tare process that has ended (tare-WHAT-PID-…: volumes,
+files for programs under test, keys of proxies, browser profiles, half a report) are
+removed from the directory of temporary files (TMPDIR), from this directory, and from up to
+four levels below the named directories, or below runs/. Mounts in them are unmounted, and
+nothing mounted is removed.
+
+Unfinished run directories (of an import: .NAME.unfinished-NUMBER) are removed from the
+same places. Only Tare's own files in them are removed; other files stay, with the
+directory, and are named. Files of a live Tare process stay, and so does every run.
+Nothing else is touched. If an object cannot be removed, it is named, and the rest is
+removed.
+
+Switches that a killed run below the same directories has left on or off for the whole
+system (layer switch) are named, with the commands that turn them back. --switches runs
+these commands.
+
+With --context, a cluster is cleaned instead of this machine, of objects of runs whose
+Tare was a process of this machine that has ended, or has given no sign for a minute.`,
+		Example: "  tare clean --dry-run\n  tare clean\n  tare clean runs history\n  tare clean --switches\n  tare clean --context staging --dry-run",
+		RunE: func(c *cobra.Command, args []string) error {
+			if on.selected(c) && switches {
+				return usage(errors.New("--switches is about this machine, whose programs turned them, and a cluster is to be cleaned: call tare clean once for each"))
+			}
+			if on.selected(c) {
+				return on.clean(c.Context(), s, args, dry)
+			}
+			roots, err := importRoots(args)
+			if err != nil {
+				return err
+			}
+			find := func() ([]local.Stray, error) { return local.Clean(c.Context()) }
+			verb := "ended"
+			if dry {
+				find, verb = local.Strays, "would end"
+			}
+			strays, bad := find()
+			for _, stray := range strays {
+				fmt.Fprintf(s.Stdout, "%s process %d: %s\n", verb, stray.PID, safetext.Name(stray.Command))
+			}
+			temporary, err := cleanTemporary(s, roots, dry)
+			bad = errors.Join(bad, err)
+			left, err := cleanImports(s, roots, dry)
+			if bad = errors.Join(bad, err); guarding {
+				return bad
+			}
+			switched, err := cleanSwitches(c.Context(), s, roots, switches, dry)
+			if bad = errors.Join(bad, err); bad == nil && len(strays)+temporary+left+switched == 0 {
+				fmt.Fprintln(s.Stderr, "nothing left behind")
+			}
+			return bad
+		},
+	}
+	c.Flags().BoolVar(&dry, "dry-run", false, "only print what would be done")
+	c.Flags().BoolVar(&switches, "switches", false, "also turn back the system-wide switches that killed runs have left")
+	c.Flags().BoolVar(&guarding, guardFlag, false, "called after a run was killed: ignore its switches")
+	_ = c.Flags().MarkHidden(guardFlag) // the flag exists
+	on.flags(c)
+	return c
+}
+
+// cleanTemporary removes the temporary directories and files of killed Tare processes, or with dry only prints
+// them, and returns their number. It searches the system's directory for temporary files, the working
+// directory, and the roots with the runs below them.
+func cleanTemporary(s State, roots []string, dry bool) (int, error) {
+	clean, verb := local.CleanTemporary, "removed"
+	if dry {
+		clean, verb = owned.Left, "would remove"
+	}
+	dirs, bad := []string{"."}, error(nil)
+	for _, root := range roots {
+		bad = errors.Join(bad, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil || !d.IsDir():
+				return err
+			case d.Name() == journal.RawDir || strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > deepest:
+				return fs.SkipDir
+			}
+			dirs = append(dirs, path)
+			return nil
+		}))
+	}
+	paths, err := clean(dirs...)
+	for _, path := range paths {
+		fmt.Fprintf(s.Stdout, "%s %s\n", verb, safetext.Name(path))
+	}
+	return len(paths), errors.Join(bad, err)
+}
+
+// deepest is the number of directory levels below which temporary files are not searched.
+const deepest = 4
+
+// importRoots returns the directories in which unfinished runs are searched: the named ones, which must exist,
+// or runs/, which may be missing.
+func importRoots(args []string) ([]string, error) {
+	if len(args) == 0 {
+		return []string{journal.DefaultRoot}, nil
+	}
+	var roots []string
+	for _, dir := range args {
+		root, err := filepath.EvalSymlinks(dir) // a link to the directory of runs is followed
+		if err != nil {
+			return nil, usage(fmt.Errorf("cannot look for unfinished runs: %w", err))
+		}
+		if info, err := os.Stat(root); err != nil || !info.IsDir() {
+			return nil, hintedUsage(fmt.Errorf("cannot look for unfinished runs: %s is not a directory", dir), "name the directory that the run was to be made in")
+		}
+		roots = append(roots, root)
+	}
+	return roots, nil
+}
+
+// cleanImports removes the leftovers of killed imports below some directories, or with dry only prints them,
+// and returns their number.
+func cleanImports(s State, roots []string, dry bool) (int, error) {
+	var left []string
+	var bad error
+	for _, root := range roots {
+		found, err := journal.Unfinished(root)
+		bad = errors.Join(bad, err)
+		left = append(left, found...)
+	}
+	slices.Sort(left)
+	left = slices.Compact(left) // directories may be named twice, or lie within one another
+	for _, dir := range left {
+		if dry {
+			fmt.Fprintf(s.Stdout, "would remove unfinished run %s\n", safetext.Name(dir))
+			continue
+		}
+		kept, err := journal.RemoveUnfinished(dir)
+		if err != nil {
+			bad = errors.Join(bad, err)
+			continue
+		}
+		what := "unfinished run " + safetext.Name(dir)
+		if len(kept) > 0 {
+			what = "the files of " + what + "; left, because Tare did not make it: " + safetext.Name(strings.Join(kept, ", "))
+		}
+		fmt.Fprintln(s.Stdout, "removed", what)
+	}
+	return len(left), bad
+}
+
+// leftOnCluster selects the cluster on which leftovers of runs are searched.
+type leftOnCluster struct{ context, kubeconfig, namespace string }
+
+func (l *leftOnCluster) flags(c *cobra.Command) {
+	c.Flags().StringVar(&l.context, "context", "", "clean a cluster instead of this machine: context of the kubeconfig")
+	c.Flags().StringVar(&l.kubeconfig, "kubeconfig", "", "clean a cluster: kubeconfig instead of the default ones")
+	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "on a cluster, search one namespace only, for users without rights in the others")
+}
+
+// selected reports whether the user wants a cluster cleaned.
+func (l *leftOnCluster) selected(c *cobra.Command) bool {
+	return c.Flags().Changed("context") || c.Flags().Changed("kubeconfig") || c.Flags().Changed("namespace")
+}
+
+// clean removes the leftovers on the cluster of runs whose Tare process has ended, or with dry only prints
+// them. It prints the objects of live runs on stderr.
+func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry bool) error {
+	if len(dirs) > 0 {
+		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])
+	}
+	o := cluster.Options{Kubeconfig: l.kubeconfig, Version: version.String(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
+	left, bad := inventory.Left(ctx, o, l.context, l.namespace) // beside an error, left holds the leftovers found so far
+	found := 0
+	for _, one := range left {
+		if one.Alive {
+			fmt.Fprintf(s.Stderr, "run %s is at work: %s\n", one.Owner, safetext.Name(one.Holder))
+			continue
+		}
+		found++
+		if dry {
+			printLeft(s, "would remove", one)
+			for _, object := range one.Foreign {
+				fmt.Fprintf(s.Stdout, "would leave %s of run %s, because the record that lists it is in a namespace that is not Tare's\n", safetext.Name(object), one.Owner)
+			}
+		}
+	}
+	if found == 0 && bad == nil {
+		fmt.Fprintln(s.Stderr, "nothing left behind")
+	}
+	if found == 0 || dry {
+		return bad
+	}
+	removed, err := inventory.Clean(ctx, o, l.context, l.namespace)
+	for _, one := range removed {
+		printLeft(s, "removed", one)
+	}
+	if errors.Is(err, context.Canceled) {
+		return exit(ExitInterrupted)
+	}
+	return err
+}
+
+func printLeft(s State, verb string, l inventory.Leftover) {
+	for _, object := range l.Objects {
+		fmt.Fprintf(s.Stdout, "%s %s of run %s (%s)\n", verb, safetext.Name(object), l.Owner, safetext.Name(l.Holder))
+	}
+}

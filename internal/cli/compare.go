@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/report"
+	"tare/internal/report/document"
+	"tare/internal/runs/compare"
+)
+
+func newCompare(s State) *cobra.Command {
+	p := paged{page: "comparison.html"}
+	var reference string
+	var matches, occasions []string
+	var all bool
+	c := &cobra.Command{
+		Use:   "compare RUN...",
+		Short: "Compare runs made at different times, on different machines, or of different versions",
+		Long: `Compare runs. The differences between their machines, layers, workloads, testbeds and
+versions come first. Then follows how much more or less each layer costs than before,
+each overhead against the baseline of its own run. Then follow the levels of all arms
+against one of them.
+
+Runs are named by their directories. --reference takes a directory, its last element or
+its number in the given order, and after a colon an arm. --match declares two arms of
+different names, in one or two runs, as versions of one layer.
+
+Two runs do not show how much an overhead differs between occasions, so a change has no
+verdict. --occasions names runs in which nothing changed since the first one: their
+differences become part of the interval.`,
+		Example: `  tare compare runs/wireguard-20260102-150405 runs/wireguard-20260203-150405
+  tare compare runs/monday runs/today --occasions runs/tuesday --occasions runs/thursday
+  tare compare runs/azure runs/gcp --reference gcp:plain
+  tare compare runs/istio-1.1 runs/istio-1.2 --match release-1.1=release-1.2
+  tare compare runs/both-releases --match release-1.1=release-1.2 -o markdown`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := compareRuns(args, reference, matches, occasions)
+			if err != nil {
+				return err
+			}
+			return view(s, r, p, report.CompareCSV, func(document.Forms) *document.Document {
+				return report.Compare(r, report.CompareOptions{All: all, Generated: time.Now()})
+			})
+		},
+	}
+	c.Flags().StringVar(&reference, "reference", "", "RUN or RUN:ARM that levels are compared with (default: the baseline of the first run)")
+	c.Flags().StringArrayVar(&matches, "match", nil, "OLD=NEW: two arms that are versions of one layer; may be repeated")
+	c.Flags().StringArrayVar(&occasions, "occasions", nil, "RUN in which nothing changed since the first: the spread of these runs is part of the interval of a change; may be repeated")
+	_ = c.RegisterFlagCompletionFunc("occasions", completeRuns)
+	_ = c.RegisterFlagCompletionFunc("reference", completeReference)
+	_ = c.RegisterFlagCompletionFunc("match", completeMatch)
+	c.Flags().BoolVar(&all, "all", false, "show exploratory metrics, too")
+	p.add(c)
+	return c
+}
+
+// compareRuns opens and compares run directories.
+func compareRuns(dirs []string, reference string, matches, occasions []string) (*compare.Result, error) {
+	in, err := openInputs(dirs)
+	if err != nil {
+		return nil, err
+	}
+	var o compare.Options
+	if reference != "" {
+		ref, err := compare.ParseReference(reference, in)
+		if err != nil {
+			return nil, usage(err)
+		}
+		o.Reference = ref
+	}
+	if occasions != nil {
+		if err := distinct(slices.Concat(dirs, occasions)); err != nil {
+			return nil, err
+		}
+		unchanged, err := combineRuns(append(dirs[:1:1], occasions...))
+		if err != nil {
+			return nil, err
+		}
+		o.Occasions = unchanged.Deviation
+	}
+	for _, text := range matches {
+		m, err := compare.ParseMatch(text, in)
+		if err != nil {
+			return nil, usage(err)
+		}
+		o.Matches = append(o.Matches, m)
+	}
+	r, err := compare.Runs(in, o)
+	switch {
+	case errors.Is(err, compare.ErrNothingInCommon):
+		return nil, hintedUsage(err, "cells are the same when their workload's name and the levels of its factors are; name the workloads alike in both experiments")
+	case errors.Is(err, compare.ErrNothingToCompare):
+		return nil, hintedUsage(err, "tare compare RUN RUN, or tare compare RUN --match OLD=NEW")
+	case err != nil:
+		return nil, usage(err)
+	}
+	return r, nil
+}
+
+// openInputs opens run directories. It returns an error if one is named twice.
+func openInputs(dirs []string) ([]compare.Input, error) {
+	if err := distinct(dirs); err != nil {
+		return nil, err
+	}
+	var in []compare.Input
+	for _, dir := range dirs {
+		run, result, err := openRun([]string{dir})
+		if err != nil {
+			return nil, err
+		}
+		in = append(in, compare.Input{Name: dir, Run: result, Trials: run.Trials})
+	}
+	return in, nil
+}
+
+// distinct returns an error if two of the paths are the same directory.
+func distinct(dirs []string) error {
+	infos := make([]os.FileInfo, len(dirs))
+	for i, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil {
+			continue // opening the directory reports the error
+		}
+		infos[i] = info
+		for k, earlier := range infos[:i] {
+			if earlier != nil && os.SameFile(earlier, info) {
+				return hintedUsage(fmt.Errorf("%w: %s and %s are the same directory", compare.ErrSameRun, dirs[k], dir), "two arms of one run: tare compare RUN --match OLD=NEW")
+			}
+		}
+	}
+	return nil
+}

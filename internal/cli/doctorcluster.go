@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube"
+	"tare/internal/text/safetext"
+	"tare/internal/version"
+)
+
+// optionKind is the kind of part that an experiment can do without.
+const optionKind = "option"
+
+// onCluster reports whether doctor should examine a cluster: the experiment's, or the cluster of a context.
+func onCluster(x *experiment.Experiment, contextName, namespace string) bool {
+	return contextName != "" || namespace != "" || x != nil && x.Testbed.Kubernetes != nil
+}
+
+// clusterNeeds lists the features that clusters must have: rights, and the sites of arms.
+type clusterNeeds struct {
+	bed      *experiment.Kubernetes
+	contexts []string
+	use      kube.Use
+	arms     []wantedArm
+}
+
+// wantedArm is an arm with the site that a cluster must create for it.
+type wantedArm struct {
+	site   testbed.Request
+	layers []experiment.LayerItem
+}
+
+// examineCluster examines a cluster for an experiment. Without an experiment, it examines the features that
+// most experiments need. name is a context of the kubeconfig. A namespace that is not empty replaces the
+// experiment's. With dry, it asks the cluster by dry runs whether it would create the sites of the arms.
+func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespace string, dry bool) (parts []part, err error) {
+	w := usualNeeds(name, namespace)
+	if x != nil {
+		if w, err = needsOf(x, name, namespace); err != nil {
+			return nil, usage(err)
+		}
+	}
+	bed, err := kube.New(kube.Options{Version: version.String()})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	for _, one := range w.contexts {
+		e, err := bed.Examine(ctx, one, w.bed.Timeouts, w.use)
+		if err != nil {
+			return nil, err
+		}
+		if e.Reach.Name != "" {
+			parts = append(parts, part{optionKind, "reach in " + e.Context, []testbed.Finding{e.Reach}})
+		}
+		parts = append(parts, part{"testbed", "kubernetes " + e.Context, e.Findings})
+		if len(e.Optional) > 0 {
+			parts = append(parts, part{optionKind, "record of " + e.Context, e.Optional})
+		}
+	}
+	if !dry || slices.ContainsFunc(parts, unusable) {
+		return parts, nil // without the rights, dry runs would only repeat these findings
+	}
+	made := part{"testbed", "pods", nil}
+	for _, arm := range w.arms {
+		findings, err := tryArm(ctx, bed, arm)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range findings {
+			if !slices.Contains(made.Findings, f) { // arms may share some findings
+				made.Findings = append(made.Findings, f)
+			}
+		}
+	}
+	return append(parts, made), nil
+}
+
+// usualNeeds returns the features that most experiments need: every right, and two pods.
+func usualNeeds(context, namespace string) clusterNeeds {
+	k := experiment.NewKubernetes()
+	k.Context, k.Namespace = context, namespace
+	site := testbed.Request{Name: "any", Needs: experiment.Needs{Network: true}, Level: k}
+	return clusterNeeds{bed: k, contexts: []string{context}, use: kube.Everything(namespace), arms: []wantedArm{{site: site}}}
+}
+
+// needsOf returns the features that an experiment needs of the clusters of its arms.
+func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds, error) {
+	k := x.Testbed.Kubernetes
+	if k == nil && context == "" {
+		return clusterNeeds{}, fmt.Errorf("--namespace is of a cluster, and the testbed of %s is this machine", x.Name)
+	}
+	if k == nil {
+		return clusterNeeds{}, fmt.Errorf("--context names a cluster, and the testbed of %s is this machine", x.Name)
+	}
+	if context != "" {
+		k.Context = context
+	}
+	if namespace != "" {
+		k.Namespace = namespace
+	}
+	e, err := experiment.Expand(x, version.String())
+	if err != nil {
+		return clusterNeeds{}, err
+	}
+	w := clusterNeeds{bed: k, contexts: []string{k.Context}, use: kube.UseOf(x)}
+	for arm, items := range e.Layers {
+		for _, item := range items {
+			if other := item.Config.Declare().Context; other != "" && !slices.Contains(w.contexts, other) {
+				w.contexts = append(w.contexts, other)
+			}
+		}
+		if e.Plan.Arms[arm].Role == experiment.Control {
+			continue // the control needs the same as the baseline
+		}
+		var needs experiment.Needs
+		for cell := range e.Cells {
+			needs = needs.And(e.Needs(cell, arm))
+		}
+		site := testbed.Request{Name: e.Plan.Arms[arm].Name, Needs: needs, Level: e.Cells[0].Testbed.Level()}
+		w.arms = append(w.arms, wantedArm{site: site, layers: items})
+	}
+	return w, nil
+}
+
+// tryArm tries by dry runs whether the site of an arm could be created. It calls Up only of layers that change
+// nothing but the description of the site. Only a run can test the other layers.
+func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Finding, error) {
+	site, err := bed.Open(ctx, arm.site)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range arm.layers {
+		l, ok := item.Config.(layer.Layer)
+		if !ok || !l.Declare().Shapes {
+			continue
+		}
+		if _, err := l.Up(ctx, new(layer.Run).At(site)); err != nil {
+			return []testbed.Finding{{Name: "layer " + item.Kind + " of arm " + arm.site.Name, Status: testbed.Refused, Detail: safetext.Name(err.Error())}}, ctx.Err()
+		}
+	}
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	return s.Try(ctx)
+}

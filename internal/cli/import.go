@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/analysis"
+	"tare/internal/catalog"
+	"tare/internal/importer"
+	"tare/internal/run/journal"
+	"tare/internal/text/safetext"
+)
+
+// importFlags are the flags of tare import. Some set importer.Options directly, and the others are kept as
+// text.
+type importFlags struct {
+	importer.Options
+	arms, factors, labels   []string
+	pairBy, layout, mapping string
+	study                   importer.Layout
+	quiet, each             bool
+	dir, out                string
+	errors, invalid         string
+	confidence, equivalence string
+}
+
+func newImport(s State) *cobra.Command {
+	var f importFlags
+	c := &cobra.Command{
+		Use:   "import TOOL [--arm NAME=DIR|PATTERN|FILE]... [--path TEMPLATE] [FILE]...",
+		Short: "Make a run of the result files of other tools",
+		Long: `Make a run of the result files of other tools. One file is one trial. --arm assigns
+files to an arm; the first arm is the baseline. --path instead describes where the paths of
+all files contain arms, blocks, repeats, cells and factors. The run can then be shown,
+reported, compared and gated like any other. -o json and yaml print a summary of the
+import; the other formats print the results of the run.
+
+Files that cannot be read are reported and count as invalid trials; the import of the
+others continues. tare list formats names the tools. The format auto recognises which one
+wrote a file, and table reads files that a mapping file describes.`,
+		Example: `  tare import vault-benchmark --arm aks=results/aks --arm gke=results/gke
+  tare import fio --arm plain='out/plain-*.json' --arm luks='out/luks-*.json' --pair-by 'round-([0-9]+)'
+  tare import csv results.csv --pair-by round
+  tare import knb --arm calico='calico/*' --arm cilium='cilium/*' --factor 'mtu=mtu-([0-9]+)'
+  tare import iperf3 --path 'results/{cni}{layer:(-wg|-ipsec)?}/{rep}/{cell}-client.stdout' --arm-by layer --block-by cni
+  generate-results | tare import csv -
+  tare import fio --each --dir history nightly/*.json
+  tare import auto --arm plain=results/plain --arm luks=results/luks
+  tare import table --map map.yaml results.csv`,
+		ValidArgsFunction: completeImport,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := enough(toImport); err != nil {
+				return err
+			}
+			o, err := f.options(c.Context(), args, s)
+			if err != nil {
+				return err
+			}
+			if f.each {
+				return importEach(c, s, &f, o)
+			}
+			return runImport(c, s, &f, o)
+		},
+	}
+	flags := c.Flags()
+	flags.StringArrayVar(&f.arms, "arm", nil, "an arm and its files, NAME=DIR|PATTERN|FILE; may be repeated, also for one arm. Without =, the arm of the FILEs")
+	flags.StringVar(&f.Baseline, "baseline", "", "arm to compare with (default the first)")
+	flags.StringVar(&f.pairBy, "pair-by", "", "the property that trials of a round share: name, index, round, or a regular expression with one group for the path (default: independent samples)")
+	flags.StringArrayVar(&f.factors, "factor", nil, "a factor whose levels stand in the paths of the files, NAME=EXPRESSION with one group for the level, as in 'mtu=mtu-([0-9]+)'; may be repeated")
+	flags.StringSliceVar(&f.Headline, "headline", nil, "headlines, as METRIC or CELL:METRIC, instead of those of the format")
+	flags.StringVar(&f.study.Path, "path", "", "template of the paths of all files, instead of --arm: {NAME} is a part of a name, {NAME:EXPRESSION} a part that matches an expression, {_} an ignored part. Fields called arm, block, cell and rep have these roles; others are factors")
+	flags.StringSliceVar(&f.study.Arm, "arm-by", nil, "fields of --path that name the arm; files with empty fields are the baseline")
+	flags.StringSliceVar(&f.study.Block, "block-by", nil, "fields of --path that name the block; each block has its own baseline, and one deployment for its repeats")
+	flags.StringSliceVar(&f.study.Cell, "cell-by", nil, "fields of --path that name the cell")
+	flags.StringSliceVar(&f.study.Repeat, "rep-by", nil, "fields of --path that number the repeats")
+	flags.StringVar(&f.layout, "layout", "", "YAML file with path, arm, block, cell and rep, instead of these flags")
+	flags.StringSliceVar(&f.Allow, "allow", nil, "settings of the workload that may differ between arms, named as in the note of an import")
+	flags.StringVar(&f.mapping, "map", "", "mapping file that describes the fields of tables, KEY=VALUE lines and JSON documents (for table)")
+	flags.BoolVar(&f.each, "each", false, "make a run of each file, named after it, below --dir; existing runs are not changed")
+	flags.BoolVar(&f.Strict, "strict", false, "end at the first file or trial that cannot be read, and make no run")
+	flags.BoolVar(&f.NoRaw, "no-raw", false, "keep no copies of the files in the run, only their names, sizes and checksums")
+	flags.StringVar(&f.dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
+	flags.StringVar(&f.Name, "name", "", "name of the run (default the tool's)")
+	addLabels(c, &f.labels)
+	flags.StringVar(&f.errors, "errors", "0%", "share of failed operations above which a trial is invalid, or none")
+	flags.StringVar(&f.invalid, "invalid-trials", "20%", "share of invalid trials above which the run is invalid, or none")
+	flags.StringVar(&f.confidence, "confidence", "95%", "confidence of the intervals")
+	flags.StringVar(&f.equivalence, "equivalence", "2%", "margin within which two arms count as equal")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on stderr")
+	addFormat(c, &f.out, formats...)
+	_ = c.RegisterFlagCompletionFunc("pair-by", cobra.FixedCompletions(importer.Pairings, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+// completeImport completes the tool first, then files.
+func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var list []string
+	for _, f := range catalog.Imports {
+		list = append(list, f.Name+"\t"+f.Doc)
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// importEach makes a run of each file and prints the results.
+func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
+	dir := f.dir
+	if dir == "" {
+		dir = journal.DefaultRoot
+	}
+	o.Stdin, o.Command = s.Stdin, importCommand(c)
+	list := []oneImported{}
+	err := importer.Each(c.Context(), dir, o, func(one importer.One) {
+		line := oneImported{File: one.File, Directory: one.Directory, Result: one.Result}
+		says := "is there already"
+		switch {
+		case one.Err != nil:
+			line.Directory, line.Error = "", one.Err.Error()
+			says = one.Err.Error()
+		case one.Result != nil:
+			says = trialCounts(one.Result)
+		}
+		list = append(list, line)
+		if !f.quiet {
+			fmt.Fprintf(s.Stderr, "%s: %s\n", safetext.Name(cmp.Or(line.Directory, line.File)), safetext.Name(says))
+		}
+	})
+	if err != nil {
+		return importError(err)
+	}
+	if f.out == "json" || f.out == "yaml" {
+		return encode(s.Stdout, importedEach{Schema: importEachSchema, Files: list}, f.out)
+	}
+	fmt.Fprintf(s.Stdout, "tare history %s\n", shellWord(dir))
+	return nil
+}
+
+// importEachSchema names the format of the output of tare import --each -o json.
+const importEachSchema = "tare.import-each/v1"
+
+type importedEach struct {
+	Schema string        `json:"schema"`
+	Files  []oneImported `json:"files"`
+}
+
+// oneImported is a file and the run that was made of it.
+type oneImported struct {
+	File      string           `json:"file"`
+	Directory string           `json:"directory,omitempty"` // absent: there is no run
+	Error     string           `json:"error,omitempty"`     // the reason why there is no run
+	Result    *importer.Result `json:"result,omitempty"`    // absent: the run existed before
+}
+
+// runImport imports files, shows the run and writes its report.
+func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
+	dir := f.dir
+	if dir == "" {
+		dir = freeDir(journal.DefaultDir(journal.DefaultRoot, unsafe.ReplaceAllString(o.Name, "_"), time.Now()))
+	}
+	o.Stdin, o.Command = s.Stdin, importCommand(c)
+	p := newImportProgress(s, f.quiet)
+	o.Progress = p.update
+	result, err := importer.Run(c.Context(), dir, o)
+	p.end()
+	if err != nil {
+		var misused *importer.UsageError
+		if result != nil {
+			printUnimported(s, result, p.files, errors.As(err, &misused))
+		}
+		return importError(err)
+	}
+	if !f.quiet {
+		printImported(s, result)
+		fmt.Fprintf(s.Stderr, "run directory: %s\n", safetext.Name(dir))
+	}
+	return conclusion(s, dir, f.quiet, func(r *analysis.Run, page string) error {
+		if f.out == "json" || f.out == "yaml" {
+			return encode(s.Stdout, importedRun{Schema: importSchema, Directory: dir, Report: page, Result: result}, f.out)
+		}
+		return show(s, r, f.out, false)
+	})
+}
+
+// importSchema names the format of the output of tare import -o json.
+const importSchema = "tare.import/v1"
+
+// importedRun is the output of tare import -o json: a summary of the import. tare show prints the results of
+// the run.
+type importedRun struct {
+	Schema    string `json:"schema"`
+	Directory string `json:"directory"`
+	Report    string `json:"report"`
+	*importer.Result
+}
+
+// importError gives an error of an import its exit code and hint.
+func importError(err error) error {
+	var wrong *importer.UsageError
+	var data *importer.DataError
+	switch {
+	case errors.As(err, &data):
+		return hinted(err, "%s", data.Hint)
+	case errors.As(err, &wrong):
+		return hintedUsage(err, "%s", wrong.Hint)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // fs.ErrExist: another process has made the directory meanwhile
+		return hinted(err, "--dir names another place for the run directory")
+	}
+	return err
+}
+
+// unsafe matches characters that the name of a directory should not have.
+var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/analysis"
+	"tare/internal/report"
+	"tare/internal/report/document"
+	"tare/internal/report/html"
+	"tare/internal/run/journal"
+	"tare/internal/runs/gate"
+	"tare/internal/runs/published"
+	"tare/internal/text/safetext"
+)
+
+// reportFile is the report in a run directory.
+const reportFile = "report.html"
+
+func newReport(s State) *cobra.Command {
+	var out, to, of string
+	var withTable bool
+	var table publishedFlags
+	c := &cobra.Command{
+		Use:   "report [RUN]...",
+		Short: "Write the report of a run",
+		Long: `Write the report of a run: one self-contained HTML file, Markdown, its tables in
+LaTeX for a paper, or the picture of the overheads as SVG. Without RUN, the newest run
+below runs/.
+
+PNG shows the picture and PDF the whole page, unless --of selects the other. They need
+rsvg-convert and Chromium or Chrome, which tare doctor looks for.`,
+		Example: `  tare report
+  tare report runs/quickstart-20260102-150405 -o markdown > result.md
+  tare report -o tex --to tables.tex
+  tare report -o svg --to overhead.svg
+  tare report -o pdf
+  tare report -o pdf --of picture --to overhead.pdf`,
+		ValidArgsFunction: completeRuns,
+		RunE: func(c *cobra.Command, args []string) error {
+			picture, err := isPicture(out, of)
+			if err != nil {
+				return err
+			}
+			switch {
+			case withTable && picture:
+				return usage(errors.New("--published: a picture has no table"))
+			case !withTable:
+				if err := table.refuse(c, "--published"); err != nil {
+					return err
+				}
+			}
+			if len(args) > 1 && to != "" {
+				return usage(fmt.Errorf("--to names one file, but %d runs are to be reported", len(args)))
+			}
+			var flags *publishedFlags
+			if withTable {
+				flags = &table
+			}
+			runs := slices.Collect(slices.Chunk(args, 1))
+			if len(runs) == 0 {
+				runs = [][]string{nil} // the newest run
+			}
+			for _, run := range runs {
+				if err := reportRun(c.Context(), s, run, out, to, picture, flags); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&to, "to", "", "file to write (default: report.html or .pdf in the run directory; stdout for markdown, tex and a picture)")
+	c.Flags().StringVar(&of, "of", "", "content of png and pdf: picture (of the overheads) or page (default: picture for png, page for pdf)")
+	_ = c.RegisterFlagCompletionFunc("of", cobra.FixedCompletions([]string{ofPicture, ofPage}, cobra.ShellCompDirectiveNoFileComp))
+	c.Flags().BoolVar(&withTable, "published", false, "add the published table: means, variances, differences in percent")
+	c.Flags().BoolVar(&table.all, "all", false, "include exploratory metrics in the published table")
+	table.add(c)
+	addFormat(c, &out, "html", "markdown", "tex", "svg", "png", "pdf")
+	return c
+}
+
+// reportRun writes one run's report, with the published table if its flags are given.
+func reportRun(ctx context.Context, s State, args []string, out, to string, picture bool, flags *publishedFlags) error {
+	run, result, err := openRun(args)
+	if err != nil {
+		return err
+	}
+	if picture {
+		return writePicture(ctx, s, report.Figure(result), out, to)
+	}
+	var table *published.Table
+	digits := report.AsTheyVary
+	if flags != nil {
+		digits = flags.digits
+		if table, err = flags.table(run, result); err != nil {
+			return err
+		}
+		table = flags.shown(table)
+	}
+	if out != "markdown" && out != "tex" {
+		to = cmp.Or(to, filepath.Join(run.Dir, "report."+out))
+		page := report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir, Published: table, Decimals: digits}
+		if out == "html" {
+			err = writePage(result, to, page)
+		} else {
+			err = renderPage(ctx, to, out, func(w io.Writer) error { return html.Write(w, report.Run(result, madeNow(page, to))) })
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(s.Stdout, to)
+		return nil
+	}
+	if to != "" {
+		f, err := os.Create(to)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		s.Stdout = f
+	}
+	return view(s, result, paged{out: out}, report.CSV, func(document.Forms) *document.Document {
+		return report.Run(result, report.RunOptions{Published: table, Decimals: digits})
+	})
+}
+
+// conclusion reads a run that was just made, writes its report and prints it. It returns the error of a run
+// that gives no verdicts.
+func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, page string) error) error {
+	run, result, err := openRun([]string{dir})
+	if err != nil {
+		return err
+	}
+	page := filepath.Join(run.Dir, reportFile)
+	unwritten := writePage(result, page, report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir})
+	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a closed pipe does not change the result
+		return errors.Join(unwritten, err)
+	}
+	if unwritten != nil {
+		return unwritten
+	}
+	if !quiet {
+		fmt.Fprintf(s.Stderr, "report: %s\n", safetext.Name(page))
+		if cases, _, _ := gate.Fewest(run.Plan); cases > 0 {
+			fmt.Fprintf(s.Stderr, "budgets: tare gate %s checks them\n", run.Dir)
+		}
+	}
+	if !result.Valid {
+		return exit(ExitInvalid)
+	}
+	return nil
+}
+
+// writePage writes an HTML report whole or not at all.
+func writePage(r *analysis.Run, to string, o report.RunOptions) error {
+	if err := writeWhole(to, func(w io.Writer) error { return html.Write(w, report.Run(r, madeNow(o, to))) }); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// madeNow returns the options of a page that is written to a file now.
+func madeNow(o report.RunOptions, to string) report.RunOptions {
+	o.Page, o.Command, o.Generated = to, "tare run "+journal.ExperimentFile, time.Now()
+	return o
+}

@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/run/machine"
+	"tare/internal/run/runner"
+	"tare/internal/testbed"
+	"tare/internal/testbed/local"
+	"tare/internal/text/safetext"
+	"tare/internal/version"
+)
+
+func newRun(s State) *cobra.Command {
+	var o overrides
+	var line oneLine
+	var dir, out, key string
+	var quiet bool
+	var labels []string
+	c := &cobra.Command{
+		Use:   "run FILE | run [NAME=]'PROGRAM'... | run --layer LAYER... -- PROGRAM",
+		Short: "Carry out an experiment and show its results",
+		Long: `Carry out an experiment and show its results.
+
+Without a file, programs are compared with each other, or a program is compared with and
+without layers. Each argument after -- is a program; a shell runs it if it contains
+characters with a meaning in a shell. NAME=PROGRAM names its arm. With --layer there is
+one program, and the arguments after -- are its command line. A layer is a name (tare list
+layers), a layer in the form of a file (seccomp: {rules: 8}), or a command that takes
+another command as its last arguments. The first program is the baseline. Each program is
+tried once; its duration decides how it is measured within a quarter of a minute. The
+generated experiment file is printed, and --save keeps it.
+
+The behaviour of programs is compared before their speed. If a program prints other
+errors in a layer, ends with another exit status or prints far less, it cannot gain,
+unless --allow permits the difference.
+
+Every finished trial is on disk before the next one starts. After any interruption,
+tare resume continues where the run stopped. The run directory holds all data, and the
+report in report.html.`,
+		Example: `  tare run examples/quickstart.yaml
+  tare run experiment.yaml --rounds 20 --dir runs/today
+  tare run experiment.yaml -o json > result.json
+  tare run -- 'gzip -1 -k -f big' 'zstd -1 -k -f big'
+  tare run fast='sort --parallel=2 big' slow='sort --parallel=1 big'
+  tare run --layer bubblewrap --layer seccomp -- ./bench --fast
+  generate-experiment | tare run -`,
+		Args:              line.args,
+		ValidArgsFunction: completeFiles("yaml", "yml"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.seeded = c.Flags().Changed("seed")
+			if err := enough(toMeasure); err != nil {
+				return err
+			}
+			name, data, err := line.read(c, s, args)
+			if err != nil {
+				return err
+			}
+			x, expansion, err := o.expandText(name, data)
+			if err != nil {
+				return err
+			}
+			if err := inNamespace(needsNetwork(x)); err != nil {
+				return err
+			}
+			if err := ready(c.Context(), x); err != nil {
+				return err
+			}
+			if expansion, err = checkBusy(c.Context(), s, x, expansion, quiet); err != nil {
+				return err
+			}
+			if expansion.Plan.Labels, err = labelled(labels); err != nil {
+				return err
+			}
+			texts := maps.Clone(x.Files)
+			if texts == nil {
+				texts = map[string][]byte{}
+			}
+			texts[name] = data
+			values, err := readValues(x, texts)
+			if err != nil {
+				return err
+			}
+			if _, err := sign(c.Context(), key, ""); err != nil {
+				return err
+			}
+			if dir == "" {
+				dir = freeDir(journal.DefaultDir(journal.DefaultRoot, x.Name, time.Now()))
+			}
+			env := environment(c.Context(), expansion)
+			j, err := journal.Create(dir, data, x.Files, &expansion.Plan, env)
+			if errors.Is(err, fs.ErrPermission) {
+				return hinted(err, "--dir names another place for the run directory")
+			}
+			if err != nil {
+				return err
+			}
+			return signed(c.Context(), s, dir, key, carryOut(c.Context(), s, j, expansion, values, env, out, quiet))
+		},
+	}
+	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, instead of the file's")
+	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order, instead of the file's or a drawn one")
+	c.Flags().StringVar(&dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
+	line.flags(c)
+	addLabels(c, &labels)
+	addSign(c, &key)
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
+	addFormat(c, &out, formats...)
+	return c
+}
+
+// endStrays ends the leftover processes of killed runs on this machine, which would run beside the trials.
+func endStrays(ctx context.Context, s State, values sessionValues) error {
+	strays, err := local.Clean(ctx)
+	for _, stray := range strays {
+		fmt.Fprintf(s.Stderr, "ended process %d, which a killed run had left: %s\n", stray.PID, safetext.Name(values.mask.Text(stray.Command)))
+	}
+	if err != nil {
+		return err
+	}
+	removed, err := local.CleanTemporary()
+	for _, path := range removed {
+		fmt.Fprintf(s.Stderr, "removed %s, which a killed run had left\n", safetext.Name(path))
+	}
+	if err != nil { // the leftover is not running, and disturbs no trial
+		fmt.Fprintln(s.Stderr, "warning:", safetext.Name(err.Error()))
+	}
+	return nil
+}
+
+// freeDir returns the directory, or if it exists the first name with a number that does not exist. Two runs may
+// begin within a second.
+func freeDir(dir string) string {
+	for free, n := dir, 2; ; n++ {
+		if _, err := os.Lstat(free); err != nil {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", dir, n)
+	}
+}
+
+// pause is the first wait for a busy machine to become quiet.
+const pause = 2 * time.Second
+
+// patience is the total time that a run waits for a busy machine.
+const patience = 5 * time.Minute
+
+// carryOut runs the plan, then shows the result and writes the report.
+func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values sessionValues, env *machine.Environment, out string, quiet bool) (err error) {
+	defer func() { err = errors.Join(err, j.Close()) }()
+	// The reader of the progress or the result may close its pipe, and the run should continue. Without this,
+	// the first line after that would end this process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	progress := newProgress(s, j.Dir(), quiet)
+	progress.mask = values.mask
+	if !quiet {
+		progress.interim.analyze = func() *analysis.Run { return analysis.Analyze(&expansion.Plan, j.Trials(), env) }
+	}
+	bed, err := openBed(expansion, j, progress.wait)
+	if err != nil {
+		return err
+	}
+	progress.begin(&expansion.Plan)
+	for _, earlier := range []string{reportFile, journal.SignatureFile} { // the report of an earlier session must not stay
+		_ = os.Remove(filepath.Join(j.Dir(), earlier))
+	}
+	runErr := runner.Run(values.with(ctx, j), runner.Options{
+		Expansion: expansion,
+		Testbed:   bed,
+		Journal:   j,
+		Sampler:   bed.sampler,
+		Ready:     func(ctx context.Context) error { return bed.record(ctx, j, env) },
+		Rounds:    analysis.NeededRounds,
+		Decided:   analysis.Decided,
+		Fewest:    analysis.FewestRounds(&expansion.Plan),
+		Pause:     pause,
+		Patience:  patience,
+		Events:    progress.event,
+	})
+	progress.end()
+	err = values.masked(errors.Join(runErr, bed.Close()))
+	if err != nil {
+		_ = j.End(0, endedBy(ctx, err)) // if the note cannot be written, for instance on a full disk, the error is still printed below
+		if len(j.Trials()) == 0 {
+			return withNextStep(ctx, j, err)
+		}
+	}
+	// The results of the trials are shown even if the run failed, since the trials took time.
+	concluded := conclusion(s, j.Dir(), quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
+	if err == nil {
+		return concluded
+	}
+	var code exit
+	if concluded != nil && !errors.As(concluded, &code) {
+		fmt.Fprintf(s.Stderr, "tare: %v\n", concluded)
+	}
+	return withNextStep(ctx, j, err)
+}
+
+// environment describes the machine and the programs that the experiment runs.
+func environment(ctx context.Context, x *experiment.Expansion) *machine.Environment {
+	var tools []machine.ToolQuery
+	add := func(d experiment.Declaration) {
+		for _, tool := range d.Tools {
+			if !slices.ContainsFunc(tools, func(t machine.ToolQuery) bool { return t.Name == tool.Name }) {
+				tools = append(tools, machine.ToolQuery{Name: tool.Name, Path: tool.Path, Args: tool.Version})
+			}
+		}
+	}
+	for _, items := range x.Layers {
+		for _, item := range items {
+			add(item.Config.Declare())
+		}
+	}
+	for _, cell := range x.Cells {
+		add(cell.Workload.Declare())
+	}
+	return machine.Describe(ctx, version.String(), tools, func(ctx context.Context, args, env []string, stdout, stderr io.Writer) {
+		_, _ = testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{Args: args, Env: env, Stdout: stdout, Stderr: stderr})
+	})
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/report/serve"
+	"tare/internal/run/journal"
+)
+
+func newServe(s State) *cobra.Command {
+	var listen string
+	c := &cobra.Command{
+		Use:   "serve [DIR]",
+		Short: "Show runs in a browser, also one in progress",
+		Long: `Show the runs below DIR (default runs/) in a browser: a list of them, a run in
+progress, reports, comparisons and the history.
+
+The address is printed on stdout. It contains a token, without which nothing is shown.
+The server accepts connections from this machine only, unless --listen sets another
+address. It changes nothing, needs no network, and ends with Ctrl-C.`,
+		Example: `  tare serve
+  tare serve nightly --listen 127.0.0.1:8080
+  ssh -L 8080:127.0.0.1:8080 bench tare serve --listen 127.0.0.1:8080`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			library, err := openLibrary(args)
+			if err != nil {
+				return err
+			}
+			host, _, err := net.SplitHostPort(listen)
+			if err != nil {
+				return hintedUsage(fmt.Errorf("--listen %s: %w", listen, err), "for example --listen 127.0.0.1:8080")
+			}
+			listener, err := new(net.ListenConfig).Listen(c.Context(), "tcp", listen)
+			if err != nil {
+				return hinted(err, "--listen 127.0.0.1:0 takes any port that is free")
+			}
+			if at, err := netip.ParseAddrPort(listener.Addr().String()); err != nil || !at.Addr().IsLoopback() {
+				fmt.Fprintln(s.Stderr, "others can reach this address, and nothing is encrypted: the token can be read on the way")
+			}
+			token := rand.Text()
+			fmt.Fprintln(s.Stdout, shownAt(host, listener.Addr(), token))
+			fmt.Fprintln(s.Stderr, "Ctrl-C ends it")
+			return serve.Serve(c.Context(), listener, library.Handler(token, host))
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "address and port to listen on; port 0 means any free port")
+	return c
+}
+
+// shownAt returns the address that a user can open.
+func shownAt(host string, at net.Addr, token string) string {
+	_, port, _ := net.SplitHostPort(at.String())
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/", RawQuery: url.Values{"token": {token}}.Encode()}
+	return u.String()
+}
+
+// openLibrary opens the directory of runs that the arguments name.
+func openLibrary(args []string) (*serve.Library, error) {
+	dir := append(args, journal.DefaultRoot)[0]
+	library, err := serve.Open(dir)
+	if err != nil {
+		return nil, hintedUsage(err, "name a directory that holds runs; tare run makes one below %s/", journal.DefaultRoot)
+	}
+	return library, nil
+}

@@ -1,0 +1,197 @@
+// Package cli is the command line: one file per command, flags in, text out. It is the only package that
+// prints. Results go to stdout, progress and messages to stderr.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"tare/internal/catalog"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/testbed"
+	"tare/internal/testbed/local"
+	"tare/internal/text/safetext"
+)
+
+// State describes the process that a command runs in, so that tests can run whole commands.
+type State struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// StdoutTerminal and StderrTerminal are set if the output is a terminal.
+	StdoutTerminal, StderrTerminal bool
+	Width                          int // the width of the terminal, or COLUMNS if Stdout is no terminal; 0: neither
+	Color                          bool
+	Plugin                         bool // set if kubectl called Tare, as `kubectl tare`
+	// Columns returns the current width of Stderr's terminal; nil if Stderr is no terminal.
+	Columns func() int
+
+	// The writers behind guarded Stdout and Stderr: binary for binary output, and screen for a line that is
+	// overwritten.
+	binary, screen io.Writer
+}
+
+// guarded makes all output pass through one filter that makes it safe for a terminal: file names, texts of
+// programs and clusters, and errors that contain any of these. flush writes the rest of stdout. Its error is
+// the first write error. done writes the rest of both.
+func (s State) guarded() (guarded State, flush func() error, done func()) {
+	stdout, stderr := safetext.NewWriter(s.Stdout), safetext.NewWriter(s.Stderr)
+	stdout.Styled = s.Color
+	s.binary, s.screen, s.Stdout, s.Stderr = s.Stdout, s.Stderr, stdout, stderr
+	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // nobody would see an error here
+}
+
+// widest is the largest width that COLUMNS can set.
+const widest = 1000
+
+// System returns the state of this process.
+func System() State {
+	s := State{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Plugin: filepath.Base(os.Args[0]) == PluginName}
+	s.StdoutTerminal = term.IsTerminal(int(os.Stdout.Fd()))
+	s.StderrTerminal = term.IsTerminal(int(os.Stderr.Fd()))
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		s.Width = w
+	} else if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {
+		s.Width = min(w, widest)
+	}
+	if s.StderrTerminal {
+		s.Columns = func() int {
+			w, _, _ := term.GetSize(int(os.Stderr.Fd())) // 0 if the width is unknown
+			return w
+		}
+	}
+	dumb := os.Getenv("TERM") == "dumb"
+	s.Color = s.StdoutTerminal && os.Getenv("NO_COLOR") == "" && !dumb
+	s.StderrTerminal = s.StderrTerminal && !dumb // such a terminal cannot overwrite a line
+	return s
+}
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, s State) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	s, flush, done := s.guarded()
+	defer done()
+	if name := testbed.HelperName(); name != "" {
+		return conclude(s, catalog.RunHelper(ctx, name))
+	}
+	guard()
+	defer local.Dismiss()
+	root := Root(s)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if s.Plugin {
+		err = pluginHint(root, err)
+	}
+	if lost := flush(); err == nil && lost != nil {
+		err = fmt.Errorf("not all could be printed: %w", lost)
+	}
+	return conclude(s, err)
+}
+
+// The exit codes of tare. They are documented in docs/commands.md.
+const (
+	ExitDone        = 0   // with any verdicts
+	ExitError       = 1   // an operation failed
+	ExitUsage       = 2   // the command line or the experiment file is wrong
+	ExitFailed      = 3   // tare gate: a budget is exceeded
+	ExitUnresolved  = 4   // tare gate: no budget is exceeded, but some are not resolved
+	ExitInvalid     = 5   // the run gives no verdicts, or is damaged
+	ExitInterrupted = 130 // SIGINT or SIGTERM
+)
+
+// codedError is an error with its exit code and a hint.
+type codedError struct {
+	err  error
+	code int
+	hint string
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
+
+// hinted adds a hint about the next step to an error.
+func hinted(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	code := ExitError
+	if errors.Is(err, context.Canceled) {
+		code = ExitInterrupted
+	}
+	var inner *codedError
+	var damage *journal.DamageError
+	if errors.As(err, &inner) {
+		code = inner.code
+	} else if errors.As(err, &damage) {
+		code = ExitInvalid
+	}
+	return &codedError{err: err, code: code, hint: fmt.Sprintf(format, args...)}
+}
+
+// usage marks an error as the user's, unless it is an interrupt.
+func usage(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &codedError{err: err, code: ExitUsage}
+}
+
+// exit ends the command with a code and without a message.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// conclude prints an error with its hint, and returns its exit code.
+func conclude(s State, err error) int {
+	code := tell(s, err)
+	if hint := limitHint(err); hint != "" {
+		fmt.Fprintln(s.Stderr, "hint: "+hint)
+	}
+	return code
+}
+
+// tell prints an error and returns its exit code.
+func tell(s State, err error) int {
+	var silent exit
+	var coded *codedError
+	var problems *experiment.Problems
+	var damage *journal.DamageError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &silent):
+		return int(silent)
+	case errors.As(err, &problems): // in the form of compilers, which editors understand
+		fmt.Fprintln(s.Stderr, problems.Error())
+		return ExitUsage
+	case errors.As(err, &coded):
+		fmt.Fprintln(s.Stderr, "tare: "+coded.Error())
+		if coded.hint != "" {
+			fmt.Fprintln(s.Stderr, "hint: "+coded.hint)
+		}
+		return coded.code
+	case errors.As(err, &damage):
+		fmt.Fprintln(s.Stderr, "tare: "+err.Error())
+		return ExitInvalid
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(s.Stderr, "tare: interrupted")
+		return ExitInterrupted
+	}
+	fmt.Fprintln(s.Stderr, "tare: "+err.Error())
+	return ExitError
+}
+
+// hintedUsage is usage with a hint about the next step.
+func hintedUsage(err error, format string, args ...any) error {
+	return hinted(usage(err), format, args...)
+}

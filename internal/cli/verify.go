@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/report/columns"
+	"tare/internal/run/journal"
+	"tare/internal/text/safetext"
+	"tare/internal/version"
+)
+
+// verification is the output of tare verify for one run.
+type verification struct {
+	Run       string   `json:"run"`
+	Whole     bool     `json:"whole"`
+	Damage    string   `json:"damage,omitempty"`
+	Finished  bool     `json:"finished"`
+	Trials    int      `json:"trials"`
+	Notes     int      `json:"notes"`
+	Files     int      `json:"files"`     // the number of raw files whose digests match
+	Unchecked int      `json:"unchecked"` // the number of raw files without a recorded digest
+	Uncovered []string `json:"uncovered"` // the names of the raw files without a recorded digest
+	Chain     string   `json:"chain"`     // the digest of the last note; empty: the record has no chain
+	SignedBy  string   `json:"signedBy,omitempty"`
+	Remarks   []string `json:"remarks"`
+}
+
+// mostUncovered is the largest length, in bytes, of the list of files without a digest in text output.
+const mostUncovered = 500
+
+func newVerify(s State) *cobra.Command {
+	var out, signers string
+	c := &cobra.Command{
+		Use:   "verify [RUN]...",
+		Short: "Check that a run is unchanged since it was recorded",
+		Long: `Check that a run is unchanged since it was recorded: no line of its record was
+changed or removed, its plan, experiment and raw files are the recorded ones, and the
+experiment gives this plan, if this version of Tare made it. Without RUN, the newest run
+below runs/.
+
+Each line of the record holds a hash over all lines before it. The hash of the last
+line identifies the whole run: publish it with the results, and anyone with the run
+directory can check that it is the published one. With --signer, the run must also be
+signed by one of the allowed signers in a file (ssh-keygen(1)).
+
+Exit code 5: a run is damaged.`,
+		Example: `  tare verify
+  tare verify runs/quickstart-20260102-150405 -o json
+  tare verify --signer allowed_signers runs/quickstart-20260102-150405`,
+		ValidArgsFunction: completeRuns,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				dir, err := runDir(nil)
+				if err != nil {
+					return err
+				}
+				args = []string{dir}
+			}
+			damaged := false
+			var all []verification
+			for _, dir := range args {
+				if _, err := runDir([]string{dir}); err != nil {
+					return err
+				}
+				v, err := verify(dir)
+				if err == nil && v.Whole && signers != "" {
+					err = v.signedBy(c.Context(), signers)
+				}
+				if err != nil {
+					return err
+				}
+				damaged = damaged || !v.Whole
+				if all = append(all, v); out == "table" {
+					v.print(s)
+				}
+			}
+			if out != "table" {
+				if err := encode(s.Stdout, all, out); err != nil {
+					return err
+				}
+			}
+			if damaged {
+				return exit(ExitInvalid)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&signers, "signer", "", "file of allowed signers, one of whom must have signed the run")
+	addFormat(c, &out, "table", "json", "yaml")
+	return c
+}
+
+// verify checks one run. An error means that the check itself failed.
+func verify(dir string) (verification, error) {
+	run, got, err := journal.Verify(dir)
+	v := verification{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files,
+		Unchecked: len(got.Unchecked), Uncovered: append([]string{}, got.Unchecked...), Chain: got.Chain, Remarks: []string{}}
+	var damage *journal.DamageError
+	if errors.As(err, &damage) {
+		v.Damage = damage.Found()
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v.Whole, v.Finished = true, run.Finished
+	remark := func(text string) { v.Remarks = append(v.Remarks, text) }
+	if v.Chain == "" {
+		remark("without chain: an older Tare began this run, and a change of its record may pass")
+	}
+	if !run.Finished {
+		remark("not finished: trials at its end may be missing")
+	}
+	if exists(filepath.Join(dir, journal.SignatureFile)) {
+		remark("signed; --signer ALLOWED_SIGNERS says by whom")
+	}
+	err, other := checkPlan(run)
+	if errors.As(err, &damage) {
+		v.Whole, v.Damage = false, damage.Found()
+	} else if other != nil {
+		remark("the plan could not be made again of the experiment: " + other.Error())
+	}
+	return v, nil
+}
+
+// checkPlan expands the experiment of a run again and compares the plan. If this version of Tare made the run,
+// a difference is damage. Otherwise other is the reason for the difference, if there is one.
+func checkPlan(run *journal.Run) (damage, other error) {
+	if run.Experiment == nil {
+		return nil, nil
+	}
+	_, _, err := replan(run.Dir)
+	var moved *otherPlanError
+	if errors.As(err, &moved) && run.Plan.Version == version.String() {
+		return &journal.DamageError{Dir: run.Dir, Where: journal.PlanFile, What: "experiment.yaml gives other " + moved.parts}, nil
+	}
+	return nil, err
+}
+
+func (v verification) print(s State) {
+	dir := safetext.Name(v.Run)
+	if !v.Whole {
+		fmt.Fprintf(s.Stdout, "%s: DAMAGED: %s\n", dir, safetext.Name(v.Damage))
+		return
+	}
+	fmt.Fprintf(s.Stdout, "%s: whole: %s, %s, %s of raw output", dir, counted(v.Trials, "trial"), counted(v.Notes, "note"), counted(v.Files, "file"))
+	if v.Unchecked > 0 {
+		fmt.Fprintf(s.Stdout, " (%d more without a digest: %s)", v.Unchecked, columns.Shorten(safetext.Name(strings.Join(v.Uncovered, ", ")), mostUncovered, "…"))
+	}
+	fmt.Fprintln(s.Stdout)
+	if v.Chain != "" {
+		fmt.Fprintf(s.Stdout, "chain: %s\n", v.Chain)
+	}
+	if v.SignedBy != "" {
+		fmt.Fprintf(s.Stdout, "signed by %s\n", safetext.Name(v.SignedBy))
+	}
+	for _, r := range v.Remarks {
+		fmt.Fprintln(s.Stdout, "note: "+safetext.Name(r))
+	}
+}

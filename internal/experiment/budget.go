@@ -1,0 +1,203 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/strictyaml"
+)
+
+// Budget is the accepted overhead of metrics. A key is METRIC, for every cell, or METRIC@CELL, where CELL is a
+// cell's name or a pattern in the form of path.Match. The gate (package gate) applies budgets. No verdict of a
+// run depends on them.
+type Budget map[string]quantity.Limit
+
+// For returns the limit of a metric in a cell. The nearest key counts; of equally near patterns, the first in
+// alphabetical order.
+func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
+	best, found := "", 0
+	for key := range b {
+		if n := Nearness(key, metric, cell); n > found || n == found && n > 0 && key < best {
+			best, found = key, n
+		}
+	}
+	return b[best], found > 0
+}
+
+// Nearness ranks how precisely a budget's key names a metric in a cell. 0: it does not. Above 0, a bare METRIC
+// ranks lowest, then a pattern of cells by its length, and the cell's name ranks highest.
+func Nearness(key, metric, cell string) int {
+	pattern, ok := strings.CutPrefix(key, metric+"@")
+	switch {
+	case key == metric:
+		return 1
+	case !ok:
+		return 0
+	case pattern == cell:
+		return math.MaxInt
+	}
+	if matches, err := path.Match(pattern, cell); err == nil && matches {
+		return 1 + len(pattern)
+	}
+	return 0
+}
+
+// Failures is the key for a budget of the share of executions in which the program fails. If there is a metric
+// of this name, the key means that metric.
+const Failures = "failures"
+
+// FailuresMetric describes this share like a metric.
+var FailuresMetric = Metric{Name: Failures, Better: Lower, Headline: true, Scale: Ratio}
+
+// Budgeted lists the metrics of a cell that a budget can limit, including its failures.
+func (c Cell) Budgeted() []Metric {
+	if c.Metric(Failures) != nil {
+		return c.Metrics
+	}
+	return append(slices.Clip(c.Metrics), FailuresMetric)
+}
+
+// KeyError is the error of a budget's key that names no metric. The hint lists valid keys.
+type KeyError struct{ Text, Hint string }
+
+func (e *KeyError) Error() string { return e.Text }
+
+// CheckKey returns an error unless the key of a budget names a metric of some cell. The error is a *KeyError.
+func CheckKey(key string, cells []Cell) error {
+	var metrics, having []string
+	for _, c := range cells {
+		for _, m := range c.Metrics {
+			metrics = append(metrics, m.Name)
+			if Nearness(key, m.Name, c.ID) > 0 {
+				return nil
+			}
+			if strings.HasPrefix(key, m.Name+"@") {
+				having = append(having, c.ID)
+			}
+		}
+		if Nearness(key, Failures, c.ID) > 0 {
+			return nil
+		}
+	}
+	metric, pattern, _ := strings.Cut(strings.ToValidUTF8(key, "?"), "@")
+	if len(having) == 0 {
+		slices.Sort(metrics)
+		return &KeyError{fmt.Sprintf("nothing here measures %q", metric), strictyaml.Suggest(metric, "metrics here", slices.Compact(metrics))}
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return &KeyError{fmt.Sprintf("%q is no pattern of cells", pattern), "* stands for any characters, ? for one, [ab] for one of these"}
+	}
+	return &KeyError{fmt.Sprintf("no cell %q measures %s", pattern, metric), strictyaml.Suggest(pattern, "cells", having)}
+}
+
+// Bound is the value of a limit for a metric: a share of the baseline on the scale Ratio, an amount in the
+// metric's unit on Difference.
+type Bound struct {
+	Value float64 `json:"value"`
+	Scale Scale   `json:"scale"`
+}
+
+// Bound returns the value of a limit for the metric. It fails if the limit does not fit the metric. LimitHint
+// describes the limits that do.
+func (m Metric) Bound(l quantity.Limit) (Bound, error) {
+	share, isShare := l.Share()
+	if isShare && m.Scale != Difference {
+		if m.Better == Higher && share >= 1 {
+			return Bound{}, fmt.Errorf("no more than all of %s can be lost, so that a limit of %s never fails", m.Name, l)
+		}
+		return Bound{share, Ratio}, nil
+	}
+	amount, err := l.In(m.Unit)
+	switch {
+	case err == nil:
+		return Bound{amount, Difference}, nil
+	case isShare:
+		return Bound{}, fmt.Errorf("%s may be zero, so that %s of it has no meaning", m.Name, l)
+	case m.Unit == "":
+		return Bound{}, fmt.Errorf("%s has no unit; %s has one", m.Name, l)
+	}
+	return Bound{}, fmt.Errorf("%s is in %s; %s is not", m.Name, m.Unit, l)
+}
+
+// LimitHint describes the limits that a metric can have.
+func (m Metric) LimitHint() string {
+	amount := "an amount such as " + quantity.AmountIn(m.Unit)
+	if m.Scale == Difference {
+		return "give " + amount
+	}
+	return "give a share of the baseline such as 10%, or " + amount
+}
+
+// budgets checks that some cell has each metric with a budget, in the budget's unit.
+func (l *loader) budgets(x *Experiment) {
+	var expansion Expansion
+	expansion.addCells(x)
+	cells := expansion.Plan.Cells
+	l.budget("budget", x.Budget, cells)
+	l.budget("design.margins", x.Design.Margins, cells)
+	l.margins(x.Design.Margins, cells)
+	for i, a := range x.Arms {
+		at := strictyaml.Index("arms", i) + ".budget"
+		if i == 0 && len(a.Budget) > 0 {
+			l.file.ReportKey(at, fmt.Sprintf("%s is the baseline, which has no overhead to limit", a.Name),
+				"the other arms can have a budget, and budget beside arms holds for all of them")
+			continue
+		}
+		l.budget(at, a.Budget, cells)
+	}
+}
+
+// margins checks that a margin fits the scale on which its metric is compared.
+func (l *loader) margins(margins Budget, cells []Cell) {
+	for _, key := range slices.Sorted(maps.Keys(margins)) {
+		at := "design.margins." + key
+		for _, c := range cells {
+			for _, m := range c.Metrics {
+				bound, err := m.Bound(margins[key])
+				switch {
+				case l.file.Troubled(at) || Nearness(key, m.Name, c.ID) == 0 || err != nil:
+				case bound.Value == 0:
+					l.file.ReportAt(at, "a margin of zero shows nothing", m.LimitHint())
+				case bound.Scale != m.Scale:
+					l.file.ReportAt(at, fmt.Sprintf("%s is compared as a share of the baseline, so its margin must be a share", m.Name), "give a share such as 2%")
+				}
+			}
+		}
+	}
+}
+
+func (l *loader) budget(at string, budget Budget, cells []Cell) {
+	for _, key := range slices.Sorted(maps.Keys(budget)) {
+		var wrong *KeyError
+		if errors.As(CheckKey(key, cells), &wrong) {
+			l.file.ReportKey(at+"."+key, wrong.Text, wrong.Hint)
+		}
+		if l.file.Troubled(at + "." + key) {
+			continue
+		}
+		if m, err := unbound(key, budget[key], cells); err != nil {
+			l.file.ReportAt(at+"."+key, err.Error(), m.LimitHint())
+		}
+	}
+}
+
+// unbound returns the first metric that a key names and whose scale or unit does not fit the limit.
+func unbound(key string, limit quantity.Limit, cells []Cell) (Metric, error) {
+	for _, c := range cells {
+		for _, m := range c.Budgeted() {
+			if Nearness(key, m.Name, c.ID) == 0 {
+				continue
+			}
+			if _, err := m.Bound(limit); err != nil {
+				return m, err
+			}
+		}
+	}
+	return Metric{}, nil
+}

@@ -1,0 +1,292 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/experiment/quantity"
+)
+
+// LayerConfig holds a layer's parameters, decoded from the file. Package layer extends it with the methods that
+// the runner needs. Implementations are pointers to structs whose fields with yaml tags are the parameters.
+// Fields of type factor.Levels can be swept.
+type LayerConfig interface {
+	Declare() Declaration
+}
+
+// WorkloadConfig holds a workload's parameters in the same way. Package workload extends it.
+type WorkloadConfig interface {
+	Declare() Declaration
+	// Measures describes the metrics of one trial, with every factor at one level. It is called only after
+	// expansion.
+	Measures() Measures
+}
+
+// Declaration describes a layer or a workload before anything runs. Declare is called whenever a part of it is
+// needed, also before validation: factors may then have several levels or none, and fields hold any value in
+// the file. A zero field means that the layer or workload does not need it.
+type Declaration struct {
+	// Fill sets fields that the file leaves out to values that depend on other fields, such as those of a named
+	// profile. The function given reports whether the file sets a field, by its yaml name. Fill is called once,
+	// after decoding and before ReadFiles. Declare is called again after it.
+	Fill func(given func(field string) bool)
+	// ReadFiles reads the files that the parameters name, such as manifests, and keeps their content. The plan
+	// stores the content, so that resuming a run uses the same. ReadFiles is called once, after decoding and
+	// before Validate. Every problem names its field.
+	ReadFiles func(read func(name string) ([]byte, error)) []FieldError
+	// Validate checks the conditions that struct tags cannot express, and returns every problem. A field that
+	// is already known to be wrong holds its default.
+	Validate func() []FieldError
+	// Needs lists the testbed's features that the layer or workload needs.
+	Needs Needs
+	// Elsewhere names the counterpart on the other testbeds if Needs.Only names one testbed:
+	// "examples/kubernetes/cilium-wireguard.yaml: …". It is the hint of the error on those testbeds.
+	Elsewhere string
+	// Programs lists the programs that are started, as far as the file names them.
+	Programs []Program
+	// Tools lists the programs whose versions are recorded with the environment.
+	Tools []Tool
+	// Tests is the resource that the workload measures, one of the constants that begin with Tests. If it is
+	// "", Tare does not examine which resource limits the results. If it is TestsServer, the local testbed's
+	// wire has no limit unless the file sets its rate.
+	Tests string
+	// Rights lists the rights that a cluster must grant so that objects can be applied, created or read. The
+	// namespace is that of the arm's pods, or "" for a namespace that Tare creates.
+	Rights func(namespace string) []Right
+
+	// Replaceable is set if the file names the workload's program, so that a layer may replace it with another.
+	Replaceable bool
+
+	// The fields below apply to layers only.
+
+	// Replaces is set if the layer replaces the workload's program. It fits only a Replaceable workload.
+	Replaces bool
+	// Workload is the kind of workload that the experiment must have for this layer; "" for any.
+	Workload string
+
+	// Context is the context of the kubeconfig for the arm's cluster; "" for the testbed's own.
+	Context string
+	// Shapes is set if Up changes only the description of the site, and nothing outside of Tare. tare doctor
+	// then calls Up to find out by dry runs whether a cluster would create such a site.
+	Shapes bool
+	// Switches is set if other arms also get the layer while it is on. It is then turned on and off between the
+	// trials of arms (layer.Active.Switch).
+	Switches bool
+	// Launched is set if Tare's launcher (package launcher) starts the programs. It then starts the programs of
+	// the other arms, too.
+	Launched bool
+	// ProvesBeside is set if ProveOff and ProveOffAfter also work in an arm that has a layer of the same kind
+	// with other parameters (layer.Session.Own).
+	ProvesBeside bool
+	// OwnProves is set if, in an arm with the same kind of layer but other parameters, the proof of the arm's
+	// own layer shows which of the two layers is on. ProveOff and ProveOffAfter are then not called there.
+	OwnProves bool
+}
+
+// The resources that workloads measure.
+const (
+	TestsServer  = "server" // measured by requests from outside
+	TestsNetwork = "network"
+	TestsDisk    = "disk"
+)
+
+// FieldError is the error of one field in a config.
+type FieldError struct {
+	Field   string // the yaml path inside the config: "metrics[1].regex"
+	Message string // names the wrong value and the allowed ones
+}
+
+// FieldErrors lists the errors in a config.
+type FieldErrors []FieldError
+
+// Add adds the error of a field.
+func (e *FieldErrors) Add(field, format string, args ...any) {
+	*e = append(*e, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// Needs lists the features of a testbed that a layer or workload needs.
+type Needs struct {
+	Network     bool `json:"network,omitempty"`     // two nodes with a pod each, and a service
+	HostNetwork bool `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
+	// Members is the number of server pods of a service with several members, if Network is set. 0 and 1 mean
+	// one server pod.
+	Members int `json:"members,omitempty"`
+	// Clients is the number of pods that create the load, if Network is set and the testbed supports several
+	// (testbed.Clients). 0 and 1 mean one client pod.
+	Clients int `json:"clients,omitempty"`
+	// MemberVolume is the size of a volume with a file system in the pod of each member, if Network is set; 0:
+	// none.
+	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
+
+	// AppProtocol is the protocol of the server's ports, in the form of appProtocol in a Kubernetes Service:
+	// "http"; "tcp" for several protocols; "" if it does not matter. Meshes depend on it.
+	AppProtocol string `json:"appProtocol,omitempty"`
+
+	// OwnPod asks for a pod if the testbed runs programs in pods. Without Network, it is the client's pod
+	// alone. On the local testbed nothing is created, and programs run on the machine itself.
+	OwnPod bool `json:"ownPod,omitempty"`
+
+	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod; without Network, there is only that pod
+	Image  string  `json:"image,omitempty"`  // the image of the pods, if the testbed's image does not suit
+	// Only names the single testbed that has the needed features; "" for any.
+	Only string `json:"only,omitempty"`
+	// UsesVolume is set by a layer that changes the volume of the workloads, and so has no effect if no
+	// workload has a volume.
+	UsesVolume bool `json:"usesVolume,omitempty"`
+	// PodSecurity lists the reasons why pods need more than the level restricted of Pod Security.
+	PodSecurity []PodSecurity `json:"podSecurity,omitempty"`
+}
+
+// PodSecurity is a reason why pods do not meet the level restricted of the Pod Security Standards.
+type PodSecurity struct {
+	Level string `json:"level"` // the strictest level that allows it: "baseline" or "privileged"
+	Why   string `json:"why"`   // such as "seccomp profile Unconfined (layer pod)"
+}
+
+// Volume is storage that a workload needs.
+type Volume struct {
+	Size  quantity.Size `json:"size"`
+	Block bool          `json:"block,omitempty"` // a raw block device instead of a file system
+}
+
+// Pods reports whether the workload runs in pods or on nodes on every testbed.
+func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != nil }
+
+// PodsOnClusters reports whether the workload runs in pods or on nodes on a cluster.
+func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
+
+// Volumes reports whether some pod has a volume.
+func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
+
+// And combines two Needs. Of two volumes it takes the larger, of two images the first, of two numbers of
+// members or clients the larger, and of two protocols tcp.
+func (n Needs) And(o Needs) Needs {
+	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
+	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
+		n.Volume = o.Volume
+	}
+	n.OwnPod = n.OwnPod || o.OwnPod
+	n.Members, n.MemberVolume = max(n.Members, o.Members), max(n.MemberVolume, o.MemberVolume)
+	n.Clients = max(n.Clients, o.Clients)
+	n.Image, n.Only = cmp.Or(n.Image, o.Image), cmp.Or(n.Only, o.Only)
+	if p := cmp.Or(o.AppProtocol, n.AppProtocol); n.AppProtocol == "" || p == n.AppProtocol {
+		n.AppProtocol = p
+	} else {
+		n.AppProtocol = "tcp"
+	}
+	n.UsesVolume = n.UsesVolume || o.UsesVolume
+	for _, p := range o.PodSecurity {
+		if !slices.Contains(n.PodSecurity, p) {
+			n.PodSecurity = append(slices.Clip(n.PodSecurity), p)
+		}
+	}
+	return n
+}
+
+// Right is a right to one kind of objects of a cluster.
+type Right struct {
+	Group    string // "" for the core group
+	Resource string // the resource, with its subresource: "pods/exec"; or the path of a URL: "/metrics"
+	Verbs    []string
+	// Namespace is the namespace that the right must cover; "" for the whole cluster.
+	Namespace string
+	Why       string // the purpose: "programs are started through an agent in the pod"
+	// Optional is set if a run without the right only records less.
+	Optional bool
+}
+
+// Name returns the resource in the form of kubectl and manifests: "daemonsets.apps".
+func (r Right) Name() string {
+	if r.IsPath() {
+		return r.Resource
+	}
+	resource, sub, has := strings.Cut(r.Resource, "/")
+	if r.Group != "" {
+		resource += "." + r.Group
+	}
+	if has {
+		resource += "/" + sub
+	}
+	return resource
+}
+
+// IsPath reports whether the right covers a path of the API server rather than objects.
+func (r Right) IsPath() bool { return strings.HasPrefix(r.Resource, "/") }
+
+// Tool is a program whose version is recorded.
+type Tool struct {
+	Name    string
+	Path    string   // the path of the program; "": it is looked up in PATH by its name
+	Version []string // the arguments that make it print its version
+}
+
+// Measures describes the metrics of one trial of a workload, and what the workload expects of them.
+type Measures struct {
+	Metrics []Metric // the metrics, except those of Cost
+	// OnClusters and OnMachine list additional metrics of one testbed.
+	OnClusters, OnMachine []Metric
+	// Cost describes the metrics of CPU time and memory per unit of work; nil: there are none.
+	Cost *Cost
+	// CPU names a metric of CPU time besides those of Cost; "": there is none.
+	CPU string
+	// Loop names two metrics that a closed loop ties together; nil: none.
+	Loop *Loop
+	// PowerLaw names a metric that is expected to be a product of powers of the workload's factors; nil: none.
+	PowerLaw *PowerLaw
+	// Searches is set if a search before the measured part of a trial decides what is measured. On a busy
+	// machine a search finds another load, so that the limits on the machine's condition apply to the search,
+	// too.
+	Searches bool
+	// Expected is the approximate duration of one trial.
+	Expected time.Duration
+	// Limit is the longest duration of one trial; 0: five times Expected plus half a minute.
+	Limit time.Duration
+	// Slice is set if a trial can be cut into slices; nil: it cannot. Expected and Limit apply to a whole
+	// trial. A trial with Searches is never cut.
+	Slice *Slice
+}
+
+// All lists the metrics, including those of Cost.
+func (m Measures) All() []Metric {
+	if m.Cost == nil {
+		return m.Metrics
+	}
+	return append(slices.Clip(m.Metrics), m.Cost.Metrics()...)
+}
+
+// Bound returns the longest duration of a trial.
+func (m Measures) Bound() time.Duration {
+	if m.Limit > 0 {
+		return m.Limit
+	}
+	return 5*m.Expected + 30*time.Second
+}
+
+// Cost describes the names and units of a workload's cost metrics: CPU time and memory, besides speed.
+type Cost struct {
+	Prefix string   // "tcp" gives the metrics tcp-cpu, tcp-cpu-client, …
+	Unit   string   // the unit of work that a trial counts: "Gbit"
+	Parts  []string // the programs under test whose usage is measured: "client", "server"
+}
+
+// Metrics lists the cost metrics. CPU seconds per unit of work are measured in total (the parts plus the
+// layers' own processes), per part, for the layers, and for the whole machine. Peak memory is measured per
+// part. The layers' share is compared as a difference, since it is truly zero in an arm without layers. The
+// machine's CPU time includes the kernel's interrupts and threads, which no process is charged for. It also
+// includes other programs.
+func (c Cost) Metrics() []Metric {
+	unit := "s/" + c.Unit
+	metrics := []Metric{{Name: c.Prefix + "-cpu", Unit: unit, Better: Lower, Headline: true, Scale: Ratio}}
+	for _, part := range c.Parts {
+		metrics = append(metrics, Metric{Name: c.Prefix + "-cpu-" + part, Unit: unit, Better: Lower, Scale: Ratio})
+	}
+	metrics = append(metrics, Metric{Name: c.Prefix + "-cpu-layer", Unit: unit, Better: Lower, Scale: Difference})
+	metrics = append(metrics, Metric{Name: c.Prefix + "-cpu-machine", Unit: unit, Better: Lower, Scale: Ratio, Optional: true})
+	for _, part := range c.Parts {
+		metrics = append(metrics, Metric{Name: c.Prefix + "-memory-" + part, Unit: "B", Better: Lower, Scale: Ratio, Discrete: true})
+	}
+	return metrics
+}

@@ -1,0 +1,310 @@
+package draft
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
+	"tare/internal/text/safetext"
+)
+
+// Asked is the comparison that a command line requests: several programs, or one program without and with
+// layers.
+//
+//	tare run -- 'gzip -1 -k -f big' 'zstd -1 -k -f big'
+//	tare run --layer bubblewrap -- ./bench --fast
+type Asked struct {
+	Line     string // the command line, for the file's first line
+	Programs []Program
+	Layers   []string // as the user wrote them: the name of a layer, a layer in the form of a file, or a command that wraps the program
+	Allow    []string // the aspects in which programs may differ from the first (experiment.Aspect)
+}
+
+// Program is a program to measure: a text for the shell, or a command that starts without one.
+type Program struct {
+	Name  string   // the name of its arm, if the user gave one
+	Args  []string // the words of the command; none if a shell reads the text
+	Shell string   // the text for the shell; "" if no program of the experiment needs a shell
+}
+
+// String returns the program as the user wrote it.
+func (p Program) String() string { return cmp.Or(strings.Join(p.Args, " "), p.Shell) }
+
+// Start returns the command that is started.
+func (p Program) Start() []string {
+	if p.Shell != "" {
+		return []string{"/bin/sh", "-c", p.Shell}
+	}
+	return p.Args
+}
+
+// named matches a program with a name before it: fast='gzip -1 -k -f big'.
+var named = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)=(.*)$`)
+
+// Named reports whether an argument is a program with a name before it.
+func Named(arg string) bool { return named.MatchString(arg) }
+
+// Parse reads the arguments. Each is a program, with or without a name before it. With layers there is only one
+// program, and several arguments are its command.
+func Parse(line string, args, layers []string) (*Asked, error) {
+	a := &Asked{Line: line, Layers: layers}
+	if len(layers) > 0 && len(args) > 1 {
+		a.Programs = []Program{{Args: args}}
+	} else {
+		for _, arg := range args {
+			name := ""
+			if m := named.FindStringSubmatch(arg); m != nil {
+				name, arg = m[1], m[2]
+			}
+			p, err := program(arg)
+			if err != nil {
+				return nil, err
+			}
+			p.Name = name
+			a.Programs = append(a.Programs, p)
+		}
+	}
+	// If one program needs a shell, all are started by one, so that the shell's start adds to each.
+	if slices.ContainsFunc(a.Programs, func(p Program) bool { return p.Shell != "" }) {
+		for i, p := range a.Programs {
+			a.Programs[i].Shell = cmp.Or(p.Shell, "exec "+p.String())
+		}
+	}
+	switch n := len(a.Programs); {
+	case n == 0:
+		return nil, errors.New("no program is given")
+	case n == 1 && len(layers) == 0:
+		return nil, errors.New("one program has nothing to be compared with")
+	}
+	return a, nil
+}
+
+// forShell matches text that has a special meaning in a shell.
+var forShell = regexp.MustCompile("[^A-Za-z0-9 %+,./:=@_-]|(?:^|[ :=])[~]|^[A-Za-z_0-9]+=")
+
+// program reads a program that is one argument.
+func program(text string) (Program, error) {
+	words := strings.Fields(text)
+	switch {
+	case len(words) == 0:
+		return Program{}, errors.New("a program is empty")
+	case strings.ContainsRune(text, 0):
+		return Program{}, errors.New("a program holds a zero byte")
+	case forShell.MatchString(text):
+		return Program{Shell: text}, nil
+	}
+	return Program{Args: words}, nil
+}
+
+// The amount of measurement.
+const (
+	mostRounds  = 20
+	rounds      = 12               // the number of rounds that most runs need
+	within      = 14 * time.Second // the time that all trials of short programs take together
+	aroundTrial = 100 * time.Millisecond
+	aroundSlice = 10 * time.Millisecond
+	mostSlices  = 8
+)
+
+// slicing returns the number of slices for a trial of a program with this duration; 0: there is no time for
+// slices.
+func slicing(arms int, took time.Duration) int {
+	trial := within/time.Duration(rounds*arms) - aroundTrial
+	n := min(mostSlices, int(trial/(took+aroundSlice)))
+	return max(n, 0) &^ 1
+}
+
+// File writes the experiment. took is the approximate duration of one run of a program, and kinds are the names
+// of the layers.
+func (a *Asked) File(took time.Duration, kinds []string) ([]byte, error) {
+	arms, err := a.arms(kinds)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, arm := range arms {
+		names = append(names, arm.Name)
+	}
+	first := a.Programs[0]
+	data := map[string]any{
+		"Line":     safetext.Line(a.Line),
+		"Name":     scalar(clip(strings.Join(names, "-vs-"), 63)),
+		"Question": scalar("What does " + strings.Join(names[1:], ", ") + " cost beside " + names[0] + "?"),
+		"Arms":     arms,
+		"Allow":    strings.Join(a.Allow, ", "),
+		"Program":  start(first),
+		"Expect":   quantity.Duration(max(took.Round(time.Millisecond), time.Millisecond)),
+		"Timeout":  quantity.Duration(max(10*time.Minute, (20 * took).Round(time.Minute))),
+		"Rounds":   mostRounds,
+		"Slices":   slicing(len(arms)+1, took),
+	}
+	var b strings.Builder
+	err = file.Execute(&b, data)
+	return []byte(b.String()), err
+}
+
+var file = template.Must(template.New("").Parse(`# {{.Line}}
+apiVersion: tare/v1alpha1
+kind: Experiment
+name: {{.Name}}
+description: {{.Question}}
+arms:
+{{- range .Arms}}
+  - name: {{.Quoted}}
+{{- with .Layer}}
+    layers: [{{.}}]
+{{- with $.Allow}}
+    allow: [{{.}}]
+{{- end}}
+{{- end}}
+{{- end}}
+workloads:
+  - command: { {{- .Program}}, expect: {{.Expect}}, timeout: {{.Timeout}}}
+design: {rounds: {atMost: {{.Rounds}}}, stop: decided{{with .Slices}}, slices: {{.}}{{end}}}
+# The arms alternate, so that what else runs here meets all of them alike; the control shows
+# whether it does.
+limits: {foreignCPU: none, steal: none}
+`))
+
+// arm is one arm of the file.
+type arm struct{ Name, Layer string }
+
+// Quoted returns the name in YAML.
+func (a arm) Quoted() string { return scalar(a.Name) }
+
+// arms returns the arms of the file: the first program, the other programs, and the layers around the first.
+func (a *Asked) arms(kinds []string) (list []arm, err error) {
+	var names names
+	for i, p := range a.Programs {
+		one := arm{Name: p.Name}
+		if one.Name == "" {
+			one.Name = a.called(i)
+		}
+		if i > 0 {
+			one.Layer = "program: {" + start(p) + "}"
+		}
+		list = append(list, one)
+	}
+	for _, text := range a.Layers {
+		one, err := front(text, kinds)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	for i := range list {
+		list[i].Name = names.free(list[i].Name)
+	}
+	return list, nil
+}
+
+// called returns the name of a program's arm: the program's name, or the whole text if several arms run the
+// same program.
+func (a *Asked) called(i int) string {
+	base := func(p Program) string { return filepath.Base(strings.Fields(p.String())[0]) }
+	p := a.Programs[i]
+	same := 0
+	for _, o := range a.Programs {
+		if base(o) == base(p) {
+			same++
+		}
+	}
+	if same > 1 {
+		return plain(p.String())
+	}
+	return plain(base(p))
+}
+
+// inline matches a layer in the form of a file.
+var inline = regexp.MustCompile(`^([a-z0-9-]+):\s`)
+
+// front returns the arm of a layer.
+func front(text string, kinds []string) (arm, error) {
+	text = strings.TrimSpace(text)
+	if slices.Contains(kinds, text) {
+		return arm{text, text + ": {}"}, nil
+	}
+	if m := inline.FindStringSubmatch(text); m != nil && slices.Contains(kinds, m[1]) {
+		if strings.ContainsAny(text, "\n\r") {
+			return arm{}, errors.New("a layer is one line here: write a file for more")
+		}
+		return arm{m[1], text}, nil
+	}
+	p, err := program(text)
+	if err != nil {
+		return arm{}, fmt.Errorf("the layer: %w", err)
+	}
+	args := p.Args
+	if p.Shell != "" {
+		args = []string{"/bin/sh", "-c", "exec " + p.Shell + ` "$@"`, "sh"}
+	}
+	return arm{plain(filepath.Base(strings.Fields(text)[0])), "wrap: {run: " + list(args) + "}"}, nil
+}
+
+// start returns a program in the form of the file.
+func start(p Program) string {
+	if p.Shell != "" {
+		return "shell: " + scalar(p.Shell)
+	}
+	return "run: " + list(p.Args)
+}
+
+func list(words []string) string {
+	var all []string
+	for _, w := range words {
+		all = append(all, scalar(w))
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
+// asIs matches a text that needs no quotes in YAML.
+var asIs = regexp.MustCompile(`^[A-Za-z./_-][A-Za-z0-9./_+=-]*[A-Za-z./_]$`)
+
+// scalar returns a text in YAML. Every JSON string is valid YAML.
+func scalar(text string) string {
+	switch strings.ToLower(text) {
+	case "true", "false", "null", "yes", "no", "on", "off", "---", "...", ".nan", ".inf", "-.inf":
+	default:
+		if asIs.MatchString(text) {
+			return text
+		}
+	}
+	quoted, _ := json.Marshal(text) // a string can always be encoded
+	return string(quoted)
+}
+
+var other = regexp.MustCompile(`[^a-z0-9]+`)
+
+// plain makes a valid name of a text.
+func plain(text string) string {
+	return cmp.Or(clip(strings.Trim(other.ReplaceAllString(strings.ToLower(text), "-"), "-"), 40), "program")
+}
+
+func clip(text string, most int) string {
+	if len(text) > most {
+		text = strings.TrimRight(text[:most], "-")
+	}
+	return text
+}
+
+// names are the names in use.
+type names []string
+
+// free returns the name, with a number added if it is in use.
+func (n *names) free(name string) string {
+	at := name
+	for i := 2; slices.Contains(*n, at) || at == experiment.ControlName; i++ {
+		at = fmt.Sprintf("%s-%d", clip(name, 60), i)
+	}
+	*n = append(*n, at)
+	return at
+}

@@ -1,0 +1,229 @@
+package experiment
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/strictyaml"
+)
+
+// maxTrials is the largest number of trials in one round. It detects lists of levels whose product the user did
+// not intend.
+const maxTrials = 10_000
+
+// Expand makes the plan of an experiment that Load accepted. It draws a seed if the file has none, adds the
+// control after the baseline, and makes a cell or arm for each level of every factor. version is Tare's own,
+// for the record. The experiment is not changed and shares no memory with the result.
+func Expand(x *Experiment, version string) (*Expansion, error) {
+	if len(x.Arms) == 0 || len(x.Workloads) == 0 {
+		return nil, fmt.Errorf("experiment %q needs at least one arm and one workload", x.Name)
+	}
+	if err := x.tooMany(); err != nil {
+		return nil, err
+	}
+	d := x.Design
+	plan := Plan{
+		Schema: PlanSchema, Version: version,
+		Name: x.Name, Description: x.Description, Testbed: x.Testbed.Name(),
+		Rounds: max(d.Rounds.Fixed, d.Rounds.AtMost), DecideAt: clone(d.Looks), Confidence: d.Confidence, Equivalence: d.Equivalence,
+		Margins: clone(d.Margins), Power: d.Power, SetUps: d.SetUps, Slices: d.Slices, Attempts: d.Attempts, Limits: clone(x.Limits), Budget: clone(x.Budget),
+		Busy: x.busy,
+	}
+	if d.Precision > 0 {
+		plan.Rounds, plan.Precision, plan.MaxRounds = d.Pilot, d.Precision, d.MaxRounds
+	}
+	for _, f := range d.Factorial {
+		plan.Factorial = append(plan.Factorial, f.Name)
+	}
+	plan.Seed = drawn(d.Seed)
+	e := &Expansion{Plan: plan}
+	e.addArms(x)
+	e.addCells(x)
+	return e, nil
+}
+
+// drawn returns the given seed, or draws one. A drawn seed has 32 bits, so that it is short to type and exact
+// in every reader of JSON.
+func drawn(given *uint64) uint64 {
+	if given != nil {
+		return *given
+	}
+	var bytes [4]byte
+	rand.Read(bytes[:]) // Read never fails: it ends the program instead
+	return uint64(binary.BigEndian.Uint32(bytes[:]))
+}
+
+// tooMany returns the error that one round would have too many trials.
+func (x *Experiment) tooMany() error {
+	arms := 1 // counts the control
+	for _, a := range x.Arms {
+		arms += a.variants()
+	}
+	cells := 0
+	for _, w := range x.Workloads {
+		n := variants(sweeps(w.Config))
+		if w.Config.Declare().Needs.Network {
+			n *= variants(sweeps(x.Testbed.Level()))
+		}
+		cells += min(n, maxTrials+1)
+	}
+	arms, cells = min(arms, maxTrials+1), min(cells, maxTrials+1)
+	if arms*cells > maxTrials {
+		return fmt.Errorf("one round would have more than %d trials (%s in %s); shorten the lists of levels",
+			maxTrials, counted(arms, "arm"), counted(cells, "cell"))
+	}
+	return nil
+}
+
+// variants returns the number of arms that the factors of an arm's layers make, but at most maxTrials+1.
+func (a Arm) variants() int {
+	n := 1
+	for _, l := range a.Layers {
+		n = min(n*variants(sweeps(l.Config)), maxTrials+1)
+	}
+	return n
+}
+
+func counted(n int, what string) string {
+	switch {
+	case n > maxTrials:
+		return fmt.Sprintf("over %d %ss", maxTrials, what)
+	case n == 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// addArms adds the baseline, the control and the treatments.
+func (e *Expansion) addArms(x *Experiment) {
+	for i, a := range x.Arms {
+		for _, v := range armVariants(a) {
+			v.planned.Role, v.planned.Budget, v.planned.Factors = Treatment, clone(a.Budget), clone(a.Factors)
+			v.planned.Allow, v.planned.OtherProgram = allowed(x, a), replaces(x.Arms[0], a)
+			if i == 0 {
+				v.planned.Role = Baseline
+			}
+			e.addArm(v)
+		}
+		if i == 0 {
+			control := armVariants(a)[0]
+			control.planned.Name, control.planned.Role = ControlName, Control
+			e.addArm(control)
+		}
+	}
+	e.Plan.SpareControl()
+}
+
+func (e *Expansion) addArm(v armVariant) {
+	e.Plan.Arms = append(e.Plan.Arms, v.planned)
+	e.Layers = append(e.Layers, v.layers)
+}
+
+// armVariant is an arm at one level of each of its factors.
+type armVariant struct {
+	planned PlannedArm
+	layers  []LayerItem
+}
+
+// armVariants expands the factors of an arm's layers. The last factor of the last layer changes fastest.
+func armVariants(a Arm) []armVariant {
+	variants := []armVariant{{planned: PlannedArm{Name: a.Name, Layers: []PlannedLayer{}}}}
+	names := armFactorNames(a)
+	for i, item := range a.Layers {
+		factors := swept(sweeps(item.Config))
+		var next []armVariant
+		for _, v := range variants {
+			combinations(factors, func(levels []int) {
+				config := clone(item.Config)
+				chosen := append([]factor.Level(nil), v.planned.Levels...)
+				for k, s := range factors {
+					s.hold(config, levels[k])
+					chosen = append(chosen, factor.Level{Factor: names[i][k], Value: s.levels[levels[k]]})
+				}
+				planned := PlannedLayer{Kind: item.Kind, Config: strictyaml.Plain(config)}
+				next = append(next, armVariant{
+					planned: PlannedArm{Name: a.Name, Levels: chosen, Layers: append(v.planned.Layers[:len(v.planned.Layers):len(v.planned.Layers)], planned)},
+					layers:  append(clone(v.layers), LayerItem{Kind: item.Kind, Config: config}),
+				})
+			})
+		}
+		variants = next
+	}
+	taken := map[string]bool{}
+	for i := range variants {
+		variants[i].planned.Name = unique(armName(a.Name, variants[i].planned.Levels), taken)
+	}
+	return variants
+}
+
+// armFactorNames names the swept factors of each layer of an arm. The layer's kind stands before the name if
+// two layers have a factor of the same name.
+func armFactorNames(a Arm) [][]string {
+	count := map[string]int{}
+	names := make([][]string, len(a.Layers))
+	for i, item := range a.Layers {
+		for _, s := range swept(sweeps(item.Config)) {
+			names[i] = append(names[i], s.name)
+			count[s.name]++
+		}
+	}
+	for i, item := range a.Layers {
+		for k, name := range names[i] {
+			if count[name] > 1 {
+				names[i][k] = item.Kind + "." + name
+			}
+		}
+	}
+	return names
+}
+
+// addCells adds the cells of all workloads. The levels of the testbed change fastest. A workload that does not
+// use the network has one cell for all of them, at the first level of each.
+func (e *Expansion) addCells(x *Experiment) {
+	taken := map[string]bool{}
+	for _, item := range x.Workloads {
+		own, bed := swept(sweeps(item.Config)), swept(sweeps(x.Testbed.Level()))
+		if !item.Config.Declare().Needs.Network {
+			bed = nil
+		}
+		both := append(append([]sweep(nil), own...), bed...)
+		combinations(both, func(levels []int) {
+			config, testbed := clone(item.Config), clone(x.Testbed)
+			if l := testbed.Local; l != nil && len(l.Link.Rate) == 0 {
+				l.Link.Rate = factor.Of[quantity.Rate](1e9) // the rate of a small server
+				if item.Config.Declare().Tests == TestsServer {
+					l.Link.Rate = factor.Of[quantity.Rate](0) // unlimited
+				}
+			}
+			var chosen []factor.Level
+			for k, s := range both {
+				if k < len(own) {
+					s.hold(config, levels[k])
+				} else {
+					s.hold(testbed.Level(), levels[k])
+				}
+				chosen = append(chosen, s.held(levels[k]))
+			}
+			for _, s := range sweeps(testbed.Level()) { // the workload does not depend on the testbed's levels
+				s.hold(testbed.Level(), 0)
+			}
+			m := config.Measures()
+			n := x.slicing().of(m)
+			m = m.Cut(n)
+			metrics := append(m.All(), testbed.metrics(m)...)
+			if x.busy != "" {
+				m.judgeCPU(metrics)
+			}
+			e.Plan.Cells = append(e.Plan.Cells, Cell{
+				ID:       unique(cellID(item.Name, own, bed, levels), taken),
+				Workload: item.Name, Kind: item.Kind, Levels: chosen,
+				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(testbed.Level()),
+				Metrics: metrics, Tests: config.Declare().Tests, Loop: m.Loop, PowerLaw: m.PowerLaw, Slices: n, Expected: m.Expected,
+			})
+			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: testbed})
+		})
+	}
+}

@@ -1,0 +1,210 @@
+package experiment
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/strictyaml"
+	"tare/internal/text/input"
+)
+
+// Problem is one error in a file, with its position and a hint.
+type Problem = strictyaml.Problem
+
+// Problems are all errors in a file. The error of Load is a *Problems.
+type Problems = strictyaml.Problems
+
+// Load reads an experiment file. The name is the file's, for messages. The error is a *Problems with all errors
+// in the file. Without an error, the experiment is complete, with its defaults filled in, and Expand accepts
+// it.
+func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
+	l := loader{name: name, file: strictyaml.Read(name, data), kinds: kinds}
+	x := defaults()
+	if root := l.file.Root; root != nil {
+		l.file.Custom = map[reflect.Type]func(*strictyaml.Node, string, reflect.Value){
+			reflect.TypeFor[Testbed]():      l.testbed,
+			reflect.TypeFor[LayerItem]():    l.layer,
+			reflect.TypeFor[WorkloadItem](): l.workload,
+			reflect.TypeFor[Factor]():       l.factor,
+		}
+		l.file.Decode(root, "", &x)
+		x.given = given(root)
+		l.validate(&x)
+	}
+	if !kinds.Recorded {
+		l.secrets(x.Allow)
+	}
+	if problems := l.file.Problems(); len(problems) > 0 {
+		return nil, &problems
+	}
+	x.Files = l.files
+	return &x, nil
+}
+
+// loader loads one file.
+type loader struct {
+	name  string
+	file  *strictyaml.File
+	kinds Kinds
+	files map[string][]byte // the files that configs name, by their names in the file
+}
+
+// DefaultRounds is the number of rounds if the file sets neither rounds nor a precision. It suffices for a
+// useful distribution-free interval of 95 %.
+const DefaultRounds = 12
+
+// defaults returns an experiment with the defaults only. Rounds are set after decoding, since precision
+// replaces them.
+func defaults() Experiment {
+	percent := func(p quantity.Percent) *quantity.Percent { return &p }
+	none := 0
+	return Experiment{
+		Testbed: Testbed{Local: defaultLocal()},
+		Design: Design{
+			Stop: StopPlanned, Pilot: 8, MaxRounds: 60, Attempts: 3,
+			Confidence: 0.95, Equivalence: 0.02, Power: 0.80,
+		},
+		Limits: Limits{
+			Errors:        percent(0),
+			ForeignCPU:    percent(0.20),
+			Steal:         percent(0.05),
+			Throttling:    &none,
+			Late:          percent(1),
+			InvalidTrials: percent(0.20),
+		},
+	}
+}
+
+// defaultLocal sets no rate of the wire, since the rate depends on the resource that each workload measures
+// (Declaration.Tests).
+func defaultLocal() *Local { return &Local{Link: Link{MTU: factor.Of(1500)}} }
+
+// testbed decodes the choice of a testbed: its name alone, or a map from its name to its parameters.
+func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
+	names := strictyaml.Names(strictyaml.Fields(v.Type()))
+	kind, params, ok := l.choose(n, path, "testbed", names, nil)
+	if !ok {
+		return
+	}
+	chosen := Testbed{Local: defaultLocal()}
+	if kind == TestbedKubernetes {
+		chosen = Testbed{Kubernetes: NewKubernetes()}
+	}
+	at := strictyaml.Join(path, kind)
+	l.file.Decode(params, at, chosen.Level())
+	if chosen.Kubernetes != nil {
+		l.report(at, chosen.Kubernetes.validate())
+	}
+	v.Set(reflect.ValueOf(chosen))
+}
+
+// layer decodes an item of an arm's layers.
+func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
+	kind, params, ok := l.choose(n, path, "layer", slices.Sorted(maps.Keys(l.kinds.Layers)), nil)
+	if !ok {
+		return
+	}
+	config := l.kinds.Layers[kind]()
+	at := strictyaml.Join(path, kind)
+	l.file.Decode(params, at, config)
+	fill(config.Declare(), params)
+	l.check(at, config.Declare())
+	v.Set(reflect.ValueOf(LayerItem{Kind: kind, Config: config}))
+}
+
+// workload decodes an item of the workloads, which may have a name beside it.
+func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
+	kind, params, ok := l.choose(n, path, "workload", slices.Sorted(maps.Keys(l.kinds.Workloads)), []string{"name"})
+	if !ok {
+		return
+	}
+	// Of the fields of a WorkloadItem, only the name has a tag of the file.
+	var beside struct{ WorkloadItem }
+	beside.WorkloadItem = WorkloadItem{Name: kind, Kind: kind, Config: l.kinds.Workloads[kind]()}
+	if n.Get("name") != nil {
+		names := *n
+		names.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(e strictyaml.Entry) bool { return e.Key.Value != "name" })
+		l.file.Decode(&names, path, &beside)
+	}
+	item := beside.WorkloadItem
+	at := strictyaml.Join(path, kind)
+	l.file.Decode(params, at, item.Config)
+	fill(item.Config.Declare(), params)
+	l.check(at, item.Config.Declare())
+	v.Set(reflect.ValueOf(item))
+}
+
+// fill calls Declaration.Fill, which sets fields that depend on those in the file.
+func fill(d Declaration, params *strictyaml.Node) {
+	if d.Fill != nil {
+		d.Fill(func(field string) bool { return params.Get(field) != nil })
+	}
+}
+
+// check makes a decoded layer or workload read its files and validate itself.
+func (l *loader) check(path string, d Declaration) {
+	if d.ReadFiles != nil {
+		l.report(path, d.ReadFiles(l.read))
+	}
+	if d.Validate != nil {
+		l.report(path, d.Validate())
+	}
+}
+
+// report reports the errors of fields below a path, except for fields that already have a problem.
+func (l *loader) report(path string, errs []FieldError) {
+	for _, e := range errs {
+		if at := strictyaml.Join(path, e.Field); !l.file.Troubled(at) {
+			l.file.ReportAt(at, e.Message, "")
+		}
+	}
+}
+
+// MaxFile is the largest size, in bytes, of a file that an experiment file names.
+const MaxFile = 256 << 10
+
+// readBeside returns a function that reads the files named in an experiment file. Relative names start at the
+// directory of that file, or at the working directory if it came from standard input.
+func readBeside(experiment string) func(string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(experiment), name)
+		}
+		f, err := input.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+		if err == nil && len(data) > MaxFile {
+			err = fmt.Errorf("%s has more than %d KiB", name, MaxFile>>10)
+		}
+		return data, err
+	}
+}
+
+// read reads a file that a config names, and keeps its content.
+func (l *loader) read(name string) ([]byte, error) {
+	if data, known := l.files[name]; known {
+		return data, nil
+	}
+	read := l.kinds.Read
+	if read == nil {
+		read = readBeside(l.name)
+	}
+	data, err := read(name)
+	if err != nil {
+		return nil, err
+	}
+	if l.files == nil {
+		l.files = map[string][]byte{}
+	}
+	l.files[name] = data
+	return data, nil
+}

@@ -1,0 +1,210 @@
+package strictyaml
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"tare/internal/experiment/factor"
+)
+
+// extension begins the top-level keys that are not decoded. Anchors may be defined there.
+const extension = "x-"
+
+// Decode decodes a node into the value that a pointer points to, which holds the defaults. It adds problems to
+// the file, and sets all values without a problem.
+func (f *File) Decode(n *Node, path string, into any) {
+	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})
+}
+
+// value decodes a node into a settable value. The field has its limits.
+func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
+	t := v.Type()
+	if custom, ok := f.Custom[t]; ok {
+		custom(n, path, v)
+		return
+	}
+	switch {
+	case t.Kind() == reflect.Pointer:
+		f.pointer(n, path, v, field)
+	case t == documentType:
+		f.document(n, path, v)
+	case factor.Is(t):
+		f.levels(n, path, v, field)
+	case ReadsText(t):
+		f.text(n, path, v, field)
+	case t.Kind() == reflect.Struct:
+		f.structure(n, path, v, field)
+	case t.Kind() == reflect.Slice:
+		f.list(n, path, v, field)
+	case t.Kind() == reflect.Map:
+		f.mapping(n, path, v, field)
+	default:
+		f.scalar(n, path, v, field)
+	}
+}
+
+// wrong reports a value of the wrong type.
+func (f *File) wrong(n *Node, path string, expected string, field Field, hint string) {
+	if n.Form == Null {
+		hint = "give a value, or leave the line out"
+		if field.Required {
+			hint = field.Name + ": " + field.Doc
+		}
+		f.Report(n, path, fmt.Sprintf("%s has no value; expected %s", name(n, path), expected), hint)
+		return
+	}
+	what := name(n, path)
+	if what == "" {
+		what = "the file"
+	}
+	f.Report(n, path, fmt.Sprintf("%s is %s; expected %s", what, n.found(), expected), hint)
+}
+
+func (f *File) pointer(n *Node, path string, v reflect.Value, field Field) {
+	if field.None && n.Form == Text && n.Value == "none" {
+		v.SetZero()
+		return
+	}
+	fresh := reflect.New(v.Type().Elem())
+	if !v.IsNil() {
+		fresh.Elem().Set(v.Elem())
+	}
+	f.value(n, path, fresh.Elem(), field)
+	v.Set(fresh)
+}
+
+// structure decodes a map into a struct. An empty value keeps all defaults.
+func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
+	fields := Fields(v.Type())
+	if i := Alone(fields); i >= 0 && n.Scalar() {
+		f.value(n, path, v.FieldByIndex(fields[i].Index), fields[i])
+		return
+	}
+	if n.Form != Map && n.Form != Null {
+		f.wrong(n, path, Describe(v.Type()), field, "")
+		return
+	}
+	byName := map[string]Field{}
+	for _, field := range fields {
+		byName[field.Name] = field
+		if field.Also != "" {
+			byName[field.Also] = field
+		}
+	}
+	given := map[string]*Node{}
+	for i, e := range n.Entries {
+		field, known := byName[e.Key.Value]
+		if !known && path == "" && strings.HasPrefix(e.Key.Value, extension) {
+			continue
+		}
+		if !known {
+			f.Report(e.Key, Join(path, e.Key.Value), fmt.Sprintf("unknown field %q%s", shorten(e.Key.Value), in(path)),
+				suggest(e.Key.Value, "fields here", Names(fields), func(name string) bool { return n.Get(name) == nil }))
+			continue
+		}
+		if e.Key.Value != field.Name { // the rest treats the alias like the field's own name
+			key := *e.Key
+			key.Value = field.Name
+			e.Key = &key
+			n.Entries[i].Key = e.Key
+		}
+		if f.repeated(e.Key, path, given) {
+			continue
+		}
+		f.value(e.Value, Join(path, field.Name), v.FieldByIndex(field.Index), field)
+	}
+	for _, field := range fields {
+		if field.Required && given[field.Name] == nil {
+			f.Report(n, Join(path, field.Name), field.Name+" is missing"+in(path), field.Name+": "+field.Doc)
+		}
+	}
+}
+
+// repeated reports a key that was given before, and otherwise records it.
+func (f *File) repeated(key *Node, path string, given map[string]*Node) bool {
+	first := given[key.Value]
+	if first == nil {
+		given[key.Value] = key
+		return false
+	}
+	f.Report(key, Join(path, key.Value), fmt.Sprintf("%s is given twice", shorten(key.Value)),
+		fmt.Sprintf("it was first given in line %d", first.Line))
+	return true
+}
+
+func (f *File) list(n *Node, path string, v reflect.Value, field Field) {
+	if n.Form != List {
+		hint := ""
+		if n.Scalar() {
+			hint = f.bracketed(n, path, v.Type(), field)
+		}
+		if n.Form == Map {
+			hint = "begin each item with a dash"
+		}
+		f.wrong(n, path, "a list", field, hint)
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
+	for i, item := range n.Items {
+		f.element(item, Index(path, i), out.Index(i), field, n)
+	}
+	v.Set(out)
+}
+
+// element decodes an item of a list. A problem with an empty item is shown at the list.
+func (f *File) element(item *Node, path string, v reflect.Value, field Field, list *Node) {
+	if item.Form == Null && v.Kind() != reflect.Struct {
+		f.Report(list, path, label(path)+" is empty; expected "+Describe(v.Type()), "")
+		return
+	}
+	f.value(item, path, v, field)
+}
+
+// levels decodes a factor: one value, or a list of distinct values.
+func (f *File) levels(n *Node, path string, v reflect.Value, field Field) {
+	if n.Form == Null {
+		f.wrong(n, path, Describe(v.Type().Elem())+", or a list of such values", field, "")
+		return
+	}
+	if n.Form != List {
+		out := reflect.MakeSlice(v.Type(), 1, 1)
+		f.value(n, path, out.Index(0), field)
+		v.Set(out)
+		return
+	}
+	if len(n.Items) == 0 {
+		f.Report(n, path, label(path)+" is an empty list; expected at least one value", "leave the line out for the default")
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
+	for i, item := range n.Items {
+		before := len(f.problems)
+		f.element(item, Index(path, i), out.Index(i), field, n)
+		for j := range i {
+			if len(f.problems) == before && reflect.DeepEqual(out.Index(i).Interface(), out.Index(j).Interface()) {
+				f.Report(item, Index(path, i), fmt.Sprintf("%s lists %s twice", label(path), shorten(item.Value)), "every level is run once per round")
+				break
+			}
+		}
+	}
+	v.Set(out)
+}
+
+func (f *File) mapping(n *Node, path string, v reflect.Value, field Field) {
+	if n.Form != Map {
+		f.wrong(n, path, Describe(v.Type()), field, "")
+		return
+	}
+	out := reflect.MakeMapWithSize(v.Type(), len(n.Entries))
+	given := map[string]*Node{}
+	for _, e := range n.Entries {
+		if f.repeated(e.Key, path, given) {
+			continue
+		}
+		value := reflect.New(v.Type().Elem()).Elem()
+		f.value(e.Value, Join(path, e.Key.Value), value, field)
+		out.SetMapIndex(reflect.ValueOf(e.Key.Value).Convert(v.Type().Key()), value)
+	}
+	v.Set(out)
+}

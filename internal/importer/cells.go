@@ -1,0 +1,186 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/strictyaml"
+)
+
+// cells holds every cell that at least one file has a trial in, by its name in the files.
+type cells struct {
+	ordered[string, importedCell]
+	ids     map[string]bool // the ids in use
+	metrics int             // the number of metrics, added up over all cells
+}
+
+// mostComparisons is the largest number of comparisons with the baseline: metrics of all cells, times arms.
+// Nobody reads more. An import that exceeds it has mistaken names that differ in every file for names of cells.
+const mostComparisons = 10_000
+
+// bound returns an error if cells, metrics and arms make more comparisons than allowed.
+func (c *cells) bound(arms int) error {
+	if c.metrics*max(arms-1, 1) <= mostComparisons {
+		return nil
+	}
+	return misuse("import a part of the files, or check which text names the cells: it may differ in every file",
+		"more than %d comparisons: %s in %s, of %s", mostComparisons, plural(c.metrics, "metric"), plural(len(c.list), "cell"), plural(arms, "arm"))
+}
+
+type importedCell struct {
+	experiment.Cell
+	index   int
+	trials  int // the number of trials that were not broken
+	metrics ordered[string, counted]
+	loads   []load // the different loads of the cell's trials
+}
+
+// counted is a metric with the number of trials that have a value of it.
+type counted struct {
+	experiment.Metric
+	trials int
+}
+
+func (c *cells) named(t *Trial) *importedCell {
+	return c.get(t.Cell, func() *importedCell {
+		return &importedCell{index: len(c.list), Cell: experiment.Cell{ID: c.id(t.Cell), Workload: workloadOf(t), Kind: t.Kind, Levels: t.Levels}}
+	})
+}
+
+// workloadOf names the workload that cells of different levels share: the cell's name without the levels, or
+// the kind of the workload if the name does not contain them.
+func workloadOf(t *Trial) string {
+	name := t.Cell
+	for _, l := range t.Levels {
+		for _, separator := range []string{".", "/"} {
+			if before, after, ok := strings.Cut(name, separator+l.String()); ok {
+				name = before + after
+				break
+			}
+		}
+	}
+	if name == t.Cell || name == "" {
+		return t.Kind
+	}
+	return name
+}
+
+// id returns a unique form of a name that can stand in file names.
+func (c *cells) id(name string) string {
+	name = strings.NewReplacer("[", "_", "]", "_").Replace(strings.TrimLeft(name, ".-")) // an id begins neither like a hidden file nor like a flag
+	id := cmp.Or(experiment.FileName(name), "_")
+	if c.ids == nil {
+		c.ids = map[string]bool{}
+	}
+	free := id
+	for n := 2; c.ids[free]; n++ {
+		free = fmt.Sprintf("%s+%d", id, n)
+	}
+	c.ids[free] = true
+	return free
+}
+
+// take counts a trial's metrics in its cell. It returns the reason if they contradict the metrics of the cell
+// so far, and "" otherwise.
+func (c *cells) take(in *importedCell, t *Trial) (conflict string) {
+	before := len(in.metrics.list)
+	conflict = in.take(t)
+	c.metrics += len(in.metrics.list) - before
+	return conflict
+}
+
+// take counts a trial's metrics in this cell. It returns the reason if they contradict the metrics so far, and
+// "" otherwise.
+func (c *importedCell) take(t *Trial) (conflict string) {
+	if t.Broken == "" {
+		c.trials++
+	}
+	switch {
+	case t.Loop == nil:
+	case c.Loop == nil:
+		loop := *t.Loop
+		c.Loop = &loop
+	case c.Loop.Workers != t.Loop.Workers: // the number of workers may change from file to file, so it is no property of the cell
+		c.Loop.Workers = 0
+	}
+	if !slices.Equal(c.Levels, t.Levels) || c.Kind != t.Kind {
+		conflict = fmt.Sprintf("%s is something else here (%s %v) than in the files before (%s %v)", t.Cell, t.Kind, t.Levels, c.Kind, c.Levels)
+	}
+	for _, v := range t.Values {
+		m := c.metrics.get(v.Metric.Name, func() *counted { return &counted{Metric: v.Metric} })
+		if m.Unit != v.Metric.Unit || m.Better != v.Metric.Better || m.Scale != v.Metric.Scale {
+			if conflict == "" {
+				conflict = fmt.Sprintf("%s is described otherwise here (%s) than in the files before (%s)", m.Name, describe(v.Metric), describe(m.Metric))
+			}
+			continue
+		}
+		if t.Broken == "" {
+			m.trials++
+		}
+	}
+	return conflict
+}
+
+func describe(m experiment.Metric) string {
+	return fmt.Sprintf("%s, %s is better, %s", cmp.Or(m.Unit, "no unit"), m.Better, m.Scale)
+}
+
+// plan returns the cells in the form of the plan. A metric is optional if some trials of its cell have no value
+// of it.
+func (c *cells) plan(settings []Setting) []experiment.Cell {
+	list := make([]experiment.Cell, len(c.list))
+	for i, cell := range c.list {
+		cell.Metrics = make([]experiment.Metric, len(cell.metrics.list))
+		for k, m := range cell.metrics.list {
+			m.Optional = m.trials < cell.trials
+			cell.Metrics[k] = m.Metric
+		}
+		cell.Config = cell.parameters(settings)
+		list[i] = cell.Cell
+	}
+	return list
+}
+
+// headline makes the named metrics the headlines, instead of those that the format marks. A name is METRIC, or
+// CELL:METRIC for one cell only.
+func (c *cells) headline(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var known []string
+	found := map[string]bool{}
+	for _, cell := range c.list {
+		for _, m := range cell.metrics.list {
+			both := cell.ID + ":" + m.Name
+			known = append(known, m.Name, both)
+			m.Headline = false
+			for _, name := range names {
+				if name != m.Name && name != both {
+					continue
+				}
+				if m.Scale == experiment.Difference {
+					return misuse("a metric whose zero is a real value has no share of the baseline", "%s cannot be a headline: it is compared by differences", name)
+				}
+				m.Headline, found[name] = true, true
+			}
+		}
+	}
+	for _, name := range names {
+		if !found[name] {
+			slices.Sort(known)
+			return misuse(suggest(name, slices.Compact(known)), "no metric %s in the files", name)
+		}
+	}
+	return nil
+}
+
+// suggest returns the hint for an unknown name: the most similar known name, or the first few known names.
+func suggest(name string, known []string) string {
+	if near := strictyaml.Nearest(name, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "there are " + Few(12, known)
+}

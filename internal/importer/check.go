@@ -1,0 +1,146 @@
+package importer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
+	"tare/internal/run/journal"
+	"tare/internal/text/safetext"
+	"tare/internal/workload"
+)
+
+// ruleImport is the rule that a trial breaks if its file cannot be read or has no value that can be compared.
+const ruleImport = "import"
+
+// maxName is the longest name of an arm, cell or metric, in bytes.
+const maxName = 200
+
+// checkName returns an error for a name that nobody could type, or that looks like another.
+func checkName(what, name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("the %s has no name", what)
+	case len(name) > maxName:
+		return fmt.Errorf("the name of the %s is longer than %d bytes: %s", what, maxName, quoted(name))
+	case !utf8.ValidString(name):
+		return fmt.Errorf("the name of the %s is not in UTF-8: %s", what, quoted(name))
+	}
+	if !safetext.Printable(name) {
+		return fmt.Errorf("the name of the %s holds a character that cannot be printed: %s", what, quoted(name))
+	}
+	return nil
+}
+
+func checkTrial(t *Trial) error {
+	err := cmp.Or(checkName("cell", t.Cell), checkName("workload", t.Kind))
+	for k := 0; k < len(t.Values) && err == nil; k++ {
+		m := &t.Values[k].Metric
+		err = checkName("metric", m.Name)
+		if err == nil && m.Unit != "" {
+			err = checkName("unit", m.Unit)
+		}
+	}
+	if err == nil && t.Arm != "" {
+		err = checkName("arm", t.Arm)
+	}
+	return err
+}
+
+// violations lists the rules that a trial breaks. A value breaks a rule only if it is unusable: a value that is
+// compared by ratios must be positive. Unusable values of exploratory metrics have been left out before.
+func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Violation {
+	var list []journal.Violation
+	add := func(rule, format string, args ...any) {
+		list = append(list, journal.Violation{Rule: rule, Detail: fmt.Sprintf(format, args...)})
+	}
+	if t.Broken != "" {
+		add(ruleImport, "%s", short(t.Broken))
+	}
+	if conflict != "" {
+		add(ruleImport, "%s", short(conflict))
+	}
+	for _, v := range t.Values {
+		switch {
+		case !finite(v.Value):
+			add(ruleImport, "%s is not a finite number", v.Metric.Name)
+		case v.Metric.Scale != experiment.Difference && v.Value <= 0:
+			add(ruleImport, "%s is %v; a value on a ratio scale must be positive, and %s", v.Metric.Name, v.Value, differences)
+		}
+	}
+	if len(t.Values) == 0 && t.Broken == "" {
+		add(ruleImport, "there is no value")
+	}
+	switch e := t.Errors; {
+	case !e.Known:
+	case !(e.Share >= 0 && e.Share <= 1):
+		add(ruleImport, "the share of failed operations is %v", e.Share)
+	case limit != nil && e.Share > float64(*limit):
+		add(workload.RuleErrors, "failed operations %s, over the limit of %v", share(e.Share), *limit)
+	}
+	return list
+}
+
+// share prints a share as a percentage, with enough digits that a small one does not become 0 %.
+func share(v float64) string {
+	if v < 0.0005 {
+		return fmt.Sprintf("%.2g%%", v*100)
+	}
+	return fmt.Sprintf("%.1f%%", v*100)
+}
+
+// values returns the finite values of a trial by metric. If a metric has two values, twice is its name.
+func values(t *Trial) (m map[string]float64, twice string) {
+	m = make(map[string]float64, len(t.Values))
+	for _, v := range t.Values {
+		if _, ok := m[v.Metric.Name]; ok {
+			twice = v.Metric.Name
+		} else if finite(v.Value) {
+			m[v.Metric.Name] = v.Value
+		}
+	}
+	return m, twice
+}
+
+// checkWithin checks the series and histograms of a trial before they are written.
+func checkWithin(t *Trial) error {
+	for _, s := range t.Series {
+		if len(s.Seconds) != len(s.Values) {
+			return fmt.Errorf("the series %s has %d times for %d values", quoted(s.Name), len(s.Seconds), len(s.Values))
+		}
+		if !finite(s.Seconds...) || !finite(s.Values...) {
+			return fmt.Errorf("the series %s contains a value that is not a finite number", quoted(s.Name))
+		}
+	}
+	for _, h := range t.Histograms {
+		if len(h.Lower) != len(h.Upper) || len(h.Lower) != len(h.Count) {
+			return errors.New("the histogram " + quoted(h.Name) + " has bins without bounds or counts")
+		}
+		if !finite(h.Lower...) || !finite(h.Upper...) {
+			return errors.New("the histogram " + quoted(h.Name) + " contains a value that is not a finite number")
+		}
+	}
+	return nil
+}
+
+func finite(list ...float64) bool {
+	return !slices.ContainsFunc(list, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
+// short cuts a reason from a file to a length that fits a table.
+func short(reason string) string {
+	const most = 300
+	if len(reason) <= most {
+		return reason
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(reason[cut]) {
+		cut--
+	}
+	return reason[:cut] + "…"
+}

@@ -1,0 +1,167 @@
+package clusterloader2
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/importer"
+)
+
+// summary is the content of a file of any type that this package reads.
+type summary struct {
+	DataItems *[]item `json:"dataItems"` // only in PerfData
+
+	// Perc50 and the fields below count the pods scheduled per second, over intervals of some seconds. A
+	// summary from Prometheus holds only the largest.
+	Perc50 *float64 `json:"perc50"`
+	Perc90 *float64 `json:"perc90"`
+	Perc99 *float64 `json:"perc99"`
+	Max    *float64 `json:"max"`
+}
+
+// item is one item of PerfData: values by bucket ("Perc99"), all in one unit.
+type item struct {
+	Data   map[string]float64 `json:"data"`
+	Unit   string             `json:"unit"`
+	Labels map[string]string  `json:"labels"`
+}
+
+func readSummary(name string, text []byte) ([]importer.Trial, error) {
+	from := originOf(name)
+	var s summary
+	switch err := json.Unmarshal(text, &s); {
+	case err == nil && s.DataItems != nil:
+		return readItems(from, *s.DataItems)
+	case err == nil && s.Max != nil:
+		return []importer.Trial{from.scheduling(&s)}, nil
+	}
+	var usage map[string][]container
+	err := json.Unmarshal(text, &usage)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil && isUsage(usage):
+		return readUsage(from, usage), nil
+	case errors.As(err, &syntax) && syntax.Offset >= int64(len(text)), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("the JSON document has no end: the file is truncated")
+	case errors.As(err, &syntax):
+		return nil, err
+	case strings.Contains(string(text[:min(len(text), 1<<16)]), `"dataItems"`):
+		return nil, errors.New("it looks like PerfData, but its dataItems are not a list of data, unit and labels")
+	}
+	return nil, fmt.Errorf("%w: neither PerfData nor resource usage nor scheduling throughput", importer.ErrBeside)
+}
+
+func readItems(from origin, items []item) ([]importer.Trial, error) {
+	var trials []importer.Trial
+	for i := range items {
+		if t, ok := from.item(&items[i]); ok {
+			trials = append(trials, t)
+		}
+	}
+	switch {
+	case len(items) == 0:
+		return nil, fmt.Errorf("%w: the summary has no items", importer.ErrBeside)
+	case len(trials) == 0:
+		return nil, fmt.Errorf("%w: no item has a value other than 0 whose better direction is known", importer.ErrBeside)
+	}
+	return trials, nil
+}
+
+// counts are labels whose text is a count and names nothing.
+var counts = map[string]bool{"Count": true, "SlowCount": true}
+
+// item makes the trial of an item. It returns false if the item holds no measurement: without a pod or call,
+// all quantiles are 0.
+func (o origin) item(i *item) (importer.Trial, bool) {
+	t := importer.Trial{Kind: "kubernetes", Cell: o.name, Start: o.start}
+	for _, label := range i.labelNames() {
+		value := namespace.ReplaceAllString(i.Labels[label], "test-$1")
+		t.Levels = append(t.Levels, factor.Level{Factor: strings.ToLower(label), Value: value})
+		switch label {
+		case "Metric", "Verb", "Resource", "Subresource":
+			t.Cell += "." + value
+		default:
+			t.Cell += "." + strings.ToLower(label) + "=" + value
+		}
+	}
+	for _, bucket := range slices.Sorted(maps.Keys(i.Data)) {
+		if m, factor, ok := i.metric(bucket); ok {
+			t.AddFit(m, i.Data[bucket]*factor)
+		}
+	}
+	if len(t.Values) == 0 {
+		return t, false
+	}
+	if slow, err := strconv.ParseUint(i.Labels["SlowCount"], 10, 32); err == nil {
+		t.Add(importer.Difference("slow-calls"), float64(slow))
+	}
+	return t, true
+}
+
+// labelNames returns the labels that name a cell. Those of a call are in the usual order.
+func (i *item) labelNames() []string {
+	labels := []string{"Metric", "Verb", "Resource", "Subresource", "Scope"}
+	for _, label := range slices.Sorted(maps.Keys(i.Labels)) {
+		if label != "" && !counts[label] && !slices.Contains(labels, label) {
+			labels = append(labels, label)
+		}
+	}
+	return slices.DeleteFunc(labels, func(label string) bool { return i.Labels[label] == "" })
+}
+
+// units are the units with a known direction, and their factors to base units. A user's own query may have
+// either direction.
+var units = map[string]struct {
+	unit   string
+	factor float64
+	better experiment.Better
+}{
+	"ns":         {"s", 1e-9, experiment.Lower},
+	"us":         {"s", 1e-6, experiment.Lower},
+	"ms":         {"s", 1e-3, experiment.Lower},
+	"s":          {"s", 1, experiment.Lower},
+	"seconds":    {"s", 1, experiment.Lower},
+	"B":          {"B", 1, experiment.Lower},
+	"bytes":      {"B", 1, experiment.Lower},
+	"MB":         {"B", 1 << 20, experiment.Lower}, // ClusterLoader2 divides by 1 << 20
+	"GB":         {"B", 1 << 30, experiment.Lower},
+	"kbytes/sec": {"kbytes/sec", 1, experiment.Higher},
+	"pps":        {"1/s", 1, experiment.Higher},
+}
+
+// objectives are the latencies whose 99th percentile is limited by an objective of Kubernetes.
+var objectives = []string{"pod_startup", "NetworkProgrammingLatency", "claim_allocation"}
+
+func (i *item) metric(bucket string) (m experiment.Metric, factor float64, ok bool) {
+	u, ok := units[i.Unit]
+	if !ok || bucket == "" {
+		return m, 0, false
+	}
+	m = importer.Ratio(bucket, u.unit, u.better, bucket == "Perc99" && slices.Contains(objectives, i.Labels["Metric"]))
+	if quantile, ok := strings.CutPrefix(bucket, "Perc"); ok && quantile != "" {
+		m.Name = "p" + strings.TrimPrefix(quantile, "0")
+	}
+	return m, u.factor, true
+}
+
+func (o origin) scheduling(s *summary) importer.Trial {
+	t := importer.Trial{Kind: "kubernetes", Cell: o.name, Start: o.start}
+	for _, v := range []struct {
+		name  string
+		value *float64
+	}{{"throughput-max", s.Max}, {"throughput-p50", s.Perc50}, {"throughput-p90", s.Perc90}, {"throughput-p99", s.Perc99}} {
+		headline := v.value == s.Max
+		if v.value != nil && (*v.value > 0 || headline) {
+			t.Add(importer.Ratio(v.name, "1/s", experiment.Higher, headline), *v.value)
+		}
+	}
+	return t
+}

@@ -1,0 +1,231 @@
+package importer
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/strictyaml"
+)
+
+// fileKey identifies the trials of a file: their arm, cell, levels and round. It comes from the command line,
+// the path of the file and its position among the other files.
+type fileKey struct {
+	arm, block, cell string
+	levels           []factor.Level
+	round            string // the text that the files of a round have in common
+}
+
+// measured identifies the cell and levels in the key. Two files of an arm and round must differ in it.
+func (k *fileKey) measured() string { return fmt.Sprint(k.cell, k.levels) }
+
+// apply sets the cell and the levels of a trial to those in the key of its file.
+func (k *fileKey) apply(t *Trial) error {
+	if k.cell != "" && k.cell != t.Cell {
+		t.Cell = k.cell + "." + t.Cell
+	}
+	for _, l := range k.levels {
+		if i := slices.IndexFunc(t.Levels, func(own factor.Level) bool { return own.Factor == l.Factor }); i >= 0 {
+			return misuse("leave the factor "+l.Factor+" out", "the file itself has the factor %s: %s", l.Factor, t.Levels[i].Value)
+		}
+		t.Cell += "." + l.String()
+	}
+	t.Levels = slices.Concat(t.Levels, k.levels)
+	return nil
+}
+
+// PathFactor is a factor whose level stands in the path of each file. Such a factor was varied outside the
+// tool, so that the files do not contain it.
+type PathFactor struct {
+	name    string
+	pattern *regexp.Regexp
+}
+
+// ParseFactor reads the value of --factor: a name and a regular expression whose single group matches the level
+// in the path of a file, such as 'mtu=mtu-([0-9]+)'.
+func ParseFactor(text string) (PathFactor, error) {
+	const hint = "as in 'mtu=mtu-([0-9]+)', with what names the level in parentheses"
+	name, how, ok := strings.Cut(text, "=")
+	f := PathFactor{name: strings.TrimSpace(name)}
+	if !ok || f.name == "" || how == "" {
+		return f, misuse(hint, "cannot read the factor %q: it is NAME=EXPRESSION", text)
+	}
+	err := checkName("factor", f.name)
+	if err != nil {
+		return f, misuse(hint, "%w", err)
+	}
+	if f.pattern, err = oneGroup(how); err != nil {
+		return f, misuse(hint, "cannot read the factor %s: %w", f.name, err)
+	}
+	return f, nil
+}
+
+// oneGroup compiles a regular expression that must have one group.
+func oneGroup(expression string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(expression)
+	if err == nil && re.NumSubexp() != 1 {
+		err = fmt.Errorf("it has %d groups where one is needed", re.NumSubexp())
+	}
+	return re, err
+}
+
+// Pairing is the way in which trials of different arms are paired.
+type Pairing struct {
+	how     string // the text of --pair-by; "": trials are not paired
+	pattern *regexp.Regexp
+	layout  *Layout // the layout whose blocks and repeats pair trials; nil: none
+}
+
+// The named ways of pairing. A regular expression is another way.
+const (
+	byName  = "name"  // files with the same path below their arm's directory are paired
+	byIndex = "index" // the n-th files of the arms are paired
+	byRound = "round" // trials with the same round in the files are paired
+)
+
+// Pairings lists the named ways of pairing.
+var Pairings = []string{byName, byIndex, byRound}
+
+// ParsePairing reads the value of --pair-by: a name in Pairings, or a regular expression whose single group
+// matches the part of a path that the files of a round share. With an empty value, the trials are independent
+// samples.
+func ParsePairing(how string) (p Pairing, err error) {
+	p.how = how
+	if how == "" || slices.Contains(Pairings, how) {
+		return p, nil
+	}
+	if p.pattern, err = oneGroup(how); err == nil {
+		return p, nil
+	}
+	hint := strictyaml.Suggest(how, "one of", Pairings) + `, or a regular expression with one group, as in 'run-([0-9]+)'`
+	if p.pattern != nil && p.pattern.NumSubexp() == 0 && regexp.QuoteMeta(how) != how { // an expression with special characters is no misspelt name
+		hint = "put the part that names the round in parentheses, as in 'round-([0-9]+)'"
+	}
+	return p, misuse(hint, "cannot pair by %q: %w", how, err)
+}
+
+// String returns the text of --pair-by.
+func (p Pairing) String() string { return p.how }
+
+// byFiles reports whether trials are paired by the keys of their files.
+func (p *Pairing) byFiles() bool { return p.how != "" && p.how != byRound }
+
+// common describes the property that the files of a round share.
+func (p *Pairing) common() string {
+	switch {
+	case p.layout != nil:
+		return "block and repeat"
+	case p.pattern != nil:
+		return "match"
+	}
+	return p.how
+}
+
+// identify completes the keys of the files by factors and pairing. It returns an error for two files of an arm
+// in one round whose keys name the same cell and levels.
+func (o *Options) identify(files []inputFile) error {
+	for i, f := range o.Factors {
+		if slices.ContainsFunc(o.Factors[:i], func(other PathFactor) bool { return other.name == f.name }) {
+			return misuse("", "the factor %s is given twice", f.name)
+		}
+	}
+	taken := map[[3]string]int{} // files by arm, round, and the cell and levels of the key
+	counts := map[string]int{}   // the number of files so far, by arm or by block
+	for i := range files {
+		f := &files[i]
+		for _, of := range o.Factors {
+			m := of.pattern.FindStringSubmatch(f.path)
+			if m == nil || m[1] == "" {
+				return misuse("the expression has to match the path of every file", "%s does not tell the factor %s by %s", f.path, of.name, of.pattern)
+			}
+			f.levels = append(f.levels, factor.Level{Factor: of.name, Value: strings.Clone(m[1])})
+		}
+		if !o.PairBy.byFiles() {
+			continue
+		}
+		if err := o.PairBy.identify(f, counts); err != nil {
+			return err
+		}
+		at := [3]string{f.arm, f.round, f.measured()}
+		if k, ok := taken[at]; ok {
+			return misuse("one arm has one file in each round", "%s and %s of arm %s have the same %s, %s: they cannot both be paired by it",
+				files[k].path, f.path, f.arm, o.PairBy.common(), f.round)
+		}
+		taken[at] = i
+	}
+	if o.PairBy.how != byIndex {
+		return nil
+	}
+	return even(counts, o.Sources)
+}
+
+// identify sets the round of a file.
+func (p *Pairing) identify(f *inputFile, counts map[string]int) error {
+	next := func(of string) int {
+		counts[of]++
+		return counts[of]
+	}
+	switch {
+	case p.layout != nil && len(p.layout.Repeat) > 0:
+		f.round = f.block + "/" + f.round
+	case p.layout != nil:
+		f.round = fmt.Sprint(f.block, "/", next(f.arm+"/"+f.block+"/"+f.measured()))
+	case p.how == byName:
+		f.round = f.name
+	case p.how == byIndex:
+		f.round = fmt.Sprint(next(f.arm))
+	default:
+		m := p.pattern.FindStringSubmatch(f.path)
+		if m == nil {
+			return misuse("the expression has to match the path of every file", "%s does not match --pair-by %s", f.path, p)
+		}
+		f.round = strings.Clone(m[1])
+	}
+	return nil
+}
+
+// even returns an error if pairing by index finds arms with different numbers of files. One missing file would
+// shift all files after it.
+func even(files map[string]int, sources []Source) error {
+	least, most := sources[0].Arm, sources[0].Arm
+	for _, s := range sources {
+		if files[s.Arm] < files[least] {
+			least = s.Arm
+		}
+		if files[s.Arm] > files[most] {
+			most = s.Arm
+		}
+	}
+	if files[least] == files[most] {
+		return nil
+	}
+	return misuse("pair by name, or by an expression with what the files of a round have in common in parentheses",
+		"cannot pair by %s: arm %s has %s and arm %s has %d", byIndex, most, plural(files[most], "file"), least, files[least])
+}
+
+// nthTrial is the n-th trial, from 1, of each file of a round. A file has more than one trial of a cell if it holds
+// a series of trials.
+type nthTrial struct {
+	round string
+	n     int
+}
+
+// pairedRound is a round of the run: its number and the text that its files share.
+type pairedRound struct {
+	number int
+	label  string
+}
+
+// roundOf returns the number of the round of the n-th trial of a file. Rounds are numbered in the order in
+// which they first appear.
+func (r *run) roundOf(f *inputFile, n int) int {
+	return r.rounds.get(nthTrial{f.round, n}, func() *pairedRound {
+		label := f.round
+		if n > 1 {
+			label = fmt.Sprintf("%s (%d)", label, n)
+		}
+		return &pairedRound{len(r.rounds.list) + 1, label}
+	}).number
+}

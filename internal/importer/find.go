@@ -1,0 +1,324 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/run/journal"
+	"tare/internal/text/input"
+)
+
+// Source lists the files of one arm.
+type Source struct {
+	Arm  string   // "": the files name their arms, or there is only one arm
+	From []string // directories, patterns and files, as the user wrote them; "-" is standard input
+}
+
+// inputFile is a file to be read. An import may have very many files, so this holds no content.
+type inputFile struct {
+	fileKey
+	path  string   // the path as the user knows it
+	name  string   // the path relative to the directory, or to the fixed part of the pattern
+	root  *os.Root // the directory that links must not lead out of; nil: none
+	waits bool     // set for a pipe: a read may wait for the writer
+	// refused is the reason why the file is not read; empty if it is read.
+	refused  string
+	format   *Format       // the format found in the file; nil: the import's format
+	buffered *bufferedFile // the content, if it was read before and can be read only once
+}
+
+// lostLink begins the reason why a link is not followed. The directory stands after it.
+const lostLink = "a link that leads nowhere or out of "
+
+// stdin is the argument that means standard input.
+const stdin = "-"
+
+type fileSearch struct {
+	extensions []string
+	files      []inputFile
+	remarks    []string // remarks on the files that were passed over
+	roots      []*os.Root
+}
+
+// find finds the files, by the layout or else arm by arm.
+func (o *Options) find() (s *fileSearch, err error) {
+	if o.Layout == nil {
+		remark := ""
+		if o.Sources, remark, err = byDirectory(o.Sources); err != nil {
+			return nil, err
+		}
+		if s, err = find(o.Sources, o.Format.Extensions); err == nil && remark != "" {
+			s.remarks = append(s.remarks, remark)
+		}
+		return s, err
+	}
+	if err := o.Layout.compile(); err != nil {
+		return nil, err
+	}
+	if len(o.Layout.Block) > 0 {
+		if o.PairBy.how != "" {
+			return nil, misuse("leave out --pair-by", "cannot pair by %s: repeats are compared within their block", o.PairBy)
+		}
+		o.PairBy = o.Layout.pairing()
+	}
+	s, o.Sources, err = o.Layout.find()
+	return s, err
+}
+
+// find lists the files of all sources: the arms in the given order, the files of each directory and pattern in
+// natural order.
+func find(sources []Source, extensions []string) (*fileSearch, error) {
+	s := &fileSearch{extensions: extensions}
+	for _, source := range sources {
+		for _, from := range source.From {
+			if err := s.add(source.Arm, from); err != nil {
+				return nil, errors.Join(err, s.close())
+			}
+		}
+	}
+	if err := s.twice(); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *fileSearch) close() error {
+	var errs []error
+	for _, root := range s.roots {
+		errs = append(errs, root.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *fileSearch) add(arm, from string) error {
+	if from == stdin {
+		s.files = append(s.files, inputFile{path: stdin, name: stdin, fileKey: fileKey{arm: arm}, waits: true})
+		return nil
+	}
+	paths, fixed, err := expand(from)
+	if err != nil {
+		return err
+	}
+	if fixed != "" {
+		return s.pattern(arm, from, fixed, paths)
+	}
+	info, err := os.Stat(from)
+	switch {
+	case err != nil:
+		return misuse("", "cannot read %s: %w", from, bare(err))
+	case info.IsDir():
+		return s.directory(arm, from)
+	}
+	s.files = append(s.files, inputFile{path: from, name: filepath.Base(from), fileKey: fileKey{arm: arm}, waits: !info.Mode().IsRegular()})
+	return nil
+}
+
+func (s *fileSearch) directory(arm, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return misuse("", "cannot read %s: %w", dir, bare(err))
+	}
+	s.roots = append(s.roots, root)
+	begin := len(s.files)
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		f := inputFile{path: filepath.Join(dir, name), name: name, fileKey: fileKey{arm: arm}, root: root}
+		switch {
+		case err != nil:
+			f.refused = bare(err).Error()
+		case name != "." && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir() && journal.IsRun(f.path):
+			if name == "." {
+				return misuse("import the files that it was made of", "%s is a run directory of Tare", dir)
+			}
+			s.remarks = append(s.remarks, f.path+" is a run directory of Tare and was passed over")
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		default:
+			kind, lost := d.Type(), ""
+			if kind&fs.ModeSymlink != 0 {
+				if info, err := root.Stat(name); err == nil {
+					kind = info.Mode().Type()
+				} else {
+					lost = lostLink + dir
+				}
+			}
+			switch fits := fits(s.extensions, name); {
+			case kind.IsDir():
+				s.remarks = append(s.remarks, f.path+" is a link to a directory and was not followed")
+				return nil
+			case !fits && lost != "":
+				s.remarks = append(s.remarks, f.path+" is "+lost+" and was not followed")
+				return nil
+			case !fits:
+				return nil
+			case lost != "":
+				f.refused = lost
+			case !kind.IsRegular():
+				f.refused = input.ErrIrregular.Error()
+			}
+		}
+		s.files = append(s.files, f)
+		return nil
+	})
+	var wrong *UsageError
+	if errors.As(err, &wrong) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read %s: %w", dir, err)
+	}
+	if len(s.files) == begin {
+		return misuse("name the files themselves if they have other names; tare import auto recognises by content which tool wrote a file", "no %s below %s", s.wanted(), dir)
+	}
+	slices.SortStableFunc(s.files[begin:], func(a, b inputFile) int { return natural(a.name, b.name) })
+	return nil
+}
+
+// pattern adds the files that match a pattern, in natural order. A matching directory adds all files in it.
+func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error {
+	if len(matches) == 0 {
+		return misuse("", "nothing matches %s", pattern)
+	}
+	root, err := os.OpenRoot(fixed)
+	if err != nil {
+		return misuse("", "cannot read %s: %w", fixed, bare(err))
+	}
+	s.roots = append(s.roots, root)
+	begin := len(s.files)
+	taken := map[string]bool{} // directories that were added with all their files
+	within := func(m string) bool {
+		for up := filepath.Dir(m); len(taken) > 0 && len(up) > 1; up = filepath.Dir(up) {
+			if taken[up] {
+				return true
+			}
+		}
+		return false
+	}
+	last := filepath.Base(pattern)
+	for _, m := range matches {
+		name, err := filepath.Rel(fixed, m)
+		if err != nil {
+			return err
+		}
+		info, err := root.Stat(name)
+		switch {
+		case err == nil && info.IsDir():
+			if strings.Contains(pattern, "**") && (last == "*" || last == "**") || within(m) {
+				continue // the files in this directory match the pattern themselves
+			}
+			if err := s.directory(arm, m); err != nil {
+				return err
+			}
+			taken[filepath.Clean(m)] = true
+			continue
+		case within(m), err == nil && strings.HasSuffix(pattern, "/"):
+			continue
+		case err != nil:
+			f := inputFile{path: m, name: m, fileKey: fileKey{arm: arm}, refused: bare(err).Error()}
+			if link, err := os.Lstat(m); err != nil || link.Mode().Type() == fs.ModeSymlink || !inside(fixed, m) {
+				f.refused = lostLink + fixed
+			}
+			s.files = append(s.files, f)
+			continue
+		}
+		f := inputFile{path: m, name: name, fileKey: fileKey{arm: arm}, root: root}
+		s.files = append(s.files, f)
+	}
+	if len(s.files) == begin {
+		return misuse("", "no file matches %s", pattern)
+	}
+	return nil
+}
+
+// fits reports whether a file has one of a format's extensions.
+func fits(extensions []string, name string) bool {
+	name = strings.ToLower(path.Base(name))
+	return len(extensions) == 0 || slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(name, e) })
+}
+
+// wanted describes the files that the search looks for in a directory.
+func (s *fileSearch) wanted() string {
+	if len(s.extensions) == 0 {
+		return "file"
+	}
+	return strings.Join(s.extensions, " or ") + " file"
+}
+
+// twice returns an error for a file that is given twice. It would count as two trials, or be compared with
+// itself.
+func (s *fileSearch) twice() error {
+	seen := make(map[string]string, len(s.files)) // arms by the path of a file
+	for _, f := range s.files {
+		full := f.path
+		if full != stdin {
+			var err error
+			if full, err = filepath.Abs(full); err != nil {
+				return err
+			}
+		}
+		switch arm, ok := seen[full]; {
+		case ok && full == stdin:
+			return misuse("", "standard input (-) can be read only once")
+		case ok && arm != f.arm:
+			return misuse("a file is one trial of one arm", "%s is given for two arms, %s and %s", f.path, arm, f.arm)
+		case ok:
+			return misuse("a file is one trial", "%s is given twice", f.path)
+		}
+		seen[full] = f.arm
+	}
+	return nil
+}
+
+// oneFileEach reports whether there are several arms and each of them is one file.
+func oneFileEach(files []inputFile) bool {
+	arms := map[string]bool{}
+	for _, f := range files {
+		arms[f.arm] = true
+	}
+	return len(arms) > 1 && len(arms) == len(files) && !arms[""]
+}
+
+// open opens a file for reading. The end of ctx ends the wait for a pipe.
+func (f *inputFile) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err error) {
+	switch {
+	case f.refused != "":
+		return nil, errors.New(f.refused)
+	case f.buffered != nil:
+		return io.NopCloser(f.buffered), nil
+	case f.path == stdin:
+		return input.UntilDone(ctx, io.NopCloser(in)), nil
+	case f.root != nil:
+		file, err = input.OpenIn(f.root, filepath.FromSlash(f.name))
+	default:
+		file, err = input.Open(f.path)
+	}
+	switch {
+	case err != nil:
+		return nil, bare(err)
+	case f.waits:
+		return input.UntilDone(ctx, file), nil
+	}
+	return file, nil
+}
+
+// bare returns an error about a file without the path, for a message that names the file already.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

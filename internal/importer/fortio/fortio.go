@@ -1,0 +1,224 @@
+// Package fortio reads the results of Fortio, the load generator of Istio: HTTP, gRPC, TCP and UDP runs written
+// with -json or -a.
+//
+// A file holds one run, which is one cell: the protocol with the requested rate, the connections and, for HTTP,
+// the path. The files of a sweep over rates in one directory thus are separate cells.
+//
+// The headline depends on the load. With -qps set, requests are sent at a fixed rate and latency is measured. A
+// run that did not reach 95 % of the requested rate measured another load and is invalid. With -qps 0 ("max")
+// the connections form a closed loop: throughput is the headline, and latency restates it.
+//
+// Fortio counts latencies in buckets (of 1 ms and more, unless -r sets another resolution) and interpolates
+// percentiles within them. On loopback it prints a median of 0.51 ms although the mean, which is exact, is 0.13
+// ms. It still prints 0.51 ms if the server becomes slower, so that two such runs look equivalent and may not
+// be. Hence the mean is the headline. A percentile whose bucket is wider than a quarter of it is left out and
+// named in the facts. Latency counts from the time when a request was sent, not when it was due: a stall of the
+// server delays only the requests in flight.
+package fortio
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/experiment/factor"
+	"tare/internal/importer"
+	"tare/internal/toolformat/jsondoc"
+)
+
+// Format reads Fortio's JSON.
+var Format = importer.Format{
+	Name:       "fortio",
+	Doc:        "Fortio's JSON (-json or -a) of HTTP, gRPC, TCP and UDP runs, with or without its messages before it",
+	Extensions: []string{".json"},
+	Settings:   []importer.Setting{{Name: "run type", Default: "default"}, {Name: "http version", Default: "default"}, {Name: "pacing", Default: "even"}},
+	Read:       read,
+}
+
+// reached is a share of the requested rate. A run below it measured another load than requested.
+const reached = 0.95
+
+// result holds the fields of a result file that are used. Times are in ns, latencies in s.
+type result struct {
+	RunType                 string
+	Labels                  string
+	StartTime               time.Time
+	RequestedQPS            string // "max", or a number
+	ActualQPS               *float64
+	ActualDuration          int64
+	NumThreads              int
+	Version                 string
+	DurationHistogram       *histogram
+	ErrorsDurationHistogram *histogram
+	RetCodes                map[string]int64
+	Sizes                   *histogram
+	SocketCount             *int64
+	URL, Destination        string
+	Uniform, NoCatchUp      bool
+	Jitter                  bool
+	H2, HTTP10              bool
+	Resolution              float64 // the width of the first buckets, in s
+	// Error, Message and Exception are set if the run failed to start.
+	Error     bool   `json:"error"`
+	Message   string `json:"message"`
+	Exception string `json:"exception"`
+}
+
+func read(f importer.File) ([]importer.Trial, error) {
+	// The log messages before a result are JSON, too.
+	r, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), func(r *result) bool { return r.RunType != "" },
+		"no result of Fortio: it writes one with -json or -a")
+	if err != nil {
+		return nil, err
+	}
+	t, err := r.trial()
+	return []importer.Trial{t}, err
+}
+
+func (r *result) trial() (importer.Trial, error) {
+	if r.DurationHistogram == nil || r.ActualQPS == nil {
+		return importer.Trial{}, errors.New("DurationHistogram or ActualQPS is missing")
+	}
+	rate, err := r.rate()
+	if err != nil {
+		return importer.Trial{}, err
+	}
+	t := importer.Trial{Kind: "network", Start: r.StartTime, Wall: time.Duration(max(0, r.ActualDuration)), Facts: r.facts()}
+	kind := r.protocol()
+	if kind == "http" {
+		t.Kind = kind
+	}
+	t.Levels = r.levels(kind)
+	t.Cell = kind
+	for _, l := range t.Levels {
+		t.Cell += "." + l.String()
+	}
+	if t.Errors, err = r.errors(kind); err != nil {
+		return importer.Trial{}, err
+	}
+	switch h := r.DurationHistogram; {
+	case r.Error:
+		t.Broken = "Fortio reports that the run failed: " + strings.TrimSpace(r.Message+" "+r.Exception)
+		return t, nil
+	case h.Count <= 0:
+		t.Broken = "no request was made"
+		return t, nil
+	case rate > 0 && *r.ActualQPS < reached*rate:
+		t.Broken = fmt.Sprintf("requested rate not reached: %.4g of %.4g requests/s (%.3g %%)", *r.ActualQPS, rate, *r.ActualQPS/rate*100)
+	}
+	if rate == 0 {
+		t.Loop = closedLoop(r.NumThreads)
+	}
+	r.measure(&t, rate > 0)
+	t.Histograms, err = r.histograms()
+	return t, err
+}
+
+// rate returns the requested rate in 1/s; 0 means as fast as the connections allow.
+func (r *result) rate() (float64, error) {
+	if r.RequestedQPS == "max" {
+		return 0, nil
+	}
+	rate, err := importer.Number(r.RequestedQPS)
+	if err != nil || rate <= 0 {
+		return 0, fmt.Errorf("RequestedQPS is %q, neither \"max\" nor a rate", r.RequestedQPS)
+	}
+	return rate, nil
+}
+
+// protocol returns the protocol in a RunType such as "GRPC Health for 'x'".
+func (r *result) protocol() string {
+	switch {
+	case r.RunType == "HTTP", r.RunType == "TCP", r.RunType == "UDP":
+		return strings.ToLower(r.RunType)
+	case strings.HasPrefix(r.RunType, "GRPC Ping"):
+		return "grpc-ping"
+	case strings.HasPrefix(r.RunType, "GRPC Health"):
+		return "grpc-health"
+	case strings.Contains(r.RunType, "GRPC"):
+		return "grpc"
+	}
+	return "load"
+}
+
+func (r *result) levels(kind string) []factor.Level {
+	levels := []factor.Level{{Factor: "qps", Value: r.RequestedQPS}, {Factor: "connections", Value: strconv.Itoa(r.NumThreads)}}
+	if u, err := url.Parse(r.URL); err == nil && kind == "http" && u.RequestURI() != "/" {
+		levels = append(levels, factor.Level{Factor: "path", Value: u.RequestURI()})
+	}
+	return levels
+}
+
+// errors returns the share of requests that Fortio counts as failed: HTTP statuses other than 2xx and 418, gRPC
+// health other than SERVING, and requests without a response.
+func (r *result) errors(kind string) (importer.ErrorRate, error) {
+	total, failed := int64(0), int64(0)
+	for code, n := range r.RetCodes {
+		if n < 0 || n > math.MaxInt64-total {
+			return importer.ErrorRate{}, fmt.Errorf("RetCodes counts %d requests with %q", n, code)
+		}
+		total += n
+		if !succeeded(kind, code) {
+			failed += n
+		}
+	}
+	if total == 0 {
+		return importer.ErrorRate{}, nil
+	}
+	return importer.ErrorRate{Share: float64(failed) / float64(total), Known: true}, nil
+}
+
+func succeeded(kind, code string) bool {
+	if kind != "http" {
+		return code == "OK" || code == "SERVING"
+	}
+	status, err := strconv.Atoi(code)
+	return err == nil && (status >= 200 && status <= 299 || status == 418)
+}
+
+// facts returns the facts about the load and the load generator.
+func (r *result) facts() map[string]string {
+	facts := map[string]string{
+		"fortio version":           r.Version,
+		"labels":                   r.Labels,
+		"target":                   r.URL + r.Destination,
+		"run type":                 r.RunType,
+		"response size":            sizes(r.Sizes),
+		"percentiles not resolved": strings.Join(r.DurationHistogram.unresolved(), ", "),
+	}
+	if r.Resolution > 0 {
+		facts["latency resolution"] = strconv.FormatFloat(r.Resolution, 'g', -1, 64) + " s"
+	}
+	for _, option := range []struct {
+		on   bool
+		name string
+	}{{r.Uniform, "uniform"}, {r.Jitter, "jitter"}, {r.NoCatchUp, "nocatchup"}} {
+		if option.on {
+			facts["pacing"] = strings.TrimSpace(facts["pacing"] + " " + option.name)
+		}
+	}
+	switch http := strings.EqualFold(r.RunType, "http"); {
+	case http && r.H2:
+		facts["http version"] = "2"
+	case http && r.HTTP10:
+		facts["http version"] = "1.0"
+	case http:
+		facts["http version"] = "1.1"
+	}
+	return facts
+}
+
+// sizes describes the sizes of the responses, headers included.
+func sizes(h *histogram) string {
+	switch {
+	case h == nil || h.Count <= 0:
+		return ""
+	case h.Min == h.Max:
+		return fmt.Sprintf("%g B", h.Min)
+	}
+	return fmt.Sprintf("%g to %g B", h.Min, h.Max)
+}

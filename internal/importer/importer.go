@@ -1,0 +1,134 @@
+// Package importer turns result files of other tools into runs.
+//
+// A file holds one trial of an arm in every cell that it has results of: a fio file with four jobs gives four
+// trials. Each format is a package of its own below this one, and a Format in the table of package catalog. A
+// format reads one file at a time from a stream and returns its trials. This package finds the files, assigns
+// them to arms, records broken ones, and writes the run.
+//
+// Files come from others: they may be truncated, empty, written by another version, or hostile. A format
+// returns an error that names the problem in the user's terms, and never panics. It never reads more than Limit
+// bytes into memory.
+package importer
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+)
+
+// Limit is the largest size, in bytes, of a document that must be in memory as a whole, and of the content of
+// an archive.
+const Limit = 64 << 20
+
+// MostTrials is the largest number of trials that one file may hold, or of values in a file with one value a
+// row. Each trial takes many times the memory of its text.
+const MostTrials = 500_000
+
+// Format reads the files of one tool.
+type Format struct {
+	Name string // the name on the command line: "vault-benchmark"
+	Doc  string // the files that it reads, in a sentence without a full stop
+	// Extensions are the file name endings, with their dots, that an import looks for in a directory. None: all
+	// files.
+	Extensions []string
+	// Serial is set if the tool runs the trials of a file one after the other, and the trials of another arm at
+	// another time. The n-th trials of two files are then no pair.
+	Serial bool
+	// OneName tells users how to make the tool give a benchmark the same name in the files of all arms. It is
+	// empty if there is no more advice than that the names must be equal.
+	OneName string
+	// Settings are the facts that describe the work of a file's trials. Arms whose settings differ in a cell
+	// are not compared in that cell.
+	Settings []Setting
+	// Read reads one file and returns its trials, in order. An error is about the whole file: trials returned
+	// beside it do not count. A trial with a missing or useless value is returned without that value, or with
+	// Broken set. Several files may be read at the same time.
+	Read func(f File) ([]Trial, error)
+	// Mapped returns the format that a mapping file describes. The name is the mapping file's. Only a format
+	// without Read has it.
+	Mapped func(name string, mapping []byte) (Format, error)
+}
+
+// Setting is a fact that describes the requested work. Default is its value in files that do not contain it:
+// the tool's default, or "default" if that depends on the system or the version.
+type Setting struct{ Name, Default string }
+
+// ErrBeside is returned by Read, also wrapped, for a file that the tool writes beside its results, such as a
+// log. Such a file holds no trial, and none is lost.
+var ErrBeside = errors.New("not a result, but written beside one")
+
+// File is one file to be read.
+type File struct {
+	Name string // the path as the user knows it, for messages, and for formats that recognise their files by name
+	io.Reader
+	// Size is the size of a regular file, in bytes; 0 if it is unknown, as of a pipe.
+	Size int64
+	// Alone is set if there are several arms and each of them is one file. The contents of these files are then
+	// compared, whatever their cells are called.
+	Alone bool
+}
+
+// Trial is a file's record of one trial in one cell.
+type Trial struct {
+	// Arm is the arm's name if the file contains it, as the long CSV does. If it is empty, the command line
+	// names the arm.
+	Arm string
+	// Round is the trial's round if the file contains rounds; 0 otherwise.
+	Round int
+	// Unpaired is set if the file says that trials of a round are no pairs. Its rounds then only number the
+	// trials.
+	Unpaired bool
+	// Cell names the measured benchmark: "randread-4k", "transit_sign". It is short, unique within the file,
+	// and the same in every file of the same benchmark.
+	Cell   string
+	Kind   string // the kind of workload: "storage", "network", "http", "vault", "cpu", "command", …
+	Levels []factor.Level
+	Start  time.Time     // the start of the trial; zero: unknown
+	Wall   time.Duration // the duration of the measured part; 0: unknown
+	Values []Value       // the values, in the order in which views show them
+	// Errors is the share of failed operations, 0 to 1. Known is set if the file contains it.
+	Errors ErrorRate
+	Loop   *experiment.Loop // the metrics that a closed loop ties together; nil: none
+	// Facts describe the system: kernel, versions, sizes, options. A fact without text counts as missing.
+	Facts map[string]string
+	// Series and Histograms describe the course and the distribution of values within the trial. They are
+	// stored beside the raw file, and are never taken for independent values.
+	Series     []Series
+	Histograms []Histogram
+	// Broken is the reason why a trial in a well-formed file is invalid, for instance because the tool reports
+	// a failure. It is empty for a valid trial.
+	Broken string
+}
+
+// Value is one metric of one trial. Its unit is a base unit ("s", "bit/s", "B", "B/s", "1/s", "" for a count)
+// or the tool's own. Formats convert values to base units. A metric has the same description in every file.
+type Value struct {
+	Metric experiment.Metric
+	Value  float64
+}
+
+// ErrorRate is a share of failed operations.
+type ErrorRate struct {
+	Share float64
+	Known bool
+}
+
+// Series is a value over time within a trial, in the tool's own intervals.
+type Series struct {
+	Name    string    `json:"name"`
+	Unit    string    `json:"unit"`
+	Seconds []float64 `json:"seconds"` // the end of each interval, in seconds from the start of the trial
+	Values  []float64 `json:"values"`
+}
+
+// Histogram is a distribution within a trial. Bin i counts the values from Lower[i] to Upper[i].
+type Histogram struct {
+	Name  string    `json:"name"`
+	Unit  string    `json:"unit"`
+	Lower []float64 `json:"lower"`
+	Upper []float64 `json:"upper"`
+	Count []int64   `json:"count"`
+}

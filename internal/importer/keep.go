@@ -1,0 +1,197 @@
+package importer
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"path/filepath"
+
+	"tare/internal/run/journal"
+)
+
+// The files that only imported runs have, besides journal.FilesFile.
+const (
+	seriesFile     = "series.json"     // ending of a file beside a raw file's copy: the series of its trials
+	histogramsFile = "histograms.json" // ending of a file beside a raw file's copy: the histograms of its trials
+
+	seriesSchema     = "tare.series/v1"
+	histogramsSchema = "tare.histograms/v1"
+)
+
+// withinDocument is the content of seriesFile or histogramsFile.
+type withinDocument struct {
+	Schema string        `json:"schema"`
+	Trials []trialWithin `json:"trials"`
+}
+
+// trialWithin holds the series and histograms of one trial.
+type trialWithin struct {
+	Cell       string      `json:"cell"`
+	Round      int         `json:"round"`
+	Series     []Series    `json:"series,omitempty"`     // only in seriesFile
+	Histograms []Histogram `json:"histograms,omitempty"` // only in histogramsFile
+}
+
+// keeper stores the copies, sizes and checksums of the imported files. Several files may be read at the same
+// time. Only one goroutine uses the list of them.
+type keeper struct {
+	run      *journal.Bulk
+	copies   bool // set if files are copied into the run
+	manifest *journal.BulkFile
+	lines    *bufio.Writer
+	digits   int // the number of digits of the largest file number
+}
+
+func newKeeper(run *journal.Bulk, copies bool, files int) (*keeper, error) {
+	manifest, err := run.Create(journal.FilesFile)
+	if err != nil {
+		return nil, err
+	}
+	return &keeper{run: run, copies: copies, manifest: manifest, lines: bufio.NewWriter(manifest), digits: len(fmt.Sprint(files))}, nil
+}
+
+// storedFile is a file that is being read, or its stored copy and checksum afterwards.
+type storedFile struct {
+	keeper *keeper
+	in     io.Reader
+	name   string // the name of the copy below the run, also if there is no copy
+	hasRaw bool   // set if the run holds the copy, or series and histograms of the file
+	copied bool   // set if the run holds the copy
+	hash   hash.Hash
+	buffer *bufio.Reader // nil after the file was read
+	copy   *journal.BulkFile
+	bytes  int64
+	whole  bool  // set if the file was read to its end
+	err    error // an error in writing the copy, which is not the file's fault
+	sum    [sha256.Size]byte
+	// digests are the checksums of the series and histogram files, by their names below the run.
+	digests map[string]string
+}
+
+// begin starts to read a file. The number is its position among all files.
+func (k *keeper) begin(in io.Reader, number int, from *inputFile) (f *storedFile, err error) {
+	parts := []string{fmt.Sprintf("%0*d", k.digits, number)}
+	if from.arm != "" {
+		parts = append(parts, from.arm)
+	}
+	name := filepath.Base(from.path)
+	if from.path == stdin {
+		name = "stdin"
+	}
+	f = &storedFile{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), hash: sha256.New()}
+	f.buffer = bufio.NewReaderSize(f, 16<<10)
+	if k.copies {
+		f.hasRaw, f.copied = true, true
+		f.copy, err = k.run.Create(f.name)
+	}
+	return f, err
+}
+
+// Read reads from the file and writes the same bytes to the copy.
+func (f *storedFile) Read(p []byte) (int, error) {
+	n, err := f.in.Read(p)
+	f.whole = errors.Is(err, io.EOF)
+	f.bytes += int64(n)
+	f.hash.Write(p[:n]) // writing to a hash never fails
+	if f.copy != nil && f.err == nil && n > 0 {
+		if _, f.err = f.copy.Write(p[:n]); f.err != nil {
+			return 0, f.err
+		}
+	}
+	return n, err
+}
+
+// finish reads the rest of the file after the format has returned. A broken file is read only up to Limit. If
+// its known size is larger (0: unknown), finish gives up the file and its copy.
+func (f *storedFile) finish(broken bool, size int64) error {
+	rest := io.Reader(f.buffer)
+	switch {
+	case broken && size > Limit:
+		rest = io.LimitReader(rest, 0)
+		f.bytes = size
+	case broken:
+		rest = io.LimitReader(rest, max(Limit-f.bytes, 0))
+	}
+	_, err := io.Copy(io.Discard, rest)
+	f.hash.Sum(f.sum[:0])
+	f.buffer, f.in = nil, nil
+	if f.err != nil {
+		return f.err
+	}
+	if f.copy == nil {
+		return nil // the format has reported the error that ended the file
+	}
+	if closeErr := f.copy.Close(); closeErr != nil {
+		return closeErr
+	}
+	f.copy = nil
+	if f.whole && err == nil {
+		return nil
+	}
+	f.hasRaw, f.copied = false, false // a file that was not read to its end has no copy
+	return f.keeper.run.Remove(f.name)
+}
+
+// raw returns the name below the run of the file's copy, series or histograms, or "" if there are none.
+func (f *storedFile) raw() string {
+	if !f.hasRaw {
+		return ""
+	}
+	return f.name
+}
+
+// within writes the series and histograms of the trials.
+func (f *storedFile) within(trials []trialWithin) error {
+	series, histograms := withinDocument{Schema: seriesSchema}, withinDocument{Schema: histogramsSchema}
+	for _, t := range trials {
+		if len(t.Series) > 0 {
+			series.Trials = append(series.Trials, trialWithin{Cell: t.Cell, Round: t.Round, Series: t.Series})
+		}
+		if len(t.Histograms) > 0 {
+			histograms.Trials = append(histograms.Trials, trialWithin{Cell: t.Cell, Round: t.Round, Histograms: t.Histograms})
+		}
+	}
+	return errors.Join(f.document(seriesFile, series), f.document(histogramsFile, histograms))
+}
+
+func (f *storedFile) document(name string, d withinDocument) error {
+	if len(d.Trials) == 0 {
+		return nil
+	}
+	w, err := f.keeper.run.Create(f.name + "." + name)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	if err := errors.Join(json.NewEncoder(io.MultiWriter(w, sum)).Encode(d), w.Close()); err != nil {
+		return err
+	}
+	if f.digests == nil {
+		f.digests = map[string]string{}
+	}
+	f.digests[f.name+"."+name] = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+func (k *keeper) record(line journal.ImportedFile, f *storedFile) error {
+	line.Schema = journal.FileSchema
+	if f != nil {
+		line.Bytes, line.Within = f.bytes, f.digests
+		if f.copied {
+			line.Raw = f.name
+		}
+		if f.whole {
+			line.SHA256 = hex.EncodeToString(f.sum[:])
+		}
+	}
+	return json.NewEncoder(k.lines).Encode(line)
+}
+
+func (k *keeper) close() error {
+	return errors.Join(k.lines.Flush(), k.manifest.Close())
+}

@@ -1,0 +1,116 @@
+// Package kubestr reads the output of `kubestr fio -o json`.
+//
+// The output holds a part of fio's report, of which package fio makes trials. kubestr reads the report into its
+// own types and writes these. They keep mean latencies and drop percentiles, the histogram and most options.
+// Options are therefore read from the job file, which the output also holds (jobfile.go).
+//
+// kubestr's default job file runs four jobs at the same time, on one volume: without a stonewall between them,
+// fio starts them all at once. The result read_iops therefore is random reading while two jobs write and one
+// reads, and is no property of the volume alone. A fact of the trials records this.
+package kubestr
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"tare/internal/importer"
+	fioimport "tare/internal/importer/fio"
+	"tare/internal/toolformat/fio"
+	"tare/internal/toolformat/jsondoc"
+)
+
+// Format reads kubestr's JSON.
+var Format = importer.Format{
+	Name:       "kubestr",
+	Doc:        "kubestr's JSON (kubestr fio -o json), which holds a report of fio",
+	Extensions: []string{".json", ".txt", ".log", ".out"},
+	Settings:   fioimport.Settings,
+	Read:       read,
+}
+
+type output struct {
+	Status []struct{ StatusCode, StatusMessage string }
+	Raw    *struct {
+		Size         string `json:"size"`
+		StorageClass struct {
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+			Provisioner string `json:"provisioner"`
+			BindingMode string `json:"volumeBindingMode"`
+		} `json:"storageClass"`
+		FioConfig string          `json:"fioConfig"`
+		Result    json.RawMessage `json:"result"`
+	}
+}
+
+func read(f importer.File) ([]importer.Trial, error) {
+	result, err := find(f)
+	if err != nil {
+		return nil, err
+	}
+	raw := result.Raw
+	report, err := fio.Parse(bytes.NewReader(raw.Result))
+	if err != nil {
+		return nil, fmt.Errorf("fio's report within kubestr's: %w", err)
+	}
+	complete(report, raw.FioConfig)
+	facts := map[string]string{
+		"storage class":  raw.StorageClass.Metadata.Name,
+		"provisioner":    raw.StorageClass.Provisioner,
+		"volume binding": raw.StorageClass.BindingMode,
+		"volume size":    raw.Size,
+	}
+	if isDefault(report) {
+		facts["job file"] = "kubestr's own: four jobs at the same time on one volume"
+	}
+	trials := fioimport.Trials(report)
+	for _, t := range trials {
+		maps.Copy(t.Facts, facts)
+	}
+	return trials, nil
+}
+
+func find(f importer.File) (*output, error) {
+	var found *output
+	failed := ""
+	err := jsondoc.Each(importer.Bound(f, importer.Limit, "the file"), func(list *[]output) error {
+		for _, o := range *list {
+			switch result := o.Raw != nil && len(o.Raw.Result) > 0; {
+			case result && found != nil:
+				return errors.New("there are two results of fio: which to take?")
+			case result:
+				found = &o
+			case len(o.Status) > 0 && o.Status[0].StatusCode != "OK":
+				failed = strings.TrimSpace(o.Status[0].StatusMessage)
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil || found != nil:
+		return found, err
+	case failed != "":
+		return nil, fmt.Errorf("kubestr reports: %s", failed)
+	}
+	return nil, errors.New("no result of kubestr fio: it writes one with -o json")
+}
+
+// isDefault reports whether the jobs are kubestr's default ones: of these names, in one group and without
+// latencies.
+func isDefault(r *fio.Report) bool {
+	names := []string{"read_iops", "write_iops", "read_bw", "write_bw"}
+	if len(r.Jobs) != len(names) || r.Options["gtod_reduce"] != "1" {
+		return false
+	}
+	for i, j := range r.Jobs {
+		if j.Name != names[i] || j.Group != r.Jobs[0].Group {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,267 @@
+package importer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/strictyaml"
+)
+
+// Layout describes the paths of files: a template that they match, and the roles of its fields. A role may name
+// several fields, whose texts then form its value together. A field without a role is a factor.
+type Layout struct {
+	Path   string   `yaml:"path" required:"true" doc:"template of the paths of the files, such as results/{cni}{layer:(-wg)?}/{rep}.json"`
+	Arm    []string `yaml:"arm" doc:"fields that name the arm"`
+	Block  []string `yaml:"block" doc:"fields that name the block; each block has its own baseline"`
+	Cell   []string `yaml:"cell" doc:"fields that name the cell"`
+	Repeat []string `yaml:"rep" doc:"fields that number the repeats within a block"`
+
+	directory string // the fixed directory at the beginning of the template
+	pattern   *regexp.Regexp
+	factors   []string       // the fields that are factors
+	at        map[string]int // the number of each field's group in the pattern
+	blocks    []string       // the names of the blocks, in order; nil: no field is a block
+}
+
+// nothing is the value of a field that matched the empty text.
+const nothing = "none"
+
+// unused is the name of a field whose text is ignored.
+const unused = "_"
+
+// field matches a field of a template: {name} or {name:expression}.
+var field = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)(?::(.*))?$`)
+
+// ReadLayout reads a layout from a YAML file. The template's path is relative to that file. The name is for
+// messages.
+func ReadLayout(name string, data []byte) (*Layout, error) {
+	l := &Layout{}
+	f := strictyaml.Read(name, data)
+	if f.Root != nil {
+		f.Decode(f.Root, "", l)
+	}
+	if problems := f.Problems(); len(problems) > 0 {
+		return nil, &UsageError{hinted{&problems, ""}}
+	}
+	if !filepath.IsAbs(l.Path) {
+		l.Path = filepath.ToSlash(filepath.Join(filepath.Dir(name), l.Path))
+	}
+	return l, nil
+}
+
+// compile reads the template. A field with the name of a role gets that role, if no other field has it.
+func (l *Layout) compile() error {
+	const hint = "as in 'results/{cni}{layer:(-wg)?}/{rep}/{cell}.json': {NAME} is a part of a name, {NAME:EXPRESSION} what matches"
+	expression, err := l.expression()
+	if err != nil {
+		return misuse(hint, "cannot read the template %q: %w", l.Path, err)
+	}
+	if l.pattern, err = regexp.Compile(expression); err != nil {
+		return misuse(hint, "cannot read the template %q: %w", l.Path, err)
+	}
+	for name, group := range l.at {
+		l.at[name] = l.pattern.SubexpIndex(groupName(group))
+	}
+	role := map[string]string{}
+	for _, r := range []struct {
+		name   string
+		fields *[]string
+	}{{"arm", &l.Arm}, {"block", &l.Block}, {"cell", &l.Cell}, {"rep", &l.Repeat}} {
+		if _, there := l.at[r.name]; there && len(*r.fields) == 0 {
+			*r.fields = []string{r.name}
+		}
+		for _, f := range *r.fields {
+			if _, there := l.at[f]; !there {
+				return misuse(suggest(f, l.factors), "the template has no field {%s} to be the %s", f, r.name)
+			}
+			if other, taken := role[f]; taken {
+				return misuse("", "the field {%s} cannot be both %s and %s", f, other, r.name)
+			}
+			role[f] = r.name
+		}
+	}
+	if len(l.Arm) == 0 {
+		return misuse("--arm-by names one: there are "+strings.Join(l.factors, ", "), "no field of the template names the arm")
+	}
+	l.factors = slices.DeleteFunc(l.factors, func(f string) bool { return role[f] != "" })
+	return nil
+}
+
+// expression returns a regular expression for the template below its directory.
+func (l *Layout) expression() (string, error) {
+	l.at, l.factors = map[string]int{}, nil
+	before, _, some := strings.Cut(l.Path, "{")
+	if !some {
+		return "", fmt.Errorf("it has no {FIELD}")
+	}
+	at := strings.LastIndex(before, "/") + 1
+	l.directory = path.Clean(l.Path[:at])
+	var text strings.Builder
+	for rest := l.Path[at:]; rest != ""; {
+		literal, after, some := strings.Cut(rest, "{")
+		text.WriteString(regexp.QuoteMeta(literal))
+		if !some {
+			break
+		}
+		end := closing(after)
+		if end < 0 {
+			return "", fmt.Errorf("%q has no closing brace", "{"+after)
+		}
+		m := field.FindStringSubmatch(after[:end])
+		if m == nil {
+			return "", fmt.Errorf("%q is no field", "{"+after[:end]+"}")
+		}
+		rest = after[end+1:]
+		how := cmp.Or(m[2], "[^/]+?")
+		if _, err := regexp.Compile(how); err != nil {
+			return "", fmt.Errorf("{%s}: %w", m[1], err)
+		}
+		if m[1] == unused {
+			fmt.Fprintf(&text, "(?:%s)", how)
+			continue
+		}
+		if _, twice := l.at[m[1]]; twice {
+			return "", fmt.Errorf("the field {%s} is there twice", m[1])
+		}
+		l.at[m[1]] = len(l.at)
+		l.factors = append(l.factors, m[1])
+		fmt.Fprintf(&text, "(?P<%s>%s)", groupName(l.at[m[1]]), how)
+	}
+	return "^" + text.String() + "$", nil
+}
+
+func groupName(n int) string { return fmt.Sprintf("tare_field_%d", n) }
+
+// closing returns the index of the brace that closes a field, or -1. The field's expression may contain pairs
+// of braces.
+func closing(text string) int {
+	open := 1
+	for i, c := range text {
+		switch c {
+		case '{':
+			open++
+		case '}':
+			open--
+		}
+		if open == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// of returns the key in a path below the directory. ok is false if the path does not match the template.
+func (l *Layout) of(name string) (k fileKey, ok bool) {
+	m := l.pattern.FindStringSubmatch(path.Clean(filepath.ToSlash(name)))
+	if m == nil {
+		return k, false
+	}
+	join := func(fields []string, between string) string {
+		var parts []string
+		for _, f := range fields {
+			if v := strings.Trim(m[l.at[f]], "-_. "); v != "" {
+				parts = append(parts, v)
+			}
+		}
+		if len(fields) == 0 {
+			return ""
+		}
+		return strings.Clone(cmp.Or(strings.Join(parts, between), nothing))
+	}
+	k = fileKey{arm: join(l.Arm, "-"), block: join(l.Block, "/"), round: join(l.Repeat, "/"), cell: join(l.Cell, ".")}
+	for _, f := range l.factors {
+		k.levels = append(k.levels, factor.Level{Factor: f, Value: join([]string{f}, "")})
+	}
+	return k, true
+}
+
+// find lists the files that match the template, arm by arm. An arm without a name, which has no layer, comes
+// first.
+func (l *Layout) find() (*fileSearch, []Source, error) {
+	s := &fileSearch{}
+	if err := s.directory("", l.directory); err != nil {
+		return nil, nil, err
+	}
+	var other []string
+	arms, blocks := map[string]bool{}, map[string]bool{}
+	files := s.files[:0]
+	for _, f := range s.files {
+		k, ok := l.of(f.name)
+		if !ok {
+			other = append(other, f.path)
+			continue
+		}
+		f.fileKey = k
+		arms[k.arm], blocks[k.block] = true, true
+		files = append(files, f)
+	}
+	if s.files = files; len(files) == 0 {
+		return nil, nil, errors.Join(s.close(), misuse("the first of "+plural(len(other), "file")+" there is "+other[0], "no file below %s matches %s", l.directory, l.Path))
+	}
+	if len(other) > 0 {
+		s.remarks = append(s.remarks, fmt.Sprintf("%s below %s passed over that the template does not match; the first is %s", plural(len(other), "file"), l.directory, other[0]))
+	}
+	order := sortedNames(arms)
+	slices.SortStableFunc(s.files, func(a, b inputFile) int { return slices.Index(order, a.arm) - slices.Index(order, b.arm) })
+	var sources []Source
+	for _, arm := range order {
+		sources = append(sources, Source{Arm: arm, From: []string{l.Path}})
+	}
+	if len(l.Block) > 0 {
+		l.blocks = sortedNames(blocks)
+	}
+	return s, sources, nil
+}
+
+// sortedNames returns the names in natural order, the empty name first.
+func sortedNames(set map[string]bool) []string {
+	var list []string
+	for name := range set {
+		list = append(list, name)
+	}
+	slices.SortFunc(list, func(a, b string) int {
+		switch {
+		case a == nothing && b != nothing:
+			return -1
+		case b == nothing && a != nothing:
+			return 1
+		}
+		return natural(a, b)
+	})
+	return list
+}
+
+// pairing returns the pairing of a layout with blocks: by block and repeat.
+func (l *Layout) pairing() Pairing {
+	return Pairing{how: strings.Join(append(slices.Clone(l.Block), cmp.Or(strings.Join(l.Repeat, ", "), "order")), ", "), layout: l}
+}
+
+// setUp returns the number of a block, from 1, or 0 if the layout has no blocks.
+func (l *Layout) setUp(block string) int {
+	if l == nil {
+		return 0
+	}
+	return slices.Index(l.blocks, block) + 1
+}
+
+// remarkRepeats adds the remark that repeats are independent samples if the layout has no blocks.
+func (r *run) remarkRepeats() {
+	if r.Layout == nil || r.Layout.blocks != nil {
+		return
+	}
+	for _, a := range r.arms.list {
+		for _, g := range a.groups {
+			if g.files > len(g.cells) {
+				r.remark("repeats of a cell are taken for independent of each other: where they share a deployment, intervals are too narrow unless --block-by names it")
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package netperf
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tare/internal/importer"
+)
+
+type result struct {
+	banner  string            // the line that begins the result; empty with -P 0
+	fields  map[string]string // by netperf's name: "THROUGHPUT_UNITS"
+	interim []interim
+}
+
+// interim is a line that demo mode (-D) prints during the test.
+type interim struct {
+	value   float64
+	unit    string
+	seconds float64 // the length of the interval
+}
+
+type parser struct {
+	done    func(*result) error // called with each complete result
+	result  *result             // the result that is being read; nil before the first
+	results int                 // the number of complete results
+	tests   int                 // the number of tests that have begun
+	columns []string            // the lines of the columns being read: titles, and the values last
+	titles  []string            // the titles of the comma-separated values on the next line
+	bare    bool                // set if there are values without titles
+}
+
+// all reads the output of any number of tests.
+func (p *parser) all(text string) error {
+	first, number := "", 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimRight(line, "\r\n")
+		if first == "" {
+			first = strings.TrimSpace(line)
+		}
+		if err := p.line(line); err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+	if err := p.block(); err != nil {
+		return err
+	}
+	complete := p.results
+	if err := p.begin(""); err != nil {
+		return err
+	}
+	switch {
+	case p.results > complete:
+		return nil
+	case p.results > 0:
+		return errors.New("the last test has no result: the file is truncated")
+	case p.tests > 1:
+		return errors.New("a test has no result that could be read: omni output is needed, as netperf prints it with -- -o, -- -O or -- -k")
+	case p.bare:
+		return errors.New("the values have no titles: run netperf without -P 0, or with -- -k")
+	}
+	return fmt.Errorf("the file has no result of netperf; it begins with %.80q", first)
+}
+
+// begin begins a new result and ends the one before.
+func (p *parser) begin(banner string) error {
+	last := p.result
+	p.result = &result{banner: banner, fields: map[string]string{}}
+	p.tests++
+	if last == nil || len(last.fields) == 0 {
+		return nil
+	}
+	p.results++
+	return p.done(last)
+}
+
+// set records a value. If the result has that value already, a new result begins, since with -P 0 no banner
+// separates results.
+func (p *parser) set(key, value string) error {
+	known := p.result == nil
+	if !known {
+		_, known = p.result.fields[key]
+	}
+	if known {
+		if err := p.begin(""); err != nil {
+			return err
+		}
+	}
+	p.result.fields[key] = strings.Trim(strings.TrimSpace(value), `"`)
+	return nil
+}
+
+func (p *parser) line(line string) error {
+	if p.titles != nil && strings.TrimSpace(line) != "" {
+		return p.values(line)
+	}
+	switch {
+	case strings.Contains(line, " TEST from ") || strings.Contains(line, " TEST to "):
+		if err := p.block(); err != nil {
+			return err
+		}
+		return p.begin(line)
+	case strings.HasPrefix(line, "Interim result: "):
+		p.demo(line)
+	case key(line) != "":
+		name := key(line)
+		return p.set(name, line[len(name)+1:])
+	case strings.HasPrefix(line, "Throughput,"), strings.Contains(line, ",Throughput,"):
+		titles, err := split(line)
+		if err != nil {
+			return err
+		}
+		p.titles = titles
+	case line == "": // a line of blanks, unlike an empty line, is a line of titles
+		return p.block()
+	case p.result != nil:
+		p.columns = append(p.columns, line)
+	default:
+		p.bare = p.bare || strings.Contains(line, ",") || strings.HasSuffix(line, "/s")
+	}
+	return nil
+}
+
+// key returns the name in "THROUGHPUT_UNITS=Trans/s"; empty if there is none.
+func key(line string) string {
+	name, _, ok := strings.Cut(line, "=")
+	if !ok || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+		return ""
+	}
+	return name
+}
+
+// values reads the comma-separated values below their titles.
+func (p *parser) values(line string) error {
+	values, err := split(line)
+	if err != nil {
+		return err
+	}
+	if len(values) != len(p.titles) {
+		return fmt.Errorf("there are %d titles and %d values", len(p.titles), len(values))
+	}
+	for i, title := range p.titles {
+		if name, ok := names[title]; ok {
+			if err := p.set(name, values[i]); err != nil {
+				return err
+			}
+		}
+	}
+	p.titles = nil
+	return nil
+}
+
+// split splits comma-separated values. One of them is the command line, in quotes.
+func split(line string) ([]string, error) {
+	r := csv.NewReader(strings.NewReader(line))
+	r.LazyQuotes = true
+	return r.Read()
+}
+
+// most is the largest number of lines of titles.
+const most = 4
+
+// block ends a block of columns: lines of titles, one above the other, and a line of values below. A column
+// begins where its value begins. A column without a value is joined with the column before, and both values are
+// unknown.
+func (p *parser) block() error {
+	lines := p.columns
+	p.columns = nil
+	if p.titles != nil {
+		return errors.New("there are titles without values: the file is truncated")
+	}
+	if len(lines) < 2 {
+		return nil
+	}
+	values, titles := lines[len(lines)-1], lines[max(0, len(lines)-1-most):len(lines)-1]
+	if strings.HasSuffix(strings.TrimSpace(values), "bits/sec") {
+		return nil // the classic output has an empty line below its titles
+	}
+	for _, at := range words(values) {
+		if values[at.from] == '"' {
+			at.to = len(values) // the last column is the command line, in quotes
+		}
+		var title []string
+		for _, line := range titles {
+			if part := strings.TrimSpace(line[min(at.from, len(line)):min(at.to, len(line))]); part != "" {
+				title = append(title, part)
+			}
+		}
+		if name, ok := names[strings.Join(title, " ")]; ok {
+			if err := p.set(name, values[at.from:min(at.to, len(values))]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// span is a part of a line. The last one has no end.
+type span struct{ from, to int }
+
+// words returns, for each word of a line, the positions where it and the next word begin.
+func words(line string) []span {
+	var all []span
+	for i := range len(line) {
+		if line[i] != ' ' && (i == 0 || line[i-1] == ' ') {
+			if len(all) > 0 {
+				all[len(all)-1].to = i
+			}
+			all = append(all, span{i, 1 << 30})
+		}
+	}
+	return all
+}
+
+// demo reads a line such as "Interim result: 9414.92 10^6bits/s over 1.000 seconds ending at …".
+func (p *parser) demo(line string) {
+	f := strings.Fields(line)
+	if p.result == nil || len(f) < 6 || f[4] != "over" {
+		return
+	}
+	value, err := importer.Number(f[2])
+	seconds, err2 := importer.Number(f[5])
+	if err != nil || err2 != nil || seconds <= 0 {
+		return
+	}
+	p.result.interim = append(p.result.interim, interim{value, f[3], seconds})
+}
+
+// names are netperf's names of the values that are read, by the titles of -o and -O.
+var names = map[string]string{
+	"Throughput":                           "THROUGHPUT",
+	"Throughput Units":                     "THROUGHPUT_UNITS",
+	"Elapsed Time (sec)":                   "ELAPSED_TIME",
+	"Protocol":                             "PROTOCOL",
+	"Direction":                            "DIRECTION",
+	"Local Send Size":                      "LOCAL_SEND_SIZE",
+	"Remote Send Size":                     "REMOTE_SEND_SIZE",
+	"Request Size Bytes":                   "REQUEST_SIZE",
+	"Response Size Bytes":                  "RESPONSE_SIZE",
+	"Initial Burst Requests":               "BURST_SIZE",
+	"Transaction Rate Tran/s":              "TRANSACTION_RATE",
+	"Round Trip Latency usec/tran":         "RT_LATENCY",
+	"Mean Latency Microseconds":            "MEAN_LATENCY",
+	"Minimum Latency Microseconds":         "MIN_LATENCY",
+	"Maximum Latency Microseconds":         "MAX_LATENCY",
+	"50th Percentile Latency Microseconds": "P50_LATENCY",
+	"90th Percentile Latency Microseconds": "P90_LATENCY",
+	"99th Percentile Latency Microseconds": "P99_LATENCY",
+	"Local Service Demand":                 "LOCAL_SD",
+	"Remote Service Demand":                "REMOTE_SD",
+	"Service Demand Units":                 "SD_UNITS",
+	"Local Transport Retransmissions":      "LOCAL_TRANSPORT_RETRANS",
+	"Remote Transport Retransmissions":     "REMOTE_TRANSPORT_RETRANS",
+	"Local Send Throughput":                "LOCAL_SEND_THROUGHPUT",
+	"Remote Recv Throughput":               "REMOTE_RECV_THROUGHPUT",
+	"Local Send Calls":                     "LOCAL_SEND_CALLS",
+	"Remote Recv Calls":                    "REMOTE_RECV_CALLS",
+	"Transport MSS bytes":                  "TRANSPORT_MSS",
+	"Confidence Iterations Run":            "CONFIDENCE_ITERATION",
+	"Throughput Confidence Width (%)":      "THROUGHPUT_CONFID",
+	"Local Congestion Control Algorithm":   "LOCAL_CONG_CONTROL",
+	"Command Line":                         "COMMAND_LINE",
+}

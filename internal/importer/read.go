@@ -1,0 +1,248 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"tare/internal/run/journal"
+)
+
+type readResult struct {
+	trials []Trial
+	merged int         // the largest number of readings that were merged into one trial
+	stored *storedFile // nil: the file could not be opened
+	broken error       // the reason why the file has no trials
+	err    error       // an error that ends the import
+}
+
+func (r *run) take(ctx context.Context, i int, c readResult) error {
+	if c.err != nil {
+		return c.err
+	}
+	f := &r.files[i]
+	line := journal.ImportedFile{Path: f.path, Arm: f.arm}
+	if c.broken == nil && len(c.trials) == 0 {
+		c.broken = errors.New("the file holds no result")
+	}
+	if c.broken != nil {
+		c.broken = r.mistaken(ctx, i, c.broken)
+		line.Broken = short(c.broken.Error())
+		if err := r.keeper.record(line, c.stored); err != nil {
+			return err
+		}
+		if errors.Is(c.broken, ErrBeside) {
+			r.beside = append(r.beside, i)
+			return nil
+		}
+		if errors.Is(c.broken, errNoRound) {
+			r.roundless++
+		}
+		return r.recordBroken(i, line.Broken, c.stored)
+	}
+	line.Trials = len(c.trials)
+	r.merged = max(r.merged, c.merged)
+	if first := r.duplicateOf(i, c); first != "" {
+		for k := range c.trials {
+			c.trials[k].Broken = "same content as " + first
+		}
+	}
+	if err := r.add(i, c.trials, c.stored); err != nil {
+		return err
+	}
+	return r.keeper.record(line, c.stored)
+}
+
+// read reads one file. It changes nothing of the run except the file's copy, so that several files can be read
+// at the same time.
+func (r *run) read(ctx context.Context, i int) (c readResult) {
+	f := &r.files[i]
+	in, err := f.open(ctx, r.Stdin)
+	if err != nil {
+		return readResult{broken: err}
+	}
+	defer in.Close()
+	if c.stored, c.err = r.keeper.begin(in, i+1, f); c.err != nil {
+		return c
+	}
+	size := sizeOf(in)
+	format := cmp.Or(f.format, &r.Format)
+	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.stored.buffer, Size: size, Alone: r.oneFileEach})
+	if c.broken == nil {
+		c.broken = Room(len(c.trials))
+	}
+	if r.PairBy.byFiles() && format.Serial && c.broken == nil {
+		c.trials, c.merged = readings(c.trials)
+	}
+	for k := 0; k < len(c.trials) && c.broken == nil; k++ {
+		if c.broken = f.apply(&c.trials[k]); c.broken != nil {
+			break
+		}
+		c.broken = r.accept(&c.trials[k], f)
+		if t := &c.trials[k]; t.Start.IsZero() {
+			t.Start = r.Start
+		}
+	}
+	c.err = c.stored.finish(c.broken != nil, size)
+	if wrong := (*UsageError)(nil); c.err == nil && errors.As(c.broken, &wrong) {
+		c.err = wrong // a usage error is not the fault of the file
+	}
+	if c.broken != nil {
+		c.broken, c.trials = bare(c.broken), nil
+	}
+	return c
+}
+
+// sizeOf returns the size of a regular file, or 0 if the size is unknown.
+func sizeOf(in io.Reader) int64 {
+	f, ok := in.(interface{ Stat() (fs.FileInfo, error) })
+	if !ok {
+		return 0
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
+}
+
+// accept returns an error for a trial that no run can hold, or that lacks a required part such as its arm.
+func (r *run) accept(t *Trial, f *inputFile) error {
+	if err := checkTrial(t); err != nil {
+		return err
+	}
+	if err := checkWithin(t); err != nil {
+		return err
+	}
+	switch {
+	case t.Arm != "" && f.arm != "":
+		return fmt.Errorf("the file names its arms itself (%s): give it without --arm", quoted(t.Arm))
+	case t.Unpaired && r.PairBy.how != "":
+		return misuse("leave out --pair-by", "cannot pair by %s: the file %s says that its trials are independent samples", r.PairBy.how, f.path)
+	case r.PairBy.how == byRound && t.Round < 1:
+		return errNoRound
+	}
+	return nil
+}
+
+// errNoRound is the error of a file without rounds if trials are to be paired by round.
+var errNoRound = errors.New("the file contains no round: --pair-by " + byRound + " needs that")
+
+// numbering returns a function that gives each trial of a file its round. If a file has several trials of a
+// cell, they get different rounds.
+func (r *run) numbering(file int) func(a *arm, t *Trial) int {
+	seen := map[[2]string]int{} // the number of trials so far, by arm and cell, of files without rounds
+	given := map[[2]int]int{}   // the rounds of this file's trials, by arm and position among the trials
+	return func(a *arm, t *Trial) int {
+		nth := t.Round
+		if nth == 0 {
+			at := [2]string{a.name, t.Cell}
+			seen[at]++
+			nth = seen[at]
+		}
+		at := [2]int{a.index, nth}
+		switch {
+		case r.PairBy.how == byRound:
+			return t.Round
+		case r.PairBy.how != "":
+			return r.roundOf(&r.files[file], nth)
+		case given[at] == 0:
+			given[at] = a.next()
+		}
+		return given[at]
+	}
+}
+
+func (r *run) add(file int, trials []Trial, k *storedFile) error {
+	round := r.numbering(file)
+	something := func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 }
+	k.hasRaw = k.hasRaw || slices.ContainsFunc(trials, something)
+	var within []trialWithin
+	measured := map[*arm]bool{}
+	key := &r.files[file].fileKey
+	for i := range trials {
+		t := &trials[i]
+		a := r.arms.named(cmp.Or(t.Arm, r.files[file].arm, imported))
+		if !measured[a] {
+			measured[a] = true
+			a.files++
+		}
+		a.learn(t.Facts)
+		record, err := r.record(file, a, t, round(a, t))
+		if err != nil {
+			return err
+		}
+		if something(*t) {
+			within = append(within, trialWithin{record.Cell, record.Round, t.Series, t.Histograms})
+		}
+		record.Raw, record.SetUp = k.raw(), r.Layout.setUp(key.block)
+		if err := r.bulk.Add(record); err != nil {
+			return err
+		}
+	}
+	for a := range measured {
+		a.done(key)
+	}
+	return k.within(within)
+}
+
+func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error) {
+	cell := r.cells.named(t)
+	if r.PairBy.how == byRound {
+		at := trialKey{a.index, cell.index, round}
+		if other, ok := r.taken[at]; ok {
+			return nil, fmt.Errorf("%s and %s both hold round %d of arm %s in %s", r.files[other].path, r.files[i].path, round, a.name, t.Cell)
+		}
+		r.taken[at] = i
+	}
+	_, twice := values(t)
+	r.leaveOut(i, cell, t)
+	conflict := r.cells.take(cell, t)
+	if err := r.cells.bound(len(r.arms.list)); err != nil {
+		return nil, err
+	}
+	found, _ := values(t)
+	if conflict == "" && twice != "" {
+		conflict = twice + " has two values"
+	}
+	record := &journal.Trial{
+		Round: round, Attempt: 1, Cell: cell.ID, Arm: a.name, Start: t.Start, Wall: max(t.Wall, 0),
+		Values: found, Invalid: violations(t, conflict, r.Limits.Errors),
+	}
+	if conflict != "" {
+		record.Values = nil // at least one value does not belong to the metric of its name
+	}
+	a.take(round, cell.index, r.PairBy.how != "")
+	cell.learn(a.name, r.Format.Settings, t)
+	if record.Valid() {
+		r.result.Valid++
+		return record, nil
+	}
+	rules := map[string]bool{}
+	for _, v := range record.Invalid {
+		if !rules[v.Rule] {
+			rules[v.Rule] = true
+			r.result.ByRule[v.Rule]++
+		}
+	}
+	record.Source = r.files[i].path
+	worst := record.Invalid[0]
+	r.problem(Problem{File: r.files[i].path, Cell: cell.ID, Rule: worst.Rule, Reason: worst.Detail})
+	if r.Strict && rules[ruleImport] {
+		return nil, fmt.Errorf("%s: %s: %s", r.files[i].path, cell.ID, worst.Detail)
+	}
+	return record, nil
+}
+
+// problem adds a problem to the result, which lists the first few only.
+func (r *run) problem(p Problem) {
+	if len(r.result.Problems) < mostProblems {
+		r.result.Problems = append(r.result.Problems, p)
+		return
+	}
+	r.result.More++
+}

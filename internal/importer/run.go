@@ -1,0 +1,262 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
+	"tare/internal/run/journal"
+)
+
+// Options are the files, the names and the rules of an import.
+type Options struct {
+	Format   Format    // the files' format, or Auto, which finds each file's format by its content
+	Known    []Format  // all formats, for Auto and for the hint about files of another tool
+	Sources  []Source  // the first arm is the baseline, unless Baseline names another
+	Stdin    io.Reader // the content of the file "-"
+	Baseline string    // the name of the baseline; "": the first arm that is no control
+	PairBy   Pairing
+	Layout   *Layout      // describes the paths and replaces Sources; nil: none
+	Factors  []PathFactor // factors whose levels stand in the paths of the files
+	Allow    []string     // settings of the workload that may differ between arms
+	Headline []string     // metrics that are headlines, instead of those that the format marks
+	Strict   bool         // end the import at the first broken file
+	NoRaw    bool         // keep no copies of the files
+
+	Start time.Time // the start of trials whose files contain no time; zero: unknown
+
+	// The following fields are copied into the plan.
+	Name        string
+	Version     string // the version of Tare
+	Labels      experiment.Labels
+	Map         string // the mapping file of Format; "": none
+	Command     string // the command line that repeats the import
+	Limits      experiment.Limits
+	Confidence  quantity.Percent
+	Equivalence quantity.Percent
+	Power       quantity.Percent
+
+	// Progress is called after each file with the number of files done and of all files; nil: it is not called.
+	Progress func(done, files int)
+}
+
+// Result summarises an import.
+type Result struct {
+	Files    int            `json:"files"`
+	Broken   int            `json:"broken"` // the number of files that gave no trial
+	Trials   int            `json:"trials"` // the number of trials, valid or not; a broken file counts as many as other files of its arm have, or one
+	Valid    int            `json:"valid"`
+	ByRule   map[string]int `json:"byRule,omitempty"`   // the number of invalid trials, by rule
+	Problems []Problem      `json:"problems,omitempty"` // the first problems
+	More     int            `json:"more,omitempty"`     // the number of problems beyond those listed
+	Remarks  []string       `json:"remarks,omitempty"`
+}
+
+// Problem is a file, or a trial in it, that is invalid.
+type Problem struct {
+	File   string `json:"file"`
+	Cell   string `json:"cell,omitempty"` // "": the whole file
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+}
+
+func (p Problem) String() string {
+	if p.Cell == "" {
+		return p.File + ": " + p.Reason
+	}
+	return p.File + ": " + p.Cell + ": " + p.Reason
+}
+
+const mostProblems = 10
+
+// Run imports files into a new run directory. The directory gets its name only when it is complete. If Run
+// fails, there is no run. If it has read a file by then, it still returns a result.
+func Run(ctx context.Context, dir string, o Options) (*Result, error) {
+	search, err := o.find()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = search.close() }() // the roots are only read, so an error in closing loses nothing
+	if o.Format.Name == Auto {
+		if o.Format, err = search.detect(ctx, o.Known, o.Stdin); err != nil {
+			return nil, err
+		}
+		if o.Name == Auto { // the user gave no name: the tool's is used, as if the user had named the tool
+			o.Name = o.Format.Name
+		}
+	}
+	if err := checkAllowed(o.Allow, o.Format); err != nil {
+		return nil, err
+	}
+	if o.Format.Serial && o.PairBy.how == byRound {
+		return nil, misuse("without --pair-by, they are independent samples",
+			"cannot pair by %s: %s makes its trials one after the other, and those of the same number have nothing in common", byRound, o.Format.Name)
+	}
+	if err := o.identify(search.files); err != nil {
+		return nil, err
+	}
+	bulk, err := journal.NewBulk(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		Options: o, bulk: bulk, taken: map[trialKey]int{},
+		files: search.files, oneFileEach: oneFileEach(search.files), duplicates: duplicates{first: map[sum256][]int{}, files: map[string]int{}},
+		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
+	}
+	if err := r.all(ctx); err != nil {
+		if len(r.others.list) > 0 && r.result.Valid == 0 {
+			err = &DataError{hinted{err, r.readers()}}
+		}
+		if r.roundless > 0 && r.result.Valid == 0 && r.roundless == len(r.result.Problems)+r.result.More {
+			err = &UsageError{hinted{err, "the files do not tell the round: pair by index, by name, or by an expression with what names the round in parentheses, as in 'round-([0-9]+)'"}}
+		}
+		return r.result, errors.Join(err, bulk.Discard())
+	}
+	return r.result, nil
+}
+
+type run struct {
+	Options
+	bulk        *journal.Bulk
+	keeper      *keeper
+	files       []inputFile
+	oneFileEach bool                           // set if there are several arms and each is one file
+	rounds      ordered[nthTrial, pairedRound] // the rounds, if files are paired
+	cells       cells
+	arms        arms
+	unnamed     []string         // the sources whose files name their arms
+	taken       map[trialKey]int // the file that each trial comes from, if trials are paired by the files' rounds
+	duplicates  duplicates
+	leftOut     ordered[string, omission] // by metric
+	broken      []brokenFile
+	beside      []int                   // the files that hold no result by their nature
+	roundless   int                     // the number of files that contain no round, although trials are paired by round
+	others      ordered[string, reader] // the formats of files that another tool wrote
+	merged      int                     // the largest number of readings that were merged into one trial
+	looked      int                     // the number of broken files that were tried with other formats
+	result      *Result
+}
+
+// trialKey identifies a trial by the indices of its arm and cell and by its round.
+type trialKey struct{ arm, cell, round int }
+
+func (r *run) all(ctx context.Context) (err error) {
+	if r.keeper, err = newKeeper(r.bulk, !r.NoRaw, len(r.files)); err != nil {
+		return err
+	}
+	for _, s := range r.Sources {
+		from := &r.unnamed
+		if s.Arm != "" {
+			from = &r.arms.named(s.Arm).from
+		}
+		*from = append(*from, s.From...)
+	}
+	err = r.ahead(ctx, func(i int, c readResult) error {
+		if err := r.take(ctx, i, c); err != nil {
+			return err
+		}
+		if r.Progress != nil {
+			r.Progress(i+1, len(r.files))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.finish()
+}
+
+// finish writes the parts of the run that are known only after the last file was read.
+func (r *run) finish() error {
+	if n := len(r.beside); n > 0 {
+		r.remark("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path)
+	}
+	r.remarkDuplicates()
+	r.remarkLeftOut()
+	if r.merged > 1 {
+		r.remark("files hold up to %d readings of a cell that %s made one after the other: paired, a file is one trial with their median", r.merged, r.Format.Name)
+	}
+	if r.result.Valid == 0 {
+		return fmt.Errorf("no valid trial in %s", plural(len(r.files), "file"))
+	}
+	if err := r.cells.headline(r.Headline); err != nil {
+		return err
+	}
+	arms, err := r.arms.inOrder(r.Baseline)
+	if err != nil {
+		return err
+	}
+	for _, a := range arms {
+		if a.files == 0 {
+			return misuse("", "no result in any file of arm %s", a.name)
+		}
+	}
+	if err := r.addBroken(arms); err != nil {
+		return err
+	}
+	if err := r.comparable(arms); err != nil {
+		return err
+	}
+	if err := r.partners(arms); err != nil {
+		return err
+	}
+	r.remarkSettings(arms)
+	r.remarkRepeats()
+	if err := r.keeper.close(); err != nil {
+		return err
+	}
+	r.result.Trials = r.bulk.Trials()
+	return r.bulk.Finish(r.plan(arms), r.result.Remarks)
+}
+
+func (r *run) remark(format string, args ...any) {
+	r.result.Remarks = append(r.result.Remarks, fmt.Sprintf(format, args...))
+}
+
+func (r *run) plan(arms []*arm) *experiment.Plan {
+	p := &experiment.Plan{
+		Version: r.Version, Name: r.Name, Labels: r.Labels, Testbed: experiment.TestbedImport,
+		Import: &experiment.Import{Tool: r.Format.Name, PairBy: r.PairBy.String(), Command: r.Command, Map: r.Map,
+			Settings: r.settings(), Allowed: r.Allow},
+		Confidence: r.Confidence, Equivalence: r.Equivalence, Power: r.Power, Attempts: 1, Limits: r.Limits,
+		Cells: r.cells.plan(r.Format.Settings),
+	}
+	if r.Layout != nil {
+		p.Import.Blocks = r.Layout.blocks
+	}
+	unnamed := slices.Compact(r.unnamed)
+	all := map[int]bool{}
+	for i, a := range arms {
+		role := experiment.Treatment
+		switch {
+		case i == 0:
+			role = experiment.Baseline
+		case a.name == experiment.ControlName:
+			role = experiment.Control
+		}
+		p.Arms = append(p.Arms, experiment.PlannedArm{Name: a.name, Role: role, Layers: []experiment.PlannedLayer{}})
+		from := a.from
+		if len(from) == 0 {
+			from = unnamed
+		}
+		p.Import.Arms = append(p.Import.Arms, experiment.ImportedArm{Name: a.name, From: from, Files: a.files, Facts: a.facts})
+		for round := range a.rounds {
+			all[round] = true
+		}
+	}
+	p.Rounds = len(all)
+	return p
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

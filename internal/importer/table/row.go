@@ -1,0 +1,220 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unique"
+
+	"tare/internal/importer"
+	"tare/internal/importer/delimited"
+)
+
+// Row is one row of named fields. The same Row is reused for each line of a table. Methods that read a field
+// record the first error in Err.
+type Row struct {
+	unit  string           // the unit that line counts: "line", or "row" of a document
+	line  int              // counted from 1
+	table *delimited.Table // the table that the line belongs to; nil: none
+	names []string         // the names of the fields, the table's columns first
+	index map[string]int   // positions of the fields, by name
+	texts []string
+	point byte  // the decimal point of the numbers so far; 0: no number had one
+	Err   error // the first error
+}
+
+// NewRow returns a Row for the lines of a table, which Each reads. The function name returns the field of a
+// column, or "" for a column that is not read.
+func NewRow(t *delimited.Table, name func(title string) (string, error)) (*Row, error) {
+	r := &Row{unit: "line", line: t.At(0).Line, table: t, index: map[string]int{}}
+	for i, title := range t.Titles {
+		column, err := name(title)
+		if err == nil && r.Has(column) {
+			err = fmt.Errorf("the column %s is there twice", column)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", r.line, err)
+		}
+		if column != "" {
+			r.index[column] = i
+		}
+		r.names = append(r.names, column)
+	}
+	return r, nil
+}
+
+// Each reads the lines of the table, and calls take for each.
+func (r *Row) Each(take func(*Row) error) error {
+	return r.table.Each(func(fields []string) error {
+		r.line, r.texts = r.table.At(0).Line, append(r.texts[:0], fields...)
+		return take(r)
+	})
+}
+
+// set sets the text of a field, and adds the field if it is new. An empty name is ignored.
+func (r *Row) set(name, text string) {
+	if name == "" {
+		return
+	}
+	i, known := r.index[name]
+	if !known {
+		i = len(r.names)
+		r.index[name] = i
+		r.names = append(r.names, name)
+	}
+	if i == len(r.texts) {
+		r.texts = append(r.texts, "")
+	}
+	r.texts[i] = text
+}
+
+// Has reports whether the row has a field of this name.
+func (r *Row) Has(field string) bool {
+	_, ok := r.index[field]
+	return ok
+}
+
+// Field returns the text of a field, without blanks around it; "" if the row has no such field.
+func (r *Row) Field(name string) string {
+	i, ok := r.index[name]
+	if !ok || i >= len(r.texts) { // this row has fewer fields
+		return ""
+	}
+	return strings.TrimSpace(r.texts[i])
+}
+
+// needed returns the text of a field, which must not be empty. An empty name returns "".
+func (r *Row) needed(field, what string) string {
+	text := r.Field(field)
+	switch {
+	case field == "" || text != "":
+	case !r.Has(field):
+		r.Fail("", "there is no field %s, which tells the %s: there are %s", field, what, importer.Few(12, r.names))
+	default:
+		r.Fail(field, "the %s is missing", what)
+	}
+	return text
+}
+
+// is reports whether fields have the given texts.
+func (r *Row) is(where map[string]string) bool {
+	for field, text := range where {
+		if r.Field(field) != text {
+			return false
+		}
+	}
+	return true
+}
+
+// Fail records an error about a field, or about the whole row if the name is empty. Only the first error of a
+// row is kept.
+func (r *Row) Fail(field, format string, args ...any) {
+	if r.Err == nil {
+		r.Err = r.wrong(field, format, args...)
+	}
+}
+
+func (r *Row) wrong(field, format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if field != "" {
+		text = field + ": " + text
+	}
+	if i, ok := r.index[field]; ok && r.table != nil && i < len(r.table.Titles) {
+		return fmt.Errorf("%s: %s", r.table.At(i), text)
+	}
+	return fmt.Errorf("%s %d: %s", r.unit, r.line, text)
+}
+
+// Count reads a number that counts from first; 0 if the field is empty.
+func (r *Row) Count(field, what string, first int) int {
+	text := r.Field(field)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < first || n > math.MaxInt32 {
+		r.Fail(field, "%.40q is not a number of %s, which are whole and begin at %d", text, what, first)
+	}
+	return n
+}
+
+// time reads a time; zero if the field is empty.
+func (r *Row) time(field string) (at time.Time) {
+	text := r.Field(field)
+	if text == "" {
+		return at
+	}
+	at, err := importer.Time(text)
+	if err != nil {
+		r.Fail(field, "%s", err)
+	}
+	return at
+}
+
+// either reads one of two words.
+func (r *Row) either(field, one, other string) string {
+	text := strings.ToLower(r.Field(field))
+	if text != one && text != other {
+		r.Fail(field, "%.40q is neither %s nor %s", text, one, other)
+	}
+	return text
+}
+
+// Yes reads true or false in the spellings of spreadsheets and scripts.
+func (r *Row) Yes(field string, empty bool) bool {
+	switch text := strings.ToLower(r.Field(field)); text {
+	case "":
+		return empty
+	case "true", "yes", "1":
+		return true
+	case "false", "no", "0":
+	default:
+		r.Fail(field, "%.40q is neither true nor false", text)
+	}
+	return false
+}
+
+// semicolons reports whether semicolons separate the fields.
+func (r *Row) semicolons() bool { return r.table != nil && r.table.Comma == ';' }
+
+// Number reads a number. If semicolons separate fields, a comma may be the decimal point, as spreadsheets of
+// many countries write it. The first number with a point or a comma decides which of them the file uses. A
+// number with the other one could be a thousand times larger than it looks, and is an error.
+func (r *Row) Number(text string) (float64, error) {
+	at := strings.IndexAny(text, ",.")
+	if at < 0 {
+		return importer.Number(text)
+	}
+	if strings.Contains(text, ",") && (!r.semicolons() || strings.ContainsAny(text[at+1:], ",.")) {
+		return 0, fmt.Errorf("%.40q is not a number: write it without thousands separators", text)
+	}
+	if r.point == 0 {
+		r.point = text[at]
+	}
+	if r.point != text[at] {
+		return 0, fmt.Errorf("%.40q has another decimal point than the numbers before it", text)
+	}
+	return importer.Number(strings.Replace(text, ",", ".", 1))
+}
+
+// share reads a share of failed operations: "0.02" or "2%".
+func (r *Row) share(field string) importer.ErrorRate {
+	text := r.Field(field)
+	if text == "" {
+		return importer.ErrorRate{}
+	}
+	bare, percent := strings.CutSuffix(text, "%")
+	share, err := r.Number(strings.TrimSpace(bare))
+	if percent {
+		share /= 100
+	}
+	if err != nil || share < 0 || share > 1 {
+		r.Fail(field, "%.40q is not a share of failed operations, from 0 to 1 or as a percentage", text)
+	}
+	return importer.ErrorRate{Share: share, Known: true}
+}
+
+// intern returns a copy of a text that does not keep the row in memory.
+func intern(text string) string { return unique.Make(text).Value() }

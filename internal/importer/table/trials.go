@@ -1,0 +1,344 @@
+package table
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/importer"
+)
+
+// assembler makes trials of rows. The rows of one trial may stand anywhere in the file.
+type assembler struct {
+	*mapping
+	rows      int
+	first     string                    // the fields of the first row, for messages
+	metricsOf map[string][]fieldMetric  // the metrics that a field measures, by its name
+	list      []*assembled              // the trials, in the order in which they first appeared
+	latest    map[trialKey]*assembled   // the last attempt so far at each trial
+	metrics   map[[2]string]*described  // the metrics, by cell and name
+	with      int                       // the first line with a round; 0: none
+	without   int                       // the first line without a round; 0: none
+	decimal   bool                      // set if a number shows that the point or comma is a decimal one
+	grouped   []*described              // the metrics that have a value such as "1.021"
+	shared    map[string][]factor.Level // the levels that tare export gave to all rows of a cell, by cell
+}
+
+func newAssembler(m *mapping) *assembler {
+	return &assembler{mapping: m, metricsOf: map[string][]fieldMetric{}, latest: map[trialKey]*assembled{}, metrics: map[[2]string]*described{}, shared: map[string][]factor.Level{}}
+}
+
+// fieldMetric is a metric and the field with its value.
+type fieldMetric struct {
+	experiment.Metric
+	field string // the field with the value
+	named string // the field with the metric's name
+	cell  string
+	times float64           // the factor by which the number is multiplied
+	where map[string]string // the texts that other fields must have
+}
+
+type trialKey struct {
+	arm, cell string
+	round     int
+}
+
+// assembled is a trial whose rows are being read.
+type assembled struct {
+	importer.Trial
+	attempt int
+	undone  bool   // set if a later attempt replaces this one
+	seen    []seen // the values so far, also unusable ones
+}
+
+// seen is a metric that has a value, and the value's line.
+type seen struct {
+	*described
+	line int
+}
+
+// described is a metric as its first row in the cell describes it. In a table with semicolons, a point or comma
+// in its values may be a decimal point or a thousands separator.
+type described struct {
+	experiment.Metric
+	line    int
+	counts  map[string]int // by arm, the number of values so far; for tables without rounds
+	whole   bool           // set if a value has neither point nor comma
+	grouped error          // the error if a value such as "1.021" stands beside whole numbers; nil: there is no such value
+}
+
+// add adds the values of a row.
+func (r *assembler) add(in *Row) error {
+	r.split(in)
+	if r.rows++; r.rows == 1 {
+		r.first = importer.Few(12, in.names)
+	}
+	about := importer.Trial{Arm: intern(in.needed(r.Arm, "name of an arm")), Kind: intern(cmp.Or(in.Field(r.workload), r.Workload))}
+	for _, l := range r.mapping.levels {
+		about.Levels = append(about.Levels, factor.Level{Factor: l.factor, Value: intern(in.needed(l.field, l.what))})
+	}
+	if r.describe != nil {
+		r.take(in, r.describe(in), about)
+		return in.Err
+	}
+	in.needed(r.Round, "number of the round")
+	in.needed(r.Start, "time of the start")
+	before := len(r.list)
+	for i, name := range in.names {
+		for _, f := range r.of(name) {
+			if in.Err == nil && in.index[name] == i && in.is(f.where) {
+				r.take(in, f, about)
+			}
+		}
+	}
+	for _, t := range r.list[before:] {
+		if len(t.Values) == 0 && t.Broken == "" {
+			t.Broken = "no field tells a value"
+		}
+	}
+	return cmp.Or(in.Err, importer.Room(len(r.list)))
+}
+
+// take adds the value of a field to its trial.
+func (r *assembler) take(in *Row, f fieldMetric, about importer.Trial) {
+	cell := r.cell(in, f.cell, about.Levels)
+	m := r.described(in, cell, f)
+	t := r.trial(in, trialKey{about.Arm, cell, r.round(in, about.Arm, m)}, about)
+	if t == nil {
+		return
+	}
+	if i := slices.IndexFunc(t.seen, func(s seen) bool { return s.described == m }); i >= 0 {
+		in.Fail(f.named, "%s has a value for this arm, cell and round in %s %d already", m.Name, in.unit, t.seen[i].line)
+	}
+	t.seen = append(t.seen, seen{m, in.line})
+	value, err := r.number(in, f.field, m)
+	if value *= f.times; err == nil && math.IsInf(value, 0) {
+		in.Fail(f.field, "%.40q times %g is no finite number", in.Field(f.field), f.times)
+	}
+	missing, reason := r.missing(in, f, err)
+	switch {
+	case err == nil && (m.Headline || r.describe != nil):
+		t.Add(m.Metric, value)
+	case err == nil:
+		t.AddFit(m.Metric, value)
+	case !missing:
+		in.Fail(f.field, "%s: %s", m.Name, err)
+	default:
+		t.Broken = cmp.Or(t.Broken, reason)
+	}
+}
+
+// numeric matches the beginning of a text meant as a number, unlike "-", "n/a" and "#DIV/0!".
+var numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
+
+// missing reports whether a text that is no number stands for a missing value. The reason is empty if the trial
+// stays valid.
+func (r *assembler) missing(in *Row, f fieldMetric, err error) (is bool, reason string) {
+	text := in.Field(f.field)
+	switch {
+	case err == nil:
+		return false, ""
+	case r.describe != nil:
+		return !numeric.MatchString(text) || errors.Is(err, strconv.ErrRange), in.wrong(f.field, "%s: %s", f.Name, err).Error()
+	case f.Headline:
+		reason = "there is no value of " + f.Name
+	}
+	return slices.Contains([]string{"", "-", "null", "nan", "n/a", "none"}, strings.ToLower(text)), reason
+}
+
+// described returns a metric as its first row in this cell describes it.
+func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
+	m := f.Metric
+	at := [2]string{cell, m.Name}
+	known, ok := r.metrics[at]
+	if !ok {
+		m.Name, m.Unit = intern(m.Name), intern(m.Unit)
+		known = &described{Metric: m, line: in.line, counts: map[string]int{}}
+		r.metrics[at] = known
+	}
+	if m != known.Metric {
+		in.Fail(f.named, "%s is described otherwise in %s %d (unit, better, scale or headline)", m.Name, in.unit, known.line)
+	}
+	return known
+}
+
+// round returns the number of the trial in its arm and cell, which is the round of the row. Without rounds,
+// each row is a trial; in a long table, each further value of a metric begins a trial.
+func (r *assembler) round(in *Row, arm string, m *described) int {
+	n := in.Count(r.Round, "a round", 1)
+	switch {
+	case n == 0 && r.with > 0:
+		in.Fail("", "round is empty, but not in line %d: give it in all rows or in none", r.with)
+	case n > 0 && r.without > 0:
+		in.Fail("", "round is %d, but empty in line %d: give it in all rows or in none", n, r.without)
+	case n > 0:
+		r.with = cmp.Or(r.with, in.line)
+	case r.describe == nil:
+		n = in.line
+	default:
+		r.without = cmp.Or(r.without, in.line)
+		m.counts[arm]++
+		n = m.counts[arm]
+	}
+	return n
+}
+
+// trial returns the trial that a row belongs to; nil if the file has already had a later attempt at it.
+func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled {
+	attempt := 1
+	if r.with > 0 {
+		attempt = max(1, in.Count(r.attempt, "an attempt", 1))
+	}
+	t := r.latest[at]
+	switch {
+	case t != nil && attempt < t.attempt:
+		return nil
+	case t == nil || attempt > t.attempt:
+		if t != nil {
+			t.undone = true
+		}
+		at.arm, at.cell = intern(at.arm), intern(at.cell)
+		t = &assembled{attempt: attempt, Trial: about}
+		t.Cell, t.Facts = at.cell, make(map[string]string, len(r.Facts))
+		for name, field := range r.Facts {
+			t.Facts[name] = intern(in.Field(field))
+		}
+		if r.with > 0 {
+			t.Round = at.round
+		}
+		r.latest[at] = t
+		r.list = append(r.list, t)
+	}
+	t.about(in, r.mapping)
+	if r.exported != "" {
+		r.keep(at.cell, exported(in, r.exported, about.Levels))
+	}
+	return t
+}
+
+// about reads the parts of a row that describe its trial rather than its values. They may stand in any row of
+// the trial.
+func (t *assembled) about(in *Row, m *mapping) {
+	if t.Start.IsZero() {
+		t.Start = in.time(m.Start)
+	}
+	if e := in.share(m.errors); e.Known && (!t.Errors.Known || e.Share > t.Errors.Share) {
+		t.Errors = e
+	}
+	t.Unpaired = !in.Yes(m.paired, true) || t.Unpaired
+	if t.Broken == "" && !in.Yes(m.valid, true) {
+		t.Broken = fmt.Sprintf("line %d: marked invalid in the file", in.line)
+	}
+}
+
+// all returns the trials after all rows were read.
+func (r *assembler) all() ([]importer.Trial, error) {
+	// If all values of a metric have the same form, their ratios do not depend on the meaning of the point.
+	for _, m := range r.grouped {
+		if m.whole && !r.decimal {
+			return nil, m.grouped
+		}
+	}
+	list := make([]importer.Trial, 0, len(r.list))
+	for _, t := range r.list {
+		if !t.undone {
+			t.Levels = append(t.Levels, r.shared[t.Cell]...)
+			list = append(list, t.Trial)
+		}
+	}
+	return list, nil
+}
+
+var (
+	// grouped matches a number that may have a thousands separator.
+	grouped = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}[.,][0-9]{3}$`)
+	whole   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+)
+
+// number reads the value of a metric, and records its form: a value such as "1.021" may be a thousand times
+// larger than it looks.
+func (r *assembler) number(in *Row, field string, m *described) (float64, error) {
+	text := in.Field(field)
+	value, err := in.Number(text)
+	switch {
+	case err != nil || !in.semicolons() || r.decimal:
+	case whole.MatchString(text):
+		m.whole = true
+	case !grouped.MatchString(text):
+		r.decimal = true // no number with a thousands separator has this form
+	case m.grouped == nil:
+		m.grouped = in.wrong(field, "%q may be a thousand times as much, beside whole numbers of the same metric: write all values with decimals, or without thousands separators", text)
+		r.grouped = append(r.grouped, m)
+	}
+	return value, err
+}
+
+// split adds fields that are parts of other fields.
+func (r *assembler) split(in *Row) {
+	for _, field := range slices.Sorted(maps.Keys(r.parse)) {
+		text, re := in.Field(field), r.parse[field]
+		parts := re.FindStringSubmatch(text)
+		switch {
+		case !in.Has(field):
+			in.Fail("", "there is no field %s: there are %s", field, importer.Few(12, in.names))
+			return
+		case parts == nil:
+			in.Fail(field, "%.60q does not match the expression under parse", text)
+			return
+		}
+		for i, name := range re.SubexpNames() {
+			if name != "" {
+				in.set(name, parts[i])
+			}
+		}
+	}
+}
+
+// of returns the metrics that a field measures.
+func (r *assembler) of(name string) []fieldMetric {
+	list, ok := r.metricsOf[name]
+	if ok {
+		return list
+	}
+	for i := range r.Metrics {
+		c := &r.Metrics[i]
+		if at := c.field.FindStringSubmatchIndex(name); at != nil {
+			cell := c.field.ExpandString(nil, "${"+cellGroup+"}", name, at)
+			list = append(list, fieldMetric{c.described(), name, name, string(cell), float64(c.Times), c.Where})
+		}
+	}
+	r.metricsOf[name] = list
+	return list
+}
+
+// results is the name of the cell if no field names one.
+const results = "results"
+
+// cell names a cell by the fields for its name, the cell in the measured field's name, and the levels.
+func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
+	name := ""
+	for _, field := range r.Cell {
+		name = join(name, in.Field(field))
+	}
+	name = cmp.Or(join(name, own), results)
+	for _, l := range levels {
+		name += "." + l.String()
+	}
+	return name
+}
+
+// join puts a point between the parts of a name, unless one is empty.
+func join(name, part string) string {
+	if name == "" || part == "" {
+		return name + part
+	}
+	return name + "." + part
+}

@@ -1,0 +1,136 @@
+// Package vaultbench reads the results of hashicorp/vault-benchmark, written with report_mode=json.
+//
+// A file holds one run: the statistics of all requests ("total") and of each test in the mix
+// ("transit_sign_test_1"), as the load generator vegeta computed them, with times in nanoseconds. Each is a
+// cell of its own.
+//
+// vault-benchmark is a closed loop unless the user gave it a rate: a fixed number of workers, each of which
+// waits for its response. Mean latency and throughput then restate each other. The file contains neither the
+// number of workers nor the rate, so that the analysis has to infer from the values whether there was a loop.
+// Both metrics are headlines of total: in a closed loop they count as one claim, and the latency is marked as
+// throughput restated. At a fixed rate, the latency is the result. Latency includes failed requests, which are
+// often fast. The share of failed requests is therefore imported, too, and checked against the limit on errors.
+package vaultbench
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/importer"
+	"tare/internal/toolformat/jsondoc"
+)
+
+// Format reads vault-benchmark's JSON.
+var Format = importer.Format{
+	Name:       "vault-benchmark",
+	Doc:        "vault-benchmark's JSON (report_mode=json), with or without log lines before it",
+	Extensions: []string{".json"},
+	Read:       read,
+}
+
+// document holds the fields of a result file that are used.
+type document struct {
+	Metrics map[string]*statistics `json:"metrics"`
+}
+
+// statistics are vegeta's statistics of all requests or of one test. Pointers distinguish a missing value from
+// zero.
+type statistics struct {
+	Latencies  map[string]float64 `json:"latencies"` // in ns
+	Earliest   time.Time          `json:"earliest"`
+	Duration   int64              `json:"duration"` // from the first request to the last, in ns
+	Wait       int64              `json:"wait"`     // from the last request to its response, in ns
+	Requests   *int64             `json:"requests"`
+	Throughput *float64           `json:"throughput"` // successful responses during Duration + Wait, in 1/s
+	Success    *float64           `json:"success"`    // the share of successful requests
+}
+
+// total is the name of the statistics of all requests.
+const total = "total"
+
+// The metrics that the closed loop ties together.
+const (
+	meanLatency = "latency-mean"
+	throughput  = "throughput"
+)
+
+// latencies are vegeta's and Tare's names of the statistics, in the order shown.
+var latencies = []struct{ theirs, ours string }{
+	{"mean", meanLatency},
+	{"50th", "latency-p50"},
+	{"90th", "latency-p90"},
+	{"95th", "latency-p95"},
+	{"99th", "latency-p99"},
+	{"max", "latency-max"},
+	{"min", "latency-min"},
+}
+
+func read(f importer.File) ([]importer.Trial, error) {
+	doc, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), func(d *document) bool { return d.Metrics != nil },
+		"no result of vault-benchmark: it writes one with report_mode=json")
+	if err != nil {
+		return nil, err
+	}
+	if len(doc.Metrics) == 0 {
+		return nil, errors.New("the document has no metrics: is it vault-benchmark's?")
+	}
+	names := slices.Sorted(maps.Keys(doc.Metrics))
+	if at := slices.Index(names, total); at > 0 {
+		names = slices.Insert(slices.Delete(names, at, at+1), 0, total)
+	}
+	trials := make([]importer.Trial, len(names))
+	for i, name := range names {
+		if trials[i], err = doc.Metrics[name].trial(name); err != nil {
+			return nil, fmt.Errorf("metrics.%s: %w", name, err)
+		}
+	}
+	return trials, nil
+}
+
+// trial makes a trial of the statistics of one test, or of all requests.
+func (s *statistics) trial(name string) (importer.Trial, error) {
+	if s == nil || s.Requests == nil || s.Throughput == nil || s.Success == nil || s.Latencies == nil {
+		return importer.Trial{}, errors.New("latencies, requests, throughput or success is missing")
+	}
+	if *s.Success < 0 || *s.Success > 1 {
+		return importer.Trial{}, fmt.Errorf("success is %g, which is no share", *s.Success)
+	}
+	t := importer.Trial{
+		Cell:   name,
+		Kind:   "vault",
+		Start:  s.Earliest,
+		Wall:   wall(s.Duration, s.Wait),
+		Errors: importer.ErrorRate{Share: 1 - *s.Success, Known: true},
+	}
+	if name == total { // the number of workers in a single test varies, so only total has a loop
+		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput}
+	}
+	if *s.Requests <= 0 {
+		t.Broken = "no request was made"
+		return t, nil
+	}
+	for _, l := range latencies {
+		ns, ok := s.Latencies[l.theirs]
+		if !ok {
+			continue // versions differ in the quantiles that they write
+		}
+		headline := name == total && l.ours == meanLatency
+		t.Add(experiment.Metric{Name: l.ours, Unit: "s", Better: experiment.Lower, Headline: headline, Scale: experiment.Ratio}, ns/1e9)
+	}
+	t.Add(experiment.Metric{Name: throughput, Unit: "1/s", Better: experiment.Higher, Headline: name == total, Scale: experiment.Ratio}, *s.Throughput)
+	return t, nil
+}
+
+// wall returns the time from the first request to the last response; 0 (unknown) if the file has no sensible
+// duration.
+func wall(duration, wait int64) time.Duration {
+	if duration < 0 || wait < 0 || wait > math.MaxInt64-duration {
+		return 0
+	}
+	return time.Duration(duration + wait)
+}

@@ -1,0 +1,145 @@
+// Package apparmor puts subjects into an AppArmor profile, which allows everything except the actions that its rules
+// deny.
+//
+//   - apparmor: {rules: [1, 8, 64]}
+//   - apparmor: {rules: [1, 8, 64], match: [prefix, suffix], action: audit}
+//
+// AppArmor checks a file's path each time the file is opened, by an automaton that is compiled from all rules of the
+// profile. The cost of many rules therefore comes from the size of the automaton, if there is any. The profile allows
+// all files, capabilities, sockets, mounts, signals and traces. Its first rule denies the files that Tare's prober
+// creates. The other rules are for paths that no program uses, so that their number can be swept. They match the
+// beginning or the end of a path, and deny, allow, or audit (allow, and write to the kernel's log). With rules: 0
+// there is no profile, and the arm does not differ from the baseline.
+//
+// apparmor_parser compiles the profile. Tare loads it into the kernel under a unique name when the layer is put up,
+// and removes it when the layer is taken down. Before loading, Tare notes the profile in the run's ledger: tare clean
+// --switches and tare resume remove a killed run's leftovers. Tare's launcher (package launcher) requests the profile
+// and becomes the program.
+//
+// Proofs: the prober's label is that profile, in enforce mode. Creating a file that matches the first rule fails with
+// EACCES, and is allowed outside the profile.
+package apparmor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/layer"
+	"tare/internal/layer/front"
+	"tare/internal/testbed"
+	"tare/internal/testbed/launcher"
+)
+
+const name = "apparmor"
+
+// Config holds the layer's parameters.
+type Config struct {
+	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: the first denies the action of the proof, the others are for unused paths; 0 loads no profile"`
+	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that the other rules match: prefix, /directory/**, or suffix, **/name"`
+	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of the other rules: deny, allow, or audit, which allows and logs"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "an AppArmor profile with a given number of path rules",
+	New:     newLayer,
+	Probe:   probe,
+	Undo:    undo,
+}
+
+func newLayer() layer.Layer {
+	return &Config{Rules: factor.Of(8), Match: factor.Of(layer.Prefix), Action: factor.Of(layer.Deny)}
+}
+
+const elsewhere = "use a profile that is loaded on the nodes, by the layer pod (appArmor), as examples/kubernetes/apparmor.yaml does; install a program that loads profiles, such as vArmor, by the layer manifests"
+
+// Declare declares that the layer works on this machine only, and needs apparmor_parser.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Needs:     c.Around.Needs(experiment.TestbedLocal),
+		Elsewhere: elsewhere,
+		Programs:  []experiment.Program{{Name: parser, Where: experiment.OnMachine}},
+		Tools:     []experiment.Tool{{Name: parser, Version: []string{"--version"}}},
+		OwnProves: true,
+		Launched:  true,
+	}
+}
+
+// probe tries a profile, if the kernel has AppArmor.
+func probe(ctx context.Context) []testbed.Finding {
+	f := testbed.Finding{Name: name, Status: testbed.Refused}
+	if err := enabled(); err != nil {
+		f.Detail, f.Hint = err.Error(), "boot a kernel with AppArmor (CONFIG_SECURITY_APPARMOR, apparmor=1) and mount securityfs on /sys/kernel/security; root loads profiles"
+		return []testbed.Finding{f}
+	}
+	if _, err := exec.LookPath(parser); err != nil {
+		return []testbed.Finding{{Name: name, Status: testbed.Missing, Detail: err.Error(), Hint: install}}
+	}
+	p := newProfile(newLayer().(*Config), probing+strconv.Itoa(os.Getpid()))
+	if err := errors.Join(removeProbes(), p.load(ctx)); err != nil {
+		return []testbed.Finding{f.Tried(err)}
+	}
+	f = front.Launches(ctx, name, launcher.Settings{AppArmor: p.name})
+	return []testbed.Finding{f.Tried(remove(p.name))}
+}
+
+// front returns the wrapper for a profile, given its name, or the prefix of all names of profiles.
+func (c *Config) front(profile string) front.Front {
+	if c.Rules.One() == 0 {
+		return front.Idle(name, c.Around, "loads no profile")
+	}
+	return front.Launched(name, c.Around, launcher.Settings{AppArmor: profile},
+		front.Evidence{Name: "profile", Ask: []string{"label"}, Expected: profile + ", enforced", On: func(inside, _ string) bool {
+			return strings.HasPrefix(inside, profile) && strings.HasSuffix(inside, " (enforce)")
+		}},
+		front.Denied("file made that the profile denies", []string{"EACCES"}, front.Makeable...))
+}
+
+// Up loads the profile and starts programs in it.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	if c.Rules.One() == 0 {
+		return c.front("").Up(s), nil
+	}
+	if err := enabled(); err != nil {
+		return nil, err
+	}
+	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // a unique name, since other runs may have loaded profiles, too
+	down, err := s.Owe(name, p.name, "no profile", func(context.Context) error { return remove(p.name) },
+		[]string{"sh", "-c", "printf %s " + p.name + " >" + removing})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.load(ctx); err != nil {
+		return nil, errors.Join(err, down(ctx))
+	}
+	up := c.front(p.name).Up(s)
+	up.Down = down
+	return up, nil
+}
+
+// ProveOff shows that programs are in no profile of Tare's, and may create the files that such a profile denies.
+// Another profile of the arm's own layer is shown by its own proof.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return c.front(prefix).Off(ctx, s)
+}
+
+// undo removes a profile that a killed run has left.
+func undo(_ context.Context, _ testbed.Site, u layer.Undo) error {
+	profile, err := u.Name(prefix)
+	if err != nil {
+		return err
+	}
+	return remove(profile)
+}
+
+func newProfile(c *Config, called string) profile { return profile{name: called, text: c.text(called)} }

@@ -1,0 +1,105 @@
+// Package bpf is the common part of the layers whose BPF programs are Tare's own: cgroup-bpf and bpflsm. The sources
+// are in the directory programs, next to the objects that clang compiled from them. The library cilium/ebpf loads and
+// attaches these objects.
+//
+// The programs apply only to the cgroup of the arm's subjects (testbed.Cgrouped). They are attached by links that
+// this process holds open. When the process ends, however it ends, the kernel detaches and unloads the programs.
+// Nothing is pinned.
+//
+// # Proofs
+//
+// Each hook counts, per CPU, how often it was hit in the arm, and how often a rule matched. Before a trial the prober
+// of package front tries, as a subject, an action that the last rule denies:
+//
+//   - the hook counts the action, the rule matches, and the action is denied with EPERM;
+//   - in an arm without the layer the action is not denied, and the hook does not count it;
+//   - after a trial the check reports how often each hook was hit. If none was hit, a difference of
+//     the arm is not the effect of the hooks (layer.Check.Unexercised).
+//
+// Counting takes a few ns per hit. This is part of the layer's cost even without rules.
+package bpf
+
+import (
+	"fmt"
+	"net/netip"
+
+	"tare/internal/layer"
+)
+
+// Most is the largest number of rules of a kind.
+const Most = 64
+
+// ConnectRule is a rule for connections to a port at the addresses of a prefix.
+type ConnectRule struct {
+	Prefix netip.Prefix
+	Port   uint16
+}
+
+// Count is the number of a hook's hits and matches in the arm since it was loaded.
+type Count struct {
+	Hits    uint64
+	Matches uint64 // number of hits that matched a rule
+}
+
+// Mismatch is the part of a rule at which it differs from the programs' connections: the address, which is compared
+// first, or the port.
+type Mismatch string
+
+const (
+	Early Mismatch = "early" // the address differs
+	Late  Mismatch = "late"  // the address matches, and the port differs
+)
+
+// Values lists the choices.
+func (Mismatch) Values() []string { return []string{string(Early), string(Late)} }
+
+const (
+	unusedPort = 9     // the discard port, at unused addresses
+	firstPort  = 65472 // first of the last 64 ports, which are above the ports that kernels give to clients
+)
+
+// Unused returns n rules for each address family that match no connection of a program, and the prober's word for a
+// connection that the last rule matches. With an early mismatch the rules are for networks that are reserved for
+// tests and documentation (RFC 2544, RFC 3849). With a late mismatch they are for all addresses and the last ports.
+func Unused(n int, m Mismatch) (four, six []ConnectRule, try string) {
+	try = "connect:198.18.0.1:9"
+	for i := range n {
+		p4, p6, port := netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(i)}), 24),
+			netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, byte(i)}), 48), uint16(unusedPort)
+		try = fmt.Sprintf("connect:198.18.%d.1:%d", i, port)
+		if m == Late {
+			p4, p6, port = netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0), uint16(firstPort+i)
+			try = fmt.Sprintf("connect:127.0.0.1:%d", port)
+		}
+		four, six = append(four, ConnectRule{p4, port}), append(six, ConnectRule{p6, port})
+	}
+	return four, six, try
+}
+
+// These are the hooks of a Linux security module, by their index among the counts.
+const (
+	FileOpen = iota
+	Exec
+	Connect
+	Ptrace
+	Mount
+	Capable
+)
+
+// Policy is a set of rules of a Linux security module.
+type Policy struct {
+	Hooks    []int // hooks to attach
+	Rules    int   // number of rules of each kind
+	Action   layer.Action
+	Suffix   bool     // rules are ends of paths; otherwise they are beginnings
+	Files    []string // paths of the rules, one per rule, of up to TextMost bytes; the next two fields likewise
+	Programs []string
+	Sources  []string // sources of mounts
+	Four     []ConnectRule
+	Six      []ConnectRule
+	// Capabilities are the denied capabilities, as bits.
+	Capabilities uint64
+}
+
+// TextMost is the longest path in a rule, in bytes, the same as vArmor's.
+const TextMost = 64

@@ -1,0 +1,244 @@
+// Package bpflsm attaches BPF programs to hooks of the Linux security modules (BPF LSM) around the subjects. Their
+// rules are of the kinds that vArmor has: on opening files, executing programs, connecting sockets, reading and
+// tracing processes, mounting, and capabilities.
+//
+//   - bpflsm: {rules: [0, 1, 2, 4, 8, 64]}
+//   - bpflsm: {rules: [1, 8, 64], hooks: [file], like: /usr/bin/make}
+//
+// The hooks of file, process and mount compare paths (or a mount's source) with a list of texts, each of which is the
+// beginning or the end of a path. The hook of network compares with a list of addresses and ports. The hooks of
+// ptrace and capability make one comparison, whatever the number of rules. The rules match nothing that programs do,
+// except the last one of each kind, which matches the prober's action. The cost depends on the number of texts and on
+// how long they agree with a program's paths: with like, all texts but the last are that path with another last byte.
+//
+// # The hooks affect the whole machine
+//
+// The kernel calls the hooks for every process of the machine. For a process outside the arm's cgroup they return at
+// once, which costs time, too. So they are attached during the trials of their arm only (layer.Switch), and these
+// trials cannot be cut into slices. With rules: 0, the hooks only count the calls of the arm's programs. This is the
+// cost of the hooks themselves.
+//
+// The layer needs root, Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm), and a system that
+// does not refuse such programs.
+package bpflsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/layer"
+	"tare/internal/layer/bpf"
+	"tare/internal/testbed"
+)
+
+const name = "bpflsm"
+
+// Hook is a kind of rules, in vArmor's words.
+type Hook string
+
+// Values lists the hooks.
+func (Hook) Values() []string {
+	var names []string
+	for _, h := range hooks {
+		names = append(names, h.name)
+	}
+	return names
+}
+
+// Config holds the layer's parameters.
+type Config struct {
+	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules of each kind; with 0 the hooks are attached without rules"`
+	Hooks  []Hook                      `yaml:"hooks" json:"hooks,omitempty" doc:"hooks to attach; absent: file, process, network, ptrace, mount and capability"`
+	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of a rule: deny, audit (allow and count) or allow"`
+	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that a rule matches: prefix or suffix"`
+	Like   string                      `yaml:"like" json:"like,omitempty" doc:"absolute path of a file that programs open or execute: rules on paths differ from it only in the last byte, so that each is compared to its end; if absent, they differ in one of the first bytes"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "BPF programs at hooks of the Linux security modules, with a given number of rules of each kind",
+	New: func() layer.Layer {
+		return &Config{Rules: factor.Of(8), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}
+	},
+	Probe: bpf.Works(name, &Config{Rules: factor.Of(bpf.Most), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}),
+}
+
+// active returns an error if the kernel was started without bpf among its security modules: it then loads the
+// programs, but never calls them. If the list of modules cannot be read, active returns nil and the proofs decide.
+func active() error {
+	text, err := os.ReadFile("/sys/kernel/security/lsm")
+	list := strings.TrimSpace(string(text))
+	if err != nil || slices.Contains(strings.Split(list, ","), "bpf") {
+		return nil
+	}
+	return fmt.Errorf("bpf is not among the security modules of this kernel (%s): start it with lsm=%s,bpf", list, list)
+}
+
+// Declare declares that the layer works on this machine only, and has proofs in arms with another layer of its kind.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: bpf.Elsewhere, ProvesBeside: true}
+}
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if c.Like != "" && (!filepath.IsAbs(c.Like) || filepath.Clean(c.Like) != c.Like || c.Like == "/") {
+		errs.Add("like", "%q is not the absolute path of a file", c.Like)
+	}
+	for i, h := range c.Hooks {
+		if slices.Contains(c.Hooks[:i], h) {
+			errs.Add(fmt.Sprintf("hooks[%d]", i), "%s appears twice", h)
+		}
+	}
+	return errs
+}
+
+// lastRuleFiles holds the paths of the files that the last rules match, in the site's directory for files.
+type lastRuleFiles struct{ read, run string }
+
+// hooks are the hooks by kind of rules.
+var hooks = []struct {
+	name  string
+	index int
+	try   func(lastRuleFiles, int) string // returns the prober's word for an action that the last of n rules matches
+}{
+	{"file", bpf.FileOpen, func(at lastRuleFiles, _ int) string { return "open:" + at.read }},
+	{"process", bpf.Exec, func(at lastRuleFiles, _ int) string { return "exec:" + at.run }},
+	{"network", bpf.Connect, func(_ lastRuleFiles, n int) string {
+		_, _, try := bpf.Unused(n, bpf.Early)
+		return try
+	}},
+	{"ptrace", bpf.Ptrace, func(lastRuleFiles, int) string { return "ptrace" }},
+	{"mount", bpf.Mount, func(_ lastRuleFiles, n int) string { return "mount:" + source(max(n-1, 0)) }},
+	{"capability", bpf.Capable, func(lastRuleFiles, int) string { return "alarm-timer" }},
+}
+
+// source returns the source of a mount that no program makes.
+func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
+
+// rare are capabilities that programs do not use. The prober's timer uses the last one.
+const rare = 1<<20 | 1<<32 | 1<<33 | 1<<36 | 1<<35 // CAP_SYS_PACCT, MAC_OVERRIDE, MAC_ADMIN, BLOCK_SUSPEND, WAKE_ALARM
+
+// proofs returns the hooks, with the actions that show that they are on.
+func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
+	n := c.Rules.One()
+	for _, h := range hooks {
+		if len(c.Hooks) == 0 || slices.Contains(c.Hooks, Hook(h.name)) {
+			list = append(list, bpf.Hook{Name: h.name, Index: h.index, Try: h.try(at, n), Match: n > 0, Deny: n > 0 && c.Action.One() == layer.Deny})
+		}
+	}
+	return list
+}
+
+// policy returns the rules.
+func (c *Config) policy(at lastRuleFiles) bpf.Policy {
+	n := c.Rules.One()
+	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare}
+	for _, h := range c.proofs(at) {
+		p.Hooks = append(p.Hooks, h.Index)
+	}
+	p.Four, p.Six, _ = bpf.Unused(n, bpf.Early)
+	for i := range n {
+		text := c.unused(i)
+		read, run := text, text
+		if i == n-1 {
+			read, run = c.cut(at.read), c.cut(at.run)
+		}
+		p.Files, p.Programs, p.Sources = append(p.Files, read), append(p.Programs, run), append(p.Sources, c.cut(source(i)))
+	}
+	return p
+}
+
+// unused returns the rule with a number on paths. No program uses a path that it matches.
+func (c *Config) unused(i int) string {
+	switch {
+	case c.Like != "":
+		text := []byte(c.cut(c.Like))
+		text[len(text)-1] ^= 1 // changes the last letter
+		return string(text)
+	case c.Match.One() == layer.Suffix:
+		return fmt.Sprintf("~tare-%02d", i)
+	}
+	return fmt.Sprintf("/~tare-%02d/", i)
+}
+
+// cut shortens a text to the longest that a rule can have.
+func (c *Config) cut(text string) string {
+	over := max(len(text)-bpf.TextMost, 0)
+	if c.Match.One() == layer.Suffix {
+		return text[over:]
+	}
+	return text[:len(text)-over]
+}
+
+// createFiles creates the files that the last rules match.
+func (c *Config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
+	site, err := testbed.Need[testbed.Scratch](s.Site, "there is no directory for files at this site")
+	if err != nil {
+		return at, err
+	}
+	dir, err := site.Scratch()
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return at, err
+	}
+	at = lastRuleFiles{filepath.Join(dir, "bpflsm-read"), filepath.Join(dir, "bpflsm-run")}
+	if longest := max(len(at.read), len(at.run)); longest > bpf.TextMost && c.Match.One() == layer.Prefix {
+		return at, fmt.Errorf("the path %s is longer than the %d bytes of a rule: set TMPDIR to a directory with a shorter path", at.read, bpf.TextMost)
+	}
+	for _, file := range []string{at.read, at.run} { // executing the file fails even if it is allowed, since the file is no program
+		err = errors.Join(err, os.WriteFile(file, []byte("tare"), 0o755), os.Chmod(file, 0o755))
+	}
+	return at, err
+}
+
+// Up loads the programs. The switch attaches them.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	group, err := bpf.Group(s, c.Around)
+	if err != nil {
+		return nil, err
+	}
+	at, err := c.createFiles(s)
+	if err == nil {
+		err = active()
+	}
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := bpf.LoadLSM(group, c.policy(at))
+	if err != nil {
+		return nil, err
+	}
+	g := &bpf.Guard{Layer: name, Loaded: loaded, Hooks: c.proofs(at), Places: c.Around.Places(s)}
+	up := g.Up(s, c)
+	settle := up.Settle
+	up.Settle = func(ctx context.Context) ([]layer.Check, error) {
+		failed, err := settle(ctx)
+		return failed, errors.Join(err, loaded.Off())
+	}
+	up.Switch = &layer.Switch{
+		On:  func(context.Context) error { return loaded.On() },
+		Off: func(context.Context) error { return loaded.Off() },
+	}
+	return up, nil
+}
+
+// ProveOff shows that the actions of the last rules are neither denied nor counted.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	at, err := c.createFiles(s)
+	if err != nil {
+		return nil, err
+	}
+	return bpf.Off(ctx, name, s, c, c.Around, c.proofs(at))
+}

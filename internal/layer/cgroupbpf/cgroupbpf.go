@@ -1,0 +1,83 @@
+// Package cgroupbpf puts a filter of connections around the subjects: a BPF program that the kernel calls at each
+// connect of an IPv4 or IPv6 socket. The network policies of some clusters and the filters of systemd (IPAddressDeny)
+// work like this. The filter compares each connection with a list of rules.
+//
+//   - cgroup-bpf: {rules: [0, 1, 2, 4, 8, 64]}
+//   - cgroup-bpf: {rules: [1, 8, 64], mismatch: late}
+//
+// A rule is a prefix of addresses and a port, and denies connections to them with EPERM. The rules are for addresses
+// that no program connects to, or for all addresses and ports that no program connects to (mismatch: late). With
+// rules: 0 the program is attached, and makes no comparison.
+//
+// It is attached to the cgroup of the arm's subjects (package bpf). There is no wrapper process, and the kernel does
+// not call it for other programs of the machine. It needs root and Linux 5.7.
+//
+// # Proofs
+//
+// The prober connects to the address of the last rule and gets EPERM, and the BPF program counts the connection. In
+// arms without the layer the kernel tries to route the connection, and the BPF program counts nothing. After the
+// layer is taken away, the kernel has no link to the program.
+package cgroupbpf
+
+import (
+	"context"
+	"errors"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/layer"
+	"tare/internal/layer/bpf"
+)
+
+const name = "cgroup-bpf"
+
+// Config holds the layer's parameters.
+type Config struct {
+	Rules    factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules for each of IPv4 and IPv6, which deny connections that programs do not make; with 0 the BPF program is attached without rules"`
+	Mismatch factor.Levels[bpf.Mismatch] `yaml:"mismatch" json:"mismatch" doc:"early: the rules are for addresses that no program uses; late: for all addresses, and ports that no program uses"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "a BPF program that checks each connection, with a given number of rules",
+	New:     func() layer.Layer { return &Config{Rules: factor.Of(8), Mismatch: factor.Of(bpf.Early)} },
+	Probe:   bpf.Works(name, &Config{Rules: factor.Of(bpf.Most)}),
+}
+
+// Declare declares that the layer works on this machine only, and has proofs in arms with another layer of its kind.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: bpf.Elsewhere, ProvesBeside: true}
+}
+
+// rules returns the rules of both address families, and their hook.
+func (c *Config) rules() (four, six []bpf.ConnectRule, hooks []bpf.Hook) {
+	four, six, try := bpf.Unused(c.Rules.One(), c.Mismatch.OrZero())
+	return four, six, []bpf.Hook{{Name: "connect", Try: try, Match: len(four) > 0, Deny: len(four) > 0}}
+}
+
+// Up attaches the program.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	group, err := bpf.Group(s, c.Around)
+	if err != nil {
+		return nil, err
+	}
+	four, six, hooks := c.rules()
+	loaded, err := bpf.LoadConnect(group, four, six)
+	if err != nil {
+		return nil, err
+	}
+	if err := loaded.On(); err != nil {
+		return nil, errors.Join(err, loaded.Close())
+	}
+	g := &bpf.Guard{Layer: name, Loaded: loaded, Hooks: hooks, Places: c.Around.Places(s)}
+	return g.Up(s, c), nil
+}
+
+// ProveOff shows that the connection of the last rule is neither denied nor counted.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	_, _, hooks := c.rules()
+	return bpf.Off(ctx, name, s, c, c.Around, hooks)
+}

@@ -1,0 +1,181 @@
+// Package env is a layer of environment variables around the subjects. It is the simplest way to measure the cost of
+// a mechanism that a variable turns on.
+//
+//   - env: {set: {GODEBUG: madvdontneed=0, LD_PRELOAD: /usr/lib/libhardened_malloc.so}}
+//
+// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with the layer
+// each variable must have its value. In an arm without the layer none may have it. Hidden values (taken from the
+// environment, or of a variable whose name suggests a secret; see package environ) are compared by their SHA-256. The
+// run stores neither value nor hash. It also does not store values of these variables that do not come from the
+// layer.
+package env
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/environ"
+	"tare/internal/layer"
+	"tare/internal/layer/evidence"
+	"tare/internal/testbed"
+	"tare/internal/testbed/orders"
+)
+
+const name = "env"
+
+// Config holds the layer's parameters.
+type Config struct {
+	Set environ.Variables `yaml:"set" json:"set" required:"true" doc:"variables to add; $NAME takes a value from the environment of tare, $(file:PATH) from a file, $$ is a $"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "environment variables of the programs under test",
+	Example: "set: {GODEBUG: madvdontneed=0}",
+	New:     func() layer.Layer { return &Config{} },
+	Probe:   testbed.AlwaysWorks(name, "any variable"),
+	Helper:  orders.Answering("read the names of variables", report),
+}
+
+// Declare declares that the layer needs nothing, and has proofs in arms with another layer of its kind.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Validate: c.validate, ProvesBeside: true}
+}
+
+// validate checks the parameters.
+func (c *Config) validate() []experiment.FieldError {
+	if len(c.Set) == 0 {
+		return []experiment.FieldError{{Field: "set", Message: "there is no variable: the layer would do nothing"}}
+	}
+	return c.Set.Validate("set")
+}
+
+// Up resolves the variables.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	values, err := c.Set.Resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range c.Set.Names() {
+		if outside, set := os.LookupEnv(n); set && outside == values[n] {
+			return nil, fmt.Errorf("the variable %s has this value in the environment of tare already, so every arm would have it: unset it, or use a variable of another name for the value", n)
+		}
+	}
+	return &layer.Active{
+		Wrap: func(cmd testbed.Command) testbed.Command {
+			cmd.Env = append(slices.Clone(cmd.Env), environ.Assignments(values)...)
+			return cmd
+		},
+		Before: func(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+			return c.prove(ctx, s, site, values, true)
+		},
+	}, nil
+}
+
+// ProveOff shows that a subject does not have the values. Variables that the arm's own layer of this kind sets are
+// left to that layer's proof.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if c = layer.Without(c, s.Own); len(c.Set) == 0 {
+		return nil, nil
+	}
+	values, err := c.Set.Resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.prove(ctx, s, s.Site, values, false)
+}
+
+// prove checks for each variable whether a subject has its value.
+func (c *Config) prove(ctx context.Context, s *layer.Session, site testbed.Site, values map[string]string, on bool) ([]layer.Check, error) {
+	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
+		seen, err := c.look(ctx, site, where)
+		if err != nil {
+			return nil, err
+		}
+		var checks []layer.Check
+		for _, n := range c.Set.Names() {
+			checks = append(checks, c.check(n, values[n], seen[n], on))
+		}
+		return checks, nil
+	})
+}
+
+// question asks the reporting process for one variable.
+type question struct {
+	Name   string `json:"name"`
+	Hidden bool   `json:"hidden"` // the answer is the hash of the value
+}
+
+// answer is the reporting process's observation of a variable.
+type answer struct {
+	Set   bool   `json:"set"`
+	Value string `json:"value"` // the value, or its SHA-256 in hex
+}
+
+// look starts the reporting process as a subject at a place of a site, in the layer's wrapper if there is one, and
+// returns its answers.
+func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
+	var questions []question
+	for _, n := range c.Set.Names() {
+		questions = append(questions, question{Name: n, Hidden: c.Set.Hidden(n)})
+	}
+	cmd, err := orders.Command(site, where, name, questions)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Subject = true
+	out, err := evidence.Output(ctx, site, where, cmd, evidence.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the environment of a program under test: %w", err)
+	}
+	seen := map[string]answer{}
+	if err := json.Unmarshal([]byte(out), &seen); err != nil {
+		return nil, fmt.Errorf("read the environment of a program under test: the answer of %d bytes is not JSON: %w", len(out), err)
+	}
+	return seen, nil
+}
+
+// report is the main function of the reporting process: it answers the questions.
+func report(_ context.Context, questions []question) (map[string]answer, error) {
+	answers := map[string]answer{}
+	for _, q := range questions {
+		value, set := os.LookupEnv(q.Name)
+		if q.Hidden && set {
+			value = hash(value)
+		}
+		answers[q.Name] = answer{Set: set, Value: value}
+	}
+	return answers, nil
+}
+
+func hash(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return hex.EncodeToString(sum[:])
+}
+
+// check compares a variable with the layer's value. They must be equal when the layer is on, and must differ when it
+// is off.
+func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
+	want, expected, observed := value, fmt.Sprintf("%q", value), fmt.Sprintf("%q", seen.Value)
+	if c.Set.Hidden(n) {
+		want, expected, observed = hash(value), "the value given", "that value"
+		if c.Set.Refers(n) {
+			expected = "the value of " + c.Set[n]
+		}
+	}
+	same := seen.Set && seen.Value == want
+	switch {
+	case !seen.Set:
+		observed = "not set"
+	case !same: // the value does not come from the layer and may be a secret
+		observed = "another value"
+	}
+	return layer.Check{Layer: name, Name: "variable " + n, Expected: expected, Observed: observed}.When(on, same)
+}

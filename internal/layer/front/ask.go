@@ -1,0 +1,108 @@
+package front
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"tare/internal/layer/evidence"
+	"tare/internal/testbed"
+	"tare/internal/testbed/orders"
+)
+
+// Prober is the name of the prober's helper. It is the helper of the layer wrap.
+const Prober = "wrap"
+
+// ProbeFile is the prefix of the names of files that the prober creates (write:DIR).
+const ProbeFile = ".tare-probe-"
+
+// question is the input of the prober. At most one field is set.
+type question struct {
+	Ask  []string      `json:"ask,omitempty"`  // actions to try and values to read
+	Burn time.Duration `json:"burn,omitempty"` // CPU time to use
+	Echo string        `json:"echo,omitempty"` // text to answer with
+}
+
+// answers are the prober's findings, by the word asked (see look).
+type answers map[string]string
+
+// Try runs the prober at a place, as a subject, and returns its answers to words of look's list: "allowed", or the
+// name of an errno.
+func Try(ctx context.Context, site testbed.Site, where testbed.Place, words ...string) (map[string]string, error) {
+	return ask(ctx, site, where, true, words)
+}
+
+// ask runs the prober at a place, as a subject or without wrappers.
+func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, words []string) (answers, error) {
+	text, err := output(ctx, site, where, subject, question{Ask: words})
+	if err != nil {
+		return nil, err
+	}
+	found := answers{}
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		return nil, fmt.Errorf("the prober answered %s, which is not JSON: %w", evidence.Quote(text), err)
+	}
+	return found, nil
+}
+
+// output returns the prober's output. The prober is started as a subject or without wrappers.
+func output(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, q question) (string, error) {
+	cmd, err := orders.Command(site, where, Prober, q)
+	if err != nil {
+		return "", err
+	}
+	cmd.Subject = subject
+	return evidence.Output(ctx, site, where, cmd, evidence.Limit)
+}
+
+// run returns the CPU time and memory that the prober uses as a subject.
+func run(ctx context.Context, site testbed.Site, where testbed.Place, q question) (testbed.Usage, error) {
+	cmd, err := orders.Command(site, where, Prober, q)
+	if err != nil {
+		return testbed.Usage{}, err
+	}
+	cmd.Subject = true
+	ctx, cancel := context.WithTimeout(ctx, evidence.Limit)
+	defer cancel()
+	return testbed.Run(ctx, site, where, cmd)
+}
+
+// Probe is the prober. It answers the question on its standard input.
+var Probe = orders.Reading("read the question", func(_ context.Context, q question) error {
+	switch {
+	case q.Echo != "":
+		_, err := os.Stdout.WriteString(answerTo(q.Echo))
+		return err
+	case q.Burn > 0:
+		return spend(q.Burn)
+	}
+	found := answers{}
+	for _, word := range q.Ask {
+		found[word] = look(word)
+	}
+	return json.NewEncoder(os.Stdout).Encode(found)
+})
+
+func answerTo(mark string) string { return "started: " + mark }
+
+// spend uses CPU time, by the clock of its kernel.
+func spend(much time.Duration) error {
+	for begun := time.Now(); ; {
+		used, err := ownTime()
+		if err != nil || used >= much {
+			return err
+		}
+		if time.Since(begun) > evidence.Limit/2 {
+			return errors.New("the clock of CPU time does not advance")
+		}
+		sum := 0
+		for i := range 1 << 20 {
+			sum += i
+		}
+		runtime.KeepAlive(sum) // keeps the compiler from removing the loop
+	}
+}

@@ -1,0 +1,109 @@
+package front
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/internal/layer"
+)
+
+// Evidence is an action or a value that differs between programs in the wrapper and programs outside of it.
+type Evidence struct {
+	Name string
+	// Ask are questions to the prober, in order of preference. The first question is used whose answer outside the
+	// wrapper is not the answer expected inside.
+	Ask []string
+	// On reports whether an answer is the one expected inside the wrapper, given the answer outside.
+	On func(inside, outside string) bool
+	// Expected describes the answer expected inside the wrapper.
+	Expected string
+}
+
+// allowed is the answer for an action that was not denied.
+const allowed = "allowed"
+
+// Denied is evidence of an action that fails with one of the errnos inside the wrapper. Outside it is allowed, or
+// fails with another errno if its arguments make no sense.
+func Denied(name string, errnos []string, actions ...string) Evidence {
+	return Evidence{Name: name, Ask: actions, Expected: "denied, " + strings.Join(errnos, " or "),
+		On: func(inside, _ string) bool { return slices.Contains(errnos, inside) }}
+}
+
+// Differs is evidence of a value that is another one inside the wrapper, such as a namespace.
+func Differs(name, ask string) Evidence {
+	return Evidence{Name: name, Ask: []string{ask}, Expected: "another than outside",
+		On: func(inside, outside string) bool { return inside != "" && outside != "" && inside != outside }}
+}
+
+// Is is evidence of a value that is the wanted one inside the wrapper, and another one outside.
+func Is(name, ask, want string) Evidence {
+	return Evidence{Name: name, Ask: []string{ask}, Expected: want, On: func(inside, _ string) bool { return inside == want }}
+}
+
+// More is evidence of a number that is larger inside the wrapper by the given amount.
+func More(name, ask string, by int) Evidence {
+	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("%d more than outside", by), On: func(inside, outside string) bool {
+		in, err1 := strconv.Atoi(inside)
+		out, err2 := strconv.Atoi(outside)
+		return err1 == nil && err2 == nil && in == out+by
+	}}
+}
+
+// Without is evidence of a hexadecimal bit set. Inside the wrapper none of the given bits is set, and outside some
+// are.
+func Without(name, ask string, bits uint64) Evidence {
+	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("none of %#x", bits), On: func(inside, _ string) bool {
+		set, err := strconv.ParseUint(inside, 16, 64)
+		return err == nil && set&bits == 0
+	}}
+}
+
+// words returns all questions for the prober.
+func words(list []Evidence) []string {
+	var all []string
+	for _, e := range list {
+		all = append(all, e.Ask...)
+	}
+	return all
+}
+
+// chosen is evidence with the question that is used.
+type chosen struct {
+	Evidence
+	ask string
+}
+
+// choose returns the evidence that differs outside the wrapper. An action that is always denied to this user shows
+// nothing.
+func choose(list []Evidence, outside answers) []chosen {
+	var all []chosen
+	for _, e := range list {
+		if i := slices.IndexFunc(e.Ask, func(ask string) bool { return !e.On(outside[ask], outside[ask]) }); i >= 0 {
+			all = append(all, chosen{e, e.Ask[i]})
+		}
+	}
+	return all
+}
+
+// same returns a message that all evidence is the same outside the wrapper as expected inside.
+func same(list []Evidence, outside answers) string {
+	var all []string
+	for _, e := range list {
+		all = append(all, fmt.Sprintf("%s (%s) is %s without it already", e.Name, e.Ask[0], outside[e.Ask[0]]))
+	}
+	return strings.Join(all, "; ")
+}
+
+// check makes the check that the layer is on.
+func (c chosen) check(kind string, inside, outside answers) layer.Check {
+	in, out := inside[c.ask], outside[c.ask]
+	return layer.Check{Layer: kind, Name: c.Name + " (" + c.ask + ")", Expected: c.Expected, Observed: in + "; outside " + out, OK: c.On(in, out)}
+}
+
+// off makes the check that the layer is off.
+func (c chosen) off(kind string, inside, outside answers) layer.Check {
+	in := inside[c.ask]
+	return layer.Check{Layer: kind, Name: c.Name + " (" + c.ask + ")", Expected: "not " + c.Expected, Observed: in, OK: in != "" && !c.On(in, outside[c.ask])}
+}

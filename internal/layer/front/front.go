@@ -1,0 +1,318 @@
+// Package front holds the common part of layers that put a wrapper around subjects: a sandbox, a filter, fewer
+// rights. The wrapper is a program on PATH, or Tare's launcher, which restricts itself and becomes the subject
+// (Launched).
+//
+// # Proofs
+//
+// The prober (Probe), a small helper, is started in the wrapper like a subject. It tries actions that the layer
+// denies, by their system calls, and reads what the kernel reports in /proc. The same prober outside the wrapper
+// gives the answers for comparison. Evidence is a difference between the two:
+//
+//   - the positive control: inside the wrapper, the action is denied;
+//   - the negative control: in an arm without the layer, the same action is allowed;
+//   - afterwards: no container or other leftover exists, if the wrapper can leave any (Front.Left).
+//
+// An action that fails outside the wrapper, too, for example because this user may never do it, shows nothing. If no
+// evidence remains, the run ends before its first trial.
+//
+// # Problems that are detected when the layer is put up
+//
+// A sandbox with its own root hides Tare's executable. The executable is then passed to it as an open file. If the
+// sandbox closes that file, too, nothing can be observed inside: the layer is measured, and its check has the caveat
+// that it was not shown. A sandbox may also run its programs where their CPU time is not counted with it: the prober
+// uses some CPU time, and if that is missing, CPU time and memory are unavailable.
+package front
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/layer"
+	"tare/internal/layer/evidence"
+	"tare/internal/testbed"
+)
+
+// Front is a wrapper around subjects.
+type Front struct {
+	Layer  string // kind of the layer
+	Around layer.Around
+	// Args returns the wrapper's program and arguments, which are put before a command.
+	Args func(testbed.Command) []string
+	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its command,
+	// and Unshown is its caveat.
+	Evidence []Evidence
+	// Shown makes the checks that the layer is on, in place of Evidence.
+	Shown func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)
+	// Unshown is the caveat if the layer's effect is not shown.
+	Unshown string
+	// Starts names the wrapper program, if Args begins with a launcher that starts it; "" if the launcher starts
+	// none.
+	Starts string
+	// Elsewhere is set if the subject is not a descendant of the wrapper, for example if a daemon starts containers.
+	Elsewhere bool
+	// Left lists the wrapper's leftovers on the system, such as containers, and removes them.
+	Left func(ctx context.Context) ([]string, error)
+}
+
+type active struct {
+	Front
+	session *layer.Session
+	layer   *layer.Active
+	places  []testbed.Place
+	reach   reach
+	outside map[testbed.Place]answers
+	chosen  map[testbed.Place][]chosen
+	settled bool
+}
+
+// reach is the way to start Tare's executable inside the wrapper.
+type reach int
+
+const (
+	byPath reach = iota
+	byFile       // from an open file
+	absent       // not possible
+)
+
+// Up puts the wrapper around the subjects. Its effect is checked when the site is ready.
+func (f Front) Up(s *layer.Session) *layer.Active {
+	a := &active{Front: f, session: s, places: f.Around.Places(s)}
+	a.layer = &layer.Active{Settle: a.settle, Wrap: a.wrap, Around: f.Around, Before: a.before, Uncounted: f.Elsewhere}
+	if f.Left != nil {
+		a.layer.Down = a.down
+	}
+	return a.layer
+}
+
+func (a *active) wrap(cmd testbed.Command) testbed.Command {
+	cmd.Args = slices.Concat(a.Args(cmd), cmd.Args)
+	return cmd
+}
+
+// settle finds out how the wrapper treats the programs that it starts, and which evidence there is. Its failed checks
+// and errors end a run before the first trial.
+func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
+	a.settled = true
+	alone := layer.Dress(a.session.Site, a.layer)
+	if err := a.find(ctx, alone); err != nil {
+		return nil, err
+	}
+	var checks []layer.Check
+	if a.reach != absent {
+		counted, err := a.count(ctx, alone)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, counted...)
+		checks = append(checks, a.startUp(ctx, alone)...)
+		if err := a.choose(ctx); err != nil {
+			return nil, err
+		}
+	}
+	shown, err := a.before(ctx, alone)
+	return append(checks, slices.DeleteFunc(shown, func(c layer.Check) bool { return c.OK })...), err
+}
+
+// find determines how Tare's executable can be started inside the wrapper.
+func (a *active) find(ctx context.Context, site testbed.Site) error {
+	for _, where := range a.places {
+		for {
+			a.layer.Hides = a.reach == byFile
+			_, failed := ask(ctx, site, where, true, nil)
+			if err := Interrupted(ctx, failed); err != nil {
+				return err
+			}
+			if failed == nil {
+				break
+			}
+			if a.reach++; a.reach == absent {
+				a.layer.Hides = false
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// burn is the CPU time that the prober uses to test whether it is counted. counts is the share of it that must be
+// counted: clocks of sandboxes are coarse.
+const (
+	burn   = 80 * time.Millisecond
+	counts = 0.5
+)
+
+// count tests whether the CPU time of programs inside the wrapper is counted.
+func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	check := layer.Check{Layer: a.Layer, Name: "CPU time of a program inside", Expected: "counted", OK: true, Once: true}
+	if a.Elsewhere {
+		check.Observed = "the program runs elsewhere"
+		check.Caveat = uncounted
+		return []layer.Check{check}, nil
+	}
+	for _, where := range a.places {
+		used, failed := run(ctx, site, where, question{Burn: burn})
+		if err := Interrupted(ctx, failed); err != nil {
+			return nil, err
+		}
+		if failed != nil || used.Unavailable { // the testbed has reported the reason itself
+			continue
+		}
+		check.Observed = fmt.Sprintf("%v of %v", used.CPU().Round(time.Millisecond), burn)
+		if used.CPU() < time.Duration(counts*float64(burn)) {
+			a.layer.Uncounted = true
+			check.Caveat = uncounted
+			return []layer.Check{check}, nil
+		}
+	}
+	if check.Observed == "" {
+		return nil, nil
+	}
+	return []layer.Check{check}, nil
+}
+
+const uncounted = "the CPU time and memory of programs inside the wrapper are not counted with it: they are unavailable, and limits on them count them as those of other programs"
+
+// choose chooses the evidence that differs outside the wrapper, at each place.
+func (a *active) choose(ctx context.Context) error {
+	if len(a.Evidence) == 0 {
+		return nil
+	}
+	a.outside, a.chosen = map[testbed.Place]answers{}, map[testbed.Place][]chosen{}
+	for _, where := range a.places {
+		outside, err := ask(ctx, a.session.Site, where, false, words(a.Evidence))
+		if err != nil {
+			return fmt.Errorf("run the prober outside the wrapper: %w", err)
+		}
+		a.outside[where], a.chosen[where] = outside, choose(a.Evidence, outside)
+		if len(a.chosen[where]) == 0 {
+			return fmt.Errorf("no evidence can show that the layer is on: %s", same(a.Evidence, outside))
+		}
+	}
+	return nil
+}
+
+// before shows that the layer is on.
+func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	if !a.settled {
+		if broken, err := a.settle(ctx); err != nil || len(broken) > 0 && !broken[len(broken)-1].OK {
+			return broken, err
+		}
+	}
+	return layer.Each(a.places, func(where testbed.Place) ([]layer.Check, error) {
+		if a.Shown != nil {
+			return a.Shown(ctx, site, where)
+		}
+		if a.reach == absent || len(a.Evidence) == 0 {
+			return a.starts(ctx, site, where)
+		}
+		inside, failed := ask(ctx, site, where, true, words(a.Evidence))
+		if err := Interrupted(ctx, failed); err != nil {
+			return nil, err
+		}
+		if failed != nil {
+			return []layer.Check{{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: failed.Error()}}, nil
+		}
+		var checks []layer.Check
+		for _, c := range a.chosen[where] {
+			checks = append(checks, c.check(a.Layer, inside, a.outside[where]))
+		}
+		return checks, nil
+	})
+}
+
+const starting = "it starts a command and passes its answer on"
+
+// starts shows that the wrapper starts a command and passes on its answer. The command is a helper, or cat if helpers
+// cannot be started in the wrapper.
+func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
+	check := layer.Check{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: "it does", Caveat: a.Unshown, OK: true}
+	var text string
+	var failed error
+	mark := fmt.Sprint(time.Now().UnixNano())
+	want := answerTo(mark)
+	if a.reach != absent {
+		text, failed = output(ctx, site, where, true, question{Echo: mark})
+	} else {
+		cmd := testbed.Command{Args: []string{"cat"}, Stdin: strings.NewReader(mark), Subject: true}
+		want = mark
+		text, failed = evidence.Output(ctx, site, where, cmd, evidence.Limit)
+		check.Caveat = cmp.Or(check.Caveat, "the layer was not shown to be on") + "; Tare's executable cannot be started inside the wrapper, for example because the wrapper has its own root"
+	}
+	if err := Interrupted(ctx, failed); err != nil {
+		return nil, err
+	}
+	if failed != nil || text != want {
+		check.OK, check.Observed = false, "it answered "+evidence.Quote(text)
+		if failed != nil {
+			check.Observed += "; " + failed.Error()
+		}
+	}
+	return []layer.Check{check}, nil
+}
+
+// down removes leftovers and checks that they are gone.
+func (a *active) down(ctx context.Context) error {
+	if _, err := a.Left(ctx); err != nil {
+		return err
+	}
+	left, err := a.Left(ctx)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("the wrapper has left %s", strings.Join(left, ", "))
+	}
+	return err
+}
+
+// Off shows that the layer's evidence does not appear at the site of an arm without the layer. Another layer of that
+// arm may cause some of it, too. It is then enough that one piece of evidence is missing, since the layer would show
+// all.
+func (f Front) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if len(f.Evidence) == 0 {
+		return nil, nil
+	}
+	dressed := layer.Fronts(s.Site) > 0
+	return layer.Each(f.Around.Places(s), func(where testbed.Place) ([]layer.Check, error) {
+		outside, err := ask(ctx, s.Site, where, false, words(f.Evidence))
+		if err != nil {
+			return nil, err
+		}
+		inside, failed := ask(ctx, s.Site, where, true, words(f.Evidence))
+		if err := Interrupted(ctx, failed); err != nil {
+			return nil, err
+		}
+		if failed != nil && dressed {
+			return []layer.Check{{Layer: f.Layer, Name: "without it", Expected: "as outside the wrapper", Observed: "not checked", OK: true,
+				Caveat: "Tare's executable cannot be started inside another layer of this arm: Tare did not check that this layer is off"}}, nil
+		}
+		if failed != nil {
+			return nil, failed
+		}
+		var checks []layer.Check
+		for _, c := range choose(f.Evidence, outside) {
+			checks = append(checks, c.off(f.Layer, inside, outside))
+		}
+		if !dressed || !slices.ContainsFunc(checks, func(c layer.Check) bool { return !c.OK }) {
+			return checks, nil
+		}
+		kept := slices.DeleteFunc(slices.Clone(checks), func(c layer.Check) bool { return !c.OK })
+		if len(kept) == 0 {
+			kept = checks[:1]
+			kept[0].OK, kept[0].Caveat = true, "another layer of this arm has the same effect: whether this layer is off cannot be seen from inside"
+		}
+		return kept, nil
+	})
+}
+
+// Interrupted returns the error of a command that says nothing about the layer: the command was interrupted, or its
+// place was lost.
+func Interrupted(ctx context.Context, failed error) error {
+	var lost *testbed.Disturbance
+	if errors.As(failed, &lost) {
+		return failed
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,30 @@
+package front
+
+import (
+	"tare/internal/layer"
+	"tare/internal/testbed"
+	"tare/internal/testbed/launcher"
+)
+
+// Magic is an argument that no program passes to a system call: no descriptor, address or flags have this value.
+const Magic = 0x7a7e_7a7e_7a7e_7a7e
+
+// Launched returns a wrapper of Tare's launcher, which restricts itself by the settings and becomes the subject.
+func Launched(kind string, around layer.Around, s launcher.Settings, evidence ...Evidence) Front {
+	return Front{Layer: kind, Around: around, Args: Always(s.Argument()), Evidence: evidence}
+}
+
+// Idle returns a launcher without settings, for a layer with 0 rules. what describes the rules.
+func Idle(kind string, around layer.Around, what string) Front {
+	f := Launched(kind, around, launcher.Settings{})
+	f.Unshown = "rules: 0 " + what + ": the only check is that the launcher starts programs"
+	return f
+}
+
+// Makeable are questions to the prober: may it create a file in this directory? The least harmful is the first.
+var Makeable = []string{"write:/tmp", "write:/var/tmp", "write:/dev/shm", "write:/run", "write:/"}
+
+// Always returns a function that puts the same arguments before every command.
+func Always(args ...string) func(testbed.Command) []string {
+	return func(testbed.Command) []string { return args }
+}

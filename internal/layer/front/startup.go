@@ -1,0 +1,58 @@
+package front
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tare/internal/layer"
+	"tare/internal/layer/evidence"
+	"tare/internal/testbed"
+	"tare/internal/testbed/launcher"
+)
+
+// starts is the number of times that a program is started to measure its start-up time.
+const starts = 5
+
+// startUp measures the run time of a program that ends at once, inside and outside the wrapper. The difference is
+// part of every run of a program, however short, and does not predict a longer run. Without such a program there is
+// no check.
+func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check {
+	var checks []layer.Check
+	for _, where := range a.places {
+		program := a.Starts
+		if args := a.Args(testbed.Command{}); program == "" && launcher.Count(args) == 0 {
+			program = filepath.Base(args[0])
+		}
+		if program == "" {
+			continue
+		}
+		with, ok := typical(ctx, behind, where, true)
+		without, also := typical(ctx, a.session.Site, where, false)
+		if !ok || !also {
+			continue
+		}
+		checks = append(checks, layer.Check{Layer: a.Layer, Name: "start of " + program, Expected: "measured", OK: true, Once: true,
+			Observed: fmt.Sprintf("%v; without it %v", with.Round(10*time.Microsecond), without.Round(10*time.Microsecond)),
+			StartUp:  max(with-without, 0), Program: program})
+	}
+	return checks
+}
+
+// typical returns the median run time of some starts.
+func typical(ctx context.Context, site testbed.Site, where testbed.Place, subject bool) (time.Duration, bool) {
+	ctx, cancel := context.WithTimeout(ctx, evidence.Limit)
+	defer cancel()
+	var took []time.Duration
+	for range starts {
+		used, err := testbed.Run(ctx, site, where, testbed.Command{Args: []string{"true"}, Subject: subject})
+		if err != nil {
+			return 0, false
+		}
+		took = append(took, used.Wall)
+	}
+	slices.Sort(took)
+	return took[starts/2], true
+}

@@ -1,0 +1,128 @@
+// Package fscrypt is the layer that encrypts the files of a volume in the file system: ext4's encryption of
+// directories (fscrypt), with a policy of version 2 and a random key for each set-up, which is not stored.
+//
+//   - fscrypt: {contents: [AES-256-XTS, Adiantum]}
+//
+// Without inline encryption in the kernel, or without the mount option inlinecrypt, encrypted files have no direct
+// I/O: the kernel accepts O_DIRECT and silently goes through the page cache (Documentation/filesystems/fscrypt.rst,
+// "Direct I/O support"). The workload storage detects this. Such a trial is invalid, or its metrics have names with
+// buffered-.
+//
+// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear, as it is
+// in an arm without encryption. Before every trial: the volume's directory has the policy, read back from the kernel.
+package fscrypt
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/layer"
+	"tare/internal/layer/volumes"
+	"tare/internal/testbed"
+)
+
+const name = "fscrypt"
+
+// Mode is the encryption mode of contents, by its name in the tools of fscrypt.
+type Mode string
+
+const (
+	AES256   Mode = "AES-256-XTS"
+	AES128   Mode = "AES-128-CBC"
+	Adiantum Mode = "Adiantum"
+)
+
+// Values lists the modes.
+func (Mode) Values() []string { return []string{string(AES256), string(AES128), string(Adiantum)} }
+
+// modes are, for each mode, the kernel's numbers for contents and for the matching mode of file names
+// (FSCRYPT_MODE_…), and the contents' cipher in /proc/crypto.
+var modes = map[Mode]struct {
+	contents, names uint8
+	cipher          string
+}{
+	AES256:   {1, 4, "xts(aes)"},
+	AES128:   {5, 6, "essiv(cbc(aes),sha256)"},
+	Adiantum: {9, 9, "adiantum(xchacha12,aes)"},
+}
+
+// Config holds the layer's parameters.
+type Config struct {
+	Contents factor.Levels[Mode] `yaml:"contents" json:"contents" doc:"encryption mode of contents; file names are encrypted by the matching mode"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "files of the volume encrypted by its file system (ext4, fscrypt)",
+	New:     newLayer,
+	Probe:   volumes.Probe(name, "", "", newLayer()),
+}
+
+func newLayer() layer.Layer { return &Config{Contents: factor.Of(AES256)} }
+
+// Declare declares that the layer is for volumes of this machine.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Needs: volumes.Needs, Elsewhere: volumes.Elsewhere, OwnProves: true}
+}
+
+// Up requests the part of the volume.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	stack, err := volumes.Stack(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	mode, at := c.Contents.One(), ""
+	put := func(_ context.Context, dir string) (string, error) {
+		at = filepath.Join(dir, "encrypted")
+		return at, stack.InVolume(func() error {
+			if err := os.Mkdir(at, 0o777); err != nil {
+				return err
+			}
+			return encrypt(at, mode)
+		})
+	}
+	if err := stack.AddVolumePart(testbed.VolumePart{Name: name, Encrypts: true, Directory: put}); err != nil {
+		return nil, err
+	}
+	return &layer.Active{
+		Settle: func(context.Context) ([]layer.Check, error) {
+			return []layer.Check{volumes.Hidden(name, stack), volumes.Driver(name, modes[mode].cipher)}, nil
+		},
+		Before: func(context.Context, testbed.Site) ([]layer.Check, error) {
+			return policyCheck(stack, at, string(mode))
+		},
+	}, nil
+}
+
+// none is the policy of a directory without encryption.
+const none = "none"
+
+// policyCheck reads the policy back and compares it.
+func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, error) {
+	c := layer.Check{Layer: name, Name: "encryption policy of the directory", Expected: want}
+	err := stack.InVolume(func() (err error) {
+		c.Observed, err = policy(dir)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: read the encryption policy: %w", dir, err)
+	}
+	c.OK = c.Observed == want
+	return []layer.Check{c}, nil
+}
+
+// ProveOff shows that the volume has no policy, and that the marker is on the device in clear if no layer encrypts.
+// If the arm has its own layer with another mode, its own proof shows that mode.
+func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+	stack, err := volumes.Stack(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	checks, err := policyCheck(stack, stack.Volume(), none)
+	return append(volumes.Clear(name, stack), checks...), err
+}

@@ -1,0 +1,79 @@
+// Package fusepassthrough is the layer that puts a file system outside the kernel (FUSE) in front of a volume:
+// bindfs, which only passes every operation on.
+//
+//   - fuse-passthrough
+//
+// It is not a security layer. It is the arm to compare an encrypting FUSE file system with, such as gocryptfs: both
+// go through FUSE, lose direct I/O, and have a process that serves requests in several threads. They differ in more
+// than the cipher: bindfs is written in C with libfuse, gocryptfs in Go with go-fuse, and their limits for attributes
+// that the kernel caches differ. The check has this as a caveat.
+//
+// Proof, before every trial: the volume is a FUSE mount whose process runs. Once for each set-up: a marker that was
+// written through the volume is on the device in clear, if no other layer encrypts.
+package fusepassthrough
+
+import (
+	"context"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/layer/volumes"
+	"tare/internal/testbed"
+)
+
+const (
+	name    = "fuse-passthrough"
+	program = "bindfs"
+)
+
+// Config holds the layer's parameters: it has none.
+type Config struct{}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "the volume through a file system outside the kernel that does not encrypt: the baseline of gocryptfs (bindfs)",
+	New:     func() layer.Layer { return &Config{} },
+	Probe:   volumes.Probe(program, program, "apt-get install bindfs", &Config{}),
+}
+
+// Declare declares that the layer is for volumes of this machine, and needs bindfs.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Needs: volumes.Needs, Elsewhere: volumes.Elsewhere,
+		Programs: []experiment.Program{{Name: program, Where: experiment.OnMachine}},
+		Tools:    []experiment.Tool{{Name: program, Version: []string{"--version"}}},
+	}
+}
+
+// Up requests the part of the volume.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	daemon := &volumes.Daemon{Kind: name, Files: "files", Mode: 0o777, Through: "through", Command: command}
+	up, err := daemon.Up(s)
+	if err != nil {
+		return nil, err
+	}
+	up.Settle = func(context.Context) ([]layer.Check, error) {
+		checks := volumes.Clear(name, daemon.Stack)
+		for i := range checks {
+			checks[i].Caveat = "bindfs (in C with libfuse) and gocryptfs (in Go with go-fuse) differ in more than the cipher"
+		}
+		return checks, nil
+	}
+	return up, nil
+}
+
+// command returns the command that starts bindfs with several threads, as gocryptfs has. The manual of bindfs warns
+// that threads may serve a user's request with another user's rights. Here there is only one user.
+func command(_ context.Context, files, through string) (testbed.Command, error) {
+	return testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, files, through}}, nil
+}
+
+// ProveOff shows that the volume is not a mount of bindfs.
+func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+	stack, err := volumes.Stack(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	return volumes.Absent(name, program, stack)
+}

@@ -1,0 +1,153 @@
+// Package gocryptfs is the layer that encrypts the files of a volume by gocryptfs, a file system outside the kernel
+// (FUSE), in a directory of the volume.
+//
+//   - gocryptfs: {cipher: [AES-GCM, XChaCha20-Poly1305]}
+//
+// It has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the first. Direct I/O
+// reaches only gocryptfs, which reads and writes its own files through the page cache. The workload storage detects
+// this. Such a trial is invalid, or its metrics have names with buffered-.
+//
+// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear, as it is
+// in an arm without encryption. Before every trial: the volume is a FUSE mount whose process runs.
+package gocryptfs
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/layer"
+	"tare/internal/layer/evidence"
+	"tare/internal/layer/volumes"
+	"tare/internal/testbed"
+)
+
+const name = "gocryptfs"
+
+// Cipher is the cipher of contents.
+type Cipher string
+
+const (
+	AESGCM  Cipher = "AES-GCM"
+	AESSIV  Cipher = "AES-SIV"
+	XChaCha Cipher = "XChaCha20-Poly1305"
+)
+
+// Values lists the ciphers.
+func (Cipher) Values() []string { return []string{string(AESGCM), string(AESSIV), string(XChaCha)} }
+
+// Config holds the layer's parameters.
+type Config struct {
+	Cipher factor.Levels[Cipher] `yaml:"cipher" json:"cipher" doc:"cipher of the contents"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "files of the volume encrypted by gocryptfs, outside the kernel (FUSE)",
+	New:     newLayer,
+	Probe:   volumes.Probe(name, name, "apt-get install gocryptfs", newLayer()),
+}
+
+func newLayer() layer.Layer { return &Config{Cipher: factor.Of(AESGCM)} }
+
+// Declare declares that the layer is for volumes of this machine, and needs gocryptfs.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Needs: volumes.Needs, Elsewhere: volumes.Elsewhere,
+		Programs:  []experiment.Program{{Name: name, Where: experiment.OnMachine}},
+		Tools:     []experiment.Tool{{Name: name, Version: []string{"-version"}}},
+		OwnProves: true,
+	}
+}
+
+// Up requests the part of the volume.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	a := &active{config: c, site: s.Site}
+	daemon := &volumes.Daemon{Kind: name, Encrypts: true, Files: "cipher", Mode: 0o700, Through: "plain", Command: a.command}
+	up, err := daemon.Up(s)
+	if err != nil {
+		return nil, err
+	}
+	up.Settle = func(context.Context) ([]layer.Check, error) {
+		return []layer.Check{volumes.Hidden(name, daemon.Stack), a.implementation()}, nil
+	}
+	return up, nil
+}
+
+// ProveOff shows that the volume is not a mount of gocryptfs, and that the marker is on the device in clear if no
+// layer encrypts. If the arm has its own layer with another cipher, its own proof shows that cipher.
+func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+	stack, err := volumes.Stack(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	checks, err := volumes.Absent(name, name, stack)
+	return append(volumes.Clear(name, stack), checks...), err
+}
+
+type active struct {
+	config *Config
+	site   testbed.Site
+	info   string // gocryptfs's description of the directory of encrypted files
+}
+
+// options are the options that create a directory with a cipher.
+var options = map[Cipher][]string{AESGCM: nil, AESSIV: {"-aessiv"}, XChaCha: {"-xchacha"}}
+
+// command initialises a directory of encrypted files, and returns the command that mounts it.
+func (a *active) command(ctx context.Context, cipher, plain string) (mount testbed.Command, err error) {
+	var drawn [16]byte
+	_, _ = rand.Read(drawn[:])
+	password := hex.EncodeToString(drawn[:]) + "\n" // the password goes through standard input and is not stored
+	run := func(args ...string) (string, error) {
+		cmd := testbed.Command{Args: append([]string{name}, args...), Stdin: strings.NewReader(password)}
+		return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, evidence.Limit)
+	}
+	// Nobody guesses this password, so few rounds of scrypt are enough, and faster.
+	args := append([]string{"-init", "-q", "-scryptn", "10"}, options[a.config.Cipher.One()]...)
+	if _, err := run(append(args, cipher)...); err != nil {
+		return mount, err
+	}
+	a.info, err = run("-info", cipher)
+	return testbed.Command{Args: []string{name, "-fg", "-q", "-nosyslog", cipher, plain}, Stdin: strings.NewReader(password)}, err
+}
+
+// flags are the words in gocryptfs's description of a directory that identify a cipher.
+var flags = map[Cipher]string{AESGCM: "GCMIV128", AESSIV: "AESSIV", XChaCha: "XChaCha20Poly1305"}
+
+// implementation makes the check of the cipher, which also names the code that encrypts.
+func (a *active) implementation() layer.Check {
+	want := flags[a.config.Cipher.One()]
+	c := layer.Check{Layer: name, Name: "cipher of the directory", Expected: want, Observed: evidence.Quote(a.info), Once: true, OK: strings.Contains(a.info, want)}
+	if c.OK {
+		c.Observed = want
+	}
+	cpu, err := os.ReadFile("/proc/cpuinfo")
+	switch {
+	case a.config.Cipher.One() == XChaCha || err != nil:
+	case hasAES(string(cpu)):
+		c.Observed += ", by OpenSSL or Go with the processor's AES instructions"
+	default:
+		c.Observed += ", without AES instructions of the processor"
+		c.Caveat = "this processor has no AES instructions: gocryptfs is many times faster on processors with AES instructions"
+	}
+	return c
+}
+
+// hasAES reports whether the processor has instructions for AES, given /proc/cpuinfo.
+func hasAES(cpuinfo string) bool {
+	for line := range strings.Lines(cpuinfo) {
+		key, list, _ := strings.Cut(line, ":")
+		key = strings.TrimSpace(key)
+		if (key == "flags" || key == "Features") && slices.Contains(strings.Fields(list), "aes") {
+			return true
+		}
+	}
+	return false
+}

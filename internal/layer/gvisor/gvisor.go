@@ -1,0 +1,215 @@
+// Package gvisor is gVisor around the subjects: a process per sandbox that serves as their kernel and answers their
+// system calls.
+//
+//   - gvisor
+//   - gvisor: {platform: [systrap, ptrace]}
+//
+// On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this machine,
+// and its writes are discarded at the end. It has the network of the place that it is started at, through the host's
+// network stack (--network=host). gVisor's own stack would take the network's addresses away from all other programs
+// there, so that a server's pod could not be used again. (In a pod of a cluster gVisor uses its own stack. Tare does
+// not use `runsc do`, which creates interfaces and firewall rules on the machine and leaves them behind when it is
+// killed.) On a cluster the layer is a RuntimeClass, set by the layer pod.
+//
+// runsc is found on PATH, or in the directory in which `make gvisor` installs it.
+//
+// Proofs: the prober sees gVisor's kernel inside, and another kernel outside. On a cluster the proofs are those of
+// the layer pod.
+package gvisor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/layer"
+	"tare/internal/layer/front"
+	"tare/internal/layer/pod"
+	"tare/internal/run/machine/owned"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube"
+	"tare/internal/testbed/launcher"
+)
+
+const (
+	name    = "gvisor"
+	program = "runsc"
+	install = "make gvisor; or https://gvisor.dev/docs/user_guide/install"
+)
+
+// Platform is gVisor's way to intercept system calls.
+type Platform string
+
+const (
+	Systrap Platform = "systrap" // with seccomp
+	Ptrace  Platform = "ptrace"
+	KVM     Platform = "kvm" // in a virtual machine
+)
+
+// Values lists the platforms.
+func (Platform) Values() []string { return []string{string(Systrap), string(Ptrace), string(KVM)} }
+
+// Config holds the layer's parameters.
+type Config struct {
+	// Platform is absent in plans if it has its default.
+	Platform factor.Levels[Platform] `yaml:"platform" json:"platform,omitempty" doc:"way to intercept system calls on this machine: systrap, ptrace or kvm; absent: systrap. On a cluster the RuntimeClass decides"`
+	Class    factor.Levels[string]   `yaml:"class" json:"class" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a RuntimeClass" doc:"RuntimeClass of gVisor, on a cluster"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "gVisor: runsc on this machine, a RuntimeClass on a cluster",
+	New:     func() layer.Layer { return &Config{Class: factor.Of("gvisor")} },
+	Probe:   probe,
+}
+
+// probe tries every platform.
+func probe(ctx context.Context) []testbed.Finding { return tryAll(ctx, Systrap, Ptrace, KVM) }
+
+// Probe tries the platforms that the parameters name.
+func (c *Config) Probe(ctx context.Context) []testbed.Finding {
+	if len(c.Platform) == 0 {
+		return tryAll(ctx, Systrap)
+	}
+	return tryAll(ctx, c.Platform...)
+}
+
+func tryAll(ctx context.Context, platforms ...Platform) []testbed.Finding {
+	all := make([]testbed.Finding, len(platforms))
+	var wait sync.WaitGroup
+	for i, p := range platforms {
+		wait.Go(func() { all[i] = try(ctx, p) })
+	}
+	wait.Wait()
+	return all
+}
+
+// startTimeout is the timeout for a platform to start a program. KVM may hang inside a virtual machine.
+var startTimeout = map[Platform]time.Duration{Systrap: 20 * time.Second, Ptrace: 20 * time.Second, KVM: 4 * time.Second}
+
+// try starts a program in runsc.
+func try(ctx context.Context, p Platform) testbed.Finding {
+	f := testbed.Finding{Name: string(p), Status: testbed.Missing, Hint: install}
+	path, err := exec.LookPath(find())
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	dir, err := owned.Dir("", name)
+	if err != nil {
+		return testbed.Finding{Name: string(p), Status: testbed.Refused, Detail: err.Error()}
+	}
+	defer func() { _ = owned.Remove(dir) }()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout[p])
+	defer cancel()
+	f = front.Launches(ctx, string(p), settings(p, path, dir))
+	if f.Status == testbed.Works {
+		f.Detail = path + " starts a program"
+	}
+	return f
+}
+
+// settings returns the settings of the launcher, which writes a bundle for each program into a tmpfs on an empty
+// directory, and becomes runsc.
+func settings(p Platform, runsc, dir string) launcher.Settings {
+	return launcher.Settings{Bundle: &launcher.Bundle{Directory: dir, Runtime: []string{runsc, "--platform=" + string(p), "--network=host",
+		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}
+}
+
+// find returns the path of runsc, on PATH or in the directory of make gvisor. If it is in neither, find returns the
+// name alone, so that starting it fails with a clear error.
+func find() string {
+	path, err := testbed.Installed(program, name)
+	if err != nil {
+		return program
+	}
+	return path
+}
+
+// Declare declares that the layer needs runsc on this machine, and rights for the RuntimeClass on a cluster.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Needs: c.Around.Needs(""), Programs: []experiment.Program{{Name: find(), Where: experiment.AtSite}},
+		Rights: c.pod().Declare().Rights, Shapes: true, OwnProves: true, Launched: true}
+}
+
+// pod returns the layer pod that sets the RuntimeClass on a cluster.
+func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
+
+// front returns the wrapper, which stores bundles in a directory.
+func (c *Config) front(dir string) front.Front {
+	f := front.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), Systrap), find(), dir), front.Evidence{Name: "kernel", Ask: []string{"release"},
+		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})
+	f.Starts = program
+	return f
+}
+
+// here puts gVisor around subjects on this machine.
+func (c *Config) here(s *layer.Session) (*layer.Active, error) {
+	dir, err := owned.Dir("", name)
+	if err != nil {
+		return nil, err
+	}
+	up := c.front(dir).Up(s)
+	up.Down = func(context.Context) error { return owned.Remove(dir) }
+	return up, nil
+}
+
+// onCluster reports whether a site is on a cluster.
+func onCluster(site testbed.Site) bool {
+	_, err := kube.Of(site)
+	return err == nil
+}
+
+// Up puts gVisor around the subjects.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	if !onCluster(s.Site) {
+		return c.here(s)
+	}
+	if len(c.Platform) > 0 {
+		return nil, errors.New("on a cluster the RuntimeClass sets the platform: leave platform out, and sweep class")
+	}
+	up, err := c.pod().Up(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	settle, before := up.Settle, up.Before
+	up.Settle = func(ctx context.Context) ([]layer.Check, error) { return relabel(settle(ctx)) }
+	up.Before = func(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+		checks, err := relabel(before(ctx, site))
+		if len(checks) > 0 && c.Around != "" && c.Around != layer.Both {
+			checks[0].Caveat = strings.TrimPrefix(checks[0].Caveat+"; "+everywhere, "; ")
+		}
+		return checks, err
+	}
+	return up, nil
+}
+
+const everywhere = "on a cluster the RuntimeClass applies to all pods of the arm: the overhead includes gVisor's cost on the other side"
+
+// relabel turns checks of the layer pod into checks of this layer.
+func relabel(checks []layer.Check, err error) ([]layer.Check, error) {
+	checks = slices.Clone(checks)
+	for i := range checks {
+		checks[i].Layer = name
+	}
+	return checks, err
+}
+
+// ProveOff shows that programs see another kernel than gVisor's.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if !onCluster(s.Site) {
+		return c.front("").Off(ctx, s)
+	}
+	return relabel(c.pod().ProveOff(ctx, s))
+}

@@ -1,0 +1,86 @@
+// Package ipsec is the layer that encrypts the traffic between the nodes of a network for their pods, with IPsec
+// (package tunnel): ESP in UDP between the nodes, with keys that strongSwan's daemon negotiates by IKEv2. The
+// kernel's ESP is used if the kernel has it. Otherwise the daemon encrypts, with its plugin kernel-libipsec and a TUN
+// interface, which is several times slower. A check of every run records the implementation.
+//
+// IPsec of the kernel fails open: packets that no policy matches leave in clear. The layer therefore uses traps as
+// policies (start_action = trap). In user space, routes lead into the TUN interface whether or not there is a
+// security association.
+package ipsec
+
+import (
+	"context"
+	"crypto/rand"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/layer/mtls"
+	"tare/internal/layer/tunnel"
+)
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    Protocol.Layer,
+	Summary: "encryption between the nodes, on a cluster between the pods: IPsec of the kernel or of strongSwan in user space",
+	New:     func() layer.Layer { return &Config{Implementation: tunnel.Auto} },
+	Probe:   Protocol.Probe,
+	Helper:  Protocol.Helper,
+}
+
+// Protocol is ESP in UDP with IKEv2.
+var Protocol = &tunnel.Protocol{
+	Layer: "ipsec", Name: "IPsec", Kernel: "the kernel's IPsec", Program: "strongSwan's kernel-libipsec",
+	Device: device, Ports: []int{500, 4500},
+	// Overhead is 40 bytes for IPv6 (20 for IPv4), 8 for UDP, and for ESP with AES-GCM (RFC 4303, RFC 4106) 8 for its
+	// header, 8 for the initialisation vector, at most 5 for padding and trailer, and 16 for the check value.
+	Overhead: 85,
+	Carried:  func(size int) uint64 { return uint64(size) + 20 + 8 }, // the size of the inner packet, with IPv4 and UDP headers
+	Keys:     sharedKey,
+	Public:   func(k tunnel.Key) tunnel.Key { return k },
+	Image:    mtls.DefaultImage,
+	Hint:     hint,
+	Lacks:    lacks, Open: open,
+}
+
+const device = "ipsec0" // the name that kernel-libipsec gives its interface
+
+// sharedKey generates one pre-shared key for all ends.
+func sharedKey(n int) ([]tunnel.Key, error) {
+	var key tunnel.Key
+	if _, err := rand.Read(key[:]); err != nil {
+		return nil, err
+	}
+	keys := make([]tunnel.Key, n)
+	for i := range keys {
+		keys[i] = key
+	}
+	return keys, nil
+}
+
+func hint(lacks error, pods bool) string {
+	switch {
+	case lacks == tunnel.ErrNoKernel:
+		return "modprobe esp4 esp6 xfrm_user; or use strongSwan's own with implementation: userspace"
+	case pods:
+		return tunnel.HintTUN(pods)
+	}
+	return "apt-get install charon-systemd libcharon-extra-plugins libstrongswan-standard-plugins strongswan-swanctl; " + tunnel.HintTUN(pods)
+}
+
+// Config holds the layer's parameters.
+type Config struct {
+	Implementation tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation that encrypts: the kernel, strongSwan's daemon (userspace), or the kernel if it can (auto)"`
+}
+
+// Declare declares that the layer needs nodes, or pods that may have sidecars.
+func (c *Config) Declare() experiment.Declaration { return Protocol.Declare() }
+
+// Up creates the tunnels.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	return Protocol.Up(ctx, s, c.Implementation)
+}
+
+// ProveOff shows that pods reach each other in clear.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return Protocol.ProveOff(ctx, s)
+}

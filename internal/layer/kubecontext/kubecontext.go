@@ -1,0 +1,141 @@
+// Package kubecontext is the layer that puts an arm on another cluster, named by a context of the kubeconfig: for
+// example one of confidential virtual machines, or one with another network plug-in. Its trials still alternate with
+// those of the other arms.
+//
+//   - context: {name: constellation}
+//
+// Two clusters differ in more than one property. The measurement is the difference between the clusters. The layer
+// cannot show which property causes it, and the report has this as a caveat.
+//
+// Proof: a cluster is identified by the UID of its namespace kube-system. The site's API server must report the UID
+// that the context's API server reported when the site was created. In an arm without the layer it must report
+// another UID.
+package kubecontext
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube"
+)
+
+const name = "context"
+
+// Config holds the layer's parameters.
+type Config struct {
+	Name string `yaml:"name" required:"true" doc:"context of the kubeconfig"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "another cluster, by its context in the kubeconfig",
+	Example: "name: other-cluster",
+	New:     func() layer.Layer { return &Config{} },
+	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; the cluster is contacted when the arm is set up"),
+}
+
+// Declare declares that the arm is on the context's cluster, and the right to identify that cluster.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes},
+		Elsewhere: "there is only one machine: run the file on each machine, and compare the runs by tare compare",
+		Context:   c.Name,
+		Rights: func(string) []experiment.Right {
+			return []experiment.Right{{Resource: "namespaces", Verbs: []string{"get"}, Why: "to identify the cluster by the UID of kube-system"}}
+		},
+		Shapes:    true,
+		OwnProves: true,
+	}
+}
+
+// Up puts the site on the context's cluster. It keeps the identity of that cluster for the proofs in other arms,
+// which have no connection to it.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	if site.Parameters().Context == c.Name {
+		return nil, fmt.Errorf("%s is the context of the testbed, so every arm would be on that cluster", c.Name)
+	}
+	if err := site.UseContext(c.Name); err != nil {
+		return nil, err
+	}
+	cluster, err := site.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	*layer.Kept[string](s.Run, c) = cluster.UID
+	before := func(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+		context, uid, err := identity(ctx, site)
+		if err != nil {
+			return nil, err
+		}
+		return []layer.Check{c.here(context, uid, cluster.UID)}, nil
+	}
+	return &layer.Active{Before: before}, nil
+}
+
+// identity returns the identity that a site's API server reports.
+func identity(ctx context.Context, s *kube.Site) (context, uid string, err error) {
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	ns, err := cluster.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", "", fmt.Errorf("read namespace %s on the cluster of context %s: %w", metav1.NamespaceSystem, cluster.Context, err)
+	}
+	return cluster.Context, string(ns.UID), nil
+}
+
+// confounded is the caveat of every comparison of clusters.
+const confounded = "two clusters differ in more than one property (machines, kernel, network plug-in, versions), and the overhead includes all of them. It also includes the effect of state that trials leave on a cluster, such as objects in the API server's memory, since the baseline's cluster serves more trials (also those of the control)"
+
+// here checks that a site is on the context's cluster.
+func (c *Config) here(context, uid, want string) layer.Check {
+	return layer.Check{
+		Layer: name, Name: "cluster", Expected: described(c.Name, want), Observed: described(context, uid),
+		OK: context == c.Name && uid == want && uid != "", Caveat: confounded,
+	}
+}
+
+// elsewhere checks that a site is on another cluster than the context's. Two contexts may name the same cluster; a
+// caveat reports that.
+func (c *Config) elsewhere(context, uid, not string) layer.Check {
+	k := layer.Check{
+		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, not), Observed: described(context, uid),
+		OK: context != c.Name && uid != "" && not != "",
+	}
+	if k.OK && uid == not {
+		k.Caveat = fmt.Sprintf("the contexts %s and %s name the same cluster: they differ in its address or in the user, and its nodes are the same", context, c.Name)
+	}
+	return k
+}
+
+func described(context, uid string) string {
+	if uid == "" {
+		uid = "unknown"
+	}
+	return fmt.Sprintf("context %s, cluster %s", context, uid)
+}
+
+// ProveOff shows that the site is on another cluster. If the arm has its own context, ProveOff makes no check, since
+// that layer's proof shows the cluster.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	context, uid, err := identity(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	return []layer.Check{c.elsewhere(context, uid, *layer.Kept[string](s.Run, c))}, nil
+}

@@ -1,0 +1,97 @@
+// Package landlock is a Landlock ruleset around the subjects: they may read, execute and write files everywhere, but
+// create and remove files only where a rule allows it.
+//
+//   - landlock: {rules: [1, 8, 63]}
+//   - landlock: {rules: 4, writable: [/tmp, /var/tmp]}
+//
+// At each opening of a file, Landlock looks for a rule for each directory from the file up to the root. The ruleset
+// handles all rights to files that the kernel knows. The first rule is for the root, the next are for the writable
+// directories, and the others are for directories of /proc/sys that programs do not open, so that the number of rules
+// can be swept. With rules: 0 there is no ruleset, and the arm does not differ from the baseline.
+//
+// The ruleset is created where the subject is started, on a cluster in the pod, before the subject's time starts.
+// Tare's launcher restricts itself by the ruleset and becomes the subject (package launcher). A rule is for a file,
+// not for a path: in a sandbox with its own root, nothing is allowed.
+//
+// Proof: the prober may not create a file outside the writable directories (EACCES), and may do so outside the layer.
+package landlock
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/layer"
+	"tare/internal/layer/front"
+	"tare/internal/testbed/launcher"
+)
+
+const name = "landlock"
+
+// Config holds the layer's parameters.
+type Config struct {
+	Rules    factor.Levels[int] `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: one for the root, one for each writable directory, and the others for unused directories; 0 creates no ruleset"`
+	Writable []string           `yaml:"writable" json:"writable,omitempty" doc:"directories in which programs may create and remove files; absent: none"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "Landlock with a given number of path rules: files can be created and removed only where a rule allows it",
+	New:     func() layer.Layer { return &Config{Rules: factor.Of(8)} },
+	Probe:   front.Launchable(name, launcher.Settings{Landlock: &launcher.Landlock{Rules: 64}}),
+}
+
+// Declare declares the validation of the parameters.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(""), OwnProves: true, Launched: true}
+}
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	for i, dir := range c.Writable {
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
+			errs.Add(fmt.Sprintf("writable[%d]", i), "%q is not the path of a directory below /", dir)
+		}
+	}
+	for _, n := range c.Rules {
+		if n > 0 && n < 1+len(c.Writable) {
+			errs.Add("rules", "%d rules are too few for the root and %d writable directories", n, len(c.Writable))
+		}
+	}
+	return errs
+}
+
+func (c *Config) front() front.Front {
+	if c.Rules.One() == 0 {
+		return front.Idle(name, c.Around, "makes no ruleset")
+	}
+	asks := slices.DeleteFunc(slices.Clone(front.Makeable), func(ask string) bool {
+		return slices.ContainsFunc(c.Writable, func(w string) bool { return within(strings.TrimPrefix(ask, "write:"), w) })
+	})
+	return front.Launched(name, c.Around, launcher.Settings{Landlock: &launcher.Landlock{Rules: c.Rules.One(), Writable: c.Writable}},
+		front.Denied("file made where no rule allows it", []string{"EACCES"}, asks...))
+}
+
+// within reports whether a directory is another one or below it.
+func within(dir, other string) bool {
+	other = filepath.Clean(other)
+	return dir == other || strings.HasPrefix(dir, other+"/")
+}
+
+// Up puts the ruleset around the subjects.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return c.front().Up(s), nil
+}
+
+// ProveOff shows that a file can be created where the ruleset would not allow it. The arm's own layer of this kind
+// shows its ruleset by its own proof.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return c.front().Off(ctx, s)
+}

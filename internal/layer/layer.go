@@ -1,0 +1,218 @@
+// Package layer is the protocol between the runner and a security layer: a mechanism that can be put around the
+// workload of a site, taken away again, and shown to be on or off. Each layer is one package below this one; package
+// catalog lists them.
+// docs/extending.md shows a complete one.
+//
+// A layer is a struct of parameters, read from the experiment file, with three
+// methods. Declare lists the layer's requirements before anything runs.
+// Up and ProveOff work at one site in a Session, which holds the state of the run. Up
+// returns an Active: a struct of optional functions. A layer whose absence shows only
+// after a trial implements OffAfter, too.
+//
+// # The sequence
+//
+// Once for the experiment file, in the order of experiment.Declaration: ReadFiles,
+// Validate, then the other fields. Factors are expanded after that, so that Up
+// and ProveOff see every parameter at one level.
+//
+// Once for each site of an arm with the layer, and again each time that all arms are set up
+// anew (design.setups):
+//
+//	Up            puts the layer up, the innermost layer first
+//	              (some testbeds complete the site only now)
+//	Active.Settle gathers proofs and does work that need the complete site
+//	…             the trials
+//	Switch.Off    of the last arm with a layer that was switched on
+//	Active.Down   takes the layer away, the outermost layer first
+//
+// For each trial at such a site:
+//
+//	Switch.Off    of the previous trial's arm, if it is another arm
+//	Switch.On     of this arm, then the longest Switch.Settling of the layers turned
+//	Active.Before shows that the layer is on
+//	ProveOff      of each layer that only other arms have, at this arm's site
+//	Active.Costs  right before the measured part of the trial, and right after it
+//	Active.After  shows that the trial went through the layer
+//	ProveOffAfter of each layer that only other arms have, if it has one (OffAfter)
+//
+// Active.Wrap is called whenever a subject is started.
+//
+// `tare doctor --try` puts the layer up once and makes the checks that come before a trial, up to ProveOff.
+//
+// An error of Before, ProveOff, After or ProveOffAfter makes the trial invalid, and so does a check that fails. Any
+// other error ends the run.
+package layer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed"
+)
+
+// Layer holds a layer's parameters, each at one level, ready to be put around a site.
+type Layer interface {
+	experiment.LayerConfig
+	// Up puts the layer around the session's site and makes the checks that are too costly to make in every trial. It
+	// leaves nothing behind when it fails. A layer whose Active has a Switch is off after Up.
+	Up(ctx context.Context, s *Session) (*Active, error)
+	// ProveOff gathers evidence that the layer is off at the site of an arm without it. It runs before every trial of
+	// that arm.
+	ProveOff(ctx context.Context, s *Session) ([]Check, error)
+}
+
+// Prober is a Layer that probes only the parts of itself that its parameters use.
+type Prober interface {
+	// Probe tests whether the layer works on this machine in its present state.
+	Probe(ctx context.Context) []testbed.Finding
+}
+
+// OffAfter is a Layer whose absence shows only after a trial.
+type OffAfter interface {
+	// ProveOffAfter gathers evidence that the layer was off in a trial of an arm without it. It runs after each such
+	// trial.
+	ProveOffAfter(ctx context.Context, s *Session, did Did) ([]Check, error)
+}
+
+// Active is a layer that is on at one site. Its fields stand in the order of their use. Every field is optional, but
+// Before or After must be set.
+type Active struct {
+	// Proofs are checks made by Up that need not be repeated.
+	Proofs []Check
+	// Settle is called once, when the site is ready. It does work and makes checks that need the complete site, such
+	// as its pods. Its checks need not be repeated.
+	Settle func(ctx context.Context) ([]Check, error)
+	// Switch turns the layer on and off between trials. A layer has a Switch if it affects other arms while it is on.
+	Switch *Switch
+	// Wrap returns the command to run in place of a subject. The first layer of the arm wraps innermost.
+	Wrap func(cmd testbed.Command) testbed.Command
+	// Around is the side whose subjects Wrap applies to.
+	Around Around
+	// Uncounted is set if the wrapper runs the subject where its CPU time and memory cannot be counted. Settle may
+	// set Uncounted and Hides, too.
+	Uncounted bool
+	// Hides is set if the path of Tare's executable cannot be seen in the wrapper. Helpers are then started from an
+	// open file.
+	Hides bool
+	// Holds is a value that workloads at the site and the other layers can find (testbed.Held).
+	Holds any
+	// Before gathers evidence before each trial that the layer is on. Its site is the one that the workload gets: it
+	// starts subjects in the wrappers of all the arm's layers, including this one.
+	Before func(ctx context.Context, site testbed.Site) ([]Check, error)
+	// Costs returns the CPU time and memory that the layer's own processes have used so far, by part. The parts are
+	// the same at every call. Costs is nil for a layer inside the kernel, which has no processes.
+	Costs func() ([]Cost, error)
+	// After gathers evidence that the trial went through the layer.
+	After func(ctx context.Context, did Did) ([]Check, error)
+	// Down takes the layer away. It may be called again after it has failed.
+	Down func(ctx context.Context) error
+	// DownLimit is the timeout of Down, and of Switch.Off at the end of a run. 0 means the runner's default.
+	DownLimit time.Duration
+}
+
+// Switch turns a layer on for the trials of its own arm, and off for those of the other arms. The time this takes is
+// not part of a trial.
+type Switch struct {
+	// On turns the layer on and waits until it is on. The layer may be on already.
+	On func(ctx context.Context) error
+	// Off turns the layer off and waits until it is off. The layer may be off already.
+	Off func(ctx context.Context) error
+	// Settling is the pause between turning the layer on or off and the next trial: the cluster may still be busy
+	// with the change.
+	Settling time.Duration
+}
+
+// Cost is the CPU time and memory that one part of a layer has used since the part started.
+type Cost struct {
+	Part   string // name of the part, such as "client-node" or "proxy"; unique within the layer
+	CPU    time.Duration
+	Memory int64 // resident memory now, in bytes; 0 if unknown
+}
+
+// Did describes the work of a trial, for proofs.
+type Did struct {
+	Workload string  // the workload's kind
+	Sent     uint64  // bytes of payload that the workload moved between the pods; 0 if unknown
+	Work     float64 // amount of work, in the workload's unit (workload.Result.Work); 0 if unknown
+	// Connections are the kinds of connections that carried the work, each kind once, in the workload's words: "udp
+	// in clear", "delta, TLS 1.3, TLS_AES_128_GCM_SHA256".
+	Connections []string
+}
+
+// WentBy completes a check of a trial's connections, if the trial was of the given kind of workload. If the layer is
+// on, every connection must satisfy is; if the layer is off, none may. Without connections it returns no check. A
+// trial of another workload leaves the layer unexercised.
+func (d Did) WentBy(workload string, check Check, on bool, is func(connection string) bool) []Check {
+	if d.Workload != workload {
+		if !on {
+			return nil
+		}
+		check.Observed, check.OK, check.Unexercised = "a trial of another workload", true, true
+		return []Check{check}
+	}
+	check.Observed = strings.Join(d.Connections, " | ")
+	check.OK = len(d.Connections) > 0 && !slices.ContainsFunc(d.Connections, func(connection string) bool { return is(connection) != on })
+	if !on {
+		check.Expected = "not " + check.Expected
+	}
+	return []Check{check}
+}
+
+// Check is one piece of evidence. A trial with a failed check is invalid.
+type Check struct {
+	Layer    string `json:"layer"`    // kind of the layer
+	Name     string `json:"name"`     // name of the check, such as "marker on the wire"
+	Expected string `json:"expected"` // expected observation, such as "not in clear"
+	Observed string `json:"observed"` // actual observation, such as "0 of 2 frames"
+	OK       bool   `json:"ok"`
+	Once     bool   `json:"once,omitempty"` // the check was made once, when the layer was put up, and not in this trial
+	// Caveat is a limit on numbers made with this layer, such as a stand-in for the layer's server or a weak proof.
+	Caveat  string        `json:"caveat,omitempty"`
+	StartUp time.Duration `json:"startUp,omitempty"` // start-up time that Program adds to a program that ends at once, in ns
+	Program string        `json:"program,omitempty"` // wrapper whose start-up time was measured; "": none
+	// Unexercised is set if the trial hardly ever did what the layer acts on. A difference is then not the layer's
+	// effect. The trial stays valid.
+	Unexercised bool `json:"unexercised,omitempty"`
+}
+
+// When completes a check of a condition, which must hold while the layer is on and must not hold while it is off.
+func (c Check) When(on, is bool) Check {
+	if c.OK = is == on; !on {
+		c.Expected = "not " + c.Expected
+	}
+	return c
+}
+
+// Failed returns an error that names the failed checks, or nil if there are none.
+func Failed(checks []Check) error {
+	var errs []error
+	for _, c := range checks {
+		if !c.OK {
+			errs = append(errs, fmt.Errorf("%s: expected %s, observed %s", c.Name, c.Expected, c.Observed))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Kind describes a layer to `tare list` and `tare doctor`.
+type Kind struct {
+	Name    string
+	Summary string // one line
+	// Example holds the parameters that a layer cannot do without, as they stand in an experiment file; "" if there
+	// are none.
+	Example string
+	New     func() Layer
+	// Probe tests whether the layer works on this machine.
+	Probe func(ctx context.Context) []testbed.Finding
+	// Helper is the main function of the layer's helper, if it has one: Tare starts itself with it at a place of a
+	// site (see testbed.HelperAt).
+	Helper func(ctx context.Context) error
+	// Undo restores the state that an entry of the run's Ledger describes. Site is a site on this machine. Undo may
+	// run again after it has succeeded. It is nil for layers that write no entries.
+	Undo func(ctx context.Context, site testbed.Site, u Undo) error
+}

@@ -1,0 +1,118 @@
+// Package layertest helps tests of layers: it puts layers up at sites, makes their checks and takes them down. A
+// failure there ends the test.
+package layertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/internal/layer"
+	"tare/internal/layer/front"
+	"tare/internal/testbed"
+	"tare/internal/testbed/launcher"
+	"tare/internal/testbed/local/localtest"
+)
+
+// Main is the TestMain of a layer's tests. The test program may be started again as the prober of package front, and
+// as the helper of one of these kinds.
+func Main(m *testing.M, kinds ...layer.Kind) {
+	helpers := []testbed.Helper{{Name: front.Prober, Run: front.Probe}}
+	for _, k := range kinds {
+		helpers = append(helpers, testbed.Helper{Name: k.Name, Run: k.Helper})
+	}
+	localtest.Main(m, helpers...)
+}
+
+// Broken returns a site at which launchers set nothing.
+func Broken(site testbed.Site) testbed.Site { return broken{site} }
+
+type broken struct{ testbed.Site }
+
+func (b broken) Unwrap() testbed.Site { return b.Site }
+
+func (b broken) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	cmd.Args = slices.Clone(cmd.Args)
+	for i, arg := range cmd.Args {
+		if launcher.Count([]string{arg}) > 0 {
+			cmd.Args[i] = launcher.Settings{}.Argument()
+		}
+	}
+	return b.Site.Start(ctx, where, cmd)
+}
+
+// Up puts a layer up at a site. The site is not created yet if it is a testbed.Staged.
+func Up(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) *layer.Active {
+	t.Helper()
+	a, err := l.Up(t.Context(), new(layer.Run).At(site, places...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Settle returns the layer's checks of a set-up.
+func Settle(t testing.TB, a *layer.Active) []layer.Check {
+	t.Helper()
+	checks, err := a.Settle(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checks
+}
+
+// On returns the layer's checks before a trial of its own arm, without the checks that are made once per set-up.
+func On(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
+	t.Helper()
+	return slices.DeleteFunc(Before(t, a, layer.Dress(site, a)), func(c layer.Check) bool { return c.Once })
+}
+
+// Before returns the layer's checks before a trial at any site, for example one without the layer.
+func Before(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
+	t.Helper()
+	checks, err := a.Before(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checks
+}
+
+// After returns the layer's checks after a trial.
+func After(t testing.TB, a *layer.Active, did layer.Did) []layer.Check {
+	t.Helper()
+	checks, err := a.After(t.Context(), did)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checks
+}
+
+// Off returns the checks that a layer is off at a site of another arm.
+func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) []layer.Check {
+	t.Helper()
+	checks, err := l.ProveOff(t.Context(), new(layer.Run).At(site, places...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checks
+}
+
+// Leaky returns a site whose programs go through a layer that its arm does not have.
+func Leaky(site testbed.Site, a *layer.Active) testbed.Site { return leaky{layer.Dress(site, a)} }
+
+type leaky struct{ dressed testbed.Site }
+
+func (l leaky) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	return l.dressed.Start(ctx, where, cmd)
+}
+
+// Text lists checks, one per line: "name: observed: true".
+func Text(checks []layer.Check) string {
+	var lines []string
+	for _, c := range checks {
+		lines = append(lines, fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,175 @@
+// Package link is the layer that gives an arm another wire than the testbed's: another rate or MTU, a delay, losses.
+// It protects nothing. Since its effect is known beforehand, it tests Tare itself (a wire at 999 instead of 1051
+// Mbit/s must be found to cost 4.9 % of the bandwidth). It can also imitate properties of another platform's network,
+// such as an MTU of 1450 instead of 8896 bytes.
+//
+// Every property is read back from the kernel, before each trial and after it.
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/layer"
+	"tare/internal/testbed"
+	"tare/internal/testbed/local"
+)
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    "link",
+	Summary: "another wire: its rate, MTU, delay and losses; a known effect, to test Tare itself",
+	Example: "mtu: 9000",
+	New:     func() layer.Layer { return &Config{} },
+	Probe:   probe,
+}
+
+// Config holds the layer's parameters. Properties that are not set stay the testbed's.
+type Config struct {
+	Rate  factor.Levels[quantity.Rate]     `yaml:"rate" json:"rate,omitempty" doc:"rate of each direction"`
+	MTU   factor.Levels[int]               `yaml:"mtu" json:"mtu,omitempty" min:"576" max:"65535" doc:"largest IP packet between the pods in bytes"`
+	Delay factor.Levels[quantity.Duration] `yaml:"delay" json:"delay,omitempty" doc:"time by which each direction delays every packet"`
+	Loss  factor.Levels[quantity.Percent]  `yaml:"loss" json:"loss,omitempty" doc:"share of the packets of each direction that are lost at random"`
+}
+
+// longestDelay is longer than the delay of any network on Earth.
+const longestDelay = 10 * time.Second
+
+// Declare declares that the layer needs a wire.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Validate:     c.validate,
+		Needs:        experiment.Needs{Network: true, Only: experiment.TestbedLocal},
+		Elsewhere:    "the wire belongs to the cluster: compare kinds of nodes by the layer pod with nodeSelector, or clusters by the layer context",
+		ProvesBeside: true,
+	}
+}
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if len(c.Rate)+len(c.MTU)+len(c.Delay)+len(c.Loss) == 0 {
+		errs.Add("", "set at least one of rate, mtu, delay and loss")
+	}
+	for i, d := range c.Delay {
+		if d < 0 || d.Std() > longestDelay || d.Std()%time.Microsecond != 0 {
+			errs.Add(fmt.Sprintf("delay[%d]", i), "%v is not a whole number of microseconds up to %v", d, quantity.Duration(longestDelay))
+		}
+	}
+	for i, l := range c.Loss {
+		if l >= 1 {
+			errs.Add(fmt.Sprintf("loss[%d]", i), "%v is not less than 100%%", l)
+		}
+	}
+	return errs
+}
+
+// over returns the properties of a wire with the layer's changes.
+func (c *Config) over(s testbed.Shape) testbed.Shape {
+	if len(c.Rate) > 0 {
+		s.Rate = float64(c.Rate.One())
+	}
+	if len(c.MTU) > 0 {
+		s.MTU = c.MTU.One()
+	}
+	if len(c.Delay) > 0 {
+		s.Delay = c.Delay.One().Std()
+	}
+	if len(c.Loss) > 0 {
+		s.Loss = float64(c.Loss.One())
+	}
+	return s
+}
+
+// Up shapes the wire of the site.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	on, err := shaper(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	want := c.over(on.Unshaped())
+	if err := on.Shape(want); err != nil {
+		return nil, errors.Join(fmt.Errorf("shape the wire: %w", err), reset(on))
+	}
+	return &layer.Active{
+		Before: func(context.Context, testbed.Site) ([]layer.Check, error) { return check(on, c, want) },
+		After:  func(context.Context, layer.Did) ([]layer.Check, error) { return check(on, c, want) }, // the wire must be in force until the end
+		Down:   func(context.Context) error { return reset(on) },
+	}, nil
+}
+
+// ProveOff reads back that the properties that the layer changes are the testbed's. Properties that the arm's own
+// layer of this kind sets are left to that layer's proof.
+func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+	on, err := shaper(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	return check(on, layer.Without(c, s.Own), on.Unshaped())
+}
+
+func shaper(site testbed.Site) (testbed.Shaper, error) {
+	return testbed.Need[testbed.Shaper](site, "this testbed has no wire that can be shaped")
+}
+
+// These are the largest differences between set values and values read back from the kernel.
+const (
+	wholeBytes = 8    // in bit/s: the kernel stores whole bytes per second
+	lossDigits = 1e-6 // the kernel stores a share in 32 bits, converted from a float of 32 bits
+)
+
+// wholeFrames is the caveat of losses.
+const wholeFrames = "a packet here is a unit that a node hands to its interface: for TCP it may have 64 KiB, which are lost as a whole"
+
+// check compares the properties that the layer changes, read back from the kernel, with the wanted ones.
+func check(on testbed.Shaper, c *Config, want testbed.Shape) ([]layer.Check, error) {
+	got, err := on.Shaped()
+	if err != nil {
+		return nil, fmt.Errorf("read the wire's properties: %w", err)
+	}
+	var checks []layer.Check
+	add := func(name, expected, observed string, ok bool, caveat string) {
+		checks = append(checks, layer.Check{Layer: Kind.Name, Name: name + " of the wire", Expected: expected, Observed: observed, OK: ok, Caveat: caveat})
+	}
+	if len(c.Rate) > 0 {
+		add("rate", quantity.Rate(want.Rate).String(), quantity.Rate(got.Rate).String(), math.Abs(got.Rate-want.Rate) < wholeBytes, "")
+	}
+	if len(c.MTU) > 0 {
+		add("MTU", fmt.Sprint(want.MTU), fmt.Sprint(got.MTU), got.MTU == want.MTU, "")
+	}
+	if len(c.Delay) > 0 {
+		add("delay", quantity.Duration(want.Delay).String(), quantity.Duration(got.Delay).String(), got.Delay == want.Delay, "")
+	}
+	if len(c.Loss) > 0 {
+		caveat := ""
+		if want.Loss > 0 {
+			caveat = wholeFrames
+		}
+		add("loss", quantity.Percent(want.Loss).String(), quantity.Percent(math.Round(got.Loss/lossDigits)*lossDigits).String(), math.Abs(got.Loss-want.Loss) < lossDigits, caveat)
+	}
+	return checks, nil
+}
+
+// reset restores the testbed's wire.
+func reset(on testbed.Shaper) error {
+	if err := on.Shape(on.Unshaped()); err != nil {
+		return fmt.Errorf("restore the testbed's wire: %w", err)
+	}
+	return nil
+}
+
+// probe returns the local testbed's findings about shaping.
+func probe(ctx context.Context) []testbed.Finding {
+	var findings []testbed.Finding
+	for _, f := range local.Probe(ctx) {
+		if f.Name == local.Shaping {
+			findings = append(findings, f)
+		}
+	}
+	return append(findings, local.ProbeDelays())
+}

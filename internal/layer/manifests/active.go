@@ -1,0 +1,326 @@
+package manifests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"tare/internal/layer"
+	"tare/internal/layer/placeholder"
+	"tare/internal/testbed"
+)
+
+// cluster is the part of a site (*kube.Site) that the layer uses.
+type cluster interface {
+	Namespace() string
+	// Namespaced reports whether a kind's objects are in namespaces.
+	Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error)
+	Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
+	Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	Delete(ctx context.Context, objects []*unstructured.Unstructured) error
+	Await(ctx context.Context, what string, done func(context.Context) (bool, string, error)) error
+}
+
+type active struct {
+	config  *Config
+	on      cluster
+	objects []*unstructured.Unstructured // objects for this site, with placeholders filled in
+	applied bool
+}
+
+// placed returns the objects for a site. outside has an entry for each object that other arms would get, too: the
+// reason, or "".
+func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []*unstructured.Unstructured, outside []string, err error) {
+	all, problems := c.objects()
+	for field, p := range problems {
+		return nil, nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has reported this before
+	}
+	values := placeholder.Values{placeholder.Namespace: on.Namespace()}
+	for _, o := range all {
+		namespaced, err := on.Namespaced(ctx, &o.Unstructured)
+		if meta.IsNoMatchError(err) {
+			return nil, nil, fmt.Errorf("the cluster does not know the kind %s of %s: is its CustomResourceDefinition installed? %w", o.GetKind(), o.GetAPIVersion(), err)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", title(&o.Unstructured), err)
+		}
+		u, err := o.placed(values, namespaced)
+		if err != nil {
+			return nil, nil, err
+		}
+		objects = append(objects, u)
+		outside = append(outside, shared(namespaced, u.GetNamespace(), on.Namespace(), given))
+	}
+	return objects, outside, nil
+}
+
+func (a *active) up(ctx context.Context, given bool) error {
+	objects, outside, err := a.config.placed(ctx, a.on, given)
+	if err != nil {
+		return err
+	}
+	a.objects = objects
+	for i, why := range outside {
+		if why != "" && !a.config.Exclusive && a.config.Scope != OwnArm {
+			return fmt.Errorf("%s: %s, so that other arms would get it too: "+
+				"set exclusive: true to have it in the cluster during the trials of this arm only, or scope: arm if it affects only this arm", title(objects[i]), why)
+		}
+	}
+	switch {
+	case a.config.Exclusive:
+		return a.vacant(ctx)
+	case a.config.When == BeforePods:
+		return a.apply(ctx)
+	}
+	return nil
+}
+
+// vacant returns an error if one of the objects exists already, and so does not belong to Tare.
+func (a *active) vacant(ctx context.Context) error {
+	for _, u := range a.objects {
+		_, there, err := look(ctx, a.on, u)
+		if err != nil {
+			return err
+		}
+		if there {
+			return fmt.Errorf("%s exists already, and this run has not created it: delete it first; tare clean --context deletes it if it is a leftover of an earlier run", title(u))
+		}
+	}
+	return nil
+}
+
+// look reads an object's present state. there is false if the object does not exist.
+func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got *unstructured.Unstructured, there bool, err error) {
+	got, err = on.Get(ctx, like)
+	switch {
+	case err == nil:
+		return got, true, nil
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, false, nil
+	}
+	return nil, false, fmt.Errorf("read %s: %w", title(like), err)
+}
+
+// apply applies the objects, unless they exist, and waits for the conditions. If that fails, it deletes the objects
+// again.
+func (a *active) apply(ctx context.Context) error {
+	if a.applied {
+		return nil
+	}
+	got, err := a.on.Apply(ctx, a.objects)
+	if err != nil {
+		return err // an object in the way may belong to someone else; created objects are deleted with the site
+	}
+	a.applied = true
+	if err = a.accepted(got); err == nil {
+		err = a.await(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, a.down(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// accepted returns an error that names the fields that the cluster changed or dropped.
+func (a *active) accepted(got []*unstructured.Unstructured) error {
+	for i, u := range a.objects[:min(len(got), len(a.objects))] {
+		if found := differences("", u.Object, got[i].Object); found != nil {
+			return fmt.Errorf("the cluster changed %s when it was applied: %s (is the field unknown to its kind? does a webhook change it?)", title(u), summary(found))
+		}
+	}
+	return nil
+}
+
+// await waits for the conditions.
+func (a *active) await(ctx context.Context) error {
+	for _, w := range a.config.Wait {
+		err := a.on.Await(ctx, w.what(), func(ctx context.Context) (bool, string, error) {
+			return a.holds(ctx, w)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w Wait) what() string { return fmt.Sprintf("%s of %s %s", w.Condition, w.Kind, w.Name) }
+
+// holds reports whether a condition holds, and describes the present state.
+func (a *active) holds(ctx context.Context, w Wait) (ok bool, now string, err error) {
+	values := placeholder.Values{placeholder.Namespace: a.on.Namespace()}
+	like, err := w.object(a.config, a.objects, values)
+	if err != nil {
+		return false, "", err
+	}
+	c, err := parseCondition(w.Condition)
+	if err != nil {
+		return false, "", err
+	}
+	got, there, err := look(ctx, a.on, like)
+	if err != nil || !there {
+		return false, "it does not exist", err
+	}
+	ok, now = c.holds(got, values)
+	return ok, now, nil
+}
+
+// object returns the object of a condition: one of the applied objects, or another one.
+func (w Wait) object(c *Config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
+	all, _ := c.objects()
+	if i := w.find(all); i >= 0 {
+		return applied[i], nil
+	}
+	name, errName := values.Fill(w.Name)
+	namespace, errNamespace := values.Fill(w.Namespace)
+	if err := errors.Join(errName, errNamespace); err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(w.APIVersion)
+	u.SetKind(w.Kind)
+	u.SetName(name)
+	u.SetNamespace(namespace)
+	return u, nil
+}
+
+// settle applies objects that come after the pods.
+func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
+	if a.config.When == AfterPods && !a.config.Exclusive {
+		return nil, a.apply(ctx)
+	}
+	return nil, nil
+}
+
+// before shows that the objects exist as they were applied, and that the conditions hold.
+func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	check, err := a.present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	checks := []layer.Check{check}
+	for _, w := range a.config.Wait {
+		ok, now, err := a.holds(ctx, w)
+		if err != nil {
+			return checks, err
+		}
+		checks = append(checks, layer.Check{Layer: name, Name: w.Kind + " " + w.Name, Expected: w.Condition, Observed: now, OK: ok})
+	}
+	return checks, nil
+}
+
+// present compares every object with the applied one.
+func (a *active) present(ctx context.Context) (layer.Check, error) {
+	check := layer.Check{Layer: name, Name: titles(a.objects), Expected: "exists as applied"}
+	var wrong []string
+	for _, u := range a.objects {
+		got, there, err := look(ctx, a.on, u)
+		if err != nil {
+			return check, err
+		}
+		if !there {
+			wrong = append(wrong, title(u)+" does not exist")
+			continue
+		}
+		for _, d := range differences("", u.Object, got.Object) {
+			wrong = append(wrong, title(u)+": "+d)
+		}
+		if behind, now := stale(got); behind {
+			wrong = append(wrong, title(u)+": "+now)
+		}
+	}
+	check.OK, check.Observed = len(wrong) == 0, "exists as applied"
+	if !check.OK {
+		check.Observed = summary(wrong)
+	}
+	return check, nil
+}
+
+// titles names the objects for a check: the first one, and the number of the others.
+func titles(objects []*unstructured.Unstructured) string {
+	if len(objects) == 0 {
+		return "objects"
+	}
+	text := objects[0].GetKind() + " " + objects[0].GetName()
+	if more := len(objects) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// down deletes the objects and waits until they are gone.
+func (a *active) down(ctx context.Context) error {
+	if !a.applied {
+		return nil
+	}
+	if err := a.on.Delete(ctx, a.objects); err != nil {
+		return err
+	}
+	a.applied = false
+	return nil
+}
+
+// absent shows that the objects do not exist at another arm's site. Objects outside of the arm's namespace that the
+// experiment declares to affect this arm only (scope: arm) stay, and a caveat says so. Objects that the other arm's
+// own layer applies are left out. If there are no others, the check has no name.
+func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config) (layer.Check, error) {
+	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
+	objects, outside, err := c.placed(ctx, on, given)
+	if meta.IsNoMatchError(err) {
+		check.Name, check.Observed = "objects", "the cluster does not know their kind"
+		return check, nil
+	}
+	if err != nil {
+		return check, err
+	}
+	if own != nil {
+		if objects, outside, err = without(ctx, on, given, objects, outside, own); err != nil || len(objects) == 0 {
+			return check, err
+		}
+	}
+	check.Name = titles(objects)
+	var found, declared []string
+	for i, u := range objects {
+		if c.Scope == OwnArm && outside[i] != "" {
+			declared = append(declared, u.GetKind())
+			continue
+		}
+		_, there, err := look(ctx, on, u)
+		if err != nil {
+			return check, err
+		}
+		if there {
+			found = append(found, title(u))
+		}
+	}
+	if declared != nil {
+		slices.Sort(declared) // names of scope: arm objects may differ from arm to arm, and a factor sets their number
+		check.Caveat = "the experiment declares that " + strings.Join(slices.Compact(declared), ", ") + " affects this arm only (scope: arm); Tare does not check that"
+	}
+	if found != nil {
+		check.OK, check.Observed = false, summary(found)+" there"
+	}
+	return check, nil
+}
+
+// without returns the objects without those that another layer applies at the same site.
+func without(ctx context.Context, on cluster, given bool, objects []*unstructured.Unstructured, outside []string, own *Config) (left []*unstructured.Unstructured, why []string, err error) {
+	mine, _, err := own.placed(ctx, on, given)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, u := range objects {
+		if !slices.ContainsFunc(mine, func(m *unstructured.Unstructured) bool {
+			return m.GroupVersionKind().GroupKind() == u.GroupVersionKind().GroupKind() && m.GetNamespace() == u.GetNamespace() && m.GetName() == u.GetName()
+		}) {
+			left, why = append(left, u), append(why, outside[i])
+		}
+	}
+	return left, why, nil
+}

@@ -1,0 +1,107 @@
+// Package manifests is a layer of Kubernetes objects, such as policies. They exist
+// for the arm with the layer, and not for the others.
+//
+//   - manifests:
+//     inline: |
+//     apiVersion: security.istio.io/v1
+//     kind: PeerAuthentication
+//     metadata: {name: strict}
+//     spec: {mtls: {mode: STRICT}}
+//
+// Objects without a namespace are put into the arm's own, by server-side apply,
+// before the arm's pods are created, so that they act on these pods (an injection, a
+// profile). Objects outside of that namespace would affect the other
+// arms, too. They are refused, unless the file declares that they do not (scope: arm) or
+// that they exist during the trials of this arm only (exclusive).
+//
+// Proof, before every trial: each object is read back, every field that was
+// applied has its value, its controller has seen its current generation, and the conditions
+// hold. In the other arms the objects do not exist. This shows that the cluster
+// has the objects, but not their effect. The layer proof can show their effect.
+package manifests
+
+import (
+	"context"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube"
+)
+
+const name = "manifests"
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "Kubernetes objects that are applied in the arm, such as a policy",
+	Example: "inline: |\n  apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: example}",
+	New:     func() layer.Layer { return &Config{When: BeforePods, Scope: OwnNamespace} },
+	Probe:   testbed.AlwaysWorks(name, "any object that the cluster has a kind for"),
+}
+
+// Declare declares that the layer needs a cluster, and rights to the objects that it applies.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		ReadFiles:    c.readFiles,
+		Validate:     c.validate,
+		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes},
+		Elsewhere:    "there are no Kubernetes objects: put a command in front of the programs with the layer wrap, or turn something on with the layer switch",
+		Rights:       c.rights,
+		ProvesBeside: true,
+	}
+}
+
+// Up applies the objects, unless they come after the pods (settle). Exclusive objects are applied by the switch; Up
+// only checks that they do not exist yet.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	// DownLimit is longer than the site's own timeouts, whose errors are more precise.
+	timeouts := site.Parameters().Timeouts
+	limit := timeouts.Delete.Std() + timeouts.Request.Std() + 5*time.Second
+	a := &active{config: c.filled(), on: site}
+	if err := a.up(ctx, site.Parameters().Namespace != ""); err != nil {
+		return nil, err
+	}
+	up := &layer.Active{Settle: a.settle, Before: a.before, Down: a.down, DownLimit: limit}
+	if c.Exclusive {
+		up.Switch = &layer.Switch{On: a.apply, Off: a.down, Settling: c.Settle.Std()}
+	}
+	return up, nil
+}
+
+// ProveOff shows that the objects do not exist at another arm's site. Objects that the arm's own layer applies are
+// left out, since its own proof shows their fields.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	own, _ := s.Own.(*Config)
+	if own != nil {
+		own = own.filled()
+	}
+	c = c.filled()
+	check, err := c.absent(ctx, site, site.Parameters().Namespace != "", own)
+	if check.Name == "" && err == nil {
+		return nil, nil // both layers have the same objects
+	}
+	return []layer.Check{check}, err
+}
+
+// shared returns the reason why an object affects other arms, too, or "".
+func shared(namespaced bool, namespace, own string, given bool) string {
+	switch {
+	case !namespaced:
+		return "it belongs to the whole cluster"
+	case namespace != own:
+		return "it is in namespace " + namespace + ", and not in the arm's own"
+	case given:
+		return "all arms share the namespace " + own
+	}
+	return ""
+}

@@ -1,0 +1,209 @@
+package manifests
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/strictyaml"
+)
+
+// The factors of a layer of manifests have names from the experiment file: $(rules) in the texts is replaced by the
+// level, and a factor can set the length of a list or the number of objects of a kind.
+
+// itemNumber is replaced by the number, from 1, of a list's item or of a repeated object.
+const itemNumber = "$(item)"
+
+// maxItems is the greatest length of such a list, and the greatest number of objects made of one.
+const maxItems = 1000
+
+// filled returns the layer with its factors replaced by their levels. A factor with several levels, before expansion,
+// is replaced by its first level.
+func (c *Config) filled() *Config {
+	held := factor.Named{}
+	for name, levels := range c.Factors {
+		if len(levels) > 0 {
+			held[name] = levels[:1]
+		}
+	}
+	fill, out := factor.Filler(held), *c
+	out.Factors, out.Inline = nil, strictyaml.Document(fill.Replace(string(c.Inline)))
+	out.Files, out.Wait, out.Repeat = slices.Clone(c.Files), slices.Clone(c.Wait), maps.Clone(c.Repeat)
+	for i := range out.Files {
+		out.Files[i].Text = fill.Replace(out.Files[i].Text)
+	}
+	for i := range out.Wait {
+		w := &out.Wait[i]
+		for _, text := range []*string{&w.Kind, &w.Name, &w.APIVersion, &w.Namespace, &w.Condition} {
+			*text = fill.Replace(*text)
+		}
+	}
+	for path, by := range out.Repeat {
+		if level, is := held[string(by)]; is {
+			out.Repeat[path] = level.One()
+		}
+	}
+	return &out
+}
+
+// variants returns the layer once for every level of each factor, with the other factors at their first level.
+func (c *Config) variants() []*Config {
+	list := []*Config{c.filled()}
+	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
+		for _, level := range c.Factors[name][min(1, len(c.Factors[name])):] {
+			v := *c
+			v.Factors = maps.Clone(c.Factors)
+			v.Factors[name] = factor.Of(level)
+			list = append(list, v.filled())
+		}
+	}
+	return list
+}
+
+// checkFactors reports names that cannot stand in a text, and factors that are never used.
+func (c *Config) checkFactors(errs *experiment.FieldErrors) {
+	texts := []string{string(c.Inline)}
+	for _, f := range c.Files {
+		texts = append(texts, f.Text)
+	}
+	for _, w := range c.Wait {
+		texts = append(texts, w.Kind, w.Name, w.APIVersion, w.Namespace, w.Condition)
+	}
+	repeats := func(name string) bool {
+		return slices.Contains(slices.Collect(maps.Values(c.Repeat)), factor.Word(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
+		if err := factor.CheckNamed(c.Factors, name, texts, repeats); err != nil {
+			errs.Add("factors."+name, "%v", err)
+		}
+	}
+}
+
+// repeat calls do for each entry of Repeat that is a kind (kinds), or for each that is a path of a list, with the
+// number of objects or items. Problems are by field of the config.
+func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at string, n int, bad func(format string, args ...any))) {
+	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
+		if kindName.MatchString(at) != kinds {
+			continue
+		}
+		bad := func(format string, args ...any) {
+			problems["repeat."+at] = append(problems["repeat."+at], fmt.Sprintf(format, args...))
+		}
+		n, err := strconv.Atoi(string(c.Repeat[at]))
+		if err != nil || n < 0 || n > maxItems {
+			bad("%q is neither the name of a factor nor a number from 0 to %d", c.Repeat[at], maxItems)
+			continue
+		}
+		do(at, n, bad)
+	}
+}
+
+// multiplied repeats the objects of each kind in Repeat.
+func (c *Config) multiplied(objects []object, problems map[string][]string) []object {
+	c.repeat(true, problems, func(kind string, n int, bad func(string, ...any)) {
+		var made []object
+		found := false
+		for _, o := range objects {
+			if o.GetKind() != kind {
+				made = append(made, o)
+				continue
+			}
+			found = true
+			if n > 1 && !strings.Contains(o.GetName(), itemNumber) {
+				bad("%s:%d: put %s, the number of an object, into the name of %s, so that the names differ", o.source, o.line, itemNumber, title(&o.Unstructured))
+				continue
+			}
+			for i := range n {
+				one := o
+				one.Object = withNumber(o.Object, int64(i+1)).(map[string]any)
+				made = append(made, one)
+			}
+		}
+		if !found {
+			bad("there is no object of this kind")
+		}
+		objects = made
+	})
+	return objects
+}
+
+// lengthen repeats the items of each list in Repeat. It changes the objects.
+func (c *Config) lengthen(objects []object, problems map[string][]string) {
+	c.repeat(false, problems, func(at string, n int, bad func(string, ...any)) {
+		path, err := parsePath(at)
+		if err != nil {
+			bad("%v", err)
+			return
+		}
+		found := false
+		for _, o := range objects {
+			value, there, err := unstructured.NestedFieldNoCopy(o.Object, path...)
+			list, is := value.([]any)
+			if err != nil || !there || !is {
+				continue
+			}
+			found = true
+			made, err := lengthened(list, n)
+			if err != nil {
+				bad("%s:%d: %v", o.source, o.line, err)
+				continue
+			}
+			within, _, _ := unstructured.NestedFieldNoCopy(o.Object, path[:len(path)-1]...)
+			within.(map[string]any)[path[len(path)-1]] = made
+		}
+		if !found {
+			bad("no object has a list at this path")
+		}
+	})
+}
+
+// lengthened returns a list with n items: the given ones in turn, starting again after the last one, each with its
+// number filled in.
+func lengthened(list []any, n int) ([]any, error) {
+	if n > len(list) {
+		for _, item := range list {
+			if !numbered(item) {
+				return nil, fmt.Errorf("the list has %d items and needs %d: put %s, the number of an item, into each, so that the items differ", len(list), n, itemNumber)
+			}
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("the list has no item to make %d of", n)
+		}
+	}
+	made := make([]any, n)
+	for i := range made {
+		made[i] = withNumber(list[i%len(list)], int64(i+1))
+	}
+	return made, nil
+}
+
+// numbered reports whether a value contains the placeholder for its item's number.
+func numbered(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, itemNumber)
+	case []any:
+		return slices.ContainsFunc(v, numbered)
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), numbered)
+	}
+	return false
+}
+
+// withNumber copies a value with its item's number filled in. A text that consists of the placeholder alone becomes a
+// number.
+func withNumber(v any, n int64) any {
+	out, _ := mapped(v, func(text string) (any, error) {
+		if text == itemNumber {
+			return n, nil
+		}
+		return strings.ReplaceAll(text, itemNumber, strconv.FormatInt(n, 10)), nil
+	})
+	return out
+}

@@ -1,0 +1,212 @@
+package mtls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+
+	"tare/internal/layer"
+	"tare/internal/testbed"
+	"tare/internal/testbed/local"
+)
+
+type active struct {
+	settings
+	site    surroundings
+	ids     identities
+	helpers helpers
+	at      [2]testbed.Place // places of the proxies, by side
+	remote  bool             // the proxies are in sidecars of pods
+	proxies [2]*proxy        // by side
+	own     [2]netip.Addr    // the proxies' addresses; unset where the kernel chooses
+	proofs  []layer.Check
+	before  [2]counters // the proxies' counters at the beginning of the trial
+}
+
+// surroundings are the capabilities of a site that the layer uses.
+type surroundings struct {
+	testbed.Site
+	testbed.Network
+	testbed.Wire    // nil where the sidecars watch the wire
+	testbed.Courier // nil where the sidecars watch the wire
+}
+
+// Unwrap returns the site.
+func (s surroundings) Unwrap() testbed.Site { return s.Site }
+
+func surround(site testbed.Site) (surroundings, error) {
+	network, ok1 := testbed.As[testbed.Network](site)
+	wire, ok2 := testbed.As[testbed.Wire](site)
+	courier, ok3 := testbed.As[testbed.Courier](site)
+	if _, sidecars := testbed.As[testbed.Sidecars](site); !ok1 || !sidecars && (!ok2 || !ok3) {
+		return surroundings{}, errors.New("this testbed has no pods whose connections can be redirected to proxies and captured")
+	}
+	return surroundings{site, network, wire, courier}, nil
+}
+
+// Up starts the proxies and redirects the pods' connections to them. With sidecars it does both once the pods run.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	a, err := c.up(ctx, s.Site)
+	if err != nil {
+		return nil, err
+	}
+	up := &layer.Active{Proofs: a.proofs, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}
+	if a.remote {
+		up.Settle = func(ctx context.Context) ([]layer.Check, error) {
+			err := a.raise(ctx)
+			return a.proofs, err
+		}
+	}
+	return up, nil
+}
+
+// up puts the layer up at a site, or requests sidecars for its pods.
+func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err error) {
+	a = &active{settings: c.settings(), helpers: helpers{}}
+	if a.site, err = surround(site); err != nil {
+		return nil, err
+	}
+	if sidecars, ok := testbed.As[testbed.Sidecars](site); ok {
+		return a, a.ask(sidecars)
+	}
+	for _, s := range []side{clientSide, serverSide} {
+		a.at[s] = s.place(a.Placement)
+	}
+	if err := a.raise(ctx); err != nil {
+		return nil, errors.Join(err, a.down(context.WithoutCancel(ctx)))
+	}
+	return a, nil
+}
+
+// ask requests sidecars for the pods of the site.
+func (a *active) ask(sidecars testbed.Sidecars) (err error) {
+	a.remote = true
+	want := testbed.Sidecar{Name: kind, Image: a.Image, Capabilities: a.Program.implementation().capabilities}
+	for _, s := range []side{clientSide, serverSide} {
+		if a.at[s], err = sidecars.AddSidecar(s.pod(), want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// raise starts the helpers, then the proxies, and then redirects the connections.
+func (a *active) raise(ctx context.Context) error {
+	program := a.Program.implementation()
+	path, err := program.program, error(nil) // the program is on PATH in the sidecar's image
+	if !a.remote {
+		if path, err = program.find(); err != nil {
+			return fmt.Errorf("%w (%s)", err, program.hint)
+		}
+	}
+	if !a.remote && a.redirect(clientSide).User != 0 && os.Getenv(local.UserNamespaceVariable) != "" {
+		return fmt.Errorf("%s in a pod switches to another user, but a user namespace has only one: run Tare as root, or choose placement: %s", program.program, Node)
+	}
+	if a.encrypts() {
+		if a.ids, err = issue(a.Key); err != nil {
+			return err
+		}
+	}
+	for _, s := range []side{clientSide, serverSide} {
+		for _, where := range []testbed.Place{s.pod(), a.at[s]} {
+			if err := a.helpers.start(ctx, a.site, where); err != nil {
+				return err
+			}
+		}
+	}
+	if a.remote {
+		a.site.Wire = &podWire{a.helpers[a.at[clientSide]]}
+	}
+	if a.Placement == Node {
+		if err := a.ownAddresses(ctx); err != nil {
+			return err
+		}
+	}
+	for _, s := range []side{serverSide, clientSide} {
+		if a.proxies[s], err = a.start(ctx, s, path); err != nil {
+			return fmt.Errorf("%s: %w", s.part(), err)
+		}
+	}
+	for _, s := range []side{serverSide, clientSide} {
+		r := a.redirect(s)
+		if err := a.helpers[a.at[s]].Ask(ctx, request{Redirect: &r}, nil); err != nil {
+			return fmt.Errorf("%s: %w", a.at[s], err)
+		}
+	}
+	a.proofs, err = a.describe(ctx)
+	return err
+}
+
+// ownAddresses finds the nodes' addresses in the networks of their pods. Connections from and to these addresses go
+// the way of the pods' connections, through a tunnel between the nodes if there is one.
+func (a *active) ownAddresses(ctx context.Context) error {
+	nodes, ok := testbed.As[testbed.Nodes](a.site.Site)
+	if !ok {
+		return fmt.Errorf("this testbed has no nodes for proxies (placement: %s)", Node)
+	}
+	for s, node := range nodes.Nodes()[:2] {
+		err := a.helpers[node.Place()].Ask(ctx, request{Source: &sourceRequest{Network: node.PodNetwork()}}, &a.own[s])
+		if err != nil {
+			return fmt.Errorf("%s: %w", node.Place(), err)
+		}
+	}
+	return nil
+}
+
+// redirect returns the redirection at a proxy's place.
+func (a *active) redirect(s side) redirect {
+	r := redirect{Ports: a.site.Ports(), To: s.listen(), At: a.own[s]}
+	switch {
+	case s == clientSide:
+		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod), a.site.Address(testbed.PodToService)}
+		r.Own = a.Placement == Sidecar
+	case a.Placement == Node:
+		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod)}
+	}
+	if r.Own {
+		r.Mark, r.User = mark, a.Program.implementation().user
+	}
+	return r
+}
+
+// costs returns the CPU time and memory that the proxies have used.
+func (a *active) costs() ([]layer.Cost, error) {
+	var costs []layer.Cost
+	for s, p := range a.proxies {
+		used, err := p.process.CPU()
+		if err != nil {
+			return nil, err
+		}
+		memory, err := p.process.Memory()
+		if err != nil {
+			return nil, err
+		}
+		costs = append(costs, layer.Cost{Part: side(s).part(), CPU: used, Memory: memory})
+	}
+	return costs, nil
+}
+
+// down removes the redirections, then the proxies and the helpers.
+func (a *active) down(ctx context.Context) error {
+	var errs []error
+	for _, where := range slices.Sorted(maps.Keys(a.helpers)) {
+		h := a.helpers[where]
+		if !slices.Contains(a.at[:], where) {
+			continue // this place has no rules, and its program may have no right to list rules
+		}
+		if err := h.Ask(ctx, request{Restore: &struct{}{}}, nil); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+		}
+	}
+	for s, p := range a.proxies {
+		if p != nil {
+			errs = append(errs, p.end())
+			a.proxies[s] = nil
+		}
+	}
+	return errors.Join(append(errs, a.helpers.close(ctx))...)
+}

@@ -1,0 +1,161 @@
+package mtls
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/run/machine/owned"
+	"tare/internal/testbed/frames"
+	"tare/internal/testbed/orders"
+)
+
+// Helper is the main function of the helper at each place where the layer works. It installs the rules, queries the
+// proxy, and is client or server of a probe. It serves requests from standard input until standard input ends.
+func Helper(ctx context.Context) error {
+	h := &helper{}
+	defer h.unlisten()
+	return orders.Main(ctx, h.handle)
+}
+
+// helper acts in the network namespace that it was started in.
+type helper struct {
+	listener   net.Listener
+	watch      *frames.Watch
+	outputRead int64 // bytes of a proxy's output that have been returned so far
+}
+
+// handle executes a request.
+func (h *helper) handle(ctx context.Context, o request) (any, error) {
+	switch {
+	case o.Redirect != nil:
+		return nil, o.Redirect.install()
+	case o.Restore != nil:
+		return nil, removeRules()
+	case o.Rules != nil:
+		return countRules()
+	case o.Source != nil:
+		return o.Source.find()
+	case o.Listen != nil:
+		return h.listen(*o.Listen)
+	case o.Unlisten != nil:
+		h.unlisten()
+		return nil, nil
+	case o.Send != nil:
+		return o.Send.send(ctx), nil
+	case o.Admin != nil:
+		return o.Admin.ask(ctx)
+	case o.Watch != nil:
+		return nil, h.watching(*o.Watch)
+	case o.Unwatch != nil:
+		return h.unwatch()
+	case o.Become != nil:
+		err := o.Become.become()
+		fmt.Fprintln(os.Stderr, err) // there is no proxy, and nobody waits for a response
+		os.Exit(1)
+	case o.Forget != nil:
+		return nil, owned.Remove(o.Forget.path())
+	case o.Output != nil:
+		return h.output(*o.Output)
+	}
+	return nil, errors.New("an empty request")
+}
+
+// find returns this place's own address in the network.
+func (o sourceRequest) find() (netip.Addr, error) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for _, one := range all {
+		if p, err := netip.ParsePrefix(one.String()); err == nil && o.Network.Contains(p.Addr()) {
+			return p.Addr(), nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("no address in %s", o.Network)
+}
+
+// listen answers probes on the last of the ports that is free.
+func (h *helper) listen(o listenRequest) (uint16, error) {
+	h.unlisten()
+	for i := len(o.Ports) - 1; i >= 0; i-- {
+		l, err := net.Listen("tcp4", fmt.Sprintf(":%d", o.Ports[i]))
+		if errors.Is(err, unix.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		h.listener = l
+		go serve(l)
+		return o.Ports[i], nil
+	}
+	return 0, fmt.Errorf("no port is free for a probe: the ports %v are all in use", o.Ports)
+}
+
+func (h *helper) unlisten() {
+	if h.listener != nil {
+		_ = h.listener.Close()
+		h.listener = nil
+	}
+}
+
+// ask sends the request or line to the proxy and returns its answer.
+func (o adminRequest) ask(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, orders.Limit/2)
+	defer cancel()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", o.Address)
+	}
+	if o.Method == "" {
+		return o.say(ctx, dial)
+	}
+	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(ctx, o.Method, "http://proxy"+o.Text, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(text)))
+	}
+	return string(text), err
+}
+
+// longestAnswer is the longest answer read from a proxy, in bytes.
+const longestAnswer = 1 << 20
+
+// say sends a line and reads until the proxy closes the connection.
+func (o adminRequest) say(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error)) (string, error) {
+	conn, err := dial(ctx, "", "")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	if _, err := io.WriteString(conn, o.Text+"\n"); err != nil {
+		return "", err
+	}
+	var text bytes.Buffer
+	_, err = io.Copy(&text, io.LimitReader(conn, longestAnswer))
+	return text.String(), err
+}
+
+// probeLimit is the timeout of one try of a probe. A probe normally takes milliseconds.
+const probeLimit = 5 * time.Second

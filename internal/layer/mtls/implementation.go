@@ -1,0 +1,136 @@
+package mtls
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/orders"
+)
+
+// side is one of the two proxies.
+type side int
+
+const (
+	clientSide side = iota
+	serverSide
+)
+
+// String returns the proxy's name in its configuration, which Istio uses, too.
+func (s side) String() string { return [2]string{"outbound", "inbound"}[s] }
+
+// part returns the proxy's name in the layer's costs.
+func (s side) part() string { return [2]string{"client-proxy", "server-proxy"}[s] }
+
+// listen returns the port that connections are redirected to, the same as Istio's.
+func (s side) listen() uint16 { return [2]uint16{15001, 15006}[s] }
+
+// pod returns the place whose connections the proxy takes.
+func (s side) pod() testbed.Place { return [2]testbed.Place{testbed.ClientPod, testbed.ServerPod}[s] }
+
+// place returns the place of the proxy.
+func (s side) place(p Placement) testbed.Place {
+	if p == Node {
+		return [2]testbed.Place{testbed.ClientNode, testbed.ServerNode}[s]
+	}
+	return s.pod()
+}
+
+// mark is set on the sockets of the client's proxy and of probes. The rules leave marked connections alone. Istio
+// uses the same number for another purpose.
+const mark = 1337
+
+// implementation is a program that serves as proxy.
+type implementation struct {
+	program   string
+	version   []string           // arguments that make the program print its version
+	hint      string             // command that installs the program
+	file      string             // name of the configuration file
+	configure *template.Template // template of the configuration, executed with a plan
+	args      func(plan) []string
+	// admin returns the abstract socket address at which the proxy answers queries, for the name in the proxy's
+	// configuration. The address belongs to the proxy's network namespace.
+	admin func(name string) string
+	// method is the HTTP method of requests to admin; "" if admin takes lines of text.
+	method string
+	// ready is the admin answer of a proxy that accepts connections.
+	ready string
+	// about is the query for the proxy's name and number of workers. describe parses the answer.
+	about    string
+	describe func(answer string) (what string, workers int, err error)
+	// stats returns the query for the counters of a side. count parses the answer.
+	stats func(side) string
+	count func(answer string, s side) (counters, error)
+	// logConnections turns the proxy's records of connections on standard output on or off; nil: the program has no such
+	// switch.
+	logConnections func(ctx context.Context, a admin, on bool) error
+	// identify returns the form in which those records show an identity.
+	identify func(id string) string
+	// user is the id of the user that the proxy switches to, if the rules recognise its sockets by their user; 0: they
+	// recognise them by their mark.
+	user uint32
+	// capabilities are the capabilities of a sidecar, for the proxy and the helper.
+	capabilities []string
+}
+
+func (p Program) implementation() *implementation {
+	if p == HAProxy {
+		return &haproxy
+	}
+	return &envoy
+}
+
+// find returns the path of the program, on PATH or in the user's cache.
+func (i *implementation) find() (string, error) { return testbed.Installed(i.program, i.program) }
+
+// counters count the work of one proxy since its start. Bytes are payload, sent and received. TLS means the TLS
+// between the two proxies.
+type counters struct {
+	Connections uint64            // connections accepted
+	Bytes       uint64            // payload passed on, in both directions
+	Upstream    uint64            // connections opened
+	Open        uint64            // opened connections that are still open
+	Requests    uint64            // requests received; 0 if the proxy does not parse HTTP
+	Handshakes  uint64            // successful TLS handshakes
+	Resumed     uint64            // handshakes that resumed a session, without certificates
+	Strangers   uint64            // peers whose certificates were refused; always 0 for HAProxy
+	Versions    map[string]uint64 // handshakes by TLS version; nil: unknown
+}
+
+// since returns the difference to an earlier reading. Counters never decrease while the process lives.
+func (c counters) since(earlier counters) counters {
+	d := counters{
+		Connections: c.Connections - earlier.Connections, Bytes: c.Bytes - earlier.Bytes, Upstream: c.Upstream - earlier.Upstream,
+		Open: c.Open, Requests: c.Requests - earlier.Requests, Handshakes: c.Handshakes - earlier.Handshakes,
+		Resumed: c.Resumed - earlier.Resumed, Strangers: c.Strangers - earlier.Strangers,
+	}
+	if c.Versions != nil {
+		d.Versions = map[string]uint64{}
+	}
+	for v, n := range c.Versions {
+		d.Versions[v] = n - earlier.Versions[v]
+	}
+	return d
+}
+
+// admin sends queries to a proxy through the helper at its place.
+type admin struct {
+	helper  *orders.Helper
+	address string
+	method  string
+	side    side
+}
+
+// ask sends an HTTP request or a line of text and returns the answer.
+func (a admin) ask(ctx context.Context, text string) (answer string, err error) {
+	o := adminRequest{Address: a.address, Method: a.method, Text: text}
+	if err := a.helper.Ask(ctx, request{Admin: &o}, &answer); err != nil {
+		return "", fmt.Errorf("%s: ask it for %s: %w", a.side.part(), text, err)
+	}
+	return answer, nil
+}
+
+// account returns the last part of an identity.
+func account(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }

@@ -1,0 +1,83 @@
+package mtls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/internal/layer"
+	"tare/internal/layer/evidence"
+	"tare/internal/testbed"
+)
+
+// arrivalLimit is the timeout of a datagram. A tunnel may need a handshake first.
+const arrivalLimit = 6 * time.Second
+
+// markerOutcome is the outcome of a marker sent from pod to pod.
+type markerOutcome struct {
+	sent
+	size   int  // size of the marker in bytes
+	clear  int  // number of frames on the wire that show the marker in clear
+	hidden bool // a datagram that bypasses the proxies cannot be seen in clear either
+}
+
+// sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. If the marker
+// should be seen and is not, a datagram shows whether something else hides both, such as a tunnel between the nodes.
+func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendRequest, seen bool) (m markerOutcome, err error) {
+	o.Marker = evidence.Marker()
+	m.size = len(o.Marker)
+	stop := func() (int, error) { return 0, nil }
+	if site.Wire != nil {
+		if stop, err = site.Watch(ctx, []byte(o.Marker)); err != nil {
+			return m, err
+		}
+	}
+	err = h[testbed.ClientPod].Ask(ctx, request{Send: &o}, &m.sent)
+	var watched error
+	m.clear, watched = stop()
+	if err := errors.Join(err, watched); err != nil {
+		return m, err
+	}
+	if seen && m.arrived() && m.clear == 0 && site.Courier != nil {
+		m.hidden, err = hidden(ctx, site)
+	}
+	return m, err
+}
+
+// hidden reports whether a datagram arrives without being seen in clear on the wire.
+func hidden(ctx context.Context, site surroundings) (bool, error) {
+	marker := []byte(evidence.Marker())
+	stop, err := site.Watch(ctx, marker)
+	if err != nil {
+		return false, err
+	}
+	arrived, err := site.Deliver(ctx, marker, arrivalLimit)
+	frames, watched := stop()
+	return arrived && frames == 0, errors.Join(err, watched)
+}
+
+// checkWay checks whether the marker arrives by the connection that the client opened (direct), or by another one,
+// which a proxy opened.
+func (m markerOutcome) checkWay(direct bool) layer.Check {
+	say := map[bool]string{true: "arrives by the connection that it was sent on", false: "arrives by another connection than the one it was sent on"}
+	c := layer.Check{Layer: kind, Name: "marker from pod to pod", Expected: say[direct], Observed: say[m.direct()]}
+	if !m.arrived() {
+		c.Observed = "does not arrive: " + m.Refused
+	}
+	c.OK = m.arrived() && m.direct() == direct
+	return c
+}
+
+// checkWire checks whether the marker is seen in clear on the wire, or not.
+func (m markerOutcome) checkWire(clear bool) layer.Check {
+	c := layer.Check{Layer: kind, Name: "marker on the wire", Expected: "in clear in 0 frames", Observed: fmt.Sprintf("in clear in %d frames", m.clear)}
+	c.OK = m.arrived() && (m.clear > 0) == clear
+	if clear {
+		c.Expected = "in clear in at least 1 frame, or as hidden as a datagram"
+		if m.hidden {
+			c.OK, c.Observed = true, c.Observed+", nor is a datagram: something else hides both"
+		}
+	}
+	return c
+}

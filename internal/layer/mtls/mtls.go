@@ -1,0 +1,239 @@
+// Package mtls is the layer of a service mesh's data plane: every TCP connection from the
+// client pod to the server pod, or to its service, goes through a proxy on either side, and
+// between the two through mutual TLS.
+//
+//   - mtls: {mode: plaintext-proxies}
+//   - mtls: {protocol: http, workers: [1, 2, 4]}
+//
+// A mesh has two costs: the proxies, and their encryption. The mode plaintext-proxies has
+// only the first, so that an experiment with three arms separates the two.
+//
+// # How it works
+//
+// As in Istio, programs notice nothing. Rules of nftables redirect connections to the ports
+// of the service (testbed.Network.Ports) to the proxy, which asks the kernel for their
+// destination (SO_ORIGINAL_DST) and connects to it. The client's proxy marks its sockets
+// (SO_MARK), so that the rules leave them alone. With placement sidecar, proxies and
+// rules are in the pods; with placement node, they are on the pods' nodes. UDP bypasses the proxies.
+//
+// The proxies are processes (Envoy, or HAProxy). On this machine they are found on PATH or where
+// `make envoy` puts it. On a cluster each runs in a container of its own in the pod, a sidecar,
+// with the capabilities NET_ADMIN, for the rules, and NET_RAW, for watching the wire. There is no
+// placement node on a cluster. A helper at each place installs the rules and makes the probes (helper.go).
+//
+// # Identities
+//
+// Each set-up has a certificate authority of its own, whose key is never written. Client and
+// server have SPIFFE identities, and each proxy demands the other's identity. The proxies read
+// their keys from files of mode 0600 in a temporary directory, which is removed right after
+// that. On a cluster the keys come through the agent's connection to the sidecar, and those
+// files are in memory: no pod specification and no Secret contains them.
+//
+// # Proofs
+//
+// Before every trial a random marker is sent from pod to pod. It must arrive by another
+// connection than the one it was sent on, show in the byte counters of both proxies, and not be
+// seen on the wire (with plaintext-proxies, it must be seen in clear). The server's proxy must have seen
+// the client's identity and the TLS version that is set. It must refuse a client without TLS, without a
+// certificate, and with a stranger's certificate, and accept a client with the client's certificate.
+// After the trial both proxies must have moved the bytes that it sent, with no other
+// TLS version, and have refused nobody. Without the layer, the marker must
+// arrive by the same connection that it was sent on, and no rule of the layer may exist.
+//
+// On a cluster the wire is watched at the client pod's interface: changes that nodes make to packets
+// after that are not seen. The pods of arms without the layer have no sidecar, and so no program that
+// may list rules or watch the wire. There the marker's connection is the only evidence.
+package mtls
+
+import (
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/layer"
+)
+
+// kind is the layer's name in the file.
+const kind = "mtls"
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    kind,
+	Summary: "a proxy on either side, as in a service mesh, with or without mutual TLS between them: Envoy or HAProxy",
+	New:     New,
+	Probe:   probe,
+	Helper:  Helper,
+}
+
+// Mode is the treatment of connections by the proxies.
+type Mode string
+
+const (
+	Plaintext Mode = "plaintext-proxies" // the proxies pass connections on
+	Mutual    Mode = "mtls"              // the proxies use mutual TLS with each other
+)
+
+// Values lists the modes.
+func (Mode) Values() []string { return []string{string(Plaintext), string(Mutual)} }
+
+// Program is the proxy program.
+type Program string
+
+const (
+	Envoy   Program = "envoy"
+	HAProxy Program = "haproxy"
+)
+
+// Values lists the programs.
+func (Program) Values() []string { return []string{string(Envoy), string(HAProxy)} }
+
+// Protocol is the protocol that the proxies parse.
+type Protocol string
+
+const (
+	TCP  Protocol = "tcp"  // bytes, which are not parsed
+	HTTP Protocol = "http" // requests, which are spread over connections that the proxies open
+)
+
+// Values lists the protocols.
+func (Protocol) Values() []string { return []string{string(TCP), string(HTTP)} }
+
+// Placement is the location of the proxies.
+type Placement string
+
+const (
+	Sidecar Placement = "sidecar" // in the pods
+	Node    Placement = "node"    // on the pods' nodes
+)
+
+// Values lists the placements.
+func (Placement) Values() []string { return []string{string(Sidecar), string(Node)} }
+
+// Version is a version of TLS, as Envoy and OpenSSL name it.
+type Version string
+
+const (
+	TLS12 Version = "TLSv1.2"
+	TLS13 Version = "TLSv1.3"
+)
+
+// Values lists the versions.
+func (Version) Values() []string { return []string{string(TLS12), string(TLS13)} }
+
+// Cipher is the TLS cipher of the connections between the proxies.
+type Cipher string
+
+const (
+	AES128 Cipher = "aes-128-gcm"
+	AES256 Cipher = "aes-256-gcm"
+	ChaCha Cipher = "chacha20-poly1305"
+)
+
+// Values lists the ciphers.
+func (Cipher) Values() []string { return []string{string(AES128), string(AES256), string(ChaCha)} }
+
+// Config holds the layer's parameters.
+type Config struct {
+	Mode                  factor.Levels[Mode]      `yaml:"mode" json:"mode" doc:"plaintext-proxies: proxies only; mtls: with mutual TLS between them"`
+	Proxy                 factor.Levels[Program]   `yaml:"proxy" json:"proxy" doc:"the proxy program"`
+	Protocol              factor.Levels[Protocol]  `yaml:"protocol" json:"protocol" doc:"tcp: the proxies pass bytes on; http: they parse requests, as a mesh does, and carry no other protocol"`
+	Placement             factor.Levels[Placement] `yaml:"placement" json:"placement" doc:"sidecar: a proxy in each pod; node: one on the node of each pod"`
+	Workers               factor.Levels[int]       `yaml:"workers" json:"workers" min:"1" max:"64" doc:"threads of each proxy that carry connections"`
+	Key                   factor.Levels[Key]       `yaml:"key" json:"key" doc:"key of the certificates"`
+	Version               factor.Levels[Version]   `yaml:"version" json:"version" doc:"TLS version"`
+	Cipher                factor.Levels[Cipher]    `yaml:"cipher" json:"cipher,omitempty" doc:"TLS cipher; absent: the proxies choose. For Envoy it can only be set with TLSv1.2"`
+	Resumption            factor.Levels[bool]      `yaml:"resumption" json:"resumption" doc:"new connections resume the TLS session of earlier ones, without certificates"`
+	RequestsPerConnection factor.Levels[int]       `yaml:"requestsPerConnection" json:"requestsPerConnection,omitempty" min:"1" doc:"with http: number of requests on one connection between the proxies, after which the client's proxy opens another; absent: unlimited"`
+	Image                 string                   `yaml:"image" json:"image,omitempty" doc:"on a cluster, the image of the proxies' containers, with the program on PATH; make systems builds the default"`
+}
+
+// DefaultImage is the image that make systems builds.
+const DefaultImage = "tare-systems:latest"
+
+// New returns the layer with its defaults.
+func New() layer.Layer {
+	return &Config{
+		Mode: factor.Of(Mutual), Proxy: factor.Of(Envoy), Protocol: factor.Of(TCP), Placement: factor.Of(Sidecar),
+		Workers: factor.Of(2), Key: factor.Of(P256), Version: factor.Of(TLS13), Resumption: factor.Of(true),
+		Image: DefaultImage,
+	}
+}
+
+// Declare declares that the layer needs two pods and, on a cluster, containers that may redirect their connections.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Validate:  c.validate,
+		Needs:     c.needs(),
+		Elsewhere: "the placement sidecar does this",
+		Tools:     c.tools(),
+		OwnProves: true,
+	}
+}
+
+func (c *Config) needs() experiment.Needs {
+	needs := experiment.Needs{Network: true, PodSecurity: []experiment.PodSecurity{
+		{Level: "privileged", Why: "capability NET_ADMIN, to redirect connections to a proxy (layer " + kind + ")"}}}
+	if slices.Contains(c.Placement, Node) {
+		needs.Only = experiment.TestbedLocal
+	}
+	return needs
+}
+
+// tools are the proxy programs.
+func (c *Config) tools() []experiment.Tool {
+	var tools []experiment.Tool
+	for _, p := range c.Proxy {
+		i := p.implementation()
+		path, _ := i.find()
+		tools = append(tools, experiment.Tool{Name: i.program, Path: path, Version: i.version})
+	}
+	return tools
+}
+
+// validate checks combinations of parameters, at all levels.
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	encrypts := slices.Contains(c.Mode, Mutual)
+	haproxy, envoy := slices.Contains(c.Proxy, HAProxy), slices.Contains(c.Proxy, Envoy)
+	if len(c.Cipher) > 0 && envoy && slices.Contains(c.Version, TLS13) {
+		errs.Add("cipher", "Envoy chooses the cipher of %s itself: set version: %s as well, or leave the cipher out", TLS13, TLS12)
+	}
+	if len(c.Cipher) > 0 && !encrypts {
+		errs.Add("cipher", "with mode: %s nothing is encrypted", Plaintext)
+	}
+	if len(c.RequestsPerConnection) > 0 && slices.Contains(c.Protocol, TCP) {
+		errs.Add("requestsPerConnection", "with protocol: %s the proxies do not see requests: set protocol: %s", TCP, HTTP)
+	}
+	for _, n := range c.RequestsPerConnection {
+		if haproxy && n > 1 {
+			errs.Add("requestsPerConnection", "%d: HAProxy supports only 1 or, without this parameter, an unlimited number", n)
+		}
+	}
+	return errs
+}
+
+// settings are the parameters at one level.
+type settings struct {
+	Mode       Mode
+	Program    Program
+	Protocol   Protocol
+	Placement  Placement
+	Workers    int
+	Key        Key
+	Version    Version
+	Cipher     Cipher // "": the proxies choose
+	Resumption bool
+	Requests   int // requests per connection; 0: unlimited
+	Image      string
+}
+
+func (c *Config) settings() settings {
+	return settings{
+		Mode: c.Mode.One(), Program: c.Proxy.One(), Protocol: c.Protocol.One(), Placement: c.Placement.One(),
+		Workers: c.Workers.One(), Key: c.Key.One(), Version: c.Version.One(), Cipher: c.Cipher.OrZero(),
+		Resumption: c.Resumption.One(), Requests: c.RequestsPerConnection.OrZero(), Image: c.Image,
+	}
+}
+
+// encrypts reports whether the proxies use TLS with each other.
+func (s settings) encrypts() bool { return s.Mode == Mutual }

@@ -1,0 +1,225 @@
+package mtls
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"tare/internal/layer"
+	"tare/internal/testbed"
+)
+
+// recordLimit is the timeout for a proxy's record of a connection, which normally appears within 0.25 s.
+const recordLimit = 5 * time.Second
+
+// describe records the name and version of the proxies. It is called once.
+func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
+	var checks []layer.Check
+	for s, p := range a.proxies {
+		answer, err := p.admin.ask(ctx, a.Program.implementation().about)
+		if err != nil {
+			return nil, err
+		}
+		what, workers, err := a.Program.implementation().describe(answer)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, layer.Check{
+			Layer: kind, Name: side(s).part(), Expected: fmt.Sprintf("%s, %d workers", a.Program, a.Workers),
+			Observed: fmt.Sprintf("%s, %d workers", what, workers),
+			OK:       workers == a.Workers && strings.HasPrefix(what, string(a.Program)+" "),
+		})
+	}
+	return checks, nil
+}
+
+// prove shows that connections between the pods go through both proxies, with the TLS that is set. It also reads the
+// counters that through compares with.
+func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	checks, err := a.proveRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	server := a.helpers[serverSide.pod()]
+	var port uint16
+	if err := server.Ask(ctx, request{Listen: &listenRequest{Ports: a.site.Ports()}}, &port); err != nil {
+		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
+	}
+	defer func() { _ = server.Ask(context.WithoutCancel(ctx), request{Unlisten: &struct{}{}}, nil) }()
+	to := netip.AddrPortFrom(a.site.Address(testbed.PodToPod), port)
+	for _, part := range []func(context.Context, netip.AddrPort) ([]layer.Check, error){a.proveWay, a.proveStrangers} {
+		more, err := part(ctx, to)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, more...)
+	}
+	now, err := a.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.before = now
+	return append(checks, a.checkHandshakes("handshakes so far", now[serverSide])), nil
+}
+
+// proveRules shows that the rules are in force.
+func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
+	var checks []layer.Check
+	for _, s := range []side{clientSide, serverSide} {
+		where := a.at[s]
+		if err := a.proxies[s].failed(); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.part(), err)
+		}
+		check, err := a.helpers.checkRules(ctx, where, a.redirect(s).rules())
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, check)
+	}
+	return checks, nil
+}
+
+// proveWay shows the way of a marker from pod to pod.
+func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
+	idle, err := a.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	logConnections := a.Program.implementation().logConnections
+	if logConnections != nil {
+		if err := logConnections(ctx, a.proxies[serverSide].admin, true); err != nil {
+			return nil, err
+		}
+	}
+	m, err := a.helpers.sendMarker(ctx, a.site, sendRequest{To: to, HTTP: a.Protocol == HTTP}, !a.encrypts())
+	if err != nil {
+		return nil, err
+	}
+	checks := []layer.Check{m.checkWay(false), m.checkWire(!a.encrypts())}
+	if logConnections != nil && m.arrived() && !m.direct() {
+		t, err := a.proxies[serverSide].log.record(ctx, m.Heard.Peer.String(), recordLimit)
+		if err != nil {
+			t.identity = err.Error()
+		}
+		checks = append(checks, a.checkRecord(t))
+	}
+	if logConnections != nil {
+		if err := logConnections(ctx, a.proxies[serverSide].admin, false); err != nil {
+			return nil, err
+		}
+	}
+	if a.encrypts() && a.Protocol == HTTP && a.Program == Envoy {
+		want := "URI=" + clientIdentity
+		checks = append(checks, layer.Check{Layer: kind, Name: "peer identity that the proxy reports to the program", Expected: want,
+			Observed: cmp.Or(m.Heard.Identity, "of nobody"), OK: strings.Contains(";"+m.Heard.Identity+";", ";"+want+";")})
+	}
+	now, err := a.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(checks, checkMoved("marker through the proxies", idle, now, uint64(m.size)), checkProtocol(a.Protocol, idle, now)), nil
+}
+
+// checkRecord compares the server proxy's record of the marker's connection with the expected peer and TLS version.
+func (a *active) checkRecord(t connRecord) layer.Check {
+	c := layer.Check{Layer: kind, Name: "peer that the server's proxy saw", Expected: "no TLS"}
+	c.Observed = strings.Join([]string{t.identity, t.version, t.cipher}, " ")
+	if !a.encrypts() {
+		c.OK = t.identity == "-" && t.version == "-"
+		if c.OK {
+			c.Observed = "no TLS"
+		}
+		return c
+	}
+	want := a.Program.implementation().identify(clientIdentity)
+	c.Expected = want + " " + string(a.Version)
+	c.OK = t.identity == want && t.version == string(a.Version)
+	if a.Cipher != "" {
+		want := plan{settings: a.settings}.Ciphers()
+		c.Expected += " " + want
+		c.OK = c.OK && t.cipher == want
+	}
+	return c
+}
+
+// proveStrangers shows which clients the server's proxy accepts. These clients connect to it without the client's
+// proxy.
+func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
+	var checks []layer.Check
+	var s sent
+	for _, client := range []struct {
+		name string
+		with *tlsClient
+		in   bool
+	}{
+		{"client without TLS", nil, !a.encrypts()},
+		{"client without a certificate", &tlsClient{Authority: a.ids.authority}, false},
+		{"client with a stranger's certificate", &tlsClient{Authority: a.ids.authority, Identity: &a.ids.stranger}, false},
+		{"client with its certificate", &tlsClient{Authority: a.ids.authority, Identity: &a.ids.client}, true},
+	} {
+		s = sent{}
+		o := sendRequest{To: to, From: a.own[clientSide], HTTP: a.Protocol == HTTP, Mark: mark, Marker: "tare", TLS: client.with}
+		if err := a.helpers[a.at[clientSide]].Ask(ctx, request{Send: &o}, &s); err != nil {
+			return nil, err
+		}
+		if checks = append(checks, s.check(client.name, client.in)); !a.encrypts() {
+			return checks, nil
+		}
+	}
+	want := fmt.Sprintf("%s %s %s", serverIdentity, a.Version, a.Key)
+	seen := fmt.Sprintf("%s %s %s", s.Identity, s.Version, s.Key)
+	return append(checks, layer.Check{Layer: kind, Name: "server that the client sees", Expected: want, Observed: seen, OK: want == seen}), nil
+}
+
+// check checks whether a probe was accepted, or refused.
+func (s sent) check(name string, in bool) layer.Check {
+	say := map[bool]string{true: "let in", false: "refused"}
+	c := layer.Check{Layer: kind, Name: name, Expected: say[in], Observed: say[s.arrived()], OK: s.arrived() == in}
+	if !s.arrived() {
+		c.Observed += " (" + s.Refused + ")"
+	}
+	return c
+}
+
+// ProveOff shows that a site without the layer has no rule of the layer, and that a marker arrives by the connection
+// that the client opened: there is no proxy on the way, in the pods or on the nodes. It is not used for
+// arms with proxies of their own, whose own proofs show the way of their connections.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer.Check, err error) {
+	site, err := surround(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	_, sidecars := testbed.As[testbed.Sidecars](s.Site)
+	h := helpers{}
+	defer func() { err = errors.Join(err, h.close(context.WithoutCancel(ctx))) }()
+	for _, where := range []testbed.Place{testbed.ClientPod, testbed.ServerPod} {
+		if err := h.start(ctx, site, where); err != nil {
+			return nil, err
+		}
+		if sidecars {
+			continue // no program of these pods may list rules
+		}
+		check, err := h.checkRules(ctx, where, 0)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, check)
+	}
+	var port uint16
+	if err := h[testbed.ServerPod].Ask(ctx, request{Listen: &listenRequest{Ports: site.Ports()}}, &port); err != nil {
+		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
+	}
+	m, err := h.sendMarker(ctx, site, sendRequest{To: netip.AddrPortFrom(site.Address(testbed.PodToPod), port)}, true)
+	if err != nil {
+		return nil, err
+	}
+	checks = append(checks, m.checkWay(true))
+	if !sidecars {
+		checks = append(checks, m.checkWire(true))
+	}
+	return checks, nil
+}

@@ -1,0 +1,137 @@
+package mtls
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tare/internal/run/machine/owned"
+	"tare/internal/testbed"
+	"tare/internal/testbed/orders"
+)
+
+// readyLimit is the timeout for the start of a proxy.
+const readyLimit = 20 * time.Second
+
+// proxy is a running proxy.
+type proxy struct {
+	process testbed.Process
+	admin   admin
+	log     *logReader
+	ended   chan struct{} // closed when the proxy has ended; why is set by then
+	why     error
+}
+
+// start starts the proxy of a side and waits until it accepts connections. Then it removes the proxy's files.
+func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err error) {
+	program := a.Program.implementation()
+	p := plan{settings: a.settings, Side: s, Mark: mark, Listen: s.listen()}
+	if s == clientSide {
+		p.From = a.own[clientSide]
+	}
+	files, err := a.files(p)
+	if err != nil {
+		return nil, err
+	}
+	self, err := owned.This()
+	if err != nil {
+		return nil, err
+	}
+	become := becomeRequest{dirRequest: dirRequest{self.Name(kind) + rand.Text()}, Files: files, Args: append([]string{path}, program.args(p)...), ToFile: a.remote}
+	where := a.at[s]
+	cmd, err := orders.Command(a.site, where, kind, request{Become: &become})
+	if err != nil {
+		return nil, err
+	}
+	helper := a.helpers[where]
+	defer func() { // also if the process has not become the proxy
+		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), request{Forget: &become.dirRequest}, nil))
+	}()
+	up := &proxy{log: newLogReader(), ended: make(chan struct{})}
+	up.admin = admin{helper: helper, address: program.admin("tare-mtls-" + s.String()), method: program.method, side: s}
+	if !a.remote {
+		cmd.Stdout = up.log
+	} else {
+		up.log.fetch = func(ctx context.Context) (text string, err error) {
+			err = helper.Ask(ctx, request{Output: &become.dirRequest}, &text)
+			return text, err
+		}
+	}
+	// The proxy outlives the context, until down ends it.
+	up.process, err = a.site.Start(context.WithoutCancel(ctx), where, cmd)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(up.ended)
+		_, up.why = up.process.Wait()
+		if exit := (*testbed.ExitError)(nil); errors.As(up.why, &exit) {
+			exit.Args = become.Args // command line of the proxy that the process has become
+		}
+	}()
+	if err := up.await(ctx, program); err != nil {
+		return nil, errors.Join(err, up.end())
+	}
+	return up, nil
+}
+
+// files returns the contents of a proxy's files, by file name.
+func (a *active) files(p plan) (map[string]string, error) {
+	program, config := p.Program.implementation(), &strings.Builder{}
+	if err := program.configure.Execute(config, p); err != nil {
+		return nil, err
+	}
+	files := map[string]string{program.file: config.String()}
+	if a.encrypts() {
+		own := a.ids.client
+		if p.Side == serverSide {
+			own = a.ids.server
+		}
+		files["authority.crt"] = a.ids.authority
+		files["own.crt"], files["own.key"] = own.Certificate, own.Key
+		files["own.pem"] = own.Certificate + own.Key
+	}
+	return files, nil
+}
+
+// await waits until the proxy accepts connections.
+func (p *proxy) await(ctx context.Context, program *implementation) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
+		_, err := p.admin.ask(ctx, program.ready)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.ended:
+			return p.failed()
+		case <-ctx.Done():
+			return fmt.Errorf("not ready within %v: %w", readyLimit, err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// failed returns the reason why the proxy has ended; nil if it runs.
+func (p *proxy) failed() error {
+	select {
+	case <-p.ended:
+		if p.why == nil {
+			return errors.New("the proxy has ended")
+		}
+		return p.why
+	default:
+		return nil
+	}
+}
+
+// end ends the proxy.
+func (p *proxy) end() error {
+	err := p.process.Kill()
+	<-p.ended
+	return err
+}

@@ -1,0 +1,24 @@
+package mtls
+
+import (
+	"context"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/orders"
+)
+
+// podWire is the wire as the helper in a pod sees it: the interfaces of the pod.
+type podWire struct{ helper *orders.Helper }
+
+var _ testbed.Wire = (*podWire)(nil)
+
+// Watch counts the frames that hold the pattern, a text.
+func (w *podWire) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
+	if err := w.helper.Ask(ctx, request{Watch: &watchRequest{Pattern: string(pattern)}}, nil); err != nil {
+		return nil, err
+	}
+	return func() (n int, err error) {
+		err = w.helper.Ask(context.WithoutCancel(ctx), request{Unwatch: &struct{}{}}, &n)
+		return n, err
+	}, nil
+}

@@ -1,0 +1,147 @@
+// Package namespace is the layer of labels and annotations on the arm's namespace in a cluster: sidecar injection, a
+// mesh's ambient mode, policies that select namespaces.
+//
+//   - namespace: {labels: {istio.io/dataplane-mode: ambient}}
+//
+// Proof, before every trial: the API server reports the namespace with each of them, and the namespaces of arms
+// without the layer with none. This does not show that anything acts on them: to show that, add the layer pod
+// (sidecars), manifests (a condition) or proof to the arm.
+package namespace
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/layer/pairs"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube"
+)
+
+const name = "namespace"
+
+// Config holds the layer's parameters.
+type Config struct {
+	Labels      map[string]string `yaml:"labels" doc:"labels of the namespace"`
+	Annotations map[string]string `yaml:"annotations" doc:"annotations of the namespace"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "labels and annotations of the arm's namespace",
+	Example: "labels: {istio.io/dataplane-mode: ambient}",
+	New:     func() layer.Layer { return &Config{} },
+	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with namespaces that Tare creates"),
+}
+
+// Declare declares that the layer needs a cluster.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Validate:     c.validate,
+		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes},
+		Elsewhere:    "no mechanism acts on labels there; for a mesh's proxies use the layer mtls",
+		Shapes:       true,
+		ProvesBeside: true,
+	}
+}
+
+// validate checks rules that the struct tags cannot express.
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if len(c.Labels)+len(c.Annotations) == 0 {
+		errs.Add("", "there is no label and no annotation: the layer would do nothing")
+	}
+	pairs.Validate(&errs, "labels", c.Labels, true, taken)
+	pairs.Validate(&errs, "annotations", c.Annotations, false, taken)
+	return errs
+}
+
+// taken returns the reason why a key is reserved; "" if it is free.
+func taken(key string) string {
+	switch {
+	case pairs.Reserved(key):
+		return "Tare identifies namespaces by " + key
+	case key == "kubernetes.io/metadata.name":
+		return "Kubernetes identifies namespaces by " + key
+	}
+	return ""
+}
+
+// Up registers the labels and annotations for the namespace, which is created later.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	if given := site.Parameters().Namespace; given != "" {
+		return nil, fmt.Errorf("all arms share the experiment's namespace %s, so one arm cannot label it: leave testbed.kubernetes.namespace out, and Tare creates a namespace for each arm", given)
+	}
+	idle := false // the namespace would have been the same without the layer
+	err = site.ShapeNamespace(func(ns *corev1.Namespace) {
+		idle = c.lacking(ns) == 0
+		ns.Labels, ns.Annotations = pairs.With(ns.Labels, c.Labels), pairs.With(ns.Annotations, c.Annotations)
+	})
+	if err != nil {
+		return nil, err
+	}
+	settle := func(context.Context) ([]layer.Check, error) {
+		if idle {
+			return nil, fmt.Errorf("the layer does not change the namespace %s, so its arm is a copy of the arm without it", site.Namespace())
+		}
+		return nil, nil
+	}
+	before := func(ctx context.Context, _ testbed.Site) ([]layer.Check, error) { return c.look(ctx, site, true) }
+	return &layer.Active{Settle: settle, Before: before}, nil
+}
+
+// lacking counts the layer's labels and annotations that a namespace lacks.
+func (c *Config) lacking(ns *corev1.Namespace) int {
+	return len(c.Labels) - pairs.Among(c.Labels, ns.Labels) + len(c.Annotations) - pairs.Among(c.Annotations, ns.Annotations)
+}
+
+// checks compares the labels and annotations of a namespace with the layer's.
+func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
+	var out []layer.Check
+	for _, m := range []struct {
+		name      string
+		want, has map[string]string
+	}{{"labels", c.Labels, ns.Labels}, {"annotations", c.Annotations, ns.Annotations}} {
+		if len(m.want) == 0 {
+			continue
+		}
+		k := layer.Check{Layer: name, Name: m.name + " of the namespace", Expected: pairs.Written(m.want, m.want), Observed: pairs.Written(m.want, m.has)}
+		k.OK = pairs.Among(m.want, m.has) == len(m.want)
+		if !on {
+			k.Expected = "none of " + k.Expected
+			k.OK = pairs.Among(m.want, m.has) == 0
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// look makes the checks of a site's namespace.
+func (c *Config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check, error) {
+	ns, err := s.ReadNamespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.checks(ns, on), nil
+}
+
+// ProveOff shows that the namespace has none of the layer's labels and annotations, except those that the arm's own
+// layer sets.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if c = layer.Without(c, s.Own); len(c.Labels)+len(c.Annotations) == 0 {
+		return nil, nil
+	}
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	return c.look(ctx, site, false)
+}

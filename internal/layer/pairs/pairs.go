@@ -1,0 +1,73 @@
+// Package pairs compares labels, annotations and similar maps with wanted values, for the proofs of layers.
+package pairs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"tare/internal/experiment"
+)
+
+// Among counts the pairs of want that has contains.
+func Among(want, has map[string]string) int {
+	n := 0
+	for k, v := range want {
+		if got, ok := has[k]; ok && got == v {
+			n++
+		}
+	}
+	return n
+}
+
+// Written returns the keys of want with their values in has. A value that differs from the wanted one is left out,
+// since it may be a secret.
+func Written(want, has map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		switch v, ok := has[k]; {
+		case !ok:
+			out = append(out, k+" absent")
+		case v != want[k]:
+			out = append(out, k+" with another value")
+		default:
+			out = append(out, fmt.Sprintf("%s=%q", k, v))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Reserved reports whether Tare uses a key to identify its own objects.
+func Reserved(key string) bool {
+	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
+}
+
+// Validate reports every problem of the pairs of a field. labels is set if the values must be valid for labels. taken
+// returns the reason why a key is reserved, or "".
+func Validate(errs *experiment.FieldErrors, field string, given map[string]string, labels bool, taken func(key string) string) {
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		at := field + "." + key
+		if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
+			errs.Add(at, "%q is not a valid key: %s", key, wrong[0])
+		}
+		if wrong := validation.IsValidLabelValue(given[key]); labels && len(wrong) > 0 {
+			errs.Add(at, "%q is not a valid value: %s", given[key], wrong[0])
+		}
+		if why := taken(key); why != "" {
+			errs.Add(at, "%s", why)
+		}
+	}
+}
+
+// With returns the pairs of two maps, which may be nil. It returns nil if there are no pairs.
+func With(m, add map[string]string) map[string]string {
+	out := maps.Clone(m)
+	if out == nil && len(add) > 0 {
+		out = map[string]string{}
+	}
+	maps.Copy(out, add)
+	return out
+}

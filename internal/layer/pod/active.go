@@ -1,0 +1,220 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube"
+)
+
+// Up registers the layer's change to the pods of the site, which are created later.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	sandbox, err := c.sandbox(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.admit(ctx, site); err != nil {
+		return nil, err
+	}
+	if c.shapes() {
+		site.ShapePods(func(pod *corev1.Pod) error {
+			before := pod.DeepCopy()
+			if err := c.shape(pod); err != nil {
+				return fmt.Errorf("layer %s: %w", name, err)
+			}
+			if equality.Semantic.DeepEqual(before, pod) {
+				return fmt.Errorf("layer %s: the pod %s is like that without the layer, so its arm would be a copy of the arm without it", name, pod.Name)
+			}
+			return nil
+		})
+	}
+	a := &active{config: c, site: site, sandbox: sandbox, nodes: map[string]*corev1.Node{}}
+	return &layer.Active{Settle: a.settle, Before: a.before}, nil
+}
+
+// rights are the rights to read the objects that the proofs compare pods with.
+func (c *Config) rights(namespace string) []experiment.Right {
+	var rights []experiment.Right
+	if len(c.RuntimeClass) > 0 {
+		rights = append(rights, experiment.Right{Group: "node.k8s.io", Resource: "runtimeclasses", Verbs: []string{"get"}, Optional: true,
+			Why: "the handler of a RuntimeClass identifies its sandbox"})
+	}
+	if namespace != "" && len(c.security()) > 0 {
+		rights = append(rights, experiment.Right{Resource: "namespaces", Verbs: []string{"get"}, Optional: true,
+			Why: "to check that the namespace's level of Pod Security allows the pods before they are created"})
+	}
+	return rights
+}
+
+// admit checks that an existing namespace allows the pods. Namespaces that Tare creates get the level of Pod Security
+// that the layers need (experiment.Needs).
+func (c *Config) admit(ctx context.Context, s *kube.Site) error {
+	needs := c.security()
+	if len(needs) == 0 || s.Parameters().Namespace == "" {
+		return nil
+	}
+	ns, err := s.ReadNamespace(ctx)
+	if errors.IsForbidden(err) {
+		return nil // if the API server refuses the pods, its error says so
+	}
+	if err != nil {
+		return err
+	}
+	return allowed(ns, needs)
+}
+
+// levels are the levels of Pod Security, from the strictest on.
+var levels = []string{restricted, baseline, privileged}
+
+// allowed returns an error if a namespace does not allow the pods. If the namespace has no level of its own, the
+// cluster's default applies, which only the API server knows.
+func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
+	has, ok := ns.Labels[enforce]
+	if !ok || slices.Index(levels, has) >= slices.Index(levels, least(needs)) {
+		return nil
+	}
+	var why []string
+	for _, n := range needs {
+		why = append(why, n.Why)
+	}
+	return fmt.Errorf("the namespace %s allows only pods of the Pod Security level %s, but the level %s is needed: %s: kubectl label --overwrite namespace %s %s=%s, or let Tare make namespaces",
+		ns.Name, has, least(needs), strings.Join(why, ", "), ns.Name, enforce, least(needs))
+}
+
+// ProveOff shows that the pods do not have the layer's settings, except those that the arm's own layer sets.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	own, _ := s.Own.(*Config)
+	if own != nil && own.Patch != "" { // the patch may set anything
+		return []layer.Check{notLookedFor()}, nil
+	}
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	sandbox, err := c.sandbox(ctx, site)
+	if err != nil { // this arm's cluster may be another one, without the class
+		sandbox = sandboxOf(c.RuntimeClass.OrZero(), "")
+	}
+	off := c.aspects(false, sandbox)
+	if own != nil {
+		off = c.offBeside(own, sandbox)
+	}
+	if len(off) == 0 {
+		return nil, nil
+	}
+	views, err := c.look(ctx, site, map[string]*corev1.Node{})
+	if err != nil {
+		return nil, err
+	}
+	return append(checks(off, views, true), checks(off, views, false)...), nil
+}
+
+type active struct {
+	config  *Config
+	site    *kube.Site
+	sandbox string
+	nodes   map[string]*corev1.Node
+	settled []types.UID // the pods that settle has checked
+}
+
+// settle checks the specification of the running pods, and that their nodes support what the layer asks for. A run
+// whose layer cannot be on thus ends before its first trial.
+func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
+	views, err := a.config.look(ctx, a.site, a.nodes)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.config.capable(views); err != nil {
+		return nil, err
+	}
+	on := a.config.aspects(true, a.sandbox)
+	once := checks(on, views, true)
+	a.settled = uids(views)
+	for _, k := range checks(on, views, false) {
+		if !k.OK {
+			return nil, fmt.Errorf("the layer is not on: %s: expected %s, observed %s", k.Name, k.Expected, k.Observed)
+		}
+	}
+	pods, err := a.site.Pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, beside := split(pods); beside {
+		once = append(once, unshaped())
+	}
+	return once, nil
+}
+
+// before shows that the layer is on, by what processes in the pods see. If pods have been created again since settle,
+// it checks their specification, too.
+func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	views, err := a.config.look(ctx, a.site, a.nodes)
+	if err != nil {
+		return nil, err
+	}
+	on := a.config.aspects(true, a.sandbox)
+	out := checks(on, views, false)
+	if !slices.Equal(a.settled, uids(views)) {
+		out = append(checks(on, views, true), out...)
+	}
+	return out, nil
+}
+
+func uids(views []podView) []types.UID {
+	var ids []types.UID
+	for _, s := range views {
+		ids = append(ids, s.pod.UID)
+	}
+	return ids
+}
+
+// offBeside lists aspects that show that the layer is off in an arm with its own layer pod. They are those of an arm
+// without a layer pod, except for the fields that the arm's own layer sets, whose values its own proof shows.
+func (c *Config) offBeside(own *Config, sandbox string) []aspect {
+	rest := *layer.Without(c, own)
+	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes with all these labels
+		rest.NodeSelector = c.NodeSelector
+	}
+	rest.Sidecars = slices.DeleteFunc(slices.Clone(c.Sidecars), func(s string) bool { return slices.Contains(own.Sidecars, s) })
+	rest.Patch = c.Patch
+	if own.Privileged {
+		rest.AppArmor, rest.Seccomp, rest.Capabilities = nil, nil, nil
+	}
+	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
+		return rest.aspects(false, sandbox)
+	}
+	// A privileged container has no filter and all capabilities. This arm's own layer may remove the filter or add
+	// capabilities, too, so neither is evidence.
+	rest.Privileged = false
+	return append(rest.aspects(false, sandbox), unprivileged())
+}
+
+// unprivileged shows that the container of the programs is not privileged.
+func unprivileged() aspect {
+	return aspect{name: "privileged", expected: "false", spec: true, show: func(s podView) shown {
+		flag := security(s.pod).Privileged
+		is := flag != nil && *flag
+		return shown{observed: fmt.Sprint(is), ok: !is}
+	}}
+}
+
+// notLookedFor is the check in an arm whose own layer has a patch. The patch may set the same fields as another arm's
+// layer.
+func notLookedFor() layer.Check {
+	return layer.Check{Layer: name, Name: "the layer of another arm", Expected: "not on", Observed: "not checked", OK: true,
+		Caveat: "this arm's layer " + name + " has a patch, which may set any field: Tare cannot show that another arm's layer " + name + " is off here"}
+}

@@ -1,0 +1,186 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/layer"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube"
+	"tare/internal/testbed/kube/agent"
+)
+
+// podView is the evidence about one pod of a site: its object in the API server, the facts that its processes see, and
+// its node.
+type podView struct {
+	place testbed.Place
+	pod   *corev1.Pod
+	facts agent.Facts
+	node  *corev1.Node // set if the proof compares the pod with its node
+}
+
+// nodePlaces are the places whose pods are outside all layers: they use the nodes' network and stand for programs outside
+// pods.
+var nodePlaces = []testbed.Place{testbed.ClientNode, testbed.ServerNode}
+
+// split separates the pods that the layer shapes from the others.
+func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
+	shaped = map[testbed.Place]*corev1.Pod{}
+	for place, pod := range pods {
+		if slices.Contains(nodePlaces, place) {
+			beside = true
+			continue
+		}
+		shaped[place] = pod
+	}
+	return shaped, beside
+}
+
+// unshaped is the check at a site with pods that the layer does not shape.
+func unshaped() layer.Check {
+	return layer.Check{Layer: name, Name: "programs on the nodes", Expected: "as without the layer", Observed: "not checked", OK: true,
+		Caveat: "the layer " + name + " does not apply to the path node-to-node: its programs run on the nodes' network, the same in every arm"}
+}
+
+// look gathers the evidence about the pods that layers shape. It reads each node once.
+func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]podView, error) {
+	pods, err := s.Pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if pods, _ = split(pods); len(pods) == 0 {
+		return nil, fmt.Errorf("the workload has no pods at this site that the layer could be put around")
+	}
+	var views []podView
+	for _, place := range slices.Sorted(maps.Keys(pods)) {
+		v := podView{place: place, pod: pods[place]}
+		if v.facts, err = s.Facts(ctx, place); err != nil {
+			return nil, fmt.Errorf("read the facts that the pod %s sees: %w", v.pod.Name, err)
+		}
+		if len(c.NodeSelector) > 0 || len(c.RuntimeClass) > 0 { // the proofs compare the pod with its node
+			if v.node, err = node(ctx, s, v.pod.Spec.NodeName, nodes); err != nil {
+				return nil, err
+			}
+		}
+		views = append(views, v)
+	}
+	return views, nil
+}
+
+func node(ctx context.Context, s *kube.Site, name string, known map[string]*corev1.Node) (*corev1.Node, error) {
+	if n := known[name]; n != nil {
+		return n, nil
+	}
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := cluster.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read node %s: %w", name, err)
+	}
+	known[name] = n
+	return n, nil
+}
+
+// sandboxOf returns the sandbox of a RuntimeClass, by the class's name and its handler in the container runtime.
+func sandboxOf(class, handler string) string {
+	for _, word := range []string{handler, class} {
+		word = strings.ToLower(word)
+		switch {
+		case strings.Contains(word, "gvisor"), strings.Contains(word, "runsc"):
+			return gvisor
+		case strings.Contains(word, "kata"):
+			return kata
+		}
+	}
+	return ""
+}
+
+// These sandboxes can be detected from inside.
+const (
+	gvisor = "gvisor"
+	kata   = "kata"
+)
+
+// sandbox returns the sandbox of the layer's RuntimeClass. It is an error if the cluster has no such class, but not
+// if Tare may not read the class.
+func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
+	class := c.RuntimeClass.OrZero()
+	if class == "" {
+		return "", nil
+	}
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		return "", err
+	}
+	found, err := cluster.Client.NodeV1().RuntimeClasses().Get(ctx, class, metav1.GetOptions{})
+	switch {
+	case errors.IsNotFound(err):
+		return "", fmt.Errorf("the cluster of context %s has no RuntimeClass %s: list its classes with kubectl get runtimeclasses", cluster.Context, class)
+	case errors.IsForbidden(err):
+		return sandboxOf(class, ""), nil
+	case err != nil:
+		return "", fmt.Errorf("read RuntimeClass %s: %w", class, err)
+	}
+	return sandboxOf(class, found.Handler), nil
+}
+
+// aspect is one setting of a layer, with the check that shows it in a pod.
+type aspect struct {
+	name     string
+	expected string
+	// spec is set if the evidence is the pod's specification, which does not change while the pod lives.
+	spec bool
+	show func(podView) shown
+}
+
+// shown is the result of an aspect's check in one pod.
+type shown struct {
+	observed string
+	ok       bool
+	caveat   string
+}
+
+// check makes one check of an aspect over all pods.
+func (a aspect) check(views []podView) layer.Check {
+	k := layer.Check{Layer: name, Name: a.name, Expected: a.expected, OK: true}
+	var all, caveats []string
+	for _, s := range views {
+		got := a.show(s)
+		all = append(all, got.observed)
+		k.OK = k.OK && got.ok
+		if got.caveat != "" && !slices.Contains(caveats, got.caveat) {
+			caveats = append(caveats, got.caveat)
+		}
+	}
+	k.Caveat = strings.Join(caveats, "; ")
+	if same := slices.Compact(slices.Clone(all)); len(same) == 1 {
+		k.Observed = same[0]
+		return k
+	}
+	var each []string
+	for i, s := range views {
+		each = append(each, fmt.Sprintf("%s: %s", s.place, all[i]))
+	}
+	k.Observed = strings.Join(each, "; ")
+	return k
+}
+
+// checks makes the checks of the aspects whose evidence is the specification (spec), or of all others.
+func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
+	var out []layer.Check
+	for _, a := range aspects {
+		if a.spec == spec {
+			out = append(out, a.check(views))
+		}
+	}
+	return out
+}

@@ -1,0 +1,201 @@
+package pod
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"tare/internal/layer/pairs"
+)
+
+// These are names of profiles in the experiment file.
+const (
+	runtimeDefault = "RuntimeDefault"
+	unconfined     = "Unconfined"
+	localhost      = "Localhost/"
+)
+
+// defaultUser is the user of Tare's pods without the layer.
+const defaultUser = 65532
+
+// shapes reports whether the layer changes pods, instead of only checking them.
+func (c *Config) shapes() bool {
+	rest := *c
+	rest.Sidecars, rest.Confidential = nil, ""
+	return !equality.Semantic.DeepEqual(rest, Config{})
+}
+
+// shape changes a pod that has not been created yet. It applies the patch last.
+func (c *Config) shape(pod *corev1.Pod) error {
+	pod.Labels, pod.Annotations = pairs.With(pod.Labels, c.Labels), pairs.With(pod.Annotations, c.Annotations)
+	spec := &pod.Spec
+	if class := c.RuntimeClass.OrZero(); class != "" {
+		spec.RuntimeClassName = &class
+	}
+	spec.NodeSelector = pairs.With(spec.NodeSelector, c.NodeSelector)
+	for _, t := range c.Tolerations {
+		spec.Tolerations = append(spec.Tolerations, toleration(t.Key, t.Value, t.Effect))
+	}
+	if c.HostUsers != nil {
+		spec.HostUsers = new(*c.HostUsers)
+	}
+	if c.ServiceAccount != "" {
+		spec.ServiceAccountName = c.ServiceAccount
+	}
+	spec.SecurityContext = cmp.Or(spec.SecurityContext, &corev1.PodSecurityContext{})
+	c.confine(spec.SecurityContext)
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			containers[i].SecurityContext = cmp.Or(containers[i].SecurityContext, &corev1.SecurityContext{})
+			c.contain(containers[i].SecurityContext)
+		}
+	}
+	if c.Patch == "" {
+		return nil
+	}
+	patched, err := patched(pod, string(c.Patch))
+	if err != nil {
+		return err
+	}
+	*pod = *patched
+	return nil
+}
+
+func toleration(key, value, effect string) corev1.Toleration {
+	t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(effect)}
+	if value != "" {
+		t.Operator, t.Value = corev1.TolerationOpEqual, value
+	}
+	return t
+}
+
+// confine sets the layer's fields of a whole pod.
+func (c *Config) confine(s *corev1.PodSecurityContext) {
+	if profile := c.Seccomp.OrZero(); profile != "" {
+		s.SeccompProfile = seccompProfile(profile)
+	}
+	if profile := c.AppArmor.OrZero(); profile != "" {
+		s.AppArmorProfile = appArmorProfile(profile)
+	}
+	if c.RunAsUser != nil {
+		s.RunAsUser, s.RunAsNonRoot = new(*c.RunAsUser), new(*c.RunAsUser != 0)
+	}
+}
+
+// contain sets the layer's fields of a container, and removes fields that would override the pod's.
+func (c *Config) contain(s *corev1.SecurityContext) {
+	if len(c.Seccomp) > 0 {
+		s.SeccompProfile = nil
+	}
+	if len(c.AppArmor) > 0 {
+		s.AppArmorProfile = nil
+	}
+	if c.RunAsUser != nil {
+		s.RunAsUser, s.RunAsNonRoot = nil, nil
+	}
+	if c.Capabilities != nil {
+		s.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{all}}
+		if len(c.Capabilities.Drop) > 0 {
+			s.Capabilities.Drop = named(c.Capabilities.Drop)
+		}
+		s.Capabilities.Add = named(c.Capabilities.Add)
+	}
+	if c.Privileged {
+		s.Privileged, s.AllowPrivilegeEscalation = new(true), new(true)
+	}
+}
+
+// named returns capabilities in the type of the API. The word none gives an empty list.
+func named(words []string) []corev1.Capability {
+	var out []corev1.Capability
+	for _, w := range words {
+		if w != none {
+			out = append(out, corev1.Capability(strings.TrimPrefix(w, "CAP_")))
+		}
+	}
+	return out
+}
+
+func seccompProfile(word string) *corev1.SeccompProfile {
+	if file, ok := strings.CutPrefix(word, localhost); ok {
+		return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: &file}
+	}
+	return &corev1.SeccompProfile{Type: corev1.SeccompProfileType(word)}
+}
+
+func appArmorProfile(word string) *corev1.AppArmorProfile {
+	if profile, ok := strings.CutPrefix(word, localhost); ok {
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: &profile}
+	}
+	return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileType(word)}
+}
+
+// patched returns the pod with the patch applied. A field that pods do not have is an error, because the API server
+// would drop it silently.
+func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
+	patch, err := yaml.ToJSON([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("the patch is not valid YAML: %w", err)
+	}
+	if !strings.HasPrefix(string(patch), "{") {
+		return nil, fmt.Errorf("the patch is not a map: write it like a pod, starting with spec: or metadata:")
+	}
+	before, err := json.Marshal(pod)
+	if err != nil {
+		return nil, fmt.Errorf("write the pod as JSON: %w", err)
+	}
+	after, err := strategicpatch.StrategicMergePatch(before, patch, corev1.Pod{})
+	if err != nil {
+		return nil, fmt.Errorf("apply the patch: %w", err)
+	}
+	out := &corev1.Pod{}
+	if err := yaml.UnmarshalStrict(after, out); err != nil {
+		return nil, fmt.Errorf("the patched pod is not valid: %w", err)
+	}
+	return out, nil
+}
+
+// carries reports whether the pod has every field of the patch: applying the patch again changes nothing.
+func carries(pod *corev1.Pod, text string) (bool, error) {
+	again, err := patched(pod, text)
+	if err != nil {
+		return false, err
+	}
+	return equality.Semantic.DeepEqual(canonical(pod), canonical(again)), nil
+}
+
+// canonical sorts the lists that a patch may reorder without changing their meaning.
+func canonical(pod *corev1.Pod) *corev1.Pod {
+	out := pod.DeepCopy()
+	slices.SortStableFunc(out.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out.Spec.Containers, func(a, b corev1.Container) int { return strings.Compare(a.Name, b.Name) })
+	for i := range out.Spec.Containers {
+		slices.SortStableFunc(out.Spec.Containers[i].VolumeMounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.MountPath, b.MountPath) })
+	}
+	return out
+}
+
+// pristine returns a pod like Tare's pods without the layer, with all fields that the layer can change.
+func pristine() *corev1.Pod {
+	return &corev1.Pod{Spec: corev1.PodSpec{
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsUser: new(int64(defaultUser)), RunAsNonRoot: new(true),
+			SeccompProfile:  seccompProfile(runtimeDefault),
+			AppArmorProfile: appArmorProfile(runtimeDefault), // the kubelet's default where AppArmor is available
+		},
+		Containers: []corev1.Container{{
+			Name: container,
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: new(false),
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{all}},
+			},
+		}},
+	}}
+}

@@ -1,0 +1,126 @@
+// Package privileges takes privileges from subjects: capabilities, and the means to get new ones.
+//
+//   - capabilities: {drop: [NET_RAW, SYS_CHROOT]}
+//   - no-new-privs
+//
+// Tare's launcher does both, and then becomes the program (package launcher). Pods of a cluster have no capabilities
+// and no_new_privs anyway, so both layers are refused there. The layer pod sets the privileges of pods.
+//
+// Proofs: for capabilities, /proc/self/status shows none of the dropped ones, and shows them outside the layer. Also,
+// an action that needs one of them (changing the root, a raw socket, a mount) is denied, and is allowed outside the
+// layer. For no_new_privs, the evidence is the flag in /proc/self/status.
+package privileges
+
+import (
+	"context"
+	"fmt"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/layer/front"
+	"tare/internal/testbed/launcher"
+)
+
+// All stands for every capability.
+const All = "ALL"
+
+// actions are the prober's words for actions that need a capability.
+var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket", "SYS_ADMIN": "mount"}
+
+// Capabilities holds the parameters of the layer capabilities.
+type Capabilities struct {
+	Drop []string `yaml:"drop" json:"drop" doc:"capabilities that are taken from programs, such as NET_RAW, or ALL"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+}
+
+// NoNewPrivs holds the parameters of the layer no-new-privs.
+type NoNewPrivs struct {
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+}
+
+const (
+	ofCapabilities = "capabilities"
+	ofNoNewPrivs   = "no-new-privs"
+)
+
+// Kinds describes the layers.
+var Kinds = []layer.Kind{
+	{
+		Name:    ofCapabilities,
+		Summary: "programs with fewer capabilities, or with none",
+		New:     func() layer.Layer { return &Capabilities{Drop: []string{All}} },
+		Probe:   front.Launchable(ofCapabilities, launcher.Settings{}),
+	},
+	{
+		Name:    ofNoNewPrivs,
+		Summary: "programs that cannot get new privileges, for example by set-user-ID",
+		New:     func() layer.Layer { return &NoNewPrivs{} },
+		Probe:   front.Launchable(ofNoNewPrivs, launcher.Settings{NoNewPrivs: true}),
+	},
+}
+
+const elsewhere = "pods have neither capabilities nor the means to get any: add some to the baseline's pods by the layer pod (capabilities, privileged)"
+
+// Declare declares the validation of the parameters.
+func (c *Capabilities) Declare() experiment.Declaration {
+	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
+}
+
+func (c *Capabilities) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if len(c.Drop) == 0 {
+		errs.Add("drop", "there is no capability: the layer would do nothing")
+	}
+	for i, one := range c.Drop {
+		if launcher.CapabilityBits(one) == 0 {
+			errs.Add(fmt.Sprintf("drop[%d]", i), "%q is not a capability; use names such as NET_RAW", one)
+		}
+	}
+	return errs
+}
+
+func (c *Capabilities) front() front.Front {
+	bits := launcher.CapabilityBits(c.Drop...)
+	f := front.Launched(ofCapabilities, c.Around, launcher.Settings{Drop: bits}, front.Without("capabilities", "status:CapEff", bits))
+	var asks []string
+	for i, one := range launcher.Capabilities {
+		if action, ok := actions[one]; ok && bits&(1<<i) != 0 {
+			asks = append(asks, action)
+		}
+	}
+	if len(asks) > 0 {
+		f.Evidence = append(f.Evidence, front.Denied("denied action", []string{"EPERM"}, asks...))
+	}
+	return f
+}
+
+// Up takes the capabilities away.
+func (c *Capabilities) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return c.front().Up(s), nil
+}
+
+// ProveOff shows that programs have the capabilities.
+func (c *Capabilities) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return c.front().Off(ctx, s)
+}
+
+// Declare declares no requirements.
+func (c *NoNewPrivs) Declare() experiment.Declaration {
+	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
+}
+
+func (c *NoNewPrivs) front() front.Front {
+	return front.Launched(ofNoNewPrivs, c.Around, launcher.Settings{NoNewPrivs: true}, front.Is("no_new_privs", "status:NoNewPrivs", "1"))
+}
+
+// Up sets the flag.
+func (c *NoNewPrivs) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return c.front().Up(s), nil
+}
+
+// ProveOff shows that the flag is not set.
+func (c *NoNewPrivs) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return c.front().Off(ctx, s)
+}

@@ -1,0 +1,216 @@
+// Package proof is a layer that changes nothing. It runs programs that show that other layers of its arm are really
+// on, and off in the other arms.
+//
+//   - proof:
+//     checks:
+//   - name: encryption between nodes
+//     pods: {namespace: kube-system, labels: {k8s-app: cilium}}
+//     container: cilium-agent
+//     run: [cilium-dbg, encrypt, status]
+//     on: 'Encryption: +Wireguard'
+//     off: 'Encryption: +Disabled'
+//
+// An applied manifest does not show that anything acts on it. A program in the pod under test, in its sidecar or in
+// the agent on its node can: its standard output must match on in the arm, and off in the others, or contain a number
+// that grows during the trial. An output that merely lacks a text shows that the mechanism is off only if the program
+// succeeded.
+package proof
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/reference"
+	"tare/internal/layer"
+	"tare/internal/layer/evidence"
+	"tare/internal/layer/placeholder"
+	"tare/internal/testbed"
+)
+
+const name = "proof"
+
+// Config holds the layer's parameters.
+type Config struct {
+	Checks []Item `yaml:"checks" json:"checks" required:"true" doc:"programs whose output shows whether a mechanism is on"`
+}
+
+// Item is a program with patterns of its output.
+type Item struct {
+	Name      string              `yaml:"name" json:"name" required:"true" pattern:"^\\S(.{0,78}\\S)?$" form:"up to 80 characters on one line" doc:"name of the check"`
+	In        testbed.Place       `yaml:"in" json:"in,omitempty" doc:"place where the program runs, like a program of the workload: host, client-pod, server-pod, client-node or server-node"`
+	Pods      *Pods               `yaml:"pods" json:"pods,omitempty" doc:"other pods of the cluster, in which the program runs, instead of in"`
+	Container string              `yaml:"container" json:"container,omitempty" doc:"container of the pod, such as a sidecar; absent: the first container with pods, and Tare's own with client-pod and server-pod"`
+	Run       reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is checked"`
+	On        string              `yaml:"on" json:"on,omitempty" doc:"regular expression that matches in the arm with the layer; ^ and $ match at each line"`
+	Grows     string              `yaml:"grows" json:"grows,omitempty" doc:"instead of on: regular expression with one group, a number that grows during each trial; in the arms without the layer it must not match"`
+	Off       string              `yaml:"off" json:"off,omitempty" doc:"regular expression that matches in the arms without the layer; if absent, on must not match, and the program must succeed"`
+	When      When                `yaml:"when" json:"when,omitempty" enum:"before,after,once" doc:"time of the check: before each trial, after it, or once for the pods of an arm"`
+}
+
+// Pods selects pods of the cluster.
+type Pods struct {
+	Namespace string            `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of the pods; the arm's if absent"`
+	Labels    map[string]string `yaml:"labels" json:"labels" required:"true" doc:"labels of the pods"`
+	Node      Node              `yaml:"node" json:"node,omitempty" enum:"client,server,both,any,all" doc:"pods to use: on the client's node, the server's node or both nodes, any one pod, or all; absent: both"`
+}
+
+// Node selects pods by the nodes that they run on.
+type Node string
+
+const (
+	Client Node = "client"
+	Server Node = "server"
+	Both   Node = "both"
+	Any    Node = "any"
+	All    Node = "all"
+)
+
+// When is the time of a check in the arm with the layer. In other arms the check is made before each trial, or once.
+type When string
+
+const (
+	Before When = "before"
+	After  When = "after"
+	Once   When = "once"
+)
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "programs whose output shows that other layers of the arm are on",
+	Example: "checks:\n  - {name: it is on, in: client-pod, run: [cat, /proc/version], on: gVisor, off: Linux}",
+	New:     func() layer.Layer { return &Config{} },
+	Probe:   testbed.AlwaysWorks(name, "any programs of this machine, of the pods under test, and of other pods of the cluster"),
+}
+
+// Declare declares the places that the layer needs, and the programs that it runs there.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(), Rights: c.rights, ProvesBeside: true,
+		Elsewhere: "there are no pods and containers: run a program of this machine, with in: client-pod or server-pod"}
+}
+
+// needs returns the places that the checks need.
+func (c *Config) needs() experiment.Needs {
+	var n experiment.Needs
+	for _, item := range c.Checks {
+		switch item.In {
+		case testbed.ClientPod, testbed.ServerPod:
+			n.Network = true
+		case testbed.ClientNode, testbed.ServerNode:
+			n.Network, n.HostNetwork = true, true
+		}
+		if item.Pods != nil || item.Container != "" {
+			n.Only = experiment.TestbedKubernetes
+		}
+	}
+	return n
+}
+
+// programs lists the programs that run on Tare's machine. The others run in pods, or at the places of the workload's
+// programs.
+func (c *Config) programs() []experiment.Program {
+	var programs []experiment.Program
+	for _, item := range c.Checks {
+		if item.In == testbed.Host && len(item.Run) > 0 {
+			programs = append(programs, experiment.Program{Name: item.Run[0], Where: experiment.OnMachine})
+		}
+	}
+	return programs
+}
+
+// rights are the rights to find the pods and to run programs in their containers.
+func (c *Config) rights(namespace string) []experiment.Right {
+	var list []experiment.Right
+	for _, item := range c.Checks {
+		if item.Pods == nil && item.Container == "" {
+			continue
+		}
+		in := namespace
+		if item.Pods != nil {
+			in = cmp.Or(item.Pods.Namespace, namespace)
+		}
+		const why = "the layer proof runs programs in containers"
+		list = append(list, experiment.Right{Resource: "pods", Verbs: []string{"get", "list"}, Namespace: in, Why: why},
+			experiment.Right{Resource: "pods/exec", Verbs: []string{"create", "get"}, Namespace: in, Why: why})
+	}
+	return list
+}
+
+// validate checks the values.
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if len(c.Checks) == 0 {
+		errs.Add("checks", "there is no check: the layer would show nothing")
+	}
+	names := map[string]bool{}
+	for i, item := range c.Checks {
+		at := fmt.Sprintf("checks[%d]", i)
+		if names[item.Name] && item.Name != "" {
+			errs.Add(at+".name", "%q is the name of two checks", item.Name)
+		}
+		names[item.Name] = true
+		switch {
+		case item.In == "" && item.Pods == nil:
+			errs.Add(at, "the program has no place to run: set in, or pods")
+		case item.In != "" && item.Pods != nil:
+			errs.Add(at+".in", "in and pods exclude each other")
+		case item.Container != "" && item.In != "" && item.In != testbed.ClientPod && item.In != testbed.ServerPod:
+			errs.Add(at+".container", "%s has no containers", item.In)
+		}
+		if item.Pods != nil && len(item.Pods.Labels) == 0 {
+			errs.Add(at+".pods.labels", "there is no label: every pod of the namespace would be selected")
+		}
+		placeholder.CheckCommand(&errs, at+".run", item.Run, placeholder.Context, placeholder.Namespace, placeholder.Server)
+		errs = append(errs, item.patterns().Validate(at+".")...)
+		switch {
+		case item.Grows != "":
+			errs = append(errs, item.validateGrows(at)...)
+		case item.On == "":
+			errs.Add(at+".on", "there is no pattern that shows that the mechanism is on: set on, or grows")
+		}
+	}
+	return errs
+}
+
+// patterns returns the patterns of a check's output. With grows, the number must not appear in arms without the
+// layer.
+func (i Item) patterns() evidence.Patterns {
+	return evidence.Patterns{On: cmp.Or(i.Grows, i.On), Off: i.Off}
+}
+
+// Up changes nothing.
+func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
+	a := &active{config: c, once: map[string]layer.Check{}, counts: map[int][]reading{}}
+	return &layer.Active{Before: a.before, After: a.after}, nil
+}
+
+// offChecks holds the results of checks that are made once in arms without the layer, by the arm's own layer of the
+// kind and then by the check and its pods.
+type offChecks map[*Config]map[string]layer.Check
+
+// ProveOff makes the checks at another arm's site, except those that the arm's own layer also makes.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	own, _ := s.Own.(*Config)
+	kept := layer.Kept[offChecks](s.Run, c)
+	if *kept == nil {
+		*kept = offChecks{}
+	}
+	if (*kept)[own] == nil {
+		(*kept)[own] = map[string]layer.Check{}
+	}
+	return c.without(own).make(ctx, s.Site, evidence.Off, (*kept)[own], Before, After, Once)
+}
+
+// without returns the layer without the checks that another layer has, too.
+func (c *Config) without(own *Config) *Config {
+	if own == nil {
+		return c
+	}
+	return &Config{Checks: slices.DeleteFunc(slices.Clone(c.Checks), func(item Item) bool {
+		return slices.ContainsFunc(own.Checks, func(other Item) bool { return reflect.DeepEqual(item, other) })
+	})}
+}

@@ -1,0 +1,188 @@
+package proof
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"tare/internal/experiment/reference"
+	"tare/internal/layer/evidence"
+	"tare/internal/layer/placeholder"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube"
+)
+
+// maxPods is the largest number of pods for one check.
+const maxPods = 50
+
+// target is a place or container where the program of a check runs.
+type target struct {
+	title   string
+	missing string // reason why the program cannot run there; the mechanism counts as off then
+	run     func(ctx context.Context, args reference.Arguments) (string, error)
+}
+
+// targets returns the places or containers where the program runs.
+func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) {
+	values, err := placeholder.At(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	if n, ok := testbed.As[testbed.Network](site); ok && n.Address(testbed.PodToPod).IsValid() {
+		values[placeholder.Server] = n.Address(testbed.PodToPod).String()
+	}
+	if i.Pods == nil && i.Container == "" {
+		return []target{{title: string(i.In), run: func(ctx context.Context, args reference.Arguments) (string, error) {
+			filled, err := args.Resolve(ctx, values.Fill)
+			if err != nil {
+				return "", err
+			}
+			// The program runs like the workload's programs: in the arm's wrappers, with its variables.
+			return evidence.Output(ctx, site, i.In, testbed.Command{Args: filled, Subject: true}, evidence.Limit)
+		}}}, nil
+	}
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := i.pods(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var targets []target
+	for _, pod := range pods {
+		targets = append(targets, i.inContainer(s, pod, values))
+	}
+	return targets, nil
+}
+
+// inContainer returns a target that runs programs in a container of a pod.
+func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Values) target {
+	t := target{title: pod.Name}
+	container := i.Container
+	if container == "" && len(pod.Spec.Containers) > 0 {
+		container = pod.Spec.Containers[0].Name
+	}
+	if !has(pod, container) {
+		t.missing = fmt.Sprintf("the pod has no container %s", container)
+		return t
+	}
+	t.run = func(ctx context.Context, args reference.Arguments) (string, error) {
+		filled, err := args.Resolve(ctx, values.Fill)
+		if err != nil {
+			return "", err
+		}
+		limited, cancel := context.WithTimeout(ctx, evidence.Limit)
+		defer cancel()
+		stdout, _, err := s.Exec(limited, pod.Namespace, pod.Name, container, filled)
+		if err != nil && limited.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%s in pod %s: not finished within %v", testbed.Quote(filled), pod.Name, evidence.Limit)
+		}
+		return string(stdout), err
+	}
+	return t
+}
+
+// has reports whether a pod has a container. Sidecars may be init containers.
+func has(pod corev1.Pod, container string) bool {
+	named := func(c corev1.Container) bool { return c.Name == container }
+	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named)
+}
+
+// pods returns the pods of the check: the site's own pod at a place, or other pods.
+func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
+	own, err := s.Pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if i.Pods == nil {
+		pod := own[i.In]
+		if pod == nil {
+			return nil, fmt.Errorf("check %q runs in the %s, but the site has none", i.Name, i.In)
+		}
+		return []corev1.Pod{*pod}, nil
+	}
+	nodes, err := i.Pods.nodes(own)
+	if err != nil {
+		return nil, fmt.Errorf("check %q: %w", i.Name, err)
+	}
+	c, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	namespace, selector := cmp.Or(i.Pods.Namespace, s.Namespace()), labels.Set(i.Pods.Labels).String()
+	list, err := c.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("check %q: list pods with %s in namespace %s: %w", i.Name, selector, namespace, err)
+	}
+	return i.Pods.choose(list.Items, nodes)
+}
+
+// nodes returns the nodes that the pods must be on; nil: any nodes.
+func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
+	both := []testbed.Place{testbed.ClientPod, testbed.ServerPod}
+	for i := 2; own[testbed.Member(i)] != nil; i++ {
+		both = append(both, testbed.Member(i))
+	}
+	places := map[Node][]testbed.Place{Client: both[:1], Server: both[1:], Both: both, "": both}
+	var nodes []string
+	for _, place := range places[p.Node] {
+		pod := own[place]
+		if pod == nil && place == testbed.ServerPod && (p.Node == Both || p.Node == "") {
+			continue // a workload with a volume has only a client
+		}
+		if pod == nil || pod.Spec.NodeName == "" {
+			return nil, fmt.Errorf("the check needs pods on the node of the %s, but the site has none", place)
+		}
+		nodes = append(nodes, pod.Spec.NodeName)
+	}
+	return nodes, nil
+}
+
+// choose keeps the pods that run on the nodes, sorted by name. Either each node must have such a pod, or none of
+// them: if an agent is missing on only one of the nodes, the mechanism is neither on nor off.
+func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
+		return pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil
+	})
+	if p.Node == Any && len(pods) > 1 {
+		pods = pods[:1]
+	}
+	if nodes != nil {
+		pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return !slices.Contains(nodes, pod.Spec.NodeName) })
+		for _, node := range nodes {
+			if len(pods) > 0 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.Spec.NodeName == node }) {
+				return nil, fmt.Errorf("no pod with %s runs on node %s, but one runs on the other node", labels.Set(p.Labels), node)
+			}
+		}
+	}
+	if len(pods) > maxPods {
+		return nil, fmt.Errorf("%d pods with %s: the limit is %d; node: any takes only one of them", len(pods), labels.Set(p.Labels), maxPods)
+	}
+	return pods, nil
+}
+
+// podsOf returns a key of the site's pods, their UIDs; "" if it has none.
+func podsOf(ctx context.Context, site testbed.Site) (string, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return "", nil // sites on this machine have no pods
+	}
+	pods, err := s.Pods(ctx)
+	if err != nil {
+		return "", err
+	}
+	var uids []string
+	for _, pod := range pods {
+		uids = append(uids, string(pod.UID))
+	}
+	slices.Sort(uids)
+	return strings.Join(uids, " "), nil
+}

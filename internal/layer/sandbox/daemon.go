@@ -1,0 +1,247 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/layer/front"
+	"tare/internal/testbed"
+	"tare/internal/testbed/local"
+)
+
+// runner is a program that lets a daemon start its command, or that leaves something behind when it is killed: units
+// of systemd, containers.
+type runner struct {
+	name, program, install string
+	elsewhere              bool // the command is no descendant of the program
+	alive                  []string
+	// list returns the command that prints the names of a run's leftovers, one per line. remove returns the command
+	// that removes them.
+	list   func(label string) []string
+	remove []string
+}
+
+var systemd = runner{
+	name: "systemd", program: "systemd-run", install: "a system that systemd has started", elsewhere: true,
+	alive: []string{"systemd-run", "--quiet", "--pipe", "--wait", "--collect"},
+	list: func(label string) []string {
+		return []string{"systemctl", "list-units", "--all", "--plain", "--no-legend", label + "-*"}
+	},
+	remove: []string{"systemctl", "stop"},
+}
+
+func containers(program, install string, elsewhere bool) runner {
+	return runner{
+		name: program, program: program, install: install, elsewhere: elsewhere,
+		list: func(label string) []string {
+			return []string{program, "ps", "--all", "--quiet", "--filter", "label=" + label}
+		},
+		remove: []string{program, "rm", "--force"},
+	}
+}
+
+var (
+	docker = containers("docker", "apt-get install docker.io", true)
+	podman = containers("podman", "apt-get install podman", false)
+)
+
+// Systemd holds the parameters of the layer systemd.
+type Systemd struct {
+	Properties []string `yaml:"properties" json:"properties" doc:"properties of the unit that sandbox it, such as ProtectSystem=strict (systemd.exec(5)); absent: the layer's defaults"`
+}
+
+// Container holds the parameters of the layers docker and podman.
+type Container struct {
+	runner  *runner
+	Image   string   `yaml:"image" json:"image" required:"true" doc:"image, which must exist locally and contain the programs that are run"`
+	Options []string `yaml:"options" json:"options,omitempty" doc:"options of the command run, such as --security-opt=seccomp=unconfined"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+}
+
+var systemdKind = layer.Kind{
+	Name:    systemd.name,
+	Summary: "a unit of systemd whose properties sandbox it (systemd-run)",
+	New: func() layer.Layer {
+		return &Systemd{Properties: []string{"ProtectSystem=strict", "PrivateTmp=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet="}}
+	},
+	Probe: func(ctx context.Context) []testbed.Finding {
+		return []testbed.Finding{front.Works(ctx, systemd.alive, systemd.install)}
+	},
+	Undo: systemd.undo,
+}
+
+var dockerKind, podmanKind = containerKind(&docker, "a container of Docker"), containerKind(&podman, "a container of Podman")
+
+func containerKind(r *runner, summary string) layer.Kind {
+	return layer.Kind{
+		Name: r.name, Summary: summary, Example: "image: docker.io/library/debian:12",
+		New:   func() layer.Layer { return &Container{runner: r} },
+		Probe: r.probe,
+		Undo:  r.undo,
+	}
+}
+
+// probe asks the program for its containers. Starting a container needs an image, which only an experiment file
+// names: tare plan tries it.
+func (r *runner) probe(ctx context.Context) []testbed.Finding {
+	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; tare plan FILE tries the file's image"}
+	if path, err := exec.LookPath(r.program); err != nil {
+		f.Status, f.Detail, f.Hint = testbed.Missing, err.Error(), r.install
+	} else if _, err := testbed.Output(ctx, local.Here, testbed.Host, path, "ps", "--quiet"); err != nil {
+		f.Status, f.Detail = testbed.Refused, strings.Join(strings.Fields(err.Error()), " ")
+	}
+	return []testbed.Finding{f}
+}
+
+const containersElsewhere = "pods are containers already: set their properties by the layer pod"
+
+// Declare declares that the layer works on this machine only.
+func (c *Systemd) Declare() experiment.Declaration {
+	return experiment.Declaration{Needs: experiment.Needs{Only: experiment.TestbedLocal}, Programs: inFront(c.args("")), OwnProves: true,
+		Elsewhere: "there is no systemd in pods: set their security context by the layer pod"}
+}
+
+// args returns the arguments before a command that runs in the given unit.
+func (c *Systemd) args(unit string, names ...string) []string {
+	args := slices.Clone(systemd.alive)
+	if unit != "" {
+		args = append(args, "--unit="+unit)
+	}
+	for _, p := range c.Properties {
+		args = append(args, "--property="+p)
+	}
+	for _, n := range names {
+		args = append(args, "--setenv="+n)
+	}
+	return append(args, "--same-dir", "--")
+}
+
+func (c *Systemd) front(label string) front.Front {
+	n := 0
+	f := front.Front{Layer: systemd.name, Elsewhere: true, Args: func(cmd testbed.Command) []string {
+		n++
+		return c.args(fmt.Sprintf("%s-%d", label, n), variables(cmd)...)
+	}}
+	f.Evidence = []front.Evidence{front.Differs("mount namespace", "ns:mnt"), front.Is("no_new_privs", "status:NoNewPrivs", "1"), readOnly}
+	return f
+}
+
+// Up starts the programs as units.
+func (c *Systemd) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return systemd.up(s, c.front)
+}
+
+// ProveOff shows that programs are in no unit of the layer.
+func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return c.front("").Off(ctx, s)
+}
+
+// Declare declares that the layer works on this machine only.
+func (c *Container) Declare() experiment.Declaration {
+	d := experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: containersElsewhere, OwnProves: true}
+	if c.runner != nil && c.Image != "" {
+		d.Programs = inFront(c.args(""))
+	}
+	return d
+}
+
+// args returns the arguments before a command. Tare's executable is mounted into the container at its path.
+func (c *Container) args(label string, names ...string) []string {
+	args := []string{c.runner.program, "run", "--rm", "--interactive", "--pull=never", "--network=host"}
+	if label != "" {
+		args = append(args, "--label="+label)
+	}
+	if self, err := os.Executable(); err == nil {
+		args = append(args, "--volume="+self+":"+self+":ro")
+	}
+	for _, n := range names {
+		args = append(args, "--env="+n)
+	}
+	return slices.Concat(args, c.Options, []string{c.Image})
+}
+
+func (c *Container) front(label string) front.Front {
+	return front.Front{
+		Layer: c.runner.name, Around: c.Around, Elsewhere: c.runner.elsewhere,
+		Args:     func(cmd testbed.Command) []string { return c.args(label, variables(cmd)...) },
+		Evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("mount namespace", "ns:mnt"), mount},
+	}
+}
+
+// Up starts the programs in containers.
+func (c *Container) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return c.runner.up(s, c.front)
+}
+
+// ProveOff shows that programs are in no container.
+func (c *Container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return c.front("").Off(ctx, s)
+}
+
+// variables returns the names of a command's environment variables. Their values must not be arguments, which other
+// users can see.
+func variables(cmd testbed.Command) []string {
+	var names []string
+	for _, v := range cmd.Env {
+		name, _, _ := strings.Cut(v, "=")
+		names = append(names, name)
+	}
+	return names
+}
+
+// up puts the layer up, and notes the leftovers to remove if Tare is killed.
+func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer.Active, error) {
+	if _, ok := testbed.As[testbed.Network](s.Site); ok && r.elsewhere {
+		return nil, fmt.Errorf("%s starts programs in another process, outside the networks that Tare creates: use a workload without a network (in: host)", r.program)
+	}
+	label := "tare-" + strings.ToLower(rand.Text()[:12])
+	f := of(label)
+	f.Left = func(ctx context.Context) ([]string, error) { return r.left(ctx, label) }
+	a := f.Up(s) // Up starts no program yet
+	down, err := s.Owe(r.name, label, "nothing left", a.Down, r.list(label), append(slices.Clone(r.remove), "…"))
+	if err != nil {
+		return nil, err
+	}
+	a.Down = down
+	return a, nil
+}
+
+// left lists the leftovers with a label, and removes them.
+func (r *runner) left(ctx context.Context, label string) ([]string, error) {
+	args := r.list(label)
+	out, err := testbed.Output(ctx, local.Here, testbed.Host, args...)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for line := range strings.Lines(string(out)) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			names = append(names, fields[0])
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	args = slices.Concat(r.remove, names)
+	if _, err := testbed.Output(ctx, local.Here, testbed.Host, args...); err != nil {
+		return names, err
+	}
+	return names, nil
+}
+
+// undo removes the leftovers of a killed run.
+func (r *runner) undo(ctx context.Context, _ testbed.Site, u layer.Undo) error {
+	label, err := u.Name("tare-")
+	if err == nil {
+		_, err = r.left(ctx, label)
+	}
+	return err
+}

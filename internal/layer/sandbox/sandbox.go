@@ -1,0 +1,134 @@
+// Package sandbox holds layers for sandboxes that are programs with a command as their last arguments, one layer
+// each:
+//
+//   - bubblewrap
+//   - firejail: {options: [--private]}
+//   - systemd: {properties: [ProtectSystem=strict, PrivateTmp=yes]}
+//   - podman: {image: docker.io/library/debian:12}
+//
+// Without options, Tare's launcher sets up userns.
+//
+// A preset is a row of the table below: the program with its arguments, and the evidence inside the sandbox (package
+// front makes the proofs). The program is found on PATH, on a cluster in the pods' image. No proof shows the effect
+// of options that the user adds.
+package sandbox
+
+import (
+	"context"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/layer/front"
+	"tare/internal/testbed"
+	"tare/internal/testbed/launcher"
+)
+
+// preset is one sandbox.
+type preset struct {
+	name, summary, program string
+	install                string   // command that installs the program
+	options                []string // options of the preset
+	after                  []string // arguments between the options and the command
+	evidence               []front.Evidence
+	launcher               *launcher.Settings // replaces the program if the file gives no options
+}
+
+// readOnly is the evidence that no file can be created in a read-only root.
+var readOnly = front.Denied("file made in the root", []string{"EROFS"}, "write:/", "write:/usr", "write:/var/tmp")
+
+// mount is the evidence that programs have no right to change the mounts of the machine.
+var mount = front.Denied("denied action", []string{"EPERM"}, "mount")
+
+var presets = []preset{
+	{
+		name: "userns", summary: "a user namespace of its own, in which programs are root (unshare)", program: "unshare", install: "apt-get install util-linux",
+		options: []string{"--user", "--map-root-user"}, after: []string{"--"},
+		evidence: []front.Evidence{front.Differs("user namespace", "ns:user"), mount},
+		launcher: &launcher.Settings{UserNamespace: true},
+	},
+	{
+		name: "bubblewrap", summary: "bubblewrap: the file system read-only, processes of its own", program: "bwrap", install: "apt-get install bubblewrap",
+		options:  []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid"},
+		evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("mount namespace", "ns:mnt"), readOnly},
+	},
+	{
+		name: "firejail", summary: "firejail: a filter of system calls, no capabilities, processes of its own", program: "firejail", install: "apt-get install firejail",
+		options: []string{"--quiet", "--noprofile", "--keep-fd=3,4,5,6,7,8", "--caps.drop=all", "--nonewprivs", "--seccomp"}, after: []string{"--"},
+		evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("filters", "status:Seccomp_filters"), mount},
+	},
+	{
+		name: "nsjail", summary: "nsjail: namespaces of its own but for the network, the file system read-only", program: "nsjail",
+		install: "apt-get install nsjail (from Debian 13 on), or build it from https://github.com/google/nsjail",
+		options: []string{"--mode", "o", "--really_quiet", "--chroot", "/", "--keep_env", "--disable_rlimits", "--time_limit", "0",
+			"--disable_clone_newnet", "--pass_fd", "3", "--pass_fd", "4", "--pass_fd", "5", "--pass_fd", "6"}, after: []string{"--"},
+		evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("user namespace", "ns:user"), readOnly},
+	},
+}
+
+// front returns the arguments before a command.
+func (p *preset) front(more []string) []string {
+	return slices.Concat([]string{p.program}, p.options, more, p.after)
+}
+
+// Config holds the parameters of the sandbox layers.
+type Config struct {
+	preset  *preset
+	Options []string `yaml:"options" json:"options,omitempty" doc:"options of the program, after the layer's own options"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+}
+
+// Kinds describes the layers.
+func Kinds() []layer.Kind {
+	var kinds []layer.Kind
+	for i := range presets {
+		p := &presets[i]
+		kinds = append(kinds, layer.Kind{
+			Name: p.name, Summary: p.summary,
+			New: func() layer.Layer { return &Config{preset: p} },
+			Probe: func(ctx context.Context) []testbed.Finding {
+				if p.launcher != nil {
+					return []testbed.Finding{front.Launches(ctx, p.name, *p.launcher)}
+				}
+				return []testbed.Finding{front.Works(ctx, p.front(nil), p.install)}
+			},
+		})
+	}
+	return append(kinds, systemdKind, dockerKind, podmanKind)
+}
+
+// Declare declares the sandbox program.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{Needs: c.Around.Needs(""), Launched: c.launched()}
+	if !d.Launched && c.preset != nil { // the preset is nil in tests only
+		d.Programs = inFront(c.preset.front(c.Options))
+	}
+	return d
+}
+
+func inFront(args []string) []experiment.Program {
+	return []experiment.Program{{Name: args[0], Front: args, Where: experiment.InFront}}
+}
+
+// launched reports whether the launcher sets up the sandbox.
+func (c *Config) launched() bool {
+	return c.preset != nil && c.preset.launcher != nil && len(c.Options) == 0
+}
+
+func (c *Config) front() front.Front {
+	if c.launched() {
+		return front.Launched(c.preset.name, c.Around, *c.preset.launcher, c.preset.evidence...)
+	}
+	return front.Front{Layer: c.preset.name, Around: c.Around, Args: front.Always(c.preset.front(c.Options)...), Evidence: c.preset.evidence}
+}
+
+// Up puts the sandbox around the programs.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return c.front().Up(s), nil
+}
+
+// ProveOff shows that programs are not in the sandbox.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return c.front().Off(ctx, s)
+}

@@ -1,0 +1,204 @@
+package toggle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/internal/experiment/reference"
+	"tare/internal/layer"
+	"tare/internal/layer/evidence"
+	"tare/internal/layer/placeholder"
+	"tare/internal/testbed"
+)
+
+// commandRunner runs the commands of a switch for one site.
+type commandRunner struct {
+	config *Config
+	site   testbed.Site
+	values placeholder.Values
+	env    []string
+	dir    string // working directory of the commands; "": Tare's own
+}
+
+// run runs one command and returns its output.
+func (o *commandRunner) run(ctx context.Context, args reference.Arguments, limit time.Duration) (string, error) {
+	filled, err := args.Resolve(ctx, o.values.Fill)
+	if err != nil {
+		return "", err
+	}
+	return evidence.Output(ctx, o.site, testbed.Host, testbed.Command{Args: filled, Env: o.env, Dir: o.dir}, limit)
+}
+
+// look runs the check's program and returns the state that it shows, and a check that the state is the wanted one.
+func (o *commandRunner) look(ctx context.Context, want evidence.State) (evidence.State, layer.Check, error) {
+	c := o.config.Check
+	text, failed := o.run(ctx, c.Run, evidence.Limit)
+	if ctx.Err() != nil {
+		return evidence.Unclear, layer.Check{}, ctx.Err()
+	}
+	return c.patterns().State(text, failed), c.patterns().Check(name, testbed.Quote(c.Run), want, text, failed), nil
+}
+
+func (o *commandRunner) check(ctx context.Context, want evidence.State) (layer.Check, error) {
+	_, check, err := o.look(ctx, want)
+	return check, err
+}
+
+func word(s evidence.State) string {
+	return map[evidence.State]string{evidence.On: "on", evidence.Off: "off"}[s]
+}
+
+// These are the pauses between two checks of a switch that is being turned.
+const (
+	firstLook = 100 * time.Millisecond
+	rareLook  = 2 * time.Second
+)
+
+// turn runs commands and waits until the check shows the wanted state.
+func (o *commandRunner) turn(ctx context.Context, commands []reference.Arguments, want evidence.State) error {
+	limit := o.config.Limit.Std()
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for _, args := range commands {
+		if _, err := o.run(limited, args, 2*limit); err != nil { // the context's timeout ends first
+			if ctx.Err() == nil && limited.Err() != nil {
+				err = fmt.Errorf("%s: not finished within %v", testbed.Quote(args), limit)
+			}
+			return fmt.Errorf("turn it %s: %w", word(want), err)
+		}
+	}
+	var last layer.Check
+	for pause := firstLook; ; pause = min(2*pause, rareLook) {
+		state, check, err := o.look(limited, want)
+		switch {
+		case err == nil && state == want:
+			return nil
+		case err == nil:
+			last = check
+		case limited.Err() == nil:
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-limited.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("turn the switch %s: %s does not show this state within %v: expected %s, observed %s", word(want), last.Name, limit, last.Expected, last.Observed)
+		}
+	}
+}
+
+type active struct {
+	*commandRunner
+	*switchState
+	ledger layer.Ledger
+	on     bool
+	done   bool // set once the layer is taken down
+}
+
+// begin makes sure that the switch is off before the first site. If it is on, somebody may need it: it is turned off
+// only if it is turned on again after the run (found: restore).
+func (a *active) begin(ctx context.Context) error {
+	if a.sites > 0 {
+		a.sites++
+		return nil
+	}
+	state, check, err := a.look(ctx, evidence.Off)
+	if err != nil {
+		return err
+	}
+	switch state {
+	case evidence.Unclear:
+		return fmt.Errorf("the check's output matches neither on nor off: %s: expected %s, observed %s", check.Name, check.Expected, check.Observed)
+	case evidence.On:
+		if check, err = a.clear(ctx, check); err != nil {
+			return err
+		}
+	}
+	check.Name += " before the run"
+	a.found, a.sites = check, 1
+	return nil
+}
+
+// clear turns the switch off if it was on before the run, and that is allowed.
+func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, error) {
+	if a.config.Found != Restore {
+		return found, fmt.Errorf("the switch is on already, and this run has not turned it on (%s: observed %s): "+
+			"turn it off first if nobody needs it, or set found: restore, so that it is off during the run and on again after it; "+
+			"tare clean lists switches that killed runs have left on", found.Name, found.Observed)
+	}
+	if err := a.owe(evidence.On); err != nil {
+		return found, err
+	}
+	if err := a.turn(ctx, a.config.Off, evidence.Off); err != nil {
+		back := a.turn(context.WithoutCancel(ctx), a.config.On, evidence.On)
+		if back == nil {
+			back = a.ledger.Paid(a.key)
+		}
+		return found, errors.Join(err, back)
+	}
+	a.wasOn = true
+	off, err := a.check(ctx, evidence.Off)
+	off.Caveat = "the switch was on before the run and was turned off; it is turned on again after the run"
+	return off, err
+}
+
+// turnOn turns the switch on. If that fails, it turns it off again.
+func (a *active) turnOn(ctx context.Context) error {
+	if !a.wasOn { // otherwise the ledger has an entry already, to turn it on in the end
+		if err := a.owe(evidence.Off); err != nil {
+			return err
+		}
+	}
+	a.on = true // the first command may have turned it on even if it fails
+	if err := a.turn(ctx, a.config.On, evidence.On); err != nil {
+		return errors.Join(err, a.turnOff(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// turnOff turns the switch off.
+func (a *active) turnOff(ctx context.Context) error {
+	if !a.on {
+		return nil
+	}
+	if err := a.turn(ctx, a.config.Off, evidence.Off); err != nil {
+		return err
+	}
+	a.on = false
+	if a.wasOn {
+		return nil
+	}
+	return a.ledger.Paid(a.key)
+}
+
+// before shows that the switch is on.
+func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	check, err := a.check(ctx, evidence.On)
+	return []layer.Check{check}, err
+}
+
+// down turns the switch off when its last site is taken down, and restores the state from before the run.
+func (a *active) down(ctx context.Context) error {
+	if a.done {
+		return nil
+	}
+	if a.config.Exclusive || a.sites == 1 {
+		if err := a.turnOff(ctx); err != nil {
+			return err
+		}
+	}
+	a.done = true
+	a.sites--
+	if a.sites > 0 || !a.wasOn {
+		return nil
+	}
+	if err := a.turn(ctx, a.config.On, evidence.On); err != nil {
+		return err
+	}
+	a.wasOn = false
+	return a.ledger.Paid(a.key)
+}

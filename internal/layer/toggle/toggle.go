@@ -1,0 +1,225 @@
+// Package toggle is the layer switch: commands that turn a mechanism on and off for
+// everyone, such as encryption in a network plug-in, and a program that shows
+// whether it is on.
+//
+//   - switch:
+//     on: [[cilium, config, set, enable-wireguard, "true"]]
+//     off: [[cilium, config, set, enable-wireguard, "false"]]
+//     check: {run: [cilium, encryption, status], on: 'Wireguard', off: 'Disabled'}
+//
+// The commands run on Tare's machine. On a cluster they get Tare's KUBECONFIG, and the
+// variables TARE_CONTEXT and TARE_NAMESPACE with the context and the namespace of
+// the arm. In arguments, $(TARE_CONTEXT) and $(TARE_NAMESPACE) are replaced by these values.
+//
+// The commands affect all arms, so the mechanism is turned on before the
+// trials of its arm and off before those of others (exclusive, the default).
+//
+// If the mechanism is on before the run, somebody may need it. The layer then either
+// ends the run (found: refuse), or turns it off and restores it at the end (found: restore).
+//
+// A killed Tare leaves the mechanism in its present state. Before each change, the way to
+// restore the state is therefore noted in the run directory (layer.Ledger): tare clean lists it, and
+// tare resume does it first.
+//
+// Proof: the output of the check's program matches on in the arm, and off in the
+// others, before every trial. A layer without a check is not possible.
+package toggle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/environ"
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/reference"
+	"tare/internal/layer"
+	"tare/internal/layer/evidence"
+	"tare/internal/layer/placeholder"
+	"tare/internal/testbed"
+)
+
+const name = "switch"
+
+// Config holds the layer's parameters.
+type Config struct {
+	On        []reference.Arguments `yaml:"on" json:"on" required:"true" doc:"commands that turn it on, each a list of program and arguments"`
+	Off       []reference.Arguments `yaml:"off" json:"off" required:"true" doc:"commands that turn it off"`
+	Check     Check                 `yaml:"check" json:"check" required:"true" doc:"program that shows whether it is on"`
+	Exclusive bool                  `yaml:"exclusive" json:"exclusive" doc:"the switch affects other arms, too: it is on during the trials of this arm only"`
+	Limit     quantity.Duration     `yaml:"limit" json:"limit" min:"1s" max:"1h" doc:"timeout for turning it on or off, until the check shows the new state"`
+	Settle    quantity.Duration     `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"wait between turning it on or off and the next trial"`
+	Found     Found                 `yaml:"found" json:"found" enum:"refuse,restore" doc:"action if it is on before the run: refuse to run, or restore it at the end"`
+	Env       environ.Variables     `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands, as for the layer env"`
+}
+
+// Found is the action if a switch is on before the run.
+type Found string
+
+const (
+	Refuse  Found = "refuse"
+	Restore Found = "restore"
+)
+
+// switchState is the state of a switch, for all sites with the same commands.
+type switchState struct {
+	key   string      // key of the entry in the ledger
+	sites int         // number of sites at which the layer is up
+	found layer.Check // state before the first site
+	wasOn bool        // the switch was on before the first site, and must be on after the last one
+}
+
+// Check is a program whose output shows whether the switch is on.
+type Check struct {
+	Run reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is checked"`
+	On  string              `yaml:"on" json:"on" required:"true" doc:"regular expression that matches while it is on; ^ and $ match at each line"`
+	Off string              `yaml:"off" json:"off,omitempty" doc:"regular expression that matches while it is off; if absent, it is off when on does not match and the program succeeded"`
+}
+
+func (c Check) patterns() evidence.Patterns { return evidence.Patterns{On: c.On, Off: c.Off} }
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "commands that turn something on and off, such as encryption in the network plug-in",
+	Example: "on: [[cilium, config, set, enable-wireguard, \"true\"]]\noff: [[cilium, config, set, enable-wireguard, \"false\"]]\ncheck: {run: [cilium, encryption, status], on: Wireguard, off: Disabled}",
+	New: func() layer.Layer {
+		return &Config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: Refuse}
+	},
+	Probe: testbed.AlwaysWorks(name, "any programs of this machine"),
+	Undo:  undo,
+}
+
+// Declare names the programs that the commands start on Tare's machine.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true, Switches: c.Exclusive}
+	for _, program := range c.programs() {
+		d.Programs = append(d.Programs, experiment.Program{Name: program, Where: experiment.OnMachine})
+	}
+	return d
+}
+
+// programs lists the programs of the commands.
+func (c *Config) programs() []string {
+	var programs []string
+	for _, command := range slices.Concat(c.On, c.Off, []reference.Arguments{c.Check.Run}) {
+		if len(command) > 0 && !slices.Contains(programs, command[0]) {
+			programs = append(programs, command[0])
+		}
+	}
+	return programs
+}
+
+// validate checks the parameters.
+func (c *Config) validate() []experiment.FieldError {
+	errs := experiment.FieldErrors(c.Env.Validate("env"))
+	known := []string{placeholder.Context, placeholder.Namespace}
+	for _, each := range []struct {
+		field    string
+		commands []reference.Arguments
+	}{{"on", c.On}, {"off", c.Off}} {
+		if len(each.commands) == 0 {
+			errs.Add(each.field, "there is no command")
+		}
+		for i, args := range each.commands {
+			placeholder.CheckCommand(&errs, fmt.Sprintf("%s[%d]", each.field, i), args, known...)
+		}
+	}
+	placeholder.CheckCommand(&errs, "check.run", c.Check.Run, known...)
+	if c.Settle > 0 && !c.Exclusive {
+		errs.Add("settle", "with exclusive: false the switch stays on during the whole run, so there is nothing to wait for")
+	}
+	errs = append(errs, c.Check.patterns().Validate("check.")...)
+	for _, own := range known {
+		if _, given := c.Env[own]; given {
+			errs.Add("env."+own, "%s is set by Tare", own)
+		}
+	}
+	return errs
+}
+
+// Up turns the switch on, unless it is exclusive. The switch must be off before.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	for _, program := range c.programs() {
+		if _, err := exec.LookPath(program); err != nil {
+			return nil, fmt.Errorf("find the program of a command: %w", err)
+		}
+	}
+	on, err := c.operate(ctx, s.Site)
+	if err != nil {
+		return nil, err
+	}
+	a := &active{commandRunner: on, switchState: c.stateOf(s.Run, on), ledger: s.Ledger()}
+	if err := a.begin(ctx); err != nil {
+		return nil, err
+	}
+	up := &layer.Active{
+		Proofs: []layer.Check{a.found}, Before: a.before, Down: a.down,
+		DownLimit: 2*c.Limit.Std() + evidence.Limit, // time for turning it off, and on again
+	}
+	switch {
+	case c.Exclusive:
+		up.Switch = &layer.Switch{On: a.turnOn, Off: a.turnOff, Settling: c.Settle.Std()}
+	case a.sites > 1:
+		a.on = true // another site has turned it on
+	default:
+		if err := a.turnOn(ctx); err != nil {
+			return nil, errors.Join(err, a.down(context.WithoutCancel(ctx)))
+		}
+	}
+	return up, nil
+}
+
+// stateOf returns the state of the switch that the operator's commands turn. There is one per cluster, or one per
+// namespace if the commands contain the namespace.
+func (c *Config) stateOf(run *layer.Run, o *commandRunner) *switchState {
+	key := o.values[placeholder.Context]
+	for _, args := range slices.Concat(c.On, c.Off) {
+		if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, placeholder.Namespace) }) {
+			key = o.values[placeholder.Context] + " " + o.values[placeholder.Namespace]
+		}
+	}
+	states := layer.Kept[map[string]*switchState](run, c)
+	if *states == nil {
+		*states = map[string]*switchState{}
+	}
+	if (*states)[key] == nil {
+		what, _ := json.Marshal([]any{name, key, c.On, c.Off, c.Check.Run}) // a list of texts always encodes
+		(*states)[key] = &switchState{key: string(what)}
+	}
+	return (*states)[key]
+}
+
+// ProveOff shows that the switch is off at another arm's site. If the arm has its own switch with the same check,
+// that switch's proof decides.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if own, _ := s.Own.(*Config); own != nil && slices.Equal(own.Check.Run, c.Check.Run) && own.Check.On == c.Check.On {
+		return nil, nil
+	}
+	on, err := c.operate(ctx, s.Site)
+	if err != nil {
+		return nil, err
+	}
+	check, err := on.check(ctx, evidence.Off)
+	return []layer.Check{check}, err
+}
+
+// operate prepares the commands for a site.
+func (c *Config) operate(ctx context.Context, site testbed.Site) (*commandRunner, error) {
+	env, err := c.Env.Resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	values, err := placeholder.At(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	assignments := append(environ.Assignments(env), environ.Assignments(values)...)
+	return &commandRunner{config: c, site: site, values: values, env: assignments}, nil
+}

@@ -1,0 +1,168 @@
+package tunnel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"tare/internal/testbed/orders"
+)
+
+// Helper is the main function of the helper at each end. It serves requests from standard input until standard input
+// ends.
+func (p *Protocol) Helper(ctx context.Context) error {
+	h := &helper{Protocol: p}
+	defer func() { _ = h.close() }()
+	return orders.Main(ctx, h.serve)
+}
+
+// helper serves the requests to one end.
+type helper struct {
+	*Protocol
+	engine Engine // nil: the end is not open
+}
+
+// serve executes a request.
+func (h *helper) serve(_ context.Context, r request) (any, error) {
+	switch {
+	case r.Kernel != nil:
+		if err := h.Lacks(); err != nil {
+			return fmt.Sprintf("%v (Linux %s)", err, Release()), nil
+		}
+		return "", nil
+	case r.Open != nil:
+		return h.open(*r.Open)
+	case r.Close != nil:
+		return nil, h.close()
+	case r.Direct != nil:
+		return nil, h.install(*r.Direct)
+	case r.Undo != nil:
+		return nil, h.undo()
+	case r.Answer != nil:
+		return answer(h.Device)
+	case r.Send != nil:
+		return r.Send.send(h.Device)
+	}
+	if h.engine == nil {
+		return nil, errors.New("the tunnel is not open")
+	}
+	switch {
+	case r.Ready != nil:
+		return h.engine.Ready()
+	case r.Rekey != nil:
+		return nil, h.engine.Rekey(r.Rekey.Own, r.Rekey.Peers)
+	case r.Connect != nil:
+		return nil, h.engine.Connect()
+	case r.Traffic != nil:
+		return h.engine.Traffic()
+	}
+	return nil, errors.New("an empty request")
+}
+
+// open opens the end.
+func (h *helper) open(o Opening) (opened Opened, err error) {
+	if h.engine != nil {
+		return opened, errors.New("the tunnel is open already")
+	}
+	if o.MTU == 0 {
+		mtu, err := mtuOf(o.Own)
+		if err != nil {
+			return opened, err
+		}
+		o.MTU = mtu - h.Overhead
+	}
+	if len(o.Own) > 0 && !o.Kernel {
+		if err := makeTUN(); err != nil {
+			return opened, err
+		}
+	}
+	h.engine, opened, err = h.Open(o)
+	return opened, err
+}
+
+// close closes the end.
+func (h *helper) close() error {
+	if h.engine == nil {
+		return nil
+	}
+	err := h.engine.Close()
+	h.engine = nil
+	return err
+}
+
+// tunFile is the device file for creating TUN interfaces.
+const tunFile = "/dev/net/tun"
+
+// makeTUN creates the device file in a container without it. Container runtimes allow the device by default (runc,
+// crun), so CAP_MKNOD is enough.
+func makeTUN() error {
+	if _, err := os.Stat(tunFile); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(tunFile), 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mknod(tunFile, unix.S_IFCHR|0o600, int(unix.Mkdev(10, 200))); err != nil {
+		return fmt.Errorf("make %s: %w", tunFile, err)
+	}
+	return nil
+}
+
+// mtuOf returns the MTU of the interface with the first of these addresses.
+func mtuOf(own []netip.Addr) (int, error) {
+	if len(own) == 0 {
+		return 0, errors.New("the pod has no address, so the tunnel's MTU is unknown")
+	}
+	list, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return 0, fmt.Errorf("list addresses: %w", err)
+	}
+	for _, a := range list {
+		if a.IP.Equal(own[0].AsSlice()) {
+			link, err := netlink.LinkByIndex(a.LinkIndex)
+			if err != nil {
+				return 0, fmt.Errorf("find the interface of %s: %w", own[0], err)
+			}
+			return link.Attrs().MTU, nil
+		}
+	}
+	return 0, fmt.Errorf("no interface has the address %s", own[0])
+}
+
+// SwitchOn adds addresses to an interface in the network namespace of the calling thread, and sets the interface up.
+func SwitchOn(device string, own []netip.Addr) error {
+	link, err := netlink.LinkByName(device)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", device, err)
+	}
+	for _, a := range own {
+		if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: singleAddress(a)}); err != nil {
+			return fmt.Errorf("add the address %[2]s to the interface %[1]s: %[3]w", device, a, err)
+		}
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("set the interface %s up: %w", device, err)
+	}
+	return nil
+}
+
+// singleAddress returns the network of a single address.
+func singleAddress(a netip.Addr) *net.IPNet {
+	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
+}
+
+// Release returns the kernel's release, as printed by uname -r.
+func Release() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "of unknown release"
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}

@@ -1,0 +1,136 @@
+package tunnel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tare/internal/layer"
+	"tare/internal/layer/evidence"
+	"tare/internal/testbed"
+)
+
+// way is the direction of a marker: from a pod behind one end to a pod behind another.
+type way struct {
+	from, to testbed.Place
+	limit    time.Duration // timeout of the marker
+}
+
+// ways returns one way for each pair of ends, in the order of the ends, which starts with the client's. The earlier
+// end of a pair sends: an end with a new key starts the handshakes.
+func (t *Tunnels) ways(limit time.Duration) (all []way) {
+	for i, from := range t.ends {
+		for _, to := range t.ends[i+1:] {
+			all = append(all, way{from.pod, to.pod, limit})
+		}
+	}
+	return all
+}
+
+// fromClient keeps the ways from the client's pod.
+func fromClient(all []way) []way {
+	return slices.DeleteFunc(all, func(w way) bool { return w.from != testbed.ClientPod })
+}
+
+// markerOutcome is the outcome of a marker.
+type markerOutcome struct {
+	way     way
+	size    int // size of the marker in bytes
+	arrived bool
+	clear   int // number of frames on the wire that show the marker in clear
+	inside  int // number of frames on the tunnel's interface in the pod that show the marker
+}
+
+// sendMarker sends a random marker from pod to pod and looks for it on the wire.
+func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) {
+	marker := []byte(evidence.Marker())
+	m, err := t.send(ctx, w, marker)
+	if err != nil {
+		return markerOutcome{}, err
+	}
+	m.way, m.size = w, len(marker)
+	return m, nil
+}
+
+// markerOutcomes are the outcomes of the markers on all ways.
+type markerOutcomes []markerOutcome
+
+// atATime is the number of markers that are sent in parallel. Ending a watch takes some ten milliseconds, whatever
+// the number of watches.
+const atATime = 32
+
+// sendMarkers sends a separate marker on each way.
+func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, error) {
+	seen, errs := make(markerOutcomes, len(all)), make([]error, len(all))
+	var wait sync.WaitGroup
+	free := make(chan struct{}, atATime)
+	for i, w := range all {
+		free <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-free }()
+			seen[i], errs[i] = t.sendMarker(ctx, w)
+		})
+	}
+	wait.Wait()
+	return seen, errors.Join(errs...)
+}
+
+// carried returns the number of bytes by which the counters of a protocol must grow at least for all markers.
+func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
+	for _, one := range m {
+		bytes += p.Carried(one.size)
+	}
+	return bytes
+}
+
+// checkArrival checks that all markers arrive (want), or that none does.
+func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
+	say := map[bool]string{true: "arrives", false: "does not arrive"}
+	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
+}
+
+// checkWire checks that all markers arrived, and that each was seen in clear between the nodes (clear), or none was.
+func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
+	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
+	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {
+		return fmt.Sprintf("in clear in %d frames", one.clear), one.arrived && (one.clear > 0) == clear
+	})
+}
+
+// checkInside checks that the markers were seen on the tunnel's interface.
+func (m markerOutcomes) checkInside(kind, name string) layer.Check {
+	return m.check(kind, name, "in at least 1 frame", func(one markerOutcome) (string, bool) {
+		return fmt.Sprintf("in %d frames", one.inside), one.inside > 0
+	})
+}
+
+// check compares all sightings with the expectation. Of several sightings it reports the number of expected ones, and
+// some of the others.
+func (m markerOutcomes) check(kind, name, expected string, look func(markerOutcome) (observed string, ok bool)) layer.Check {
+	const most = 3 // number of other sightings that are named
+	c := layer.Check{Layer: kind, Name: name, Expected: expected}
+	if len(m) == 1 {
+		c.Observed, c.OK = look(m[0])
+		return c
+	}
+	var other []string
+	for _, one := range m {
+		if observed, ok := look(one); !ok {
+			other = append(other, fmt.Sprintf("%s from %s to %s", observed, one.way.from, one.way.to))
+		}
+	}
+	c.OK = len(m) > 0 && len(other) == 0
+	c.Expected += fmt.Sprintf(", between all %d pairs", len(m))
+	c.Observed = fmt.Sprintf("so between %d of %d", len(m)-len(other), len(m))
+	if more := len(other) - most; more > 0 {
+		other = append(other[:most], fmt.Sprintf("and %d more", more))
+	}
+	if len(other) > 0 {
+		c.Observed += ": " + strings.Join(other, ", ")
+	}
+	return c
+}

@@ -1,0 +1,153 @@
+package tunnel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+
+	"tare/internal/layer"
+	"tare/internal/testbed"
+)
+
+// capabilities are the capabilities of a sidecar: for interfaces, routes and rules (NET_ADMIN), for watching
+// (NET_RAW), for the device file of TUN interfaces (MKNOD), and for ports below 1024.
+func (p *Protocol) capabilities() []string {
+	list := []string{"NET_ADMIN", "NET_RAW", "MKNOD"}
+	if slices.Min(p.Ports) < 1024 {
+		list = append(list, "NET_BIND_SERVICE")
+	}
+	return list
+}
+
+// inPods are the pods of a cluster. Their helpers run in sidecars or, in an arm without the layer, next to the programs.
+type inPods struct {
+	sidecars testbed.Sidecars
+	watches  bool         // the helpers have the right to watch
+	present  atomic.Int32 // number of pods that had the tunnel's interface when their helper started answering
+}
+
+// inPods returns tunnels whose ends are the pods of a site. The ends are not open yet.
+func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
+	t := &Tunnels{Protocol: p, site: site, pods: &inPods{sidecars: sidecars, watches: watches}}
+	for _, pod := range sidecars.SidecarPods() {
+		t.ends = append(t.ends, &end{at: pod, place: pod, pod: pod})
+	}
+	t.send = t.sendFromPod
+	return t
+}
+
+// askForSidecars requests a sidecar in each pod. The tunnels are created once the pods run.
+func (p *Protocol) askForSidecars(site testbed.Site, sidecars testbed.Sidecars) (*Tunnels, error) {
+	t := p.inPods(site, sidecars, true)
+	for _, e := range t.ends {
+		var err error
+		if e.at, err = sidecars.AddSidecar(e.pod, testbed.Sidecar{Name: p.Layer, Image: p.Image, Capabilities: p.capabilities()}); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// settle creates the tunnels between running pods.
+func (t *Tunnels) settle(ctx context.Context, wanted Implementation) (err error) {
+	if err := t.meet(ctx); err != nil {
+		return err
+	}
+	if t.proofs, err = t.proveClear(ctx, "without the tunnel: "); err != nil {
+		return err
+	}
+	return t.raise(ctx, wanted)
+}
+
+// meet starts the helpers in the pods, which answer markers from then on, and finds the pods' addresses.
+func (t *Tunnels) meet(ctx context.Context) error {
+	return t.each(func(e *end) error {
+		e.own = t.pods.sidecars.PodAddresses(e.pod)
+		if len(e.own) == 0 {
+			return fmt.Errorf("the %s has no address", e.pod)
+		}
+		e.peer = Peer{Address: e.own[0]}
+		for _, a := range e.own {
+			e.peer.Behind = append(e.peer.Behind, netip.PrefixFrom(a, a.BitLen()))
+		}
+		if err := e.start(ctx, t); err != nil {
+			return err
+		}
+		var present bool
+		err := e.ask(ctx, request{Answer: &struct{}{}}, &present)
+		if present {
+			t.pods.present.Add(1)
+		}
+		return err
+	})
+}
+
+// sendFromPod sends a marker from pod to pod, and looks for it on the interfaces of the sending pod.
+func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (markerOutcome, error) {
+	var from, to *end
+	for _, e := range t.ends {
+		switch e.pod {
+		case w.from:
+			from = e
+		case w.to:
+			to = e
+		}
+	}
+	var s sent
+	err := from.ask(ctx, request{Send: &sending{To: to.own[0], Marker: string(marker), Limit: w.limit, Watch: t.pods.watches}}, &s)
+	return markerOutcome{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
+}
+
+// lead routes packets between the pods into the tunnels, or past them. Packets of clients for the service go to the
+// server's pod.
+func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
+	network, _ := testbed.As[testbed.Network](t.site)
+	return t.each(func(e *end) error {
+		switch {
+		case e.helper == nil:
+			return nil // the routes were never changed
+		case !on:
+			return e.ask(ctx, request{Undo: &struct{}{}}, nil)
+		}
+		d := direction{Device: e.opened.Device}
+		for _, other := range t.ends {
+			if other != e {
+				d.Peers = append(d.Peers, other.own...)
+			}
+		}
+		if network != nil && !e.pod.Server() {
+			d.Service, d.Server = network.Address(testbed.PodToService), network.Address(testbed.PodToPod)
+		}
+		return e.ask(ctx, request{Direct: &d}, nil)
+	})
+}
+
+// proveOff shows that pods have no tunnel, and that they reach each other. In pods without sidecars no program may
+// watch the interfaces. The arm with the layer shows, before it creates its tunnels, that markers are in clear there.
+func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error) {
+	defer func() {
+		for _, e := range t.ends {
+			if e.helper != nil {
+				err = errors.Join(err, e.helper.Close(context.WithoutCancel(ctx)))
+			}
+		}
+	}()
+	if err := t.meet(ctx); err != nil {
+		return nil, err
+	}
+	m, err := t.sendMarkers(ctx, t.ways(arrival))
+	if err != nil {
+		return nil, fmt.Errorf("prove that pods reach each other: %w", err)
+	}
+	n, say := int(t.pods.present.Load()), fmt.Sprintf("in %%d of %d pods", len(t.ends))
+	return []layer.Check{
+		m.checkArrival(t.Layer, "marker from pod to pod", true),
+		{Layer: t.Layer, Name: "interface " + t.Device, Expected: fmt.Sprintf(say, 0), Observed: fmt.Sprintf(say, n), OK: n == 0},
+	}, nil
+}
+
+// podCaveat is the caveat of tunnels in pods.
+const podCaveat = "these tunnels are between the pods, and not between their nodes: to measure the encryption of a network plugin, use kubernetes/cilium-wireguard.yaml and kubernetes/calico-wireguard.yaml (tare list examples NAME prints one)"

@@ -1,0 +1,161 @@
+package tunnel
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"tare/internal/layer"
+	"tare/internal/testbed"
+)
+
+const (
+	// arrival is the timeout of a marker that should arrive: longer than the five seconds after which WireGuard
+	// repeats a lost handshake.
+	arrival = 6 * time.Second
+	// absence is the time that Tare waits for a marker that should not arrive. With the right key a marker takes a
+	// few milliseconds, handshake included.
+	absence = 300 * time.Millisecond
+)
+
+// proveClear shows that pods reach each other in clear.
+func (t *Tunnels) proveClear(ctx context.Context, prefix string) ([]layer.Check, error) {
+	m, err := t.sendMarkers(ctx, t.ways(arrival))
+	if err != nil {
+		return nil, fmt.Errorf("prove that the wire is in clear: %w", err)
+	}
+	return []layer.Check{
+		m.checkArrival(t.Layer, prefix+"marker from pod to pod", true),
+		m.checkWire(t.Layer, prefix+"marker on the wire", true),
+	}, nil
+}
+
+// ProveOff shows that pods of a site without the layer reach each other in clear. If the arm has another tunnel, it
+// makes no check, since that tunnel's proof shows that it is in force.
+func (p *Protocol) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
+		return p.inPods(s.Site, sidecars, false).proveOff(ctx)
+	}
+	t, err := p.betweenNodes(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	return t.proveClear(ctx, "")
+}
+
+// implementationCheck is the name of the check that records the implementation.
+const implementationCheck = "implementation"
+
+// implementation records the implementation that encrypts.
+func (t *Tunnels) implementation(wanted Implementation) layer.Check {
+	e := t.ends[0]
+	check := layer.Check{Layer: t.Layer, Name: implementationCheck, Expected: string(wanted), Observed: fmt.Sprintf("%s (%s)", Userspace, e.version)}
+	if wanted == Auto {
+		check.Expected = "kernel if it has one, otherwise userspace"
+	}
+	check.Caveat = fmt.Sprintf("%s runs in user space (%s): its CPU time does not predict the kernel's", t.Name, t.Program)
+	if e.kernel {
+		check.Observed = fmt.Sprintf("%s (%s)", Kernel, e.version)
+		check.Caveat = t.Protocol.Kernel + " encrypts in threads of the kernel: only the CPU time of the whole machine includes its cost"
+	}
+	check.OK = wanted == Auto || strings.HasPrefix(check.Observed, string(wanted))
+	if t.pods != nil {
+		check.Caveat += "; " + podCaveat
+	}
+	return check
+}
+
+// proveKeys shows that no marker of the client's end arrives while that end has a key that no other end knows, and
+// that markers arrive between all ends once it has the right key. After that, no trial has to wait for a handshake.
+func (t *Tunnels) proveKeys(ctx context.Context) error {
+	client := t.ends[0]
+	stranger, err := t.Keys(1)
+	if err != nil {
+		return fmt.Errorf("generate a wrong key: %w", err)
+	}
+	for _, try := range []struct {
+		name    string
+		key     Key
+		ways    []way
+		arrives bool
+	}{
+		{"marker from a peer with a wrong key", stranger[0], fromClient(t.ways(absence)), false},
+		{"marker from the peer with the right key", client.key, t.ways(arrival), true},
+	} {
+		if err := client.rekey(ctx, try.key); err != nil {
+			return err
+		}
+		if err := client.ask(ctx, request{Connect: &struct{}{}}, nil); err != nil && try.arrives { // connecting with a wrong key must fail
+			return err
+		}
+		m, err := t.sendMarkers(ctx, try.ways)
+		if err != nil {
+			return fmt.Errorf("prove that only the right key is accepted: %w", err)
+		}
+		t.proofs = append(t.proofs, m.checkArrival(t.Layer, try.name, try.arrives))
+	}
+	return nil
+}
+
+// prove shows that markers arrive through the tunnels, and are not seen in clear between the nodes. It also reads the
+// counters that through compares with.
+func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	idle, err := t.traffic(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, err := t.sendMarkers(ctx, t.ways(arrival))
+	if err != nil {
+		return nil, fmt.Errorf("prove that the tunnel is on: %w", err)
+	}
+	if t.before, err = t.traffic(ctx); err != nil {
+		return nil, err
+	}
+	checks := []layer.Check{
+		m.checkArrival(t.Layer, "marker from pod to pod", true),
+		m.checkWire(t.Layer, "marker on the wire", false),
+	}
+	if t.pods != nil && t.ends[0].opened.Device != "" {
+		checks = append(checks, m.checkInside(t.Layer, "marker on the tunnel's interface"))
+	}
+	return append(checks, checkTraffic(t.Layer, "marker through the tunnel", idle, t.before, m.carried(t.Protocol))), nil
+}
+
+// through shows that the tunnel's counters grew by the bytes that the trial sent, if the workload reports that
+// number.
+func (t *Tunnels) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
+	if did.Sent == 0 {
+		return nil, nil
+	}
+	now, err := t.traffic(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []layer.Check{checkTraffic(t.Layer, "trial through the tunnel", t.before, now, did.Sent)}, nil
+}
+
+// traffic returns the sum of the counters of all ends.
+func (t *Tunnels) traffic(ctx context.Context) (sum Traffic, err error) {
+	for _, e := range t.ends {
+		var one Traffic
+		if err := e.ask(ctx, request{Traffic: &struct{}{}}, &one); err != nil {
+			return Traffic{}, err
+		}
+		sum.Sent += one.Sent
+		sum.Received += one.Received
+	}
+	return sum, nil
+}
+
+// checkTraffic checks that at least the given number of bytes entered the tunnels, at any end, and that as many left
+// them.
+func checkTraffic(kind, name string, from, to Traffic, size uint64) layer.Check {
+	in, out := to.Sent-from.Sent, to.Received-from.Received
+	return layer.Check{
+		Layer: kind, Name: name,
+		Expected: "at least as many bytes in and out as were sent",
+		Observed: fmt.Sprintf("%d bytes in, %d bytes out, %d sent", in, out, size),
+		OK:       to.Sent >= from.Sent && to.Received >= from.Received && in >= size && out >= size,
+	}
+}

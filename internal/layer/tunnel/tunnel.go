@@ -1,0 +1,360 @@
+// Package tunnel holds the common part of layers that encrypt the traffic between the nodes of a network for their
+// pods, by tunnels between the nodes, like the transparent encryption of Cilium and Calico. A layer describes its
+// Protocol. Everything else is here.
+//
+// Each node is one end of the tunnels, and all other nodes are its peers. A helper works at each end. The
+// implementation is the kernel's, or runs in user space, in the helper or in a separate daemon. The CPU time of these
+// processes is the layer's cost.
+//
+// The evidence that the layer is on comes from the wire itself: a random marker that is sent from pod to pod arrives,
+// is counted by the tunnel, and is not seen in clear between the nodes. Without the layer it is seen. Each pair of
+// nodes has its own marker.
+//
+// # On a cluster
+//
+// Tare does not control a cluster's nodes. There the tunnels are between the pods of clients and of the service's
+// members, each of which has a sidecar (testbed.Sidecars) with a helper. Routes, routing rules and an nftables rule
+// lead packets for the addresses of the other pods and of the service into the tunnel (direct_linux.go). Markers are
+// watched on the interfaces of the sending pod. No program in the pods of arms without the layer may watch: these
+// pods are shown to have no tunnel.
+package tunnel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/testbed"
+)
+
+// Implementation is the program that encrypts.
+type Implementation string
+
+const (
+	Auto      Implementation = "auto" // the kernel if it can, otherwise user space
+	Kernel    Implementation = "kernel"
+	Userspace Implementation = "userspace"
+)
+
+// Key is an end's secret: a private key, or a key that all ends share.
+type Key [32]byte
+
+// Peer is another end, as an end knows it.
+type Peer struct {
+	Key     Key            `json:"key"` // made by Protocol.Public
+	Address netip.Addr     `json:"address"`
+	Behind  []netip.Prefix `json:"behind"`  // addresses that are reached through the peer
+	Connect bool           `json:"connect"` // this end starts the handshake, and not the peer
+}
+
+// Endpoint returns the peer's address with a port.
+func (p Peer) Endpoint(port uint16) netip.AddrPort { return netip.AddrPortFrom(p.Address, port) }
+
+// Traffic counts the bytes that went through an end's tunnels.
+type Traffic struct {
+	Sent     uint64 `json:"sent"`
+	Received uint64 `json:"received"`
+}
+
+// Engine is an open end, in the helper's network namespace.
+type Engine interface {
+	// Rekey sets the end's key and its peers, and drops the session keys agreed with earlier peers.
+	Rekey(own Key, peers []Peer) error
+	// Connect makes handshakes with the peers that have Peer.Connect set. It does nothing for protocols whose first
+	// packets make the handshake.
+	Connect() error
+	// Traffic returns the sum of all peers' counters.
+	Traffic() (Traffic, error)
+	// Ready waits until the end's daemon is ready, if there is one. It returns the name and version of the program
+	// that encrypts.
+	Ready() (program string, err error)
+	// Close closes the end.
+	Close() error
+}
+
+// Opening holds the parameters for opening an end.
+type Opening struct {
+	Kernel bool `json:"kernel,omitempty"`
+	MTU    int  `json:"mtu,omitempty"` // MTU of the tunnel; 0: the MTU of the pod's interface minus Protocol.Overhead
+	// Own are the pod's addresses, which are added to the tunnel's interface, too: redirected packets need one. It is
+	// empty for an end on a node.
+	Own     []netip.Addr   `json:"own,omitempty"`
+	Address netip.Addr     `json:"address"` // address by which the peers reach this end
+	Behind  []netip.Prefix `json:"behind"`  // addresses that peers reach through this end
+}
+
+// Opened describes an open end.
+type Opened struct {
+	// Device is the tunnel's interface; "" if the kernel encrypts by policy, without an interface.
+	Device string `json:"device"`
+	MTU    int    `json:"mtu"` // largest packet that may enter the tunnel, in bytes
+	// Daemon is the command line of a program in user space that must run at the end's place; nil for none.
+	Daemon []string `json:"daemon,omitempty"`
+	Env    []string `json:"env,omitempty"` // variables of the daemon
+}
+
+// Protocol describes one kind of tunnel.
+type Protocol struct {
+	Layer    string // the layer's name in the experiment file
+	Name     string // name of the protocol, such as "WireGuard"
+	Kernel   string // name of the kernel's implementation in messages: "the kernel's WireGuard"
+	Program  string // the implementation in user space, such as "wireguard-go"
+	Device   string // name of the tunnel's interface
+	Ports    []int  // UDP ports, at both ends, of the tunnel's packets
+	Overhead int    // largest number of bytes that the tunnel adds to a packet
+	Image    string // image of the sidecars on a cluster; "": Tare's own
+	// Carried returns the number of bytes by which the counters grow at least for a UDP packet of the given size.
+	Carried func(size int) uint64
+	// Keys generates keys for n ends.
+	Keys func(n int) ([]Key, error)
+	// Public returns the part of an end's key that its peers know.
+	Public func(Key) Key
+	// Hint returns a system's missing requirements. The error wraps ErrNoKernel or ErrUserspace.
+	Hint func(lacks error, pods bool) string
+
+	// The following functions run in the helper.
+
+	// Lacks returns the reason why the kernel cannot encrypt in this network namespace; nil if it can.
+	Lacks func() error
+	// Open opens an end, without key and peers.
+	Open func(Opening) (Engine, Opened, error)
+}
+
+// These are errors of a system that lacks something.
+var (
+	ErrNoKernel  = errors.New("not in this kernel")
+	ErrUserspace = errors.New("works on a TUN interface")
+)
+
+// Declare declares that the layer needs nodes, or pods that may have sidecars.
+func (p *Protocol) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Needs: experiment.Needs{Network: true, PodSecurity: []experiment.PodSecurity{
+			{Level: "privileged", Why: "capability NET_ADMIN, to make a tunnel in the pods (layer " + p.Layer + ")"}}},
+		OwnProves: true,
+	}
+}
+
+// Tunnels are the tunnels between all ends of a site.
+type Tunnels struct {
+	*Protocol
+	site   testbed.Site
+	nodes  []testbed.Node // nil in pods
+	pods   *inPods        // nil on nodes
+	ends   []*end
+	proofs []layer.Check
+	before Traffic // counters at the beginning of the trial
+	// send sends a marker and reports whether it arrived, and where it was seen.
+	send func(ctx context.Context, w way, marker []byte) (markerOutcome, error)
+}
+
+// Up puts tunnels around the site of a session.
+func (p *Protocol) Up(ctx context.Context, s *layer.Session, wanted Implementation) (*layer.Active, error) {
+	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
+		t, err := p.askForSidecars(s.Site, sidecars)
+		if err != nil {
+			return nil, err
+		}
+		settle := func(ctx context.Context) ([]layer.Check, error) {
+			err := t.settle(ctx, wanted)
+			return t.proofs, t.hinted(err)
+		}
+		active := t.active()
+		active.Settle = settle
+		return active, nil
+	}
+	t, err := p.onNodes(ctx, s.Site, wanted)
+	if err != nil {
+		return nil, (&Tunnels{Protocol: p}).hinted(err)
+	}
+	return t.active(), nil
+}
+
+// active returns the layer of tunnels that are on.
+func (t *Tunnels) active() *layer.Active {
+	return &layer.Active{Proofs: t.proofs, Before: t.prove, Costs: t.costs, After: t.through, Down: t.down}
+}
+
+// onNodes creates tunnels between the nodes of this machine.
+func (p *Protocol) onNodes(ctx context.Context, site testbed.Site, wanted Implementation) (*Tunnels, error) {
+	t, err := p.betweenNodes(site)
+	if err != nil {
+		return nil, err
+	}
+	if t.proofs, err = t.proveClear(ctx, "without the tunnel: "); err != nil {
+		return nil, err
+	}
+	if err := t.raise(ctx, wanted); err != nil {
+		return nil, errors.Join(err, t.down(context.WithoutCancel(ctx)))
+	}
+	return t, nil
+}
+
+// betweenNodes returns tunnels whose ends are the nodes of a site. The ends are not open yet.
+func (p *Protocol) betweenNodes(site testbed.Site) (*Tunnels, error) {
+	courier, ok1 := testbed.As[testbed.Courier](site)
+	wire, ok2 := testbed.As[testbed.Wire](site)
+	nodes, ok3 := testbed.As[testbed.Nodes](site)
+	if !ok1 || !ok2 || !ok3 {
+		return nil, errors.New("this testbed has no nodes for a tunnel")
+	}
+	t := &Tunnels{Protocol: p, site: site, nodes: nodes.Nodes()}
+	for _, n := range t.nodes {
+		t.ends = append(t.ends, &end{at: n.Place(), place: n.Place(), pod: n.Pods()[0], mtu: n.MTU() - p.Overhead,
+			peer: Peer{Address: n.Address(), Behind: []netip.Prefix{n.PodNetwork()}}})
+	}
+	t.send = func(ctx context.Context, w way, marker []byte) (m markerOutcome, err error) {
+		stop, err := wire.Watch(ctx, marker)
+		if err != nil {
+			return m, err
+		}
+		m.arrived, err = courier.DeliverBetween(ctx, w.from, w.to, marker, w.limit)
+		var watched error
+		m.clear, watched = stop()
+		return m, cmp.Or(err, watched)
+	}
+	return t, nil
+}
+
+// raise opens all ends, makes the proofs of the set-up, and leaves the tunnels on.
+func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
+	if err := t.each(func(e *end) error { return e.start(ctx, t) }); err != nil {
+		return err
+	}
+	kernel, err := t.choose(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	keys, err := t.Keys(len(t.ends))
+	if err != nil {
+		return fmt.Errorf("make keys: %w", err)
+	}
+	for i, e := range t.ends {
+		e.key = keys[i]
+		e.peers = nil
+		for k, other := range t.ends {
+			if i != k {
+				peer := other.peer
+				peer.Key, peer.Connect = t.Public(keys[k]), i < k
+				e.peers = append(e.peers, peer)
+			}
+		}
+	}
+	if err := t.each(func(e *end) error { return e.open(ctx, t, kernel) }); err != nil {
+		return err
+	}
+	if err := t.each(func(e *end) error { return e.ask(ctx, request{Connect: &struct{}{}}, nil) }); err != nil {
+		return err
+	}
+	if err := t.lead(ctx, true); err != nil {
+		return err
+	}
+	t.proofs = append(t.proofs, t.implementation(wanted))
+	return t.proveKeys(ctx)
+}
+
+// each runs a function for all ends in parallel, and returns one of the errors, since they would all be the same.
+func (t *Tunnels) each(do func(e *end) error) error {
+	errs := make([]error, len(t.ends))
+	var wait sync.WaitGroup
+	for i, e := range t.ends {
+		wait.Go(func() { errs[i] = do(e) })
+	}
+	wait.Wait()
+	return cmp.Or(errs...)
+}
+
+// choose reports whether the kernel encrypts: it does if the kernels of all ends can, unless user space is wanted.
+func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel bool, err error) {
+	if wanted == Userspace {
+		return false, nil
+	}
+	kernel = true
+	err = t.each(func(e *end) error { return e.ask(ctx, request{Kernel: &struct{}{}}, &e.lacks) })
+	for _, e := range t.ends {
+		if err == nil && e.lacks != "" && wanted == Kernel {
+			return false, fmt.Errorf("%s is %w: %s: %s", t.Name, ErrNoKernel, e.place, e.lacks)
+		}
+		kernel = kernel && e.lacks == ""
+	}
+	return kernel, err
+}
+
+// lead routes packets between the pods through the tunnels, or past them.
+func (t *Tunnels) lead(ctx context.Context, on bool) error {
+	if t.pods != nil {
+		return t.pods.lead(ctx, t, on)
+	}
+	var errs []error
+	for _, node := range t.nodes {
+		via := Opened{} // over the wire
+		if on {
+			via = t.ends[0].opened
+		}
+		for _, other := range t.nodes {
+			if other.Place() == node.Place() {
+				continue
+			}
+			if err := node.RouteVia(other.PodNetwork(), via.Device, via.MTU); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", node.Place(), err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// costs returns the CPU time and memory of the ends' processes, by node or pod. It is empty for the kernel's tunnels.
+func (t *Tunnels) costs() ([]layer.Cost, error) {
+	var costs []layer.Cost
+	for _, e := range t.ends {
+		if e.kernel {
+			continue
+		}
+		c, err := e.cost()
+		if err != nil {
+			return nil, err
+		}
+		costs = append(costs, c)
+	}
+	return costs, nil
+}
+
+// down routes traffic over the wire again and removes the tunnels.
+func (t *Tunnels) down(ctx context.Context) error {
+	errs := []error{t.lead(ctx, false)}
+	for _, e := range t.ends {
+		errs = append(errs, e.close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// hinted adds to an error the hint about the missing requirements.
+func (t *Tunnels) hinted(err error) error {
+	if hint := t.hint(err); hint != "" {
+		return fmt.Errorf("%w (%s)", err, hint)
+	}
+	return err
+}
+
+func (t *Tunnels) hint(err error) string {
+	for _, lacks := range []error{ErrNoKernel, ErrUserspace} {
+		if errors.Is(err, lacks) {
+			return t.Hint(lacks, t.pods != nil)
+		}
+	}
+	return ""
+}
+
+// HintTUN returns the requirements of TUN interfaces.
+func HintTUN(pods bool) string {
+	if pods {
+		return "the nodes need the module tun, and a container runtime that lets a container with the capability MKNOD use " +
+			"/dev/net/tun: runc does, except 1.2.0 to 1.2.3"
+	}
+	return "as root: modprobe tun; chmod 0666 /dev/net/tun"
+}

@@ -1,0 +1,164 @@
+// Package vaultserver is a layer of settings for the servers that the workload vault starts. Arms can then differ in
+// these settings:
+//
+//   - vault-server: {tls: true}
+//   - vault-server: {audit: file}
+//   - vault-server: {members: 3}
+//
+// Settings that the layer does not set keep the workload's values.
+//
+// Proof, before every trial, from the client's pod and with the servers' API: the TLS version of each member's
+// listener, and that the listener refuses plaintext; the audit devices; the number of members in the configuration of
+// raft. After the trial the audit file must have grown. Without the layer the same checks are made, and must agree
+// with the workload's own parameters.
+package vaultserver
+
+import (
+	"context"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/layer"
+	"tare/internal/testbed"
+)
+
+const name = "vault-server"
+
+// Audit is the audit device of the servers.
+type Audit string
+
+const (
+	NoAudit   Audit = "none"
+	FileAudit Audit = "file" // every request and its answer, as lines of JSON in a file on the leader's volume
+)
+
+// Values lists the audit devices.
+func (Audit) Values() []string { return []string{string(NoAudit), string(FileAudit)} }
+
+// Settings are settings of the servers. Settings that a layer does not set are empty.
+type Settings struct {
+	TLS     *bool // TLS on the listener that clients use
+	Audit   Audit
+	Members int
+}
+
+// Over returns the settings, overridden by the settings in others.
+func (s Settings) Over(others ...Settings) Settings {
+	for _, o := range others {
+		if o.TLS != nil {
+			s.TLS = o.TLS
+		}
+		if o.Audit != "" {
+			s.Audit = o.Audit
+		}
+		if o.Members > 0 {
+			s.Members = o.Members
+		}
+	}
+	return s
+}
+
+// Servers are the members of one cluster that a workload keeps running at a site (testbed.Held).
+type Servers interface {
+	// Look returns the servers' state, as seen from the client's pod.
+	Look(ctx context.Context) (*State, error)
+	// Audited returns the number of bytes that the load of the last trial has added to the leader's audit file.
+	Audited() int64
+}
+
+// State is the state of the servers.
+type State struct {
+	Version string `json:"version"` // version of the program
+	Leader  string `json:"leader"`  // address of the leader's API, as reported by the members
+	Since   string `json:"since"`   // time at which it became leader, as reported by the leader
+	// Peers are the members in the configuration of raft.
+	Peers []Peer `json:"peers"`
+	// Audit are the types of the audit devices.
+	Audit []string `json:"audit"`
+	// Listeners are the observations of the members' listeners, in the order of the members.
+	Listeners []Listener `json:"listeners"`
+}
+
+// Peer is one member in the configuration of raft.
+type Peer struct {
+	ID      string `json:"node_id"`
+	Address string `json:"address"`
+	Leader  bool   `json:"leader"`
+	Voter   bool   `json:"voter"`
+}
+
+// Listener is an observation of one member's listener.
+type Listener struct {
+	TLS   string `json:"tls"`   // TLS version, or the reason why there is none
+	Plain string `json:"plain"` // response to a request in plaintext
+	// Encrypts is set if a client got TLS with the right certificate. Clear is set if a request in plaintext was
+	// answered.
+	Encrypts bool `json:"encrypts"`
+	Clear    bool `json:"clear"`
+}
+
+// Config holds the layer's parameters.
+type Config struct {
+	TLS     factor.Levels[bool]  `yaml:"tls" json:"tls,omitempty" doc:"TLS on the listener that clients use"`
+	Audit   factor.Levels[Audit] `yaml:"audit" json:"audit,omitempty" doc:"audit device: none, or file"`
+	Members factor.Levels[int]   `yaml:"members" json:"members,omitempty" min:"1" max:"9" doc:"members of the cluster, an odd number"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "settings of the servers of the workload vault: TLS, audit device, members",
+	Example: "tls: true",
+	New:     func() layer.Layer { return &Config{} },
+	Probe:   testbed.AlwaysWorks(name, "servers of the workload vault"),
+}
+
+// Declare declares the number of pods for the members.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true}
+	if len(c.Members) > 0 {
+		d.Needs.Network = true
+		for _, n := range c.Members {
+			d.Needs.Members = max(d.Needs.Members, n)
+		}
+	}
+	return d
+}
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if len(c.TLS)+len(c.Audit)+len(c.Members) == 0 {
+		errs.Add("tls", "no setting is given: the layer would do nothing")
+	}
+	for _, n := range c.Members {
+		if n%2 == 0 {
+			errs.Add("members", "%d members tolerate no more failures than %d: set an odd number", n, n-1)
+		}
+	}
+	return errs
+}
+
+// settings returns the settings of the layer.
+func (c *Config) settings() Settings {
+	s := Settings{Audit: c.Audit.OrZero(), Members: c.Members.OrZero()}
+	if len(c.TLS) > 0 {
+		on := c.TLS.One()
+		s.TLS = &on
+	}
+	return s
+}
+
+// Up shows the settings to the workload.
+func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
+	p := &proofs{want: c.settings()}
+	return &layer.Active{Holds: p.want, Before: p.before, After: p.after}, nil
+}
+
+// ProveOff shows that the servers do not have the settings, except those that the arm's own layer also has.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	not := layer.Without(c, s.Own).settings()
+	if not == (Settings{}) {
+		return nil, nil
+	}
+	return each(ctx, s.Site, func(s *State) []layer.Check { return s.checks(not, false) })
+}

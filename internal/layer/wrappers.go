@@ -1,0 +1,178 @@
+package layer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/launcher"
+)
+
+// wrappedSite is a site that starts subjects in the wrappers of its layers.
+type wrappedSite struct {
+	testbed.Site
+	wrappers []*Active // the layers that have a Wrap
+	// launchers is the largest number of launchers that any arm starts a subject with. Every arm uses this many.
+	launchers int
+}
+
+// Unwrap returns the site without the wrappers.
+func (d wrappedSite) Unwrap() testbed.Site { return d.Site }
+
+// Fronts returns the number of wrappers that layers put around subjects at a site.
+func Fronts(site testbed.Site) int {
+	if d, ok := testbed.As[wrappedSite](site); ok {
+		return len(d.wrappers)
+	}
+	return 0
+}
+
+// Start starts a command. A subject is started in the wrappers.
+func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	if !cmd.Subject {
+		return d.Site.Start(ctx, where, cmd)
+	}
+	wrapped, uncounted, err := d.wrapped(where, cmd)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range wrapped.Files[len(cmd.Files):] {
+		defer func() { _ = f.Close() }() // the program has inherited the file by then
+	}
+	process, err := d.Site.Start(ctx, where, wrapped)
+	if err == nil && uncounted {
+		process = elsewhere{process}
+	}
+	return process, err
+}
+
+// Wrapped returns the command to run in place of a subject that Tare does not start itself, such as a pod's
+// container.
+func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
+	wrapped, _, err := d.wrapped(where, cmd)
+	if err != nil || launcher.Count(wrapped.Args) == 0 {
+		return wrapped, err
+	}
+	wrapped.Args = append(testbed.HelperArguments(launcher.Helper.Name), wrapped.Args...)
+	return d.self(where, wrapped, false)
+}
+
+// wrapped adds the wrappers to a command. uncounted is set if the CPU time and memory of the subject are not counted
+// then.
+func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted bool, _ error) {
+	wrapped, uncounted, hidden := d.wrap(where, cmd)
+	if len(wrapped.Args) != len(cmd.Args) { // a wrapper was added
+		wrapped, uncounted, hidden = d.wrap(where, plain(cmd))
+	}
+	wrapped, err := d.self(where, wrapped, hidden)
+	return wrapped, uncounted, err
+}
+
+// wrap adds the wrappers of a place to a command. uncounted is set if the CPU time and memory of the subject are not
+// counted then, and hidden if the subject cannot see this machine's files.
+func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
+	for _, a := range d.wrappers {
+		if a.Around.Holds(where) {
+			cmd = a.Wrap(cmd)
+			uncounted, hidden = uncounted || a.Uncounted, hidden || a.Hides
+		}
+	}
+	for range d.launchers - launcher.Count(cmd.Args) {
+		cmd.Args = append([]string{launcher.Settings{}.Argument()}, cmd.Args...)
+	}
+	return cmd, uncounted, hidden
+}
+
+// plain makes a helper (testbed.HelperCommand) a command that works in any wrapper: it passes the helper's name in
+// arguments instead of the environment, since many sandboxes clear the environment.
+func plain(cmd testbed.Command) testbed.Command {
+	for _, v := range cmd.Env {
+		if name, ok := strings.CutPrefix(v, testbed.HelperVariable+"="); ok {
+			cmd.Args = slices.Concat(cmd.Args[:1], testbed.HelperArguments(name)[1:], cmd.Args[1:])
+		}
+	}
+	return cmd
+}
+
+// self replaces the placeholder for Tare's executable in a command (testbed.HelperArguments). The replacement is the
+// path of this executable, the agent's path in pods, or an open file where the path is hidden.
+func (d wrappedSite) self(where testbed.Place, cmd testbed.Command, hidden bool) (testbed.Command, error) {
+	var at []int
+	for i, arg := range cmd.Args {
+		if i > 0 && strings.HasPrefix(arg, testbed.HelperVariable+"=") && cmd.Args[i-1] == testbed.Self {
+			at = append(at, i-1)
+		}
+	}
+	if len(at) == 0 {
+		return cmd, nil
+	}
+	path := ""
+	if remote, ok := testbed.As[testbed.Remote](d.Site); ok {
+		path = remote.Self(where)
+	}
+	switch {
+	case path != "":
+	case hidden:
+		file, err := os.Open(testbed.Self)
+		if err != nil {
+			return cmd, fmt.Errorf("open Tare's executable: %w", err)
+		}
+		path = fmt.Sprintf("/proc/self/fd/%d", 3+len(cmd.Files))
+		cmd.Files = append(slices.Clip(cmd.Files), file)
+	default:
+		var err error
+		if path, err = os.Executable(); err != nil {
+			return cmd, fmt.Errorf("find the path of Tare's executable: %w", err)
+		}
+	}
+	cmd.Args = slices.Clone(cmd.Args)
+	for _, i := range at {
+		cmd.Args[i] = path
+	}
+	return cmd, nil
+}
+
+// elsewhere is a process that stands for a program outside this process's descendants.
+type elsewhere struct{ testbed.Process }
+
+// Wait waits for the end. Only the elapsed time is known.
+func (e elsewhere) Wait() (testbed.Usage, error) {
+	used, err := e.Process.Wait()
+	return testbed.Usage{Wall: used.Wall, Left: used.Left, Unavailable: true}, err
+}
+
+// CPU returns testbed.ErrUncounted: the CPU time is unknown.
+func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
+
+// Memory returns testbed.ErrUncounted: the memory is unknown.
+func (elsewhere) Memory() (int64, error) { return 0, testbed.ErrUncounted }
+
+// Dress returns the site that an arm's workload gets: it starts subjects in the wrappers of the active layers, the
+// first layer innermost. Other layers and workloads see what the layers hold (Active.Holds).
+func Dress(site testbed.Site, active ...*Active) testbed.Site { return DressAlike(site, 0, active...) }
+
+// DressAlike is Dress for arms that are compared. It starts every subject with the given number of launchers: if the
+// layers of this arm use fewer, it adds launchers that set nothing. A launcher's cost is then the same in every arm.
+func DressAlike(site testbed.Site, launchers int, active ...*Active) testbed.Site {
+	d := wrappedSite{Site: site, launchers: launchers}
+	var held []any
+	for _, a := range active {
+		if a.Wrap != nil {
+			d.wrappers = append(d.wrappers, a)
+		}
+		if a.Holds != nil {
+			held = append(held, a.Holds)
+		}
+	}
+	if d.wrappers != nil || launchers > 0 {
+		site = d
+	}
+	if held != nil {
+		site = testbed.Holding(site, held...)
+	}
+	return site
+}

@@ -1,0 +1,133 @@
+// Package xdstransport sets the transport between the simulated sidecars of the workload xds and their server, as a
+// layer, so that arms can differ in it:
+//
+//   - xds-transport: {security: tls}
+//   - xds-transport: {protocol: sotw}
+//
+// Proof, after every trial: the sidecars report the connections by which they became ready: their protocol, and in
+// clear or the version and cipher of TLS. All must have the layer's values; in arms without the layer none may.
+package xdstransport
+
+import (
+	"context"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/layer"
+	"tare/internal/testbed"
+)
+
+const (
+	name     = "xds-transport"
+	workload = "xds"
+)
+
+// Protocol is a variant of the aggregated discovery service (ADS).
+type Protocol string
+
+const (
+	Delta Protocol = "delta" // only resources that changed
+	SotW  Protocol = "sotw"  // the state of the world: all resources each time
+)
+
+// Values lists the variants.
+func (Protocol) Values() []string { return []string{string(Delta), string(SotW)} }
+
+// Security is the encryption of connections.
+type Security string
+
+const (
+	Plaintext Security = "plaintext"
+	TLS       Security = "tls"
+)
+
+// Values lists the ways.
+func (Security) Values() []string { return []string{string(Plaintext), string(TLS)} }
+
+// Connection is a connection by which a sidecar became ready.
+type Connection struct {
+	Protocol Protocol
+	TLS      string // version and cipher: "TLS 1.3, TLS_AES_128_GCM_SHA256"; "": in clear
+}
+
+// String returns the connection in the form of the record: "delta, in clear".
+func (c Connection) String() string {
+	if c.TLS == "" {
+		return string(c.Protocol) + ", in clear"
+	}
+	return string(c.Protocol) + ", " + c.TLS
+}
+
+// Config holds the layer's parameters.
+type Config struct {
+	Protocol factor.Levels[Protocol] `yaml:"protocol" json:"protocol,omitempty" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world); absent: the workload's"`
+	Security factor.Levels[Security] `yaml:"security" json:"security,omitempty" doc:"tls, with a certificate that Tare creates for the workload's server, or plaintext; absent: the workload's"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "how sidecars of the workload xds connect: delta or state of the world, TLS or not",
+	Example: "security: tls",
+	New:     func() layer.Layer { return &Config{} },
+	Probe:   testbed.AlwaysWorks(name, "sidecars of the workload xds"),
+}
+
+// Declare declares that the layer is for the workload xds, and has proofs in arms with another layer of its kind.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Workload: workload, ProvesBeside: true, Validate: c.validate}
+}
+
+func (c *Config) validate() []experiment.FieldError {
+	if len(c.Protocol)+len(c.Security) == 0 {
+		return []experiment.FieldError{{Field: "security", Message: "neither security nor protocol is given: the layer would do nothing"}}
+	}
+	return nil
+}
+
+// Up shows itself to the workload.
+func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
+	return &layer.Active{
+		Holds: c,
+		After: func(_ context.Context, did layer.Did) ([]layer.Check, error) { return c.look(did, true), nil },
+	}, nil
+}
+
+// ProveOff has nothing to show before a trial.
+func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
+
+// ProveOffAfter shows that no sidecar connected in the layer's way. Parameters that the arm's own layer of this kind
+// sets are left to that layer's proof.
+func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
+	return layer.Without(c, s.Own).look(did, false), nil
+}
+
+// parts returns the protocol of a connection, given its description by Connection.String, and its encryption.
+func parts(connection string) (protocol Protocol, security Security) {
+	p, tls, _ := strings.Cut(connection, ", ")
+	if strings.HasPrefix(tls, "TLS ") {
+		return Protocol(p), TLS
+	}
+	return Protocol(p), Plaintext
+}
+
+// look checks the connections of a trial.
+func (c *Config) look(did layer.Did, on bool) (checks []layer.Check) {
+	look := func(what, expected string, is func(connection string) bool) {
+		checks = append(checks, did.WentBy(workload, layer.Check{Layer: name, Name: what, Expected: expected}, on, is)...)
+	}
+	if len(c.Protocol) > 0 {
+		look("protocol of the sidecars' connections", string(c.Protocol.One()), func(connection string) bool {
+			protocol, _ := parts(connection)
+			return protocol == c.Protocol.One()
+		})
+	}
+	if len(c.Security) > 0 {
+		look("encryption of the sidecars' connections", string(c.Security.One()), func(connection string) bool {
+			_, security := parts(connection)
+			return security == c.Security.One()
+		})
+	}
+	return checks
+}

@@ -1,0 +1,86 @@
+package report
+
+import (
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	doc "tare/internal/report/document"
+	"tare/internal/report/figure"
+	"tare/internal/report/wording"
+)
+
+const breakdownNote = "Installed: the layer's cost at level 0. Any: the cost of the first one, independent of the number. Each: the slope of a line through the levels above zero, fitted in every round. " +
+	"Any and each on headline metrics are a family of their own under Holm's correction."
+
+// breakdownBlocks show the parts of costs of layers with a counting factor, such as a number of rules. A
+// terminal shows headline metrics only, unless all is set.
+func (s *sheet) breakdownBlocks(all bool) []doc.Block {
+	headline, rest := partition(pointers(s.run.Breakdowns), func(b *analysis.Breakdown) bool { return b.Metric.Headline })
+	var figures []doc.Block
+	for i, b := range headline {
+		figures = append(figures, doc.On(doc.Page, doc.Section{Title: plain(b.Metric.Name) + " by " + plain(b.Factor) + ", " + plain(wording.BreakdownName(b)),
+			Note: plain(b.Cell), Flush: true, Fold: doc.Page, Open: i < maxOpen,
+			Blocks: []doc.Block{doc.Say(brief(upperFirst(wording.BreakdownText(b))) + "."), drawn(s.breakdownChart(b))}}))
+	}
+	return notedSection("breakdown", "Installed, any, each", breakdownNote, tables(all, partTable(headline), partTable(rest), figures...))
+}
+
+// partTable lists parts by cell, metric and arm, and below them the level where the line fits badly.
+func partTable(of []*analysis.Breakdown) doc.Table {
+	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
+		{Title: "part", Kind: doc.Name}, {Title: "verdict"}, {Title: "cost", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "in its unit", Right: true},
+		{Title: "rounds", Right: true, In: doc.Markdown | doc.Page}, {Title: "why no claim", Kind: doc.Prose}}}
+	for _, b := range of {
+		g := groupOf(&t, plain(b.Cell))
+		name := plain(wording.BreakdownName(b))
+		part := doc.Part{Title: append(doc.In(doc.Strong, plain(b.Metric.Name)), doc.Span{Words: " " + join(", ", name, better(b.Metric))})}
+		for i := range b.Parts {
+			p := &b.Parts[i]
+			point, interval := wording.Overhead(p.Comparison)
+			row := doc.Row{Cells: append(doc.Cells(plain(b.Metric.Name), name, plain(wording.PartName(b, p.Part))), doc.Of(gradedVerdict(&p.Comparison, false)))}
+			row.Cells = append(row.Cells, doc.Cells(point, interval, wording.PartAmount(p), number(p.Rounds), when(!p.Verdict.Claims(), brief(wording.Verdict(&p.Comparison))))...)
+			part.Rows = append(part.Rows, row)
+		}
+		if miss := wording.NotALine(b); miss != "" && len(part.Rows) > 0 {
+			last := &part.Rows[len(part.Rows)-1]
+			last.Notes = append(last.Notes, brief(upperFirst(miss)))
+		}
+		g.Parts = append(g.Parts, part)
+	}
+	return t
+}
+
+// breakdownChart returns the picture of costs against levels: the overheads with their intervals, as in
+// the results, and the line with its band.
+func (s *sheet) breakdownChart(b *analysis.Breakdown) figure.Lines {
+	name := "overhead on " + b.Metric.Name
+	l := figure.Lines{Metric: name, Unit: b.Metric.Unit, Factor: b.Factor, X: b.X, Bars: true}
+	scale := 1.0
+	if wording.IsRatio(b.Metric) {
+		l.Unit, scale = "%", 100
+	}
+	scaled := func(i analysis.Interval) analysis.Interval {
+		return analysis.Interval{Point: scale * i.Point, Lo: scale * i.Lo, Hi: scale * i.Hi}
+	}
+	line := figure.Line{Arm: wording.BreakdownName(b), From: max(0, len(b.X)-len(b.Line))}
+	if len(b.Arms) > 0 {
+		line.Look = s.look(b.Arms[len(b.Arms)-1])
+	}
+	line.Fitted = make([]analysis.Interval, line.From, len(b.X))
+	for _, at := range b.Line {
+		line.Fitted = append(line.Fitted, scaled(at))
+	}
+	for _, arm := range b.Arms {
+		_, c := s.measured(b.Cell, b.Metric.Name, arm)
+		estimate := overheadEstimate(c)
+		estimate.At = scaled(estimate.At)
+		line.Estimates = append(line.Estimates, estimate)
+	}
+	l.Arms = []figure.Line{line}
+	return l
+}
+
+// partFields returns the CSV line of a part, in the columns of a comparison.
+func (s *sheet) partFields(b *analysis.Breakdown, p *analysis.Part) []field {
+	return replaced(s.fields(p.Comparison), map[string]any{"arm": wording.BreakdownName(b), "role": experiment.Role(p.Part),
+		"levels": join(";", s.levels(b.Cell, ";"), plain(b.Factor)), "baseline_median": nil, "arm_median": nil, "text": wording.PartSentence(b, p)})
+}

@@ -1,0 +1,221 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/report/columns"
+	doc "tare/internal/report/document"
+	"tare/internal/report/figure"
+	"tare/internal/report/wording"
+	comparing "tare/internal/runs/compare"
+)
+
+// Compare shows a comparison of runs: the differences between them, then the changes of overheads, then
+// the levels.
+func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
+	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: figure.PageCSS(),
+		Footer: "Made by tare compare" + generatedOn(o.Generated) + "."}
+	rest := levelTable(r, false)
+	hidden := len(rest.Parts())
+	d.Add(comparedRuns(r)...)
+	d.Add(doc.Section{ID: "summary", Title: "Summary", NoTitle: doc.Terminal | doc.Markdown, Blocks: compareSummary(r)},
+		doc.If(len(r.Runs) > 1, compareDifferences(r)),
+		comparedSection(doc.Section{ID: "changes", Title: "Overheads, each against the baseline of its own run",
+			Short: "Overheads", Flush: true, Blocks: []doc.Block{doc.On(doc.Page, changeFigures(r)...)}},
+			r.Family.Changes, changeTable(r, true), changeTable(r, false), o.All),
+		comparedSection(doc.Section{ID: "levels", Title: fmt.Sprintf("Levels against %s of run %d",
+			plain(r.Reference.Arm), r.Reference.Run), Short: "Levels", Flush: true,
+			Blocks: []doc.Block{doc.On(doc.Page, doc.Say(levelIntro))}}, r.Family.Levels, levelTable(r, true), rest, o.All))
+	return d.Add(
+		doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.SayIf(hidden > 0 && !o.All, notShown(hidden)),
+			doc.SayIf(wording.ObservationAcross(r) != "", observedNote)}}),
+		doc.On(doc.Page, compareReading(r)))
+}
+
+func comparedRuns(r *comparing.Result) []doc.Block {
+	var items []string
+	var rows []doc.Row
+	for _, run := range r.Runs {
+		var arms []string
+		for _, a := range run.Arms {
+			arms = append(arms, plain(a.Name))
+		}
+		items = append(items, plain(run.Name)+": "+comparedRun(run))
+		rows = append(rows, doc.Row{Cells: doc.Cells(number(run.Number), plain(run.Name), comparedRun(run),
+			strings.Join(arms, ", "))})
+	}
+	return []doc.Block{
+		doc.On(doc.Terminal|doc.Markdown, doc.List{Items: doc.Each(items), Numbered: true}),
+		doc.On(doc.Page, doc.Simple([]doc.Column{{Title: "run", Right: true}, {Title: "directory", Kind: doc.Name},
+			{Title: "what", Kind: doc.Prose}, {Title: "arms", Kind: doc.Prose}}, rows))}
+}
+
+// compareSummary returns the warnings, and the changes in sentences.
+func compareSummary(r *comparing.Result) []doc.Block {
+	var answers []doc.Answer
+	for _, c := range r.Changes {
+		if c.Metric.Headline {
+			where := fmt.Sprintf("%s, run %d", c.Cell, c.To.Run)
+			answers = append(answers, answerOn(verdict(c.Verdict, claimsObservational(c.Comparison)), changeName(c), c.Metric, where, plain(wording.Qualified(&c.Comparison))))
+		}
+	}
+	observed := wording.ObservationAcross(r)
+	return append(comparedSummary(when(observed != "", "Observational, across runs: "+brief(observed)+"."), r.Warnings, answers),
+		doc.On(doc.Page, doc.SayIf(answers == nil, "No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")))
+}
+
+// comparedSummary returns the observational notice, if any, the warnings, and for pages the answers.
+func comparedSummary(observational string, warnings []analysis.Finding, answers []doc.Answer) []doc.Block {
+	var items []string
+	for _, text := range wording.Findings(warnings) {
+		items = append(items, sentence(brief(text)))
+	}
+	return []doc.Block{doc.If(observational != "", doc.Alert{Title: observational}),
+		doc.If(items != nil, doc.Alert{Title: beforeTrusting, Items: doc.Each(items)}),
+		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}
+}
+
+// compareDifferences lists properties that differ, properties that are the same, and properties that are
+// unknown.
+func compareDifferences(r *comparing.Result) doc.Section {
+	minor, main := partition(r.Differences, func(p comparing.Property) bool { return p.Minor })
+	var rest []string
+	for _, a := range r.Apart {
+		why := wording.Apart(a)
+		text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), wording.Numbers(a.Runs)) +
+			when(why != "", " ("+why+")")
+		rest = append(rest, sentence(text))
+	}
+	for _, text := range wording.Findings(r.Unknown) {
+		rest = append(rest, sentence(brief(text)))
+	}
+	return doc.Section{ID: "differences", Title: "What differs besides the numbers", Short: "What differs", Flush: true,
+		Blocks: []doc.Block{
+			doc.If(main != nil, doc.On(doc.Page, doc.Say("Any difference listed here may also be the cause of a difference in the results.")),
+				propertyTable(len(r.Runs), main)),
+			doc.SayIf(main == nil, "Nothing that is on record."),
+			doc.List{Items: doc.Each(rest)},
+			doc.If(minor != nil, doc.Section{Title: "Differences of less weight", Flush: true, Fold: doc.Page,
+				Blocks: []doc.Block{propertyTable(len(r.Runs), minor)}}),
+			doc.If(len(r.Same) > 0, doc.Folded("What is the same",
+				doc.On(doc.Terminal, doc.Facts{List: sameByGroup(r, maxSame)}),
+				doc.On(doc.Markdown|doc.Page, doc.Facts{List: sameByGroup(r, 0)})))}}
+}
+
+func propertyTable(runs int, properties []comparing.Property) doc.Table {
+	t := doc.Table{NoTitles: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "of", In: doc.Markdown}, {Title: "what", Kind: doc.Name},
+		{Title: "run by run", In: doc.Terminal}}}
+	for i := range runs {
+		t.Columns = append(t.Columns, doc.Column{Title: runTitle(i + 1), Kind: doc.Prose, In: doc.Markdown | doc.Page})
+	}
+	g := &t.Groups[0]
+	for i, p := range properties {
+		if i == 0 || p.Group != properties[i-1].Group {
+			g.Parts = append(g.Parts, doc.Part{Title: doc.Words(plain(string(p.Group)))})
+		}
+		values := plainAll(wording.PropertyValues(p))
+		for i, v := range values {
+			values[i] = cmp.Or(v, wording.Missing)
+		}
+		row := doc.Row{Cells: doc.Cells(append([]string{plain(string(p.Group)), plain(p.Path), strings.Join(values, " → ")}, values...)...)}
+		if columns.Width(row.Cells[2].Lines[0].String()) > longProperty {
+			row.Cells[2].Lines = nil
+			for i, v := range values {
+				row.Cells[2].Lines = append(row.Cells[2].Lines, doc.Words(runTitle(i+1)+": "+v))
+			}
+		}
+		g.Add(row)
+	}
+	return t
+}
+
+// longProperty is the largest width of a property's values that a terminal shows in one line.
+const longProperty = 60
+
+func compareReading(r *comparing.Result) doc.Section {
+	imported, measured := false, false
+	for _, run := range r.Runs {
+		imported, measured = imported || run.Observation != nil, measured || run.Observation == nil
+	}
+	own := cmp.Or(when(imported, "In a run of Tare's own, an overhead"), "An overhead") + " is measured"
+	return doc.Section{ID: "read", Title: "How to read this", Blocks: []doc.Block{
+		doc.SayIf(measured, own+" against a baseline in the next minute on the same machine. A slower machine slows both, which cancels before the runs are compared. "+
+			"The change of an overhead therefore shows more than the difference of two levels. "+
+			"It does not cancel if the layer itself costs relatively more on one machine, for instance without instructions for its cipher."),
+		doc.SayIf(imported, "In an imported run, an overhead is the difference between two sets of another tool's results. They may come from different machines or different days, "+
+			"and their order was not random: other differences between them are part of the overhead, and do not cancel when runs are compared."),
+		doc.SayIf(true, "A change is the ratio of two cost factors: from 5 % to 10 % of a time is 1.10 ÷ 1.05, a change of 4.8 %."+
+			when(wording.ObservationAcross(r) != "", " The order of the runs was not random, so claims across them are observational (obs.).")),
+		doc.SayIf(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
+}
+
+// comparedSection adds two tables to a section: headline metrics, whose claims are corrected together as
+// a family of the given size, and exploratory metrics. A terminal omits the latter unless all is set.
+func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
+	s.Blocks = append(s.Blocks, doc.SayIf(family > 1, fmt.Sprintf("Corrected by Holm's method as a family of %s.",
+		wording.Count(family, "claim", "claims"))))
+	s.Blocks = append(s.Blocks, tables(all, headline, rest, doc.SayIf(headline.Groups == nil, "There is nothing to compare."))...)
+	return s
+}
+
+const levelIntro = "Medians of each arm, and below each its cost or gain relative to the reference. " +
+	"Within the reference's run, arms are paired by round, if it has rounds. Across runs they are independent samples, and a level depends on the machine as much as on the layer."
+
+func changeFigures(r *comparing.Result) []doc.Block {
+	forests := forestBlocks(changeForest(r))
+	if forests == nil {
+		return nil
+	}
+	text := join(" ", fmt.Sprintf("Each mark is the change of an overhead from one run to another with its %s interval: to the right it costs more than it did, to the left less.",
+		wording.Confidence(float64(r.Confidence))),
+		when(r.Margin > 0, "The shaded band is the margin of ±"+wording.Share(float64(r.Margin))+" within which overheads count as equivalent."),
+		when(len(r.Floors) > 0, "The grey rows compare the controls, which differ only by chance."))
+	return append([]doc.Block{doc.Say(text)}, forests...)
+}
+
+// changeForest plots the changes of headline overheads and of the controls, by cell and metric.
+func changeForest(r *comparing.Result) figure.Forest {
+	f := figure.Forest{Baseline: "the overhead it had", Margin: float64(r.Margin)}
+	var arms []string
+	for i, c := range slices.Concat(r.Changes, r.Floors) {
+		control := i >= len(r.Changes)
+		c.Arm = changeName(c)
+		if len(r.Runs) > 2 || c.Direct {
+			c.Arm += fmt.Sprintf(", run %d", c.To.Run)
+		}
+		index := indexOrAdd(&arms, c.Arm)
+		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
+			continue
+		}
+		at := slices.IndexFunc(f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name })
+		if at < 0 {
+			// The metrics of a cell stand together.
+			at = len(f.Groups)
+			for at > 0 && f.Groups[at-1].Cell != c.Cell && slices.ContainsFunc(f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell }) {
+				at--
+			}
+			f.Groups = slices.Insert(f.Groups, at, figure.Group{Metric: c.Metric.Name, Cell: c.Cell})
+		}
+		look, verdict := figure.Control, string(c.Verdict)
+		if !control {
+			look = figure.Treatment(index)
+		}
+		if claimsObservational(c.Comparison) {
+			verdict += " " + observedMark
+		}
+		f.Groups[at].Rows = append(f.Groups[at].Rows, forestRow(c.Comparison, look, control, verdict))
+	}
+	return withRows(f)
+}
+
+// withRows removes the groups without a drawn row.
+func withRows(f figure.Forest) figure.Forest {
+	f.Groups = slices.DeleteFunc(f.Groups, func(g figure.Group) bool {
+		return !slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return r.Drawn })
+	})
+	return f
+}

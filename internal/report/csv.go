@@ -1,0 +1,324 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/analysis"
+	"tare/internal/report/wording"
+	"tare/internal/runs/combine"
+	comparing "tare/internal/runs/compare"
+	"tare/internal/runs/gate"
+	"tare/internal/runs/history"
+	"tare/internal/runs/published"
+)
+
+// field is one field of a CSV line: the name of its column, and a text, a number or a truth value. Nil
+// and numbers that are not finite are written as empty fields.
+type field struct {
+	column string
+	value  any
+}
+
+// writeCSV writes a header with the columns of the first argument, and then the lines. Numbers have full
+// precision. Texts are made safe. Texts that a spreadsheet would take for a formula start with an apostrophe.
+func writeCSV(w io.Writer, columns []field, lines [][]field) error {
+	out := csv.NewWriter(w)
+	record := make([]string, len(columns))
+	for i, f := range columns {
+		record[i] = f.column
+	}
+	_ = out.Write(record) // out.Error returns this error, too
+	for _, line := range lines {
+		for i, f := range line {
+			record[i] = f.text()
+		}
+		_ = out.Write(record)
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write csv: %w", err)
+	}
+	return nil
+}
+
+// text writes a number with all digits needed to read back the same value.
+func (f field) text() string {
+	switch v := f.value.(type) {
+	case nil:
+		return ""
+	case float64:
+		if !wording.Finite(v) {
+			return ""
+		}
+		return exact(v)
+	}
+	text := fmt.Sprint(f.value)
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return text
+	}
+	return Field(text)
+}
+
+// replaced changes the values of some columns of a line.
+func replaced(line []field, values map[string]any) []field {
+	for i := range line {
+		if v, other := values[line[i].column]; other {
+			line[i].value = v
+		}
+	}
+	return line
+}
+
+func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// Field makes any text safe as a CSV field that a spreadsheet may open.
+func Field(s string) string {
+	s = plain(s)
+	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}
+
+// valueIf returns a value if ok is true, else nil.
+func valueIf(ok bool, value any) any {
+	if !ok {
+		return nil
+	}
+	return value
+}
+
+// CSV writes a line for each comparison, the controls included, in the order of the plan. It adds a line
+// for each effect of a factorial design, with the role "main effect" or "interaction", and a line for
+// each part of a breakdown, with the role "installed", "any" or "each". Overheads, intervals, detectable
+// effects and noise floors are shares of the baseline on the scale "ratio", and in the metric's unit on
+// the scale "difference". Positive values are costs, as the names of their columns say.
+func CSV(w io.Writer, r *analysis.Run) error {
+	s := arrange(r)
+	var lines [][]field
+	for _, g := range append(s.groups(true), s.groups(false)...) {
+		for _, c := range g.lines() {
+			lines = append(lines, s.fields(c))
+		}
+	}
+	if f := r.Factorial; f != nil {
+		for _, e := range f.Effects {
+			lines = append(lines, s.effectFields(e))
+		}
+	}
+	for i := range r.Breakdowns {
+		b := &r.Breakdowns[i]
+		for k := range b.Parts {
+			lines = append(lines, s.partFields(b, &b.Parts[k]))
+		}
+	}
+	return writeCSV(w, s.fields(analysis.Comparison{}), lines)
+}
+
+// fields returns the line of a comparison. An invalid comparison has no numbers.
+func (s *sheet) fields(c analysis.Comparison) []field {
+	m, ok := c.Metric, wording.Judged(c)
+	bounded, second := ok && !c.PointOnly, ok && c.T.Lo != c.T.Hi
+	average, mean := analysis.Interval{}, ok && c.Mean != nil
+	if mean {
+		average = *c.Mean
+	}
+	return []field{{"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better}, {"scale", m.Scale},
+		{"headline", m.Headline}, {"arm", c.Arm}, {"role", s.role(c.Arm)}, {"verdict", c.Verdict}, {"grade", c.Grade}, {"rounds", c.Rounds},
+		{"overhead_cost", valueIf(ok, c.Overhead.Point)}, {"overhead_cost_lo", valueIf(bounded, c.Overhead.Lo)},
+		{"overhead_cost_hi", valueIf(bounded, c.Overhead.Hi)}, {"mean_cost", valueIf(mean, average.Point)}, {"mean_cost_lo", valueIf(mean, average.Lo)}, {"mean_cost_hi", valueIf(mean, average.Hi)},
+		{"method", c.Method}, {"t_cost", valueIf(ok, c.T.Point)},
+		{"t_cost_lo", valueIf(second, c.T.Lo)}, {"t_cost_hi", valueIf(second, c.T.Hi)}, {"p", valueIf(ok, c.P)},
+		{"p_holm", valueIf(ok, c.PAdjusted)},
+		{"p_equivalence", valueIf(ok, c.PEquiv)}, {"mde", valueIf(ok, c.MDE)}, {"rounds_needed", valueIf(ok, float64(c.Needed))},
+		{"noise_floor", valueIf(ok, c.Floor)}, {"baseline_median", valueIf(ok, c.Baseline.Median)},
+		{"arm_median", valueIf(ok, c.Treated.Median)}, {"lag1", valueIf(ok, c.Lag1)}, {"order_p", valueIf(ok, c.OrderP)},
+		{"levels", s.levels(c.Cell, ";")}, {"text", wording.Sentence(&c)}}
+}
+
+// CompareCSV writes a line for each change, floor and level. Lines of kind "change" or "floor" compare
+// the overhead of an arm in a run with the overhead of against_arm in against_run. Lines of kind "level"
+// compare the values of the two.
+func CompareCSV(w io.Writer, r *comparing.Result) error {
+	var lines [][]field
+	changes := func(kind string, list []comparing.Change) {
+		for _, c := range list {
+			lines = append(lines, comparedFields(kind, c.Comparison, c.To, c.From, nil))
+		}
+	}
+	changes("change", r.Changes)
+	changes("floor", r.Floors)
+	for _, l := range r.Levels {
+		c, against := analysis.Comparison{Cell: l.Cell, Metric: l.Metric}, comparing.Overhead{}
+		if l.Against != nil {
+			c, against.Run, against.Arm = *l.Against, r.Reference.Run, r.Reference.Arm
+		}
+		of := comparing.Overhead{Run: l.Run, Arm: l.Arm}
+		lines = append(lines, comparedFields("level", c, of, against, valueIf(l.Values.N > 0, l.Values.Median)))
+	}
+	none := comparing.Overhead{}
+	return writeCSV(w, comparedFields("", analysis.Comparison{}, none, none, nil), lines)
+}
+
+// comparedFields returns the line of one comparison between two runs or arms.
+func comparedFields(kind string, c analysis.Comparison, of, against comparing.Overhead, median any) []field {
+	m, compared := c.Metric, against.Run > 0
+	ok := compared && wording.Judged(c)
+	bounded := ok && !c.PointOnly
+	return []field{{"kind", kind}, {"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better},
+		{"scale", m.Scale}, {"headline", m.Headline}, {"run", of.Run}, {"arm", of.Arm},
+		{"against_run", valueIf(compared, against.Run)}, {"against_arm", against.Arm}, {"verdict", c.Verdict}, {"grade", c.Grade}, {"n", c.Rounds},
+		{"overhead_cost", valueIf(ok, c.Overhead.Point)}, {"overhead_cost_lo", valueIf(bounded, c.Overhead.Lo)},
+		{"overhead_cost_hi", valueIf(bounded, c.Overhead.Hi)}, {"method", c.Method}, {"p", valueIf(ok, c.P)},
+		{"p_holm", valueIf(ok, c.PAdjusted)}, {"p_equivalence", valueIf(ok, c.PEquiv)}, {"mde", valueIf(ok, c.MDE)},
+		{"from_overhead_cost", valueIf(against.Known, against.Overhead.Point)}, {"to_overhead_cost", valueIf(of.Known, of.Overhead.Point)},
+		{"median", median}, {"text", valueIf(compared, wording.Sentence(&c))}}
+}
+
+// CombineCSV writes a line for each comparison over occasions, and a line for each of its runs.
+func CombineCSV(w io.Writer, r *combine.Result) error {
+	var lines [][]field
+	for i, c := range slices.Concat(r.Comparisons, r.Controls) {
+		kind := "mean"
+		if i >= len(r.Comparisons) {
+			kind = "floor"
+		}
+		lines = append(lines, combinedFields(kind, &c, nil))
+		for k := range c.Occasions {
+			lines = append(lines, combinedFields("run", &c, &c.Occasions[k]))
+		}
+	}
+	return writeCSV(w, combinedFields("", &combine.Comparison{}, nil), lines)
+}
+
+// combinedFields returns the line of a comparison over occasions, or of one occasion.
+func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []field {
+	m, mean := c.Metric, o == nil
+	ok, one := mean && wording.Judged(c.Comparison), combine.Occasion{}
+	overhead, bounded, n, text, leftOut := c.Overhead, ok && !c.PointOnly, c.Rounds, wording.Combined(c), ""
+	if !mean {
+		one = *o
+		overhead, ok, bounded, n, text, leftOut = one.Overhead, one.Rounds > 0, one.Weight > 0, one.Rounds, "", wording.Reason(one.LeftOut)
+	}
+	pooled := mean && bounded
+	return []field{{"kind", kind}, {"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better},
+		{"scale", m.Scale}, {"headline", m.Headline}, {"arm", c.Arm}, {"run", valueIf(!mean, one.Run)}, {"verdict", valueIf(mean, c.Verdict)}, {"n", n},
+		{"overhead_cost", valueIf(ok, overhead.Point)}, {"overhead_cost_lo", valueIf(bounded, overhead.Lo)}, {"overhead_cost_hi", valueIf(bounded, overhead.Hi)},
+		{"weight", valueIf(!mean, one.Weight)}, {"left_out", leftOut}, {"p", valueIf(pooled, c.P)}, {"p_holm", valueIf(pooled, c.PAdjusted)},
+		{"p_equivalence", valueIf(pooled, c.PEquiv)}, {"spread", valueIf(pooled, c.Spread.Point)}, {"spread_lo", valueIf(pooled, c.Spread.Lo)},
+		{"spread_hi", valueIf(pooled, c.Spread.Hi)}, {"p_spread", valueIf(pooled, c.PSpread)}, {"next_cost_lo", valueIf(pooled, c.Prediction.Lo)},
+		{"next_cost_hi", valueIf(pooled, c.Prediction.Hi)}, {"mde", valueIf(pooled, c.MDE)}, {"text", text}}
+}
+
+// HistoryCSV writes a line for each point of each series. Values are shares for overheads on the scale
+// "ratio", and else in the metric's unit.
+func HistoryCSV(w io.Writer, h *history.History) error {
+	var lines [][]field
+	for _, p := range experimentHistories(h) {
+		for _, s := range pointers(p.Series) {
+			for _, point := range s.Points {
+				lines = append(lines, historyFields(p.Name, p.Runs[point.Run], s, point))
+			}
+		}
+	}
+	return writeCSV(w, historyFields("", &history.Run{}, &history.Series{}, history.Point{}), lines)
+}
+
+func historyFields(name string, r *history.Run, s *history.Series, at history.Point) []field {
+	m, known, value, change := s.Metric, at.Value != nil, analysis.Interval{}, ""
+	if known {
+		value = *at.Value
+	}
+	for _, c := range s.Shifts {
+		if c.Run == at.Run && c.Stretch == at.Stretch {
+			change = c.Direction
+		}
+	}
+	return []field{{"experiment", name}, {"run", r.Directory},
+		{"start", valueIf(!r.Start.IsZero(), r.Start.UTC().Format(time.RFC3339))}, {"tare_version", r.TareVersion},
+		{"cell", s.Cell}, {"arm", s.Arm}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better}, {"scale", m.Scale},
+		{"headline", m.Headline}, {"of", s.Of + when(s.Of == history.OfOverhead, "_cost")}, {"value", valueIf(known, value.Point)}, {"value_lo", valueIf(known, value.Lo)},
+		{"value_hi", valueIf(known, value.Hi)}, {"stretch", valueIf(at.Stretch >= 0, at.Stretch+1)}, {"change", change},
+		{"left_out", wording.Reason(at.LeftOut)}, {"labels", wording.Labels(r.Labels)}}
+}
+
+// GateCSV writes a line for each case. Limits and overheads are shares of the baseline on the scale
+// "ratio", and in the metric's unit on "difference".
+func GateCSV(w io.Writer, r *gate.Result) error {
+	var lines [][]field
+	for _, c := range r.Cases {
+		lines = append(lines, gateFields(r, c))
+	}
+	return writeCSV(w, gateFields(r, gate.Case{}), lines)
+}
+
+func gateFields(r *gate.Result, c gate.Case) []field {
+	var past gate.Stretch
+	if c.History != nil {
+		past = *c.History
+	}
+	return []field{{"cell", c.Cell}, {"arm", c.Arm}, {"metric", c.Metric.Name}, {"unit", c.Metric.Unit},
+		{"budget", c.Budget.String()}, {"scale", c.Limit.Scale}, {"limit", c.Limit.Value}, {"outcome", c.Outcome}, {"grade", c.Grade},
+		{"reason", wording.GateReason(c.Reason)}, {"overhead_cost", valueIf(c.Estimated, c.Overhead.Point)},
+		{"overhead_cost_lo", valueIf(c.Estimated, c.Overhead.Lo)}, {"overhead_cost_hi", valueIf(c.Estimated, c.Overhead.Hi)},
+		{"method", c.Method}, {"size", c.Size}, {"p", c.P}, {"p_holm", c.PAdjusted}, {"rounds_needed", float64(c.Needed)},
+		{"history", past.Part}, {"history_runs", valueIf(c.History != nil, past.Runs)},
+		{"observational", wording.Observation(r.Observation)}, {"text", wording.GateSentence(r, c)}}
+}
+
+// PublishedCSV writes a line for each mean and each difference. Lines of kind "mean" have their arm in
+// column a. Lines of kind "difference" have b − a in percent of a and of b.
+func PublishedCSV(w io.Writer, t *published.Table) error {
+	var lines [][]field
+	for _, c := range t.Cells {
+		for _, m := range c.Metrics {
+			for _, a := range m.Arms {
+				lines = append(lines, publishedFields(t, c.ID, m, "mean", a, published.Difference{A: a.Arm}))
+			}
+			for _, d := range m.Differences {
+				lines = append(lines, publishedFields(t, c.ID, m, "difference", published.Moments{}, d))
+			}
+		}
+	}
+	return writeCSV(w, publishedFields(t, "", published.Metric{}, "", published.Moments{}, published.Difference{}), lines)
+}
+
+func publishedFields(
+	t *published.Table, cell string, m published.Metric, kind string, of published.Moments, d published.Difference,
+) []field {
+	var said analysis.Comparison
+	if d.Verdict != nil {
+		said = *d.Verdict
+	}
+	mean := kind == "mean"
+	return []field{{"cell", cell}, {"metric", m.Metric.Name}, {"unit", m.Metric.Unit}, {"kind", kind}, {"a", d.A},
+		{"b", d.B}, {"n", valueIf(mean, of.N)}, {"invalid", valueIf(mean, of.Invalid)}, {"mean", valueIf(of.N > 0, of.Mean)},
+		{"variance", valueIf(of.N > 0, of.Variance)}, {"b_more_percent_of_a", percent(d.RelativeToA)},
+		{"b_more_percent_of_b", percent(d.RelativeToB)}, {"verdict", said.Verdict},
+		{"text", valueIf(d.Verdict != nil, wording.Sentence(&said))}, {"headline", m.Metric.Headline},
+		{"observational", t.Observation != nil}}
+}
+
+func percent(share *float64) any {
+	if share == nil {
+		return nil
+	}
+	return *share * 100
+}
+
+// JSON writes the analysis, indented, in the schema that it names.
+func JSON(w io.Writer, r *analysis.Run) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(wording.JSON(r)); err != nil {
+		return fmt.Errorf("write json: %w", err)
+	}
+	return nil
+}

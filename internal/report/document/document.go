@@ -1,0 +1,185 @@
+// Package document describes the content of a view before its output form is chosen: headings,
+// paragraphs, tables, pictures. A view builds one Document. The writers in internal/report/text, internal/report/markdown,
+// internal/report/html and internal/report/tex render it.
+//
+// Strings in a document come from users, tools and machines. All writers show them as text, whatever they
+// contain. Only an SVG is markup.
+//
+// A terminal has less room than a page. Blocks for some forms only are wrapped in an Only, and a Column
+// names the forms that show it.
+package document
+
+// Document is a page, or the output of a command on a terminal.
+type Document struct {
+	Title  string
+	Style  Style  // style of the title; the style of a verdict adds its sign
+	About  string // added to the title in the title of a browser's window
+	Lede   string // a line below the title
+	Level  int    // level of the title's heading in Markdown; 0: 1
+	Blocks []Block
+	Footer string // text at the foot of a page
+	Styles string // style sheet of the pictures, with the page's colours
+	Live   *Live  // keeps the page up to date; nil: the page never changes
+}
+
+// Live keeps a page of a server up to date: a script reloads the page's content whenever the server
+// reports a change. Browsers without scripts load the page again every few seconds.
+type Live struct{ Script, Events string } // addresses of the script and of the server's events
+
+// Forms is a set of output forms.
+type Forms uint8
+
+// The forms. Each writer has one; tex takes the blocks for Markdown.
+const (
+	Terminal Forms = 1 << iota
+	Markdown
+	Page
+	NoForm // hides a column that a document does not need
+)
+
+// Has reports whether the set contains form.
+func (f Forms) Has(form Forms) bool { return f&form != 0 }
+
+// Block is a part of a document: a Section, Only, Paragraph, List, Alert, Answers, Facts, Table, Figure,
+// Pair or Code.
+type Block interface{ block() }
+
+// Section is blocks under a title. A section without a title separates its blocks from the blocks before it.
+type Section struct {
+	ID    string // target of links within the page; "": none
+	Title string
+	Short string // title in a list of contents; "": Title
+	// Value and Note are shown behind the title: the result in short, and a remark.
+	Value, Note string
+	NoTitle     Forms // forms that show the blocks without the title; zero: none
+	Flush       bool  // a terminal does not indent the blocks below the title
+	Fold        Forms // forms in which the reader can fold the section; zero: none
+	Open        bool  // a section that can be folded is open at first
+	ScreenOnly  bool  // a page omits the section when printed
+	Blocks      []Block
+}
+
+// Folded returns a section that a page shows only when the reader unfolds it.
+func Folded(title string, blocks ...Block) Section {
+	return Section{Title: title, Fold: Page, Blocks: blocks}
+}
+
+// Only is blocks for some forms.
+type Only struct {
+	In     Forms
+	Blocks []Block
+}
+
+// On returns blocks for some forms.
+func On(in Forms, blocks ...Block) Only { return Only{In: in, Blocks: blocks} }
+
+// If returns the blocks for every form if ok is true, else no blocks.
+func If(ok bool, blocks ...Block) Only {
+	if !ok {
+		return Only{}
+	}
+	return On(Terminal|Markdown|Page, blocks...)
+}
+
+// Paragraph is text.
+type Paragraph struct{ Text Text }
+
+// Say returns a paragraph without a style.
+func Say(words string) Paragraph { return Paragraph{Text: Words(words)} }
+
+// SayIf returns a paragraph if ok is true, else nothing.
+func SayIf(ok bool, words string) Only { return If(ok, Say(words)) }
+
+// Note returns a paragraph in muted style.
+func Note(words string) Paragraph { return Paragraph{Text: In(Muted, words)} }
+
+// List is items, one below the other.
+type List struct {
+	Items    []Text
+	Numbered bool
+	Most     int // largest number of items on a terminal; 0: all
+}
+
+// Alert is a title, with items if there are several, that a reader must see before trusting the rest.
+type Alert struct {
+	Title string
+	Style Style
+	Items []Text
+}
+
+// Answers lists results in sentences, each with its verdict.
+type Answers struct{ List []Answer }
+
+// Answer is one result. A page shows its possible causes below it.
+type Answer struct {
+	Verdict Text
+	Text    Text
+	Causes  []string
+}
+
+// Facts are keys with values.
+type Facts struct {
+	Look FactsLook
+	List []Fact
+}
+
+// FactsLook is the look of facts.
+type FactsLook int
+
+// Keyed is a table, Glance a row at the top of a page, and Terms a list of words with their explanations.
+const (
+	Keyed FactsLook = iota
+	Glance
+	Terms
+)
+
+// Fact is a key with its value.
+type Fact struct{ Key, Value string }
+
+// Code is text whose line breaks are kept.
+type Code struct{ Text string }
+
+// Picture draws an SVG when a page needs it. The SVG is markup: the function escapes the text in it.
+type Picture func() string
+
+// Figure is a picture, in one size or in two.
+type Figure struct {
+	Wide, Narrow Picture
+	// Plot draws the figure for a terminal in lines of at most width columns; nil: a terminal omits the
+	// figure.
+	Plot func(width int) []string
+}
+
+// Pair is two pictures beside each other.
+type Pair struct{ Left, Right Picture }
+
+func (Section) block()   {}
+func (Only) block()      {}
+func (Paragraph) block() {}
+func (List) block()      {}
+func (Alert) block()     {}
+func (Answers) block()   {}
+func (Facts) block()     {}
+func (Code) block()      {}
+func (Figure) block()    {}
+func (Pair) block()      {}
+func (Table) block()     {}
+
+// For returns the blocks that one form shows.
+func For(form Forms, blocks []Block) []Block {
+	var list []Block
+	for _, b := range blocks {
+		if only, ok := b.(Only); !ok {
+			list = append(list, b)
+		} else if only.In.Has(form) {
+			list = append(list, For(form, only.Blocks)...)
+		}
+	}
+	return list
+}
+
+// Add adds blocks to a document.
+func (d *Document) Add(blocks ...Block) *Document {
+	d.Blocks = append(d.Blocks, blocks...)
+	return d
+}

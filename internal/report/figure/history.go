@@ -1,0 +1,318 @@
+package figure
+
+import (
+	"html"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"tare/internal/analysis"
+	"tare/internal/report/columns"
+	"tare/internal/report/wording"
+	"tare/internal/runs/history"
+	"tare/internal/text/safetext"
+)
+
+type historyLayout struct {
+	width, height float64
+	left, right   float64 // margins of the plot
+	dates         int     // largest number of labels along the time axis
+	links         bool    // every run is an element of its own, with a title and a link
+}
+
+var (
+	historyWide   = historyLayout{width: 1000, height: 250, left: 76, right: 14, dates: 8, links: true}
+	historyNarrow = historyLayout{width: 430, height: 230, left: 66, right: 10, dates: 3}
+)
+
+// Heights above and below the plot, in pixels.
+const (
+	historyTop  = 34 // two rows of labels of changes
+	historyFoot = 34 // marks of events, and dates
+	historyRow  = 14 // a row of labels below the dates
+)
+
+// History is a chart of a series over the runs of its experiment.
+type History struct {
+	Name   string // name of the series
+	Series *history.Series
+	Runs   []*history.Run
+	// Functions that return texts when they are needed.
+	Point  func(history.Point) (title, link string)  // tooltip of a run, and the address of its report
+	Events func(run int) string                      // tooltip of a run in which something else changed
+	Label  func(run int) string                      // label of a run, below its date; "": none
+	Shift  func(history.Shift) (title, label string) // tooltip of a change, and its size
+}
+
+type historyChart struct {
+	drawing
+	History
+	layout historyLayout
+	axis   Axis
+	bottom float64
+	look   Look
+}
+
+// Draw draws a mark with its interval for each run, the levels between changes as lines, the changes, and
+// excluded runs as crosses. Marks at the foot show runs in which something else changed. On a wide page
+// every run is a link.
+func (h History) Draw(wide bool) string {
+	l := historyNarrow
+	if wide {
+		l = historyWide
+	}
+	c := &historyChart{History: h, layout: l, axis: historyAxis(h.Series), look: Treatment(0)}
+	c.look.shape = Baseline.shape
+	if h.Series.Machine {
+		c.look = Baseline
+	}
+	c.w, c.h = l.width, l.height
+	c.bottom = c.h - historyFoot
+	for run := range h.Runs {
+		if h.Label(run) != "" {
+			c.h = l.height + historyRow
+		}
+	}
+	c.changeRanges()
+	c.grid()
+	c.parameterChanges()
+	c.dates()
+	c.events()
+	c.points()
+	c.levels()
+	c.shifts()
+	return c.svg("History of "+h.Name+" in "+h.Series.Cell, "")
+}
+
+// historyAxis covers the estimates and levels. Intervals extend it to at most twice the range of the
+// estimates; parts beyond are drawn at the edge.
+func historyAxis(s *history.Series) Axis {
+	var used, all, values []analysis.Interval
+	for _, p := range s.Points {
+		if p.Value != nil {
+			all = append(all, *p.Value)
+			if p.LeftOut == nil {
+				used = append(used, *p.Value)
+			}
+		}
+	}
+	values = used
+	for _, seg := range s.Segments {
+		values = append(values, seg.Level)
+	}
+	if values == nil {
+		values = all
+	}
+	var ends []float64
+	for _, v := range values {
+		ends = append(ends, v.Point)
+	}
+	if ends == nil {
+		return Axis{Lo: 0, Hi: 1}
+	}
+	lo, hi := slices.Min(ends), slices.Max(ends)
+	room := (hi - lo) / 2
+	for _, v := range used {
+		ends = append(ends, max(v.Lo, lo-room), min(v.Hi, hi+room))
+	}
+	return axisOver(ends...)
+}
+
+// x returns the position of a run, y the position of a value.
+func (c *historyChart) x(run float64) float64 {
+	n := float64(max(len(c.Runs), 1))
+	return c.layout.left + (run+0.5)/n*(c.w-c.layout.left-c.layout.right)
+}
+
+func (c *historyChart) y(v float64) float64 {
+	return c.bottom - 4 - c.axis.At(v)*(c.bottom-historyTop-8)
+}
+
+// pitch returns the distance between two runs.
+func (c *historyChart) pitch() float64 { return c.x(1) - c.x(0) }
+
+func (c *historyChart) grid() {
+	for _, t := range c.axis.ticks(5) {
+		class := "grid"
+		if t == 0 && c.Series.Of == history.OfOverhead {
+			class = "zero"
+		}
+		c.line(c.layout.left, c.y(t), c.w-c.layout.right, c.y(t), class)
+		c.text(c.layout.left-8, c.y(t)+4, "small muted num", "end", c.tick(t))
+	}
+}
+
+func (c *historyChart) tick(v float64) string {
+	s := c.Series
+	switch {
+	case s.Of == history.OfOverhead && wording.IsRatio(s.Metric):
+		return costOrGain(v, percentTick(v))
+	case v == 0:
+		return "0"
+	case s.Of == history.OfOverhead:
+		return costOrGain(v, c.axis.unit(s.Metric.Unit).Short(v))
+	}
+	return c.axis.unit(s.Metric.Unit).Short(v)
+}
+
+// parameterChanges draws a dashed line wherever the parameters change.
+func (c *historyChart) parameterChanges() {
+	used := slices.DeleteFunc(slices.Clone(c.Series.Points), func(p history.Point) bool { return p.LeftOut != nil })
+	for i, p := range used {
+		if i > 0 && used[i-1].Stretch != p.Stretch {
+			x := c.x(float64(p.Run+used[i-1].Run) / 2)
+			c.line(x, historyTop-6, x, c.bottom, "break")
+		}
+	}
+}
+
+// dates labels some runs with their date, time or number.
+func (c *historyChart) dates() {
+	runs, labels := c.labelled()
+	for i, run := range runs {
+		x, half := c.x(float64(run)), labelWidth(labels[i])/2
+		c.line(x, c.bottom, x, c.bottom+3, "grid")
+		c.text(min(max(x, half), c.w-half), c.bottom+historyFoot-6, "small muted num", "middle", labels[i])
+		if label := columns.Shorten(c.Label(run), maxLabel, columns.Ellipsis); label != "" {
+			half = labelWidth(label) / 2
+			c.text(min(max(x, half), c.w-half), c.bottom+historyFoot+historyRow-6, "small muted num", "middle", label)
+		}
+	}
+	c.line(c.layout.left, c.bottom, c.w-c.layout.right, c.bottom, "grid")
+}
+
+// maxLabel is the largest number of a label's characters below a run.
+const maxLabel = 11
+
+// labelWidth estimates the width of a run's label in pixels.
+func labelWidth(s string) float64 { return 6.4 * float64(columns.Width(s)) }
+
+// labelled chooses the runs with labels along the time axis: days if all days differ, else times, else
+// the numbers of the runs.
+func (c *historyChart) labelled() (runs []int, labels []string) {
+	for _, layout := range []string{time.DateOnly, "01-02 15:04", ""} {
+		runs, labels = c.spread(layout)
+		if len(slices.Compact(slices.Sorted(slices.Values(labels)))) == len(labels) {
+			break
+		}
+	}
+	return runs, labels
+}
+
+// spread labels runs at equal steps, so that labels do not touch.
+func (c *historyChart) spread(layout string) (runs []int, labels []string) {
+	const gap = 24
+	n := len(c.Runs)
+	step := max(1, (n+c.layout.dates-1)/c.layout.dates, int(math.Ceil((max(labelWidth(layout), labelWidth("run 1000"))+gap)/c.pitch())))
+	for run := 0; run < n; run += step {
+		label := "run " + strconv.Itoa(run+1)
+		if r := c.Runs[run]; layout != "" && !r.Start.IsZero() {
+			label = r.Start.UTC().Format(layout)
+		}
+		runs, labels = append(runs, run), append(labels, label)
+	}
+	return runs, labels
+}
+
+// events marks the runs in which something else changed.
+func (c *historyChart) events() {
+	for i, r := range c.Runs {
+		if len(r.Events) == 0 {
+			continue
+		}
+		x := c.x(float64(i))
+		mark := "M" + at(x-3.5, c.bottom+11) + "h7l-3.5 -7z"
+		if c.layout.links {
+			c.WriteString(`<path d="` + mark + `"` + styled("event") + "><title>" + escapeLines(c.Events(i)) +
+				"</title></path>\n")
+		} else {
+			c.path(mark, "event")
+		}
+	}
+}
+
+// escapeLines escapes text for a title and keeps its lines.
+func escapeLines(text string) string { return html.EscapeString(safetext.Lines(text)) }
+
+// points draws the runs. On a wide page each run is a link with a title.
+func (c *historyChart) points() {
+	radius := min(4, max(1.6, c.pitch()/2.4))
+	whiskers, dots, crosses := "", "", ""
+	for _, p := range c.Series.Points {
+		x, y := c.x(float64(p.Run)), c.bottom-6 // runs without a value stand at the foot
+		if p.Value != nil {
+			y = c.y(p.Value.Point)
+		}
+		if c.layout.links {
+			title, link := c.Point(p)
+			c.WriteString(`<a href="` + escape(link) + `"><title>` + escapeLines(title) + "</title>")
+			whiskers, crosses = "", ""
+		}
+		if p.LeftOut != nil || p.Value == nil {
+			crosses += "M" + at(x-3, y-3) + "l6 6m0 -6l-6 6"
+		} else {
+			whiskers += "M" + at(x, c.y(p.Value.Lo)) + "V" + px(c.y(p.Value.Hi))
+			dots += "M" + at(x, y) + "h0"
+		}
+		if c.layout.links {
+			c.path(crosses, "left")
+			if whiskers != "" {
+				c.path(whiskers, "whisker "+c.look.class)
+				c.marker(x, y, radius, c.look, "")
+			}
+			c.WriteString("</a>\n")
+		}
+	}
+	if !c.layout.links {
+		c.path(whiskers, "whisker "+c.look.class)
+		c.path(dots, "dots "+c.look.class)
+		c.path(crosses, "left")
+	}
+}
+
+func (c *historyChart) levels() {
+	for _, s := range c.Series.Segments {
+		if y := c.y(s.Level.Point); s.Runs > 1 {
+			c.line(c.x(float64(s.From)-0.4), y, c.x(float64(s.To)+0.4), y, "level "+c.look.class)
+		}
+	}
+}
+
+// changeRanges shades the ranges that may contain a change.
+func (c *historyChart) changeRanges() {
+	for _, s := range c.Series.Shifts {
+		from, to := c.between(s, s.Earliest), c.between(s, s.Latest)
+		c.rect(from, historyTop-6, to-from, c.bottom-historyTop+6, "unsure")
+	}
+}
+
+// between returns the middle between a run and the previous one that the statistics include.
+func (c *historyChart) between(s history.Shift, run int) float64 {
+	before := run
+	for _, p := range c.Series.Points {
+		if p.Run < run && p.Stretch == s.Stretch && p.LeftOut == nil {
+			before = p.Run
+		}
+	}
+	return c.x(float64(run+before) / 2)
+}
+
+// shifts marks the changes. Their sizes stand above, alternating between two rows.
+func (c *historyChart) shifts() {
+	for i, s := range c.Series.Shifts {
+		x := c.between(s, s.Run)
+		title, label := c.Shift(s)
+		c.WriteString("<g><title>" + escape(title) + "</title>\n")
+		c.line(x, historyTop-6, x, c.bottom, "zero")
+		c.WriteString("</g>\n")
+		anchor := "middle"
+		switch {
+		case x < c.layout.left+40:
+			anchor = "start"
+		case x > c.w-60:
+			anchor = "end"
+		}
+		c.text(x, 12+14*float64(i%2), "small strong num halo", anchor, label)
+	}
+}

@@ -1,0 +1,321 @@
+package figure
+
+import (
+	"slices"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/report/wording"
+)
+
+// Lines plots a metric against the levels of a factor: the values of each arm above, and below, at the
+// same levels, their overhead relative to the baseline.
+type Lines struct {
+	Metric, Unit       string
+	Factor, FactorUnit string
+	X                  []float64 // the levels, ascending
+	Baseline           string    // name of the baseline; "": there is none
+	Margin             float64   // margin of equivalence on the scale of the overheads; 0: none
+	Ratio              bool      // overheads are shares of the baseline
+	Bars               bool      // intervals of the estimates are drawn as bars if a line is fitted
+	Arms               []Line
+}
+
+// Line is one arm.
+type Line struct {
+	Arm       string
+	Look      Look
+	Values    [][]float64         // values of the trials at each level
+	Estimates []Estimate          // estimate at each level
+	Fitted    []analysis.Interval // fitted straight line at each level; empty: the estimates are joined
+	From      int                 // index of the first level that the straight line covers
+	Point     bool                // the straight line has no interval
+	Overheads []Estimate          // overhead at each level; empty for the baseline
+}
+
+// Estimate is the value or overhead of an arm at one level.
+type Estimate struct {
+	At    analysis.Interval
+	Known bool // a value exists
+	Point bool // without an interval
+	Open  bool // no claim, drawn hollow
+}
+
+// Widths of the picture in pixels, on a wide and on a narrow page.
+const (
+	linesWide   = 880
+	linesNarrow = 370
+)
+
+// Draw draws every trial as a dot, and the estimate of each arm at each level as its marker. The line is
+// either the fitted one with the band of its interval, or joins the estimates with the bands of their
+// intervals. It has a gap at levels without a value.
+func (l Lines) Draw(wide bool) string {
+	c := l.layOut(wide)
+	c.drawAxes()
+	for i, a := range l.Arms {
+		c.interval(a, i)
+	}
+	for i, a := range l.Arms {
+		c.trials(a, i)
+	}
+	for i, a := range l.Arms {
+		c.estimates(a)
+		c.missing(a, i)
+	}
+	if c.differs() {
+		c.drawOverheads()
+	}
+	c.labels()
+	return c.svg(l.Metric+" by "+l.Factor, "")
+}
+
+// linesChart is a picture that is being drawn.
+type linesChart struct {
+	drawing
+	Lines
+	wide                               bool
+	left, right                        float64 // edges of both plots
+	top, bottom                        float64 // edges of the plot of values
+	overheadTop, overheadBottom        float64 // edges of the plot of overheads
+	levelAxis, valueAxis, overheadAxis Axis
+}
+
+func (l Lines) layOut(wide bool) *linesChart {
+	c := &linesChart{Lines: l, wide: wide}
+	c.levelAxis, c.valueAxis, c.overheadAxis = l.axes()
+	height, below, head := 250.0, 150.0, 24.0
+	c.w, c.right = linesWide, linesWide-168
+	if !wide {
+		height, below = 210, 140
+		c.w, c.right = linesNarrow, linesNarrow-8
+		head += 8 + legendRow*float64(len(c.legend()))
+	}
+	for _, ticks := range [][]tick{c.valueTicks(), c.overheadTicks()} {
+		for _, t := range ticks {
+			c.left = min(c.w/4, max(c.left, textWidth(t.label, 11)+14))
+		}
+	}
+	if c.stacks(c.Metric, commaList(c.valueAxis.unit(c.Unit).Label, c.valueAxis.scale(nil))) {
+		head += 14
+	}
+	c.top = head
+	c.bottom = c.top + height
+	c.overheadBottom = c.bottom
+	if c.differs() {
+		c.overheadTop = c.bottom + 30
+		if c.stacks(c.overheadHeading()) {
+			c.overheadTop += 14
+		}
+		c.overheadBottom = c.overheadTop + below
+	}
+	c.h = c.overheadBottom + laneFoot
+	return c
+}
+
+// differs reports whether any overhead is drawn.
+func (l Lines) differs() bool {
+	return slices.ContainsFunc(l.Arms, func(a Line) bool { return slices.ContainsFunc(a.Overheads, known) })
+}
+
+func known(p Estimate) bool { return p.Known }
+
+func (c *linesChart) x(v float64) float64 {
+	return c.left + c.levelAxis.At(bounded(v))*(c.right-c.left)
+}
+
+func (c *linesChart) y(v float64) float64 {
+	return c.top + (1-c.valueAxis.At(bounded(v)))*(c.bottom-c.top)
+}
+
+// drawAxes draws the axis of the values, and the axis of the levels below both plots.
+func (c *linesChart) drawAxes() {
+	for _, t := range c.valueTicks() {
+		c.tickLine(c.y(t.at), t.label, "grid")
+	}
+	c.heading(c.top, c.Metric, c.valueAxis.unit(c.Unit).Label, c.valueAxis.scale(nil))
+	last := -c.w
+	for _, v := range c.X {
+		x, label := c.x(v), wording.Number(v, 6)
+		c.line(x, c.top, x, c.bottom, "grid")
+		if c.differs() {
+			c.line(x, c.overheadTop, x, c.overheadBottom, "grid")
+		}
+		c.line(x, c.overheadBottom, x, c.overheadBottom+3, "grid")
+		if half := textWidth(label, 11) / 2; x-half >= last+6 {
+			last = x + half
+			c.tick(x, c.overheadBottom, label)
+		}
+	}
+	label := c.Factor
+	if c.FactorUnit != "" {
+		label += " (" + c.FactorUnit + ")"
+	}
+	label = commaList(label, c.levelAxis.scale(func(v float64) string { return wording.Number(v, 6) }))
+	c.text((c.left+c.right)/2, c.overheadBottom+30, "small muted", "middle", fit(label, c.w-2*laneTop, 11))
+}
+
+// tick is a value on an axis with its label.
+type tick struct {
+	at    float64
+	label string
+}
+
+func (c *linesChart) valueTicks() []tick { return ticksIn(c.valueAxis, c.Unit, 7) }
+
+// ticksIn returns about n ticks of an axis of values in a unit.
+func ticksIn(a Axis, unit string, n int) (list []tick) {
+	ticks, labels := a.inUnit(a.unit(unit), n, 1e7)
+	for i, t := range ticks {
+		list = append(list, tick{t, labels[i]})
+	}
+	return list
+}
+
+// tickLine draws a line with its label across a plot.
+func (c *linesChart) tickLine(y float64, label, class string) {
+	c.line(c.left, y, c.right, y, class)
+	c.text(c.left-6, y+4, "small muted num", "end", fit(label, c.left-4, 11))
+}
+
+// heading writes the subject of a plot above it, with unit and scale. If the two do not fit side by side,
+// they stand below each other.
+func (c *linesChart) heading(top float64, name string, about ...string) {
+	short, note, y := fit(name, c.w-8, 12), commaList(about...), top-9
+	if c.stacks(name, note) {
+		c.text(0, y, "small muted", "start", fit(note, c.w-8, 11))
+		c.labelled(0, y-14, "", short, name)
+		return
+	}
+	c.labelled(0, y, "", short, name)
+	c.text(c.right, y, "small muted", "end", note)
+}
+
+// stacks reports whether the two parts of a heading are too wide to stand side by side.
+func (c *linesChart) stacks(name, note string) bool {
+	return textWidth(name, 12)+textWidth(note, 11)+16 > c.right
+}
+
+// commaList joins the non-empty texts by commas.
+func commaList(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), ", ")
+}
+
+// interval draws the intervals of the fitted line, or of the estimates, as a band. The band has gaps at
+// levels without an interval.
+func (c *linesChart) interval(a Line, index int) {
+	if a.Fitted != nil {
+		if !a.Point && len(a.Fitted) == len(c.X) {
+			estimates := make([]Estimate, len(a.Fitted))
+			for k, i := range a.Fitted {
+				estimates[k] = Estimate{At: i, Known: k >= a.From}
+			}
+			c.bands(estimates, a.Look, index)
+		}
+		return
+	}
+	c.bands(a.Estimates, a.Look, index)
+}
+
+func (c *linesChart) bands(estimates []Estimate, look Look, index int) {
+	for _, run := range stretches(c.X, estimates, func(p Estimate) bool { return p.Known && !p.Point }) {
+		var upper, lower []string
+		for _, k := range run {
+			x := c.x(c.X[k])
+			upper, lower = append(upper, at(x, c.y(estimates[k].At.Hi))), append(lower, at(x, c.y(estimates[k].At.Lo)))
+		}
+		if len(run) == 1 { // a single level has a bar instead of a band
+			x, p := c.x(c.X[run[0]])+c.offset(index, len(c.Arms), 5), estimates[run[0]].At
+			c.line(x, c.y(p.Hi), x, c.y(p.Lo), "range "+look.class)
+			continue
+		}
+		c.band(upper, lower, "spread "+look.class)
+	}
+}
+
+// stretches groups neighbouring levels whose estimates are wanted.
+func stretches(x []float64, estimates []Estimate, wanted func(Estimate) bool) (list [][]int) {
+	last := -2
+	for k := range min(len(x), len(estimates)) {
+		if !wanted(estimates[k]) {
+			continue
+		}
+		if k > last+1 {
+			list = append(list, nil)
+		}
+		list[len(list)-1], last = append(list[len(list)-1], k), k
+	}
+	return list
+}
+
+// trials draws trials as dots, evenly chosen ones if there are many. The dots of different arms are
+// offset from each other.
+func (c *linesChart) trials(a Line, index int) {
+	dots := ""
+	aside := c.offset(index, len(c.Arms), 5)
+	for k, values := range a.Values {
+		if k >= len(c.X) {
+			break
+		}
+		step := max(1, len(values)*len(c.X)/ManyDots)
+		for i := 0; i < len(values); i += step {
+			dots += "M" + at(c.x(c.X[k])+aside+1.5*jitter(i), c.y(values[i])) + "h0"
+		}
+	}
+	c.path(dots, "faint "+a.Look.class)
+}
+
+// offset returns the distance of one of n arms from its level, so that arms do not hide each other.
+func (c *linesChart) offset(index, n int, step float64) float64 {
+	if len(c.X) > 0 && n > 1 { // keeps all arms within the plot
+		step = min(step, 2*max(0, c.x(c.X[0])-c.left-6)/float64(n-1))
+	}
+	for k := 1; k < len(c.X); k++ { // close levels leave less room
+		step = min(step, (c.x(c.X[k])-c.x(c.X[k-1]))*0.6/float64(n))
+	}
+	return step * (float64(index) - float64(n-1)/2)
+}
+
+// estimates draws an arm's line and its estimate at each level.
+func (c *linesChart) estimates(a Line) {
+	if a.Fitted != nil {
+		var line []string
+		for k, i := range a.Fitted[:min(len(a.Fitted), len(c.X))] {
+			if k >= a.From {
+				line = append(line, at(c.x(c.X[k]), c.y(i.Point)))
+			}
+		}
+		if line != nil {
+			c.path("M"+strings.Join(line, "L"), "thin "+a.Look.class)
+		}
+	}
+	for _, run := range stretches(c.X, a.Estimates, known) {
+		if a.Fitted == nil && len(run) > 1 {
+			c.joined(run, a.Estimates, 0, c.y, "thin "+a.Look.class)
+		}
+		for _, k := range run {
+			if p := a.Estimates[k]; c.Bars && a.Fitted != nil && !p.Point {
+				c.line(c.x(c.X[k]), c.y(p.At.Lo), c.x(c.X[k]), c.y(p.At.Hi), "range "+a.Look.class)
+			}
+			c.marker(c.x(c.X[k]), c.y(a.Estimates[k].At.Point), 4, a.Look, "")
+		}
+	}
+}
+
+// joined draws a line through estimates, each shifted by the offset.
+func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y func(float64) float64, class string) {
+	var line []string
+	for _, k := range run {
+		line = append(line, at(c.x(c.X[k])+aside, y(estimates[k].At.Point)))
+	}
+	c.path("M"+strings.Join(line, "L"), class)
+}
+
+// missing draws a cross at each level where an arm has no value.
+func (c *linesChart) missing(a Line, index int) {
+	for k := range min(len(c.X), len(a.Estimates)) {
+		if !a.Estimates[k].Known && slices.ContainsFunc(a.Estimates, known) {
+			c.path("M"+at(c.x(c.X[k])+c.offset(index, len(c.Arms), 9)-3, c.bottom-10)+"l6 6m0-6l-6 6", "range "+a.Look.class)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/report/wording"
+	"tare/internal/runs/history"
+)
+
+// experimentHistory is the history of one experiment, arranged for reading.
+type experimentHistory struct {
+	*history.Experiment
+	h *history.History
+}
+
+func experimentHistories(h *history.History) []experimentHistory {
+	list := make([]experimentHistory, len(h.Experiments))
+	for i, e := range h.Experiments {
+		list[i] = experimentHistory{e, h}
+	}
+	return list
+}
+
+// series returns the series of headline metrics, or of exploratory ones.
+func (p experimentHistory) series(headline bool) []*history.Series {
+	return slices.DeleteFunc(pointers(p.Series), func(s *history.Series) bool { return s.Metric.Headline != headline })
+}
+
+// seriesName names a series within its cell.
+func seriesName(s *history.Series) string {
+	name := plain(s.Metric.Name) + ", " + plain(s.Arm)
+	if s.Machine {
+		name += ", level of the baseline"
+	} else if s.Of == history.OfLevel {
+		name += ", level"
+	}
+	return name
+}
+
+func seriesNote(s *history.Series) string {
+	read := better(s.Metric)
+	if s.Of == history.OfOverhead {
+		read = "overhead"
+	}
+	return join("; ", read, when(s.Machine, "shows the machine, not a layer"),
+		when(!s.Metric.Headline, "exploratory"), when(s.Observational, observedOnly))
+}
+
+// observedOnly labels a series without any experiment.
+const observedOnly = "observational: no trials in rounds of random order"
+
+// shiftWord writes the size of a change: "5.1 % worse [4.0, 6.2]".
+func shiftWord(s *history.Series, c history.Shift) string {
+	if c.Direction == history.Spread {
+		return "another spread, level " + wording.ShiftSize(s, c)
+	}
+	return wording.ShiftSize(s, c)
+}
+
+func shiftMark(c history.Shift) string {
+	switch c.Direction {
+	case history.Worse, history.Rose:
+		return "▲"
+	case history.Better, history.Fell:
+		return "▼"
+	}
+	return "≈"
+}
+
+// runTitle names a run with its start and its labels.
+func (p experimentHistory) runTitle(i int) string {
+	at := join(", ", moment(p.Runs[i]), wording.Labels(p.Runs[i].Labels))
+	return plain(p.Runs[i].Directory) + when(at != "", " ("+at+")")
+}
+
+// moment writes the start of a run; "" if unknown.
+func moment(r *history.Run) string {
+	return when(!r.Start.IsZero(), r.Start.UTC().Format("2006-01-02 15:04"))
+}
+
+// shiftRun states at which run a change happened, and how certain this is.
+func (p experimentHistory) shiftRun(c history.Shift) string {
+	r, sure := p.Runs[c.Run], wording.Confidence(p.h.Confidence)
+	about := join(", ", moment(r), wording.Labels(r.Labels), when(r.TareVersion != "", "Tare "+plain(r.TareVersion)))
+	text := "since " + plain(r.Directory) + when(about != "", " ("+about+")")
+	if c.Earliest == c.Latest {
+		return text + "; hardly in another run (" + sure + ")"
+	}
+	return text + fmt.Sprintf("; it began in one of the runs %s to %s (%s)", plain(p.Runs[c.Earliest].Directory), plain(p.Runs[c.Latest].Directory), sure)
+}
+
+const maxEvents = 3
+
+// shiftCause lists other changes at the same time, which may be the cause.
+func (p experimentHistory) shiftCause(c history.Shift) []string {
+	return nonEmpty(when(len(c.With) > 0, "together with: "+eventList(c.With)),
+		when(len(c.Near) > 0, "within these runs: "+eventList(c.Near)))
+}
+
+func eventList(events []history.Event) string {
+	var parts []string
+	for _, e := range events {
+		parts = append(parts, brief(wording.Difference(e.Difference)))
+	}
+	return firstFew(parts, maxEvents, "; ", "; and ")
+}
+
+// parameterChanges lists the runs at which parameters of series change, with the differences. A
+// difference is listed once for a run. It names its cells and arms, unless it applies to all.
+func (p experimentHistory) parameterChanges(list []*history.Series) []string {
+	type place struct{ cell, arm string }
+	all := map[place]bool{}
+	about := map[int]map[string]map[place]bool{} // by run and difference
+	for _, s := range list {
+		all[place{s.Cell, s.Arm}] = true
+		for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
+			for _, d := range wording.Differences(st.Differs) {
+				if about[st.First] == nil {
+					about[st.First] = map[string]map[place]bool{}
+				}
+				if about[st.First][d] == nil {
+					about[st.First][d] = map[place]bool{}
+				}
+				about[st.First][d][place{s.Cell, s.Arm}] = true
+			}
+		}
+	}
+	var lines []string
+	for _, run := range slices.Sorted(maps.Keys(about)) {
+		var parts []string
+		for _, d := range slices.Sorted(maps.Keys(about[run])) {
+			var names []string
+			for at := range about[run][d] {
+				names = append(names, plain(at.arm)+" in "+plain(at.cell))
+			}
+			slices.Sort(names)
+			parts = append(parts, brief(d)+when(len(names) < len(all), " ("+firstFew(names, maxEvents, ", ", ", ")+")"))
+		}
+		lines = append(lines, "first with "+p.runTitle(run)+": "+strings.Join(parts, "; "))
+	}
+	return lines
+}
+
+// nowText writes the level since the last change.
+func nowText(s *history.Series) string {
+	if len(s.Points) == 0 || len(s.Segments) == 0 {
+		return "no run can be used"
+	}
+	now := s.Segments[0]
+	for _, seg := range s.Segments {
+		if seg.To >= now.To {
+			now = seg
+		}
+	}
+	return wording.PastValue(s, now.Level) + " over " + wording.Count(now.Runs, "run", "runs")
+}
+
+func (p experimentHistory) heading() string {
+	first, last := p.Runs[0].Start, p.Runs[len(p.Runs)-1].Start
+	from, to, left := first.UTC().Format(time.DateOnly), last.UTC().Format(time.DateOnly), len(p.leftOut())
+	return wording.Count(len(p.Runs), "run", "runs") + when(!first.IsZero(), " from "+from+when(to != from, " to "+to)) +
+		when(left > 0, fmt.Sprintf(", %d of them left out", left))
+}
+
+// leftOut returns the runs that the statistics exclude.
+func (p experimentHistory) leftOut() []*history.Run {
+	return slices.DeleteFunc(slices.Clone(p.Runs), func(r *history.Run) bool { return r.LeftOut == nil })
+}
+
+// finding is a change with its series.
+type finding struct {
+	*history.Series
+	history.Shift
+}
+
+// findings returns the changes of several series in the order of time.
+func findings(list []*history.Series) []finding {
+	var all []finding
+	for _, s := range list {
+		for _, c := range s.Shifts {
+			all = append(all, finding{s, c})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b finding) int { return a.Run - b.Run })
+	return all
+}
+
+func historyTerms(h *history.History) string {
+	return fmt.Sprintf("The search would find a false change in at most %s of histories without changes. Changes are at least %d runs apart. "+
+		"Each point is one run; levels are Hodges–Lehmann estimates over the runs between changes, intervals have %s confidence.",
+		wording.Share(h.Alpha), h.Segment, wording.Confidence(h.Confidence))
+}

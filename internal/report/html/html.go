@@ -1,0 +1,236 @@
+// Package html writes documents as single pages that need no network. Only pages that a server keeps up
+// to date have a script. Strings of a document are escaped; only its pictures are markup.
+package html
+
+import (
+	"bufio"
+	"cmp"
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+
+	"tare/internal/report/document"
+)
+
+//go:embed page.css
+var pageCSS string
+
+// Write writes a document as a page.
+func Write(w io.Writer, d *document.Document) error {
+	p := &page{out: bufio.NewWriterSize(w, 1<<16)}
+	name := d.Title
+	if d.About != "" {
+		name += " – " + d.About
+	}
+	policy, live := "default-src 'none'; style-src 'unsafe-inline'", ""
+	if d.Live != nil {
+		policy += "; script-src 'self'; connect-src 'self'"
+		live = `<script src="` + escape(d.Live.Script) + `" data-events="` + escape(d.Live.Events) + `" defer></script>
+<noscript><meta http-equiv="refresh" content="5"></noscript>
+`
+	}
+	p.put(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="`, policy, `">
+<meta name="color-scheme" content="light dark">
+<title>`, escape(name), "</title>\n", live, "<style>\n", d.Styles, pageCSS, "</style>\n</head>\n<body>\n<main class=\"sheet\">\n<header>\n")
+	p.element("h1", span(document.Span{Words: d.Title, Style: d.Style}))
+	if d.Lede != "" {
+		p.element(`p class="lede"`, escape(d.Lede))
+	}
+	blocks := document.For(document.Page, d.Blocks)
+	head := slices.IndexFunc(blocks, linked)
+	if head < 0 {
+		head = len(blocks)
+	}
+	p.blocks(2, blocks[:head])
+	p.contents(blocks[head:])
+	p.put("</header>\n")
+	p.blocks(2, blocks[head:])
+	if d.Footer != "" {
+		p.element("footer", escape(d.Footer))
+	}
+	p.put("</main>\n</body>\n</html>\n")
+	if err := p.out.Flush(); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}
+
+// linked reports whether a block is a section in the list of contents.
+func linked(b document.Block) bool {
+	s, ok := b.(document.Section)
+	return ok && s.ID != ""
+}
+
+// page is a page that is being written. Errors stay in the buffered writer until Flush.
+type page struct{ out *bufio.Writer }
+
+func (p *page) put(markup ...string) {
+	for _, s := range markup {
+		_, _ = p.out.WriteString(s) // Flush returns the error
+	}
+}
+
+// element writes markup within an element. The tag may have attributes.
+func (p *page) element(tag, markup string) { p.put(around(tag, markup), "\n") }
+
+// contents writes the list of the sections that have IDs.
+func (p *page) contents(list []document.Block) {
+	items := ""
+	for _, b := range list {
+		if s, ok := b.(document.Section); ok && linked(b) {
+			items += around("li", around(`a href="#`+anchor(s.ID)+`"`, escape(cmp.Or(s.Short, s.Title)))) + "\n"
+		}
+	}
+	if items != "" {
+		p.put(`<nav aria-label="Contents"><ul>`, "\n", items, "</ul></nav>\n")
+	}
+}
+
+// blocks writes blocks. The headings of their sections have the given level.
+func (p *page) blocks(level int, list []document.Block) {
+	for _, b := range document.For(document.Page, list) {
+		p.block(level, b)
+	}
+}
+
+func (p *page) block(level int, b document.Block) {
+	switch b := b.(type) {
+	case document.Section:
+		p.section(level, b)
+	case document.Paragraph:
+		tag := "p"
+		if len(b.Text) == 1 && b.Text[0].Style == document.Muted {
+			tag = `p class="note"`
+		}
+		p.element(tag, text(b.Text))
+	case document.List:
+		p.list(b)
+	case document.Alert:
+		p.put(`<div class="alert">`, around("p", around("b", prose(b.Title))))
+		p.list(document.List{Items: b.Items})
+		p.put("</div>\n")
+	case document.Answers:
+		p.answers(b)
+	case document.Facts:
+		p.facts(b)
+	case document.Table:
+		p.table(b)
+	case document.Figure:
+		p.figure(b)
+	case document.Pair:
+		p.put(`<div class="pair"><div>`, b.Left(), "</div><div>", b.Right(), "</div></div>\n")
+	case document.Code:
+		p.element("pre", escapeLines(b.Text))
+	}
+}
+
+// section writes a heading with the blocks below it, or blocks that a reader can fold.
+func (p *page) section(level int, s document.Section) {
+	id := ""
+	if s.ID != "" {
+		id = ` id="` + anchor(s.ID) + `"`
+	}
+	if s.ScreenOnly {
+		id += ` class="screen"`
+	}
+	switch {
+	case s.Title == "" || s.NoTitle.Has(document.Page):
+		p.blocks(level, s.Blocks)
+	case s.Fold.Has(document.Page):
+		if s.Open {
+			id += " open"
+		}
+		p.put("<details", id, "><summary>", around("b", escape(s.Title)), aside(s), "</summary>\n")
+		p.blocks(level+1, s.Blocks)
+		p.put("</details>\n")
+	case level == 2:
+		p.put("<section", id, ">\n<h2>", escape(s.Title), aside(s), "</h2>\n")
+		p.blocks(level+1, s.Blocks)
+		p.put("</section>\n")
+	default:
+		p.put("<h3", id, ">", escape(s.Title), aside(s), "</h3>\n")
+		p.blocks(level+1, s.Blocks)
+	}
+}
+
+// aside returns value and note of a section, shown behind its title.
+func aside(s document.Section) string {
+	markup := ""
+	if s.Value != "" {
+		markup += " " + around(`span class="now"`, prose(s.Value))
+	}
+	if s.Note != "" {
+		markup += " " + around(`span class="muted"`, prose(s.Note))
+	}
+	return markup
+}
+
+func (p *page) list(l document.List) {
+	if len(l.Items) == 0 {
+		return
+	}
+	tag, items := "ul", ""
+	if l.Numbered {
+		tag = "ol"
+	}
+	for _, item := range l.Items {
+		items += around("li", text(item)) + "\n"
+	}
+	p.element(tag, items)
+}
+
+func (p *page) answers(a document.Answers) {
+	p.put(`<ul class="answers">`, "\n")
+	for _, one := range a.List {
+		p.put("<li>", around("span", text(one.Verdict)), "<span>", text(one.Text))
+		for _, cause := range one.Causes {
+			p.put(around(`span class="cause"`, prose(cause)))
+		}
+		p.put("</span></li>\n")
+	}
+	p.put("</ul>\n")
+}
+
+func (p *page) facts(f document.Facts) {
+	if len(f.List) == 0 {
+		return
+	}
+	var key, value, entry, before, after string
+	switch f.Look {
+	case document.Keyed:
+		key, value, entry = `th scope="row"`, "td", "tr"
+		before, after = `<div class="scroll"><table class="keys"><tbody>`, "</tbody></table></div>"
+	case document.Glance:
+		key, value, entry = "dt", "dd", "div"
+		before, after = `<dl class="facts">`, "</dl>"
+	case document.Terms:
+		key, value = "dt", "dd"
+		before, after = `<dl class="terms">`, "</dl>"
+	}
+	p.put(before, "\n")
+	for _, e := range f.List {
+		markup := around(key, prose(e.Key)) + around(value, prose(e.Value))
+		if entry != "" {
+			markup = around(entry, markup)
+		}
+		p.put(markup, "\n")
+	}
+	p.put(after, "\n")
+}
+
+// figure writes a picture for wide and for narrow windows.
+func (p *page) figure(f document.Figure) {
+	switch {
+	case f.Wide == nil:
+	case f.Narrow == nil:
+		p.element("figure", f.Wide())
+	default:
+		p.element("figure", around(`div class="wide"`, f.Wide())+around(`div class="narrow"`, f.Narrow()))
+	}
+}

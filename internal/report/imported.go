@@ -1,0 +1,168 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	doc "tare/internal/report/document"
+	"tare/internal/report/wording"
+	"tare/internal/run/journal"
+)
+
+// imported reports whether another tool ran the trials.
+func (s *sheet) imported() bool { return s.plan.Import != nil }
+
+// tool names the format that a run was imported from.
+func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
+
+// claimsObservational reports whether v is a claim and the run is no experiment. The verdict "" stands
+// for several verdicts.
+func (s *sheet) claimsObservational(v analysis.Verdict) bool {
+	return s.run.Observation != nil && v.Claims()
+}
+
+// claimsObservational reports whether a comparison makes a claim without an experiment.
+func claimsObservational(c analysis.Comparison) bool { return wording.ObservationalClaim(&c) }
+
+// observationalNotice explains why a run's conclusions are weaker than those of an experiment; "" for an
+// experiment.
+func (s *sheet) observationalNotice() string {
+	if s.run.Observation == nil {
+		return ""
+	}
+	between := "the arms"
+	if len(s.plan.Arms) == 1 {
+		between = "this run and the runs it is compared with"
+	}
+	return fmt.Sprintf("Observational: %s. A difference may come from anything else that differed between %s; no statistics can separate these causes.",
+		brief(wording.Observation(s.run.Observation)), between)
+}
+
+// sources lists the origin of each arm's trials.
+func (s *sheet) sources() []doc.Fact {
+	var list []doc.Fact
+	for _, a := range s.plan.Import.Arms {
+		text := wording.Count(a.Files, "file", "files") +
+			when(len(a.From) > 0, " from "+enumerate(plainAll(a.From), 4, "places")) +
+			when(s.role(a.Name) == experiment.Baseline, "; the baseline")
+		list = append(list, doc.Fact{Key: plain(a.Name), Value: text})
+	}
+	return list
+}
+
+func (s *sheet) files() (n int) {
+	for _, a := range s.plan.Import.Arms {
+		n += a.Files
+	}
+	return n
+}
+
+// invalidFiles lists the files of invalid trials with their reasons, in the order of the run.
+func (s *sheet) invalidFiles() []string {
+	type key struct{ arm, file string }
+	var keys []key
+	texts, trials := map[key]string{}, map[key]int{}
+	for _, t := range s.run.Invalids {
+		name, reason := reasonOf(t)
+		k := key{t.Arm, cmp.Or(t.Source, t.Raw, reason)}
+		trials[k]++
+		if trials[k] == 1 {
+			keys = append(keys, k)
+			texts[k] = cmp.Or(name, plain(t.Arm)) + ": " + reason
+		}
+	}
+	list := make([]string, len(keys))
+	for i, k := range keys {
+		list[i] = texts[k] + when(trials[k] > 1, fmt.Sprintf(" (first of %d trials)", trials[k]))
+	}
+	return list
+}
+
+// reasonOf returns an invalid trial's file and the rules that it broke.
+func reasonOf(t journal.Trial) (name, reason string) {
+	name = cmp.Or(brief(t.Source), plain(t.Raw))
+	var details []string
+	for _, v := range t.Invalid {
+		details = append(details, plain(v.Rule)+": "+brief(v.Detail))
+	}
+	return name, strings.Join(details, "; ")
+}
+
+// aside returns the remarks on a comparison's verdict: a large cost as a factor, the mean if it
+// contradicts the typical round, the variation between set-ups, the interval that proves equivalence, and
+// the verdict if trials with failed operations are included.
+func (s *sheet) aside(c analysis.Comparison) string {
+	other := ""
+	if c.WithInvalid != nil {
+		other = brief(wording.AlternativeText(c.WithInvalid))
+	}
+	factor := when(c.Verdict == analysis.Costs, wording.Factor(&c))
+	if c.Metric.Objective != "" && c.Verdict.Claims() && !c.Control {
+		factor = brief(wording.Effect(&c))
+	}
+	return join("; ", factor, wording.MeanIfDifferent(&c), wording.BetweenSetUps(&c),
+		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
+}
+
+// valueCount writes the number of values behind a comparison.
+func valueCount(c analysis.Comparison) string {
+	if !c.Paired && c.Baseline.N != c.Treated.N {
+		return number(c.Baseline.N) + " and " + number(c.Treated.N)
+	}
+	return number(c.Rounds)
+}
+
+// sampled returns the first text if arms are compared in rounds, and the second for independent samples.
+func (s *sheet) sampled(rounds, samples string) string {
+	if s.plan.Paired() {
+		return rounds
+	}
+	return samples
+}
+
+func (s *sheet) sizeHead() string { return s.sampled("rounds", "values per arm") }
+
+// importedTrials states how many of the imported trials are valid.
+func (s *sheet) importedTrials() string {
+	bad, failed := s.spoiltTrials(), s.failedTrials()
+	return fmt.Sprintf("Imported from %s of %s: %s gave data", wording.Count(s.files(), "file", "files"), s.tool(),
+		s.validOf("trial", "trials")) +
+		when(failed > 0, "; in "+wording.Count(failed, "trial", "trials")+" more operations failed than the limit allows") +
+		when(bad > 0, "; "+wording.Count(bad, "trial was", "trials were")+" invalid by rule") +
+		s.sampled(". Trials of the same round are compared as pairs", "") + "."
+}
+
+const blockNote = "Each block is compared with its own baseline. The interval of a block covers the variation of its repeats, not that of another deployment. " +
+	"The interval and the verdict over all blocks rest on one value per block."
+
+// blockBlocks show the overhead in each block of an import. A terminal shows headline metrics only,
+// unless all is set.
+func (s *sheet) blockBlocks(all bool) []doc.Block {
+	return notedSection("blocks", "Block by block", blockNote, tables(all, s.blockTable(true), s.blockTable(false)))
+}
+
+// blockTable lists the overheads of blocks by cell, metric and arm, and below them the overhead over all
+// blocks.
+func (s *sheet) blockTable(headline bool) doc.Table {
+	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
+		{Title: "block", Kind: doc.Name}, {Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "rounds", Right: true}, {Title: "verdict"}}}
+	for i := range s.run.Comparisons {
+		c := &s.run.Comparisons[i]
+		if c.Blocks == nil || c.Metric.Headline != headline {
+			continue
+		}
+		g := groupOf(&t, plain(c.Cell))
+		part := doc.Part{Title: append(doc.In(doc.Strong, plain(c.Metric.Name)), doc.Span{Words: " " + join(", ", plain(c.Arm), better(c.Metric))})}
+		for _, b := range c.Blocks {
+			point, interval := wording.Overhead(analysis.Comparison{Metric: c.Metric, Overhead: b.Overhead, PointOnly: b.PointOnly, Rounds: b.Rounds})
+			part.Add(doc.Row{Cells: doc.Cells(plain(c.Metric.Name), plain(c.Arm), plain(b.Block), point, interval, number(b.Rounds), "")})
+		}
+		point, interval := wording.Overhead(*c)
+		part.Add(doc.Row{Cells: append(doc.Cells(plain(c.Metric.Name), plain(c.Arm), "all blocks", point, interval, number(c.Rounds)), doc.Of(gradedVerdict(c, claimsObservational(*c))))})
+		g.Parts = append(g.Parts, part)
+	}
+	return t
+}

@@ -1,0 +1,219 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	doc "tare/internal/report/document"
+	"tare/internal/report/figure"
+	"tare/internal/report/wording"
+)
+
+const scalingNote = "A line is fitted through the levels in each round; the slope is the cost of one more, the base the value at level 0. " +
+	"Slopes are in the metric's own unit, whichever direction is better. Their intervals are not corrected for their number: hints, not findings."
+
+// unslopedNote explains why a metric has no slopes.
+const unslopedNote = "A headline metric whose values fit no line has no slopes, only a table of levels."
+
+// scalingBlocks show the growth of metrics with factors. A terminal shows only headline metrics and
+// observed components, unless all is set.
+func (s *sheet) scalingBlocks(all bool) []doc.Block {
+	if len(s.run.Scaling)+len(s.run.PowerLaws) == 0 {
+		return nil
+	}
+	section := doc.Section{ID: "scaling", Title: "How it grows", Blocks: append(s.powerLawBlocks(), doc.SayIf(len(s.run.Scaling) > 0, s.levelsNote()),
+		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return sloped(&sc) }), scalingNote),
+		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 && !sloped(&sc) }), unslopedNote),
+		doc.If(len(s.run.Scaling) > 0, doc.On(doc.Page, doc.Say(s.figureKey()))))}
+	in, open := doc.Markdown|doc.Page, 0
+	if len(s.run.PowerLaws) > 0 {
+		in |= doc.Terminal
+	}
+	headline, other := partition(pointers(s.run.Scaling), func(sc *analysis.Scaling) bool { return sc.Metric.Headline })
+	for _, sc := range append(headline, other...) {
+		show, shown := chosen(sc.Metric), doc.Markdown|doc.Page
+		growth := s.growthSection(sc, show && open < maxOpen)
+		if show {
+			open++
+		}
+		if show || all {
+			shown |= doc.Terminal
+		}
+		in |= shown
+		section.Blocks = append(section.Blocks, doc.On(shown, growth))
+	}
+	return []doc.Block{doc.On(in, section)}
+}
+
+func (s *sheet) levelsNote() string {
+	return "Each level shows the median of an arm's trials" +
+		when(!s.alone(), ", and the overhead relative to "+s.baseline+" with its "+s.confidence()+" interval, as in the results") + "."
+}
+
+func (s *sheet) figureKey() string {
+	straight := slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 && !sc.Metric.Headline })
+	return join(" ", "Dots are trials, marks the medians at each level, bands the "+s.confidence()+
+		" intervals of the medians where there are enough trials; × is a level without a valid value of an arm.",
+		when(straight, "Where a straight line is drawn, it is the one fitted, marks are means and the band is the line's interval."),
+		when(!s.alone(), "Below are the overheads with their intervals; a hollow mark claims nothing."+
+			when(s.margin() > 0, " The shaded band is the margin of ±"+wording.Share(s.margin())+".")))
+}
+
+// growthSection shows one metric against one factor: "memory-istiod by objects".
+func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
+	return doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Note: s.where(sc), Flush: true, Fold: doc.Page, Open: open, Blocks: []doc.Block{
+		drawn(s.lineChart(sc)),
+		doc.If(sc.Metric.Headline, s.levelTable(sc)),
+		doc.If(sloped(sc), s.slopeTable(sc))}}
+}
+
+// sloped reports whether slopes are shown. A headline metric whose levels fit no line has only a table of
+// levels.
+func sloped(sc *analysis.Scaling) bool {
+	return len(sc.Arms) > 0 && !(sc.Metric.Headline && !slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return !a.Fit.Poor }))
+}
+
+// slopeTable has a row for each arm with the slope and the base of its line.
+func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
+	var rows []doc.Row
+	base, based := doc.NoForm, doc.NoForm
+	if slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return a.Base != nil }) {
+		base, based = doc.Forms(0), doc.Markdown|doc.Page
+	}
+	for _, a := range sc.Arms {
+		steeper, higher := doc.Cell{}, doc.Cell{}
+		if a.Difference != nil {
+			steeper = doc.C(brief(wording.LineDifference(sc, a.Difference)))
+		}
+		if a.BaseDifference != nil {
+			higher = doc.C(brief(wording.LineDifference(sc, a.BaseDifference)))
+		}
+		rows = append(rows, doc.Row{Muted: s.role(a.Arm) == experiment.Control,
+			Cells: []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.SlopeAlone(sc, &a))), steeper, doc.C(brief(wording.Base(sc, &a))), higher, doc.C(brief(wording.Fit(sc, a.Fit)))}})
+	}
+	return doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope, per " + plain(wording.Per(sc)), NoBreak: true},
+		{Title: "more than " + s.baseline, NoBreak: true}, {Title: "base, with none", NoBreak: true, In: base}, {Title: "base above " + s.baseline, NoBreak: true, In: based}, {Title: "fit", Kind: doc.Prose}}, rows)
+}
+
+// chosen reports whether a line is always shown: for headline metrics, and for the CPU time and memory of
+// observed components.
+func chosen(m experiment.Metric) bool {
+	return m.Headline || m.Scale == experiment.Difference && (strings.HasPrefix(m.Name, "cpu-") || strings.HasPrefix(m.Name, "memory-"))
+}
+
+// where names the cells that a line is fitted to.
+func (s *sheet) where(sc *analysis.Scaling) string {
+	text := join(", ", append([]string{plain(sc.Workload)}, levelTexts(sc.Held)...)...)
+	if n := len(sc.X); n > 0 {
+		text += fmt.Sprintf("; %s from %s to %s", wording.Count(n, "level", "levels"), brief(wording.Level(sc.X[0], sc.Unit)), brief(wording.Level(sc.X[n-1], sc.Unit)))
+	}
+	return text + when(len(sc.LeftOut) > 0, "; without "+brief(strings.Join(sc.LeftOut, ", ")))
+}
+
+// levelTable has a row for each level and a column for each arm. Its cells have the median, and for arms
+// that are compared the verdict and the overhead.
+func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
+	control, arms := partition(s.plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Control })
+	arms = append(arms, control...)
+	level := plain(sc.Factor) + when(sc.Unit != "", " ("+plain(sc.Unit)+")")
+	head := []doc.Column{{Title: level, Right: true}}
+	for _, a := range arms {
+		in := doc.Forms(0)
+		if a.Role == experiment.Control {
+			in = doc.Markdown | doc.Page
+		}
+		head = append(head, doc.Column{Title: plain(a.Name) + when(a.Role == experiment.Control, " (noise floor)"), NoBreak: true, In: in})
+	}
+	var rows []doc.Row
+	for k, x := range sc.X {
+		row := doc.Row{Cells: doc.Cells(wording.Number(x, 6))}
+		for _, a := range arms {
+			row.Cells = append(row.Cells, s.levelCell(sc, sc.Cells[k], a))
+		}
+		rows = append(rows, row)
+	}
+	return doc.Simple(head, rows)
+}
+
+func (s *sheet) levelCell(sc *analysis.Scaling, cell string, arm experiment.PlannedArm) doc.Cell {
+	of, c := s.measured(cell, sc.Metric.Name, arm.Name)
+	if of == nil || of.Summary.N == 0 {
+		return doc.C("no valid value")
+	}
+	value := wording.Value(of.Summary.Median, sc.Metric.Unit)
+	switch {
+	case c == nil:
+		return doc.C(value)
+	case arm.Role == experiment.Control:
+		return doc.Of(doc.Words(value), doc.Words(wording.Estimate(*c)))
+	}
+	word := append(doc.Words(value+"  "), gradedVerdict(c, s.claimsObservational(c.Verdict) || claimsObservational(*c))...)
+	return doc.Of(word, doc.Words(wording.Estimate(*c)))
+}
+
+// lineChart returns the picture of a metric against a factor. A fitted line is drawn only for exploratory
+// metrics. For headline metrics the levels themselves are the question.
+func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
+	l := figure.Lines{Metric: sc.Metric.Name, Unit: sc.Metric.Unit, Factor: sc.Factor, FactorUnit: sc.Unit, X: sc.X,
+		Baseline: s.baseline, Margin: s.marginFor(sc.Metric), Ratio: wording.IsRatio(sc.Metric)}
+	for _, a := range s.plan.Arms {
+		line := figure.Line{Arm: a.Name, Look: s.look(a.Name)}
+		fitted := slices.IndexFunc(sc.Arms, func(f analysis.ScalingArm) bool { return f.Arm == a.Name })
+		straight := fitted >= 0 && !sc.Metric.Headline
+		if straight {
+			line.Fitted, line.Point = sc.Arms[fitted].Line, sc.Arms[fitted].PointOnly
+		}
+		there := false
+		for k, cell := range sc.Cells {
+			of, c := s.measured(cell, sc.Metric.Name, a.Name)
+			var values []float64
+			var estimate figure.Estimate
+			if of != nil {
+				values, estimate = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) }), medianEstimate(of.Summary)
+			}
+			if straight && k < len(sc.Arms[fitted].Means) { // the mean in the rounds that the line is fitted to
+				estimate.At.Point = sc.Arms[fitted].Means[k]
+			}
+			there = there || estimate.Known
+			line.Values, line.Estimates = append(line.Values, values), append(line.Estimates, estimate)
+			line.Overheads = append(line.Overheads, overheadEstimate(c))
+		}
+		if there {
+			l.Arms = append(l.Arms, line)
+		}
+	}
+	return l
+}
+
+// medianEstimate returns the median of an arm's trials with its interval.
+func medianEstimate(b analysis.Summary) figure.Estimate {
+	none := b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median
+	return figure.Estimate{Known: b.N > 0 && wording.Finite(b.Median), Point: none, At: analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi}}
+}
+
+// overheadEstimate returns the overhead of a comparison with its interval.
+func overheadEstimate(c *analysis.Comparison) figure.Estimate {
+	if c == nil || !wording.Judged(*c) {
+		return figure.Estimate{}
+	}
+	return figure.Estimate{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
+}
+
+// measured returns the trials of an arm in a cell and its comparison; nil if there are none.
+func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *analysis.Comparison) {
+	g := s.seriesGroup(cell, metric)
+	if g == nil {
+		return nil, nil
+	}
+	if i := slices.IndexFunc(g.series.Arms, func(a analysis.ArmSeries) bool { return a.Arm == arm }); i >= 0 {
+		of = &g.series.Arms[i]
+	}
+	lines := g.lines()
+	if i := slices.IndexFunc(lines, func(c analysis.Comparison) bool { return c.Arm == arm }); i >= 0 {
+		c = &lines[i]
+	}
+	return of, c
+}

@@ -1,0 +1,217 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	doc "tare/internal/report/document"
+	"tare/internal/report/figure"
+	"tare/internal/report/wording"
+)
+
+// Limits of the first printed page: bars in the picture of values if it has more than two groups, rows in
+// the picture of overheads, and warnings.
+const (
+	maxBars       = 8
+	maxOverheads  = 8
+	firstWarnings = 3
+)
+
+// opening summarizes a run: the answer in sentences, then values and overheads, then on pages the
+// warnings and the facts of the run.
+func (s *sheet) opening() []doc.Block {
+	observed := s.observationalNotice()
+	reasons := plainAll(wording.Reasons(s.run.Reasons))
+	if len(reasons) == 0 {
+		reasons = []string{"No reason was recorded."}
+	}
+	list := append(s.shortAnswers(), s.lawAnswers()...)
+	ending, bounds := plain(wording.Ending(s.run)), s.boundWarnings()
+	blocks := []doc.Block{
+		doc.If(bounds != nil, doc.Alert{Title: "These results are limited by a resource that they do not measure", Items: doc.Each(bounds)}),
+		doc.SayIf(ending != "", upperFirst(ending)+"."),
+		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
+		doc.If(list != nil, doc.Section{Blocks: []doc.Block{doc.Answers{List: list}}}),
+		doc.SayIf(list == nil, "There is no headline metric with a result."),
+		doc.If(observed != "", doc.Alert{Title: observed})}
+	if s.many() {
+		blocks = append(blocks, s.rankBlocks()...)
+	} else if !s.alone() {
+		blocks = append(blocks, s.valueBlocks()...)
+		blocks = append(blocks, doc.On(doc.Page, s.overheadBlocks()...))
+	}
+	return append(blocks, doc.On(doc.Markdown|doc.Page, s.warningBlocks(false)...),
+		doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: s.facts()}))
+}
+
+// shortAnswers state the answer in a sentence for each arm, or for each metric if there are many arms.
+func (s *sheet) shortAnswers() (list []doc.Answer) {
+	say := func(v analysis.Verdict, text string) {
+		list = append(list, doc.Answer{Verdict: verdict(v, s.claimsObservational(v)),
+			Text: doc.Words(join(" ", when(s.claimsObservational(v), "Observational:"), brief(text)+"."))})
+	}
+	switch {
+	case s.alone():
+		return s.levelAnswers()
+	case s.many():
+		for _, o := range analysis.Overviews(s.run) {
+			v := analysis.NotResolved
+			if o.Furthest != nil {
+				v = o.Furthest.Verdict
+			} else if o.Open == 0 {
+				v = analysis.Equivalent
+			}
+			say(v, wording.Overview(&o))
+		}
+	default:
+		for _, a := range analysis.ArmAnswers(plainNames(s.run)) {
+			say(a.Verdict, wording.Answer(&a, s.baseline))
+		}
+	}
+	return list
+}
+
+// plainNames copies the comparisons of a run with safe names, so that a name cannot change the sentence
+// around it.
+func plainNames(r *analysis.Run) *analysis.Run {
+	out := &analysis.Run{Failures: slices.Clone(r.Failures), Comparisons: slices.Clone(r.Comparisons)}
+	for i := range out.Failures {
+		f := &out.Failures[i]
+		f.Arm, f.Cell = plain(f.Arm), plain(f.Cell)
+	}
+	for i := range out.Comparisons {
+		c := &out.Comparisons[i]
+		c.Arm, c.Cell, c.Metric.Name, c.Metric.Objective = plain(c.Arm), plain(c.Cell), plain(c.Metric.Name), plain(c.Metric.Objective)
+	}
+	return out
+}
+
+// valueBlocks show the values of headline metrics as bars, on pages and in Markdown. A terminal shows
+// them above the overheads of each metric.
+func (s *sheet) valueBlocks() []doc.Block {
+	var first, rest []figure.BarGroup
+	var lines []string
+	bars := 0
+	for _, g := range s.groups(true) {
+		of := s.bars(g)
+		if of.Bars == nil {
+			continue
+		}
+		if bars += len(of.Bars); len(first) >= 2 && bars > maxBars {
+			rest = append(rest, of)
+		} else {
+			first = append(first, of)
+		}
+		lines = append(lines, join(", ", plain(g.metric.Name)+" in "+plain(g.cell), better(g.metric)))
+		for _, l := range barLines(of, 74) {
+			lines = append(lines, "  "+l)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	about := "Bars are medians of an arm's trials, from zero; the line is the " + s.confidence() + " interval of the median, or from the smallest to the largest of very few trials."
+	return []doc.Block{doc.On(doc.Markdown, doc.Code{Text: strings.Join(lines, "\n")}),
+		doc.On(doc.Page, doc.Section{Title: "Values", Blocks: []doc.Block{drawn(figure.Bars{Groups: first}),
+			doc.If(rest != nil, doc.Folded("Values of "+wording.Count(len(rest), "more metric", "more metrics"), drawn(figure.Bars{Groups: rest}))), doc.Note(about)}})}
+}
+
+// bars returns the values of a group's baseline and treatments. It has no bars if no arm has values.
+func (s *sheet) bars(g group) figure.BarGroup {
+	of := figure.BarGroup{Metric: plain(g.metric.Name), Cell: plain(g.cell), Note: better(g.metric)}
+	if g.series == nil {
+		return of
+	}
+	arms := slices.Clone(g.series.Arms)
+	slices.SortStableFunc(arms, func(a, b analysis.ArmSeries) int { return s.armIndex(a.Arm) - s.armIndex(b.Arm) })
+	for _, a := range arms {
+		if s.role(a.Arm) == experiment.Control || a.Summary.N == 0 || !wording.Finite(a.Summary.Median) {
+			continue
+		}
+		text, lo, hi := medianOrRange(a.Summary, g.metric.Unit)
+		of.Bars = append(of.Bars, figure.Bar{Arm: plain(a.Arm), Look: s.look(a.Arm), Value: plain(text), At: analysis.Interval{Point: a.Summary.Median, Lo: lo, Hi: hi}})
+	}
+	return of
+}
+
+// medianOrRange writes a median with its interval, "1.627 s [1.619, 1.641]", or with the range of its
+// values if they are too few for an interval: "1.627 s (1.601 to 1.660)".
+func medianOrRange(v analysis.Summary, unit string) (text string, lo, hi float64) {
+	switch {
+	case v.MedianLo != 0 || v.MedianHi != 0:
+		return median(v, unit), v.MedianLo, v.MedianHi
+	case v.N > 1:
+		sc := wording.ScaleOf(unit, v.Median)
+		return sc.With(v.Median) + " (" + sc.Bare(v.Min) + " to " + sc.Bare(v.Max) + ")", v.Min, v.Max
+	}
+	return median(v, unit), v.Median, v.Median
+}
+
+// warningBlocks show the most severe warnings. The others are counted here and listed elsewhere.
+func (s *sheet) warningBlocks(all bool) []doc.Block {
+	list := s.warnings(true)
+	if all {
+		list = append(list, s.warnings(false)...)
+	}
+	if list == nil {
+		return nil
+	}
+	first, rest := list, []string(nil)
+	if len(list) > firstWarnings && !all {
+		first, rest = list[:firstWarnings], list[firstWarnings:]
+	}
+	more := wording.Count(len(rest), "warning", "warnings") + " of less weight"
+	return []doc.Block{doc.Alert{Title: beforeTrusting, Items: doc.Each(first)}, doc.If(rest != nil,
+		doc.On(doc.Terminal, doc.Say("  "+more+" (--all shows them)")),
+		doc.On(doc.Markdown, doc.Section{Title: upperFirst(more), Fold: doc.Markdown, Blocks: []doc.Block{doc.List{Items: doc.Each(rest)}}}),
+		doc.On(doc.Page, doc.Paragraph{Text: doc.Text{{Words: more, Link: "#warnings"}}}))}
+}
+
+// boundWarnings lists the warnings that a resource other than the measured one limits results.
+func (s *sheet) boundWarnings() (list []string) {
+	for _, w := range s.run.Warnings {
+		if _, ok := w.Finding.(analysis.Bound); ok {
+			list = append(list, plain(w.Cell)+": "+brief(wording.Finding(w.Finding)))
+		}
+	}
+	if more := len(list) - firstWarnings; more > 1 {
+		list = append(list[:firstWarnings], wording.Count(more, "more cell", "more cells")+", which tare show -o json lists")
+	}
+	return list
+}
+
+// restOfWarnings shows the warnings that are not at the top of the page.
+func (s *sheet) restOfWarnings() doc.Block {
+	list := s.warnings(true)
+	if len(list) <= firstWarnings {
+		return doc.If(false)
+	}
+	list = list[firstWarnings:]
+	if extra := len(list) - maxWarnings; extra > 0 {
+		list = append(list[:maxWarnings:maxWarnings], wording.Count(extra, "warning", "warnings")+" more; tare show --all lists all.")
+	}
+	return doc.Section{ID: "warnings", Title: "Warnings of less weight", Short: "Warnings", Blocks: []doc.Block{doc.List{Items: doc.Each(list)}}}
+}
+
+// scopedText is a text with the arms, metrics or cells that it applies to.
+type scopedText struct {
+	text     string
+	scopes   []string
+	severity int
+}
+
+// maxScopes is the largest number of scopes named for one text.
+const maxScopes = 3
+
+// bySeverity words texts with their scopes, the most severe first.
+func bySeverity(list []scopedText) []string {
+	slices.SortStableFunc(list, func(a, b scopedText) int { return cmp.Compare(a.severity, b.severity) })
+	var texts []string
+	for _, w := range list {
+		texts = append(texts, join(": ", firstFew(nonEmpty(w.scopes...), maxScopes, "; ", " and "), w.text))
+	}
+	return texts
+}

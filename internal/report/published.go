@@ -1,0 +1,230 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/internal/analysis"
+	doc "tare/internal/report/document"
+	"tare/internal/report/figure"
+	"tare/internal/report/wording"
+	"tare/internal/runs/published"
+)
+
+// Published shows the published table: for each cell the means with their variances, then the differences
+// with their verdicts. Numbers have a fixed number of decimals. With AsTheyVary they have as many as
+// their spread supports.
+func Published(t *published.Table, decimals int) *doc.Document {
+	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
+	return d.Add(publishedBlocks(t, decimals)...)
+}
+
+// AsTheyVary selects as many decimals as show two digits of a value's spread.
+const AsTheyVary = -1
+
+func publishedBlocks(t *published.Table, decimals int) []doc.Block {
+	survived := differenceCounts(t)
+	blocks := []doc.Block{doc.Say(publishedTrials(t)), doc.SayIf(survived != "", survived),
+		doc.SayIf(t.Observation != nil, "Observational: "+brief(wording.Observation(t.Observation))+"."),
+		doc.SayIf(!t.Valid, "This run is invalid, so its differences have no verdicts."),
+		doc.SayIf(t.Hidden > 0, upperFirst(notShown(t.Hidden))+".")}
+	for _, c := range t.Cells {
+		headline, rest := partition(c.Metrics, func(m published.Metric) bool { return m.Metric.Headline })
+		blocks = append(blocks, doc.Section{Title: plain(c.ID), Flush: true, Blocks: append(publishedTables(t, headline, decimals),
+			doc.If(rest != nil, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
+				Open:   true,
+				Blocks: publishedTables(t, rest, decimals)}))})
+	}
+	return blocks
+}
+
+// publishedTables returns a table of means and a table of differences.
+func publishedTables(t *published.Table, metrics []published.Metric, decimals int) []doc.Block {
+	if len(metrics) == 0 {
+		return nil
+	}
+	means := doc.Table{Columns: []doc.Column{{Title: "metric", Kind: doc.Name}}, Groups: []doc.Group{{Parts: []doc.Part{{}}}}}
+	for _, a := range t.Arms {
+		means.Columns = append(means.Columns, doc.Column{Title: plain(a), Right: true})
+	}
+	differences := doc.Table{NoTitles: true, Groups: []doc.Group{{}}, Columns: []doc.Column{
+		{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "difference", Kind: doc.Name},
+		{Title: "relative to the one"}, {Title: "relative to the other"},
+		{Title: "verdict", In: doc.Page}, {Title: "what the intervals say", Kind: doc.Prose}}}
+	for _, m := range metrics {
+		sc := publishedScale(m)
+		name := join(", ", plain(m.Metric.Name), sc.Label) + when(!m.Metric.Headline, " (exploratory)")
+		row := doc.Row{Cells: doc.Cells(name)}
+		for _, a := range m.Arms {
+			row.Cells = append(row.Cells, doc.C(moments(sc, a, decimals)))
+		}
+		means.Groups[0].Add(row)
+		part := doc.Part{Title: doc.In(doc.Strong, name)}
+		for _, d := range m.Differences {
+			n := decimals
+			if n == AsTheyVary {
+				n = decimalsFor(100 * uncertainty(m, d))
+			}
+			row := doc.Row{Cells: append(doc.Cells(name, plain(d.B)+" against "+plain(d.A),
+				relative(d.RelativeToA, n, d.A), relative(d.RelativeToB, n, d.B)), doc.Cell{}, doc.C(differenceText(d)))}
+			if d.Verdict != nil {
+				row.Cells[4] = doc.Of(verdict(d.Verdict.Verdict, claimsObservational(*d.Verdict)))
+			}
+			part.Add(row)
+		}
+		differences.Groups[0].Parts = append(differences.Groups[0].Parts, part)
+	}
+	return []doc.Block{means, differences}
+}
+
+func publishedTitle(t *published.Table) string {
+	return cmp.Or(plain(t.Experiment), "run") + ": mean (population variance) over trials"
+}
+
+func publishedTrials(t *published.Table) string {
+	text, invalid := "", 0
+	for _, c := range t.Cells {
+		one, lost := countedTrials(c.Trials)
+		invalid += lost
+		switch {
+		case text == "":
+			text = one
+		case text != one:
+			text = "see the numbers beside the means"
+		}
+	}
+	if len(t.Cells) > 1 {
+		text += " in each cell"
+	}
+	text = "Trials: " + text + ". "
+	switch {
+	case invalid == 0:
+		return text + "All are valid and in the table."
+	case t.WithInvalid:
+		return text + "The table includes the invalid ones that have values, as tables without error checks do; the verdicts rest on valid trials only."
+	}
+	return text + "Only valid ones are in the table; --with-invalid includes the others, as tables without error checks do."
+}
+
+func countedTrials(arms []published.Arm) (text string, invalid int) {
+	var parts []string
+	for _, a := range arms {
+		invalid += a.Invalid
+		parts = append(parts, plain(a.Name)+" "+number(a.Trials)+when(a.Invalid > 0, " ("+number(a.Invalid)+" invalid)"))
+	}
+	return strings.Join(parts, ", "), invalid
+}
+
+// differenceCounts counts the verdicts on the differences.
+func differenceCounts(t *published.Table) string {
+	total, byVerdict := 0, map[analysis.Verdict]int{}
+	for _, c := range t.Cells {
+		for _, m := range c.Metrics {
+			for _, d := range m.Differences {
+				if d.Verdict != nil && m.Metric.Headline && d.Verdict.Verdict != analysis.Restated {
+					total++
+					byVerdict[d.Verdict.Verdict]++
+				}
+			}
+		}
+	}
+	if total == 0 || !t.Valid {
+		return ""
+	}
+	same, open := byVerdict[analysis.Equivalent], byVerdict[analysis.NotResolved]
+	return fmt.Sprintf("Of %s of headline metrics, the intervals confirm %d%s%s.",
+		wording.Count(total, "difference", "differences"),
+		byVerdict[analysis.Costs]+byVerdict[analysis.Gains],
+		when(same > 0, fmt.Sprintf(", show %d to be smaller than %s", same, wording.Share(t.Margin))),
+		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
+}
+
+// differenceText states the verdict on b relative to a.
+func differenceText(d published.Difference) string {
+	if d.Verdict == nil {
+		return "not judged"
+	}
+	other := ""
+	if a := d.Verdict.WithInvalid; a != nil {
+		other = brief(wording.AlternativeText(a))
+	}
+	return plain(d.B) + ": " + join("; ", brief(wording.Qualified(d.Verdict)), other)
+}
+
+// Between these bounds of the largest mean, values are written in the metric's own unit, as in
+// publications. Beyond them, decimals need another unit.
+const smallMean, largeMean = 1e-3, 1e4
+
+// publishedScale returns the unit in which a metric's moments are written.
+func publishedScale(m published.Metric) wording.Scale {
+	largest := 0.0
+	for _, a := range m.Arms {
+		largest = max(largest, math.Abs(a.Mean))
+	}
+	if largest >= smallMean && largest < largeMean {
+		return wording.Scale{Div: 1, Label: plain(m.Metric.Unit)}
+	}
+	return wording.ScaleOf(m.Metric.Unit, largest)
+}
+
+func moments(s wording.Scale, m published.Moments, decimals int) string {
+	if m.N == 0 {
+		return wording.Missing
+	}
+	mean, variance := m.Mean/s.Div, m.Variance/s.Div/s.Div
+	text := wording.Missing // a single trial has no variance
+	switch {
+	case decimals != AsTheyVary:
+		if m.N > 1 {
+			text = fixed(variance, decimals)
+		}
+		return fixed(mean, decimals) + " (" + text + ")"
+	case m.N > 1:
+		text = wording.Number(variance, 3)
+	}
+	return fixed(mean, decimalsFor(math.Sqrt(variance))) + " (" + text + ")"
+}
+
+// uncertainty estimates the standard error of the difference of two means, as a share.
+func uncertainty(m published.Metric, d published.Difference) float64 {
+	sum := 0.0
+	for _, a := range m.Arms {
+		if (a.Arm == d.A || a.Arm == d.B) && a.N > 0 && a.Mean != 0 {
+			sum += a.Variance / float64(a.N) / (a.Mean * a.Mean)
+		}
+	}
+	return math.Sqrt(sum)
+}
+
+// maxDecimals is the largest number of decimals of a published number.
+const maxDecimals = 6
+
+// decimalsFor returns the decimals that show two digits of a spread; maxDecimals without a spread.
+func decimalsFor(spread float64) int {
+	if !wording.Finite(spread) || spread <= 0 {
+		return maxDecimals
+	}
+	return min(maxDecimals, max(0, 1-int(math.Floor(math.Log10(spread)))))
+}
+
+// fixed writes v with a number of decimals. Values too small for them get a power of ten.
+func fixed(v float64, decimals int) string {
+	if a := math.Abs(v); wording.Finite(v) && (a == 0 || (decimals < 3 || a >= math.Pow10(2-decimals)) && a < 1e12) {
+		return wording.Fixed(v, decimals)
+	}
+	return wording.Number(v, max(decimals, 3))
+}
+
+// relative writes a difference in percent of an arm: "6.97 % of plain less".
+func relative(v *float64, decimals int, arm string) string {
+	if v == nil {
+		return wording.Missing + " of " + plain(arm)
+	}
+	word := "more"
+	if *v < 0 {
+		word = "less"
+	}
+	return fmt.Sprintf("%.*f %% of %s %s", decimals, math.Abs(*v)*100, plain(arm), word)
+}

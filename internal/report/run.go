@@ -1,0 +1,190 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/analysis"
+	doc "tare/internal/report/document"
+	"tare/internal/report/figure"
+	"tare/internal/report/wording"
+)
+
+// Run shows a run: first the answer, then the results and their evidence.
+func Run(r *analysis.Run, o RunOptions) *doc.Document {
+	s := arrange(r)
+	d := &doc.Document{Title: cmp.Or(plain(s.plan.Name), "Run"), About: "Tare report", Lede: plain(s.plan.Description),
+		Styles: figure.PageCSS(), Footer: s.footer(o)}
+	d.Add(s.opening()...)
+	d.Add(doc.On(doc.Markdown|doc.Page, s.detailSection()))
+	d.Add(s.restOfOverheads()...)
+	d.Add(s.failureBlocks()...)
+	rest := s.groups(false)
+	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without headlines, these are the question
+	d.Add(s.resultBlocks(shown)...)
+	d.Add(s.unlessMany(o.All, slices.Concat(s.factorialBlocks(o.All), s.blockBlocks(o.All), s.breakdownBlocks(o.All), s.scalingBlocks(o.All))...))
+	forms := doc.Markdown | doc.Page
+	if o.All {
+		forms |= doc.Terminal
+	}
+	d.Add(doc.On(forms, s.partBlocks()...))
+	if o.Published != nil {
+		d.Add(doc.On(doc.Markdown|doc.Page, publishedSection(o.Published, o.Decimals)))
+	}
+	d.Add(doc.On(doc.Page, s.restOfWarnings(), s.trialSection(), s.diagnosticSection()), doc.On(doc.Terminal, s.warningBlocks(o.All)...),
+		doc.On(doc.Terminal, doc.Section{Blocks: s.state()}))
+	if !s.imported() {
+		d.Add(doc.On(doc.Markdown|doc.Page, s.proofSection()))
+	}
+	d.Add(s.invalidBlocks(o)...)
+	d.Add(doc.On(doc.Markdown|doc.Page, s.surroundings(o)...),
+		doc.On(doc.Page, doc.Section{ID: "definitions", Title: "Definitions", Blocks: []doc.Block{
+			doc.Section{Title: "Words used on this page", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Facts{Look: doc.Terms, List: s.definitions()}}}}}))
+	return d.Add(doc.Section{Blocks: []doc.Block{doc.On(doc.Terminal, doc.SayIf(len(rest) > 0 && !shown, notShown(len(rest)))),
+		doc.On(doc.Markdown, doc.Say(s.legend())), s.unlessMany(o.All, doc.On(doc.Terminal, doc.Say(s.legend()))),
+		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
+}
+
+func (s *sheet) occasion() doc.Block {
+	text := wording.Occasion(s.run)
+	return doc.SayIf(text != "", plain(text))
+}
+
+// facts summarizes the run as keys and values.
+func (s *sheet) facts() []doc.Fact {
+	r := s.run
+	state := cmp.Or(when(!r.Finished, "not finished"), "complete") + when(!r.Valid, ", invalid")
+	valid := number(r.Trials.Valid) + " of " + number(r.Trials.Planned)
+	if s.imported() {
+		return known("Imported from", s.tool(), "Run", state, "Files", number(s.files()),
+			"Rounds", s.sampled(number(r.Rounds), ""), "Blocks", when(len(s.plan.Import.Blocks) > 0, number(len(s.plan.Import.Blocks))), "Valid trials", valid,
+			"Control", when(len(r.Controls) > 0, s.controlState()), "First trial", minuteOf(r.Start), "Labels", wording.Labels(s.plan.Labels))
+	}
+	var under time.Duration
+	for _, session := range r.Sessions {
+		under += time.Duration((session.To - session.From) * float64(time.Second))
+	}
+	wires, usedUp := s.resources()
+	return known("Run", state, "Rounds", number(r.Rounds)+s.stopped(), "Set-ups", wording.SetUps(r.SetUps), "Valid trials", valid,
+		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()), "Control", s.controlState(),
+		"Testbed", s.plan.Testbed, "Wire", wires, "Used up", usedUp, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
+		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")), "Labels", wording.Labels(s.plan.Labels))
+}
+
+// stopped states when a run with planned looks at its results ended.
+func (s *sheet) stopped() string {
+	switch {
+	case len(s.plan.DecideAt) == 0:
+		return ""
+	case s.plan.Decided > 0:
+		return fmt.Sprintf(" of at most %d (all was decided at a planned look)", s.plan.Rounds)
+	}
+	return " with looks after " + s.plan.LookRounds()
+}
+
+// known returns facts from alternating keys and values, without those whose value is empty.
+func known(pairs ...string) []doc.Fact {
+	var list []doc.Fact
+	for pair := range slices.Chunk(pairs, 2) {
+		if v := plain(pair[1]); v != "" {
+			list = append(list, doc.Fact{Key: plain(pair[0]), Value: v})
+		}
+	}
+	return list
+}
+
+// state states in a line or two the progress of the run, or the origin of its trials.
+func (s *sheet) state() []doc.Block {
+	r := s.run
+	if s.imported() {
+		var from []scopedText
+		for _, a := range s.sources() {
+			of := findOrAdd(&from, func(t scopedText) bool { return t.text == a.Value }, scopedText{text: a.Value})
+			of.scopes = append(of.scopes, a.Key)
+		}
+		return []doc.Block{doc.Say(fmt.Sprintf("imported from %s, %s valid", s.tool(), s.validOf("trial", "trials"))),
+			doc.List{Items: doc.Each(bySeverity(from))}, doc.SayIf(len(r.Controls) > 0, s.controlLine())}
+	}
+	wires, _ := s.resources()
+	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds")+s.stopped(),
+		s.validOf("planned trial", "planned trials")+" valid", when(s.failedTrials() > 0, number(s.failedTrials())+" failed"), "baseline "+s.baseline,
+		when(s.plan.Testbed != "", "testbed "+plain(s.plan.Testbed)), when(wires != "", "wire "+wires),
+		when(s.spoiltTrials() > 0, wording.Count(s.spoiltTrials(), "spoilt attempt", "spoilt attempts")),
+		when(!r.Finished, "not finished"))), doc.Say(s.controlLine())}
+}
+
+// detailSection states the question and the extent of the run, the results of the headline metrics one by
+// one, and the limits of the run.
+func (s *sheet) detailSection() doc.Section {
+	blocks := []doc.Block{doc.Say(s.questionText() + " " + s.progressText())}
+	if list := s.answers(); list != nil && !s.many() && !s.alone() {
+		blocks = append(blocks, doc.Answers{List: list})
+	}
+	for _, text := range append([]string{s.controlSentence()}, s.limits()...) {
+		blocks = append(blocks, doc.SayIf(text != "", text))
+	}
+	return doc.Section{ID: "summary", Title: "In detail", Blocks: append(blocks, doc.On(doc.Page, s.occasion()))}
+}
+
+func (s *sheet) footer(o RunOptions) string {
+	version := ""
+	if e := s.run.Environment; e != nil {
+		version = " " + plain(e.TareVersion)
+	}
+	return "Written by Tare" + version + generatedOn(o.Generated) + ". This page needs no network and no scripts." +
+		when(s.many(), " With so many arms, single trials and diagnostics are not printed.")
+}
+
+// warnings lists the warnings on headline or exploratory metrics, each once, the most severe first.
+// Warnings on headline metrics include those on the whole run.
+func (s *sheet) warnings(headline bool) []string {
+	var list []scopedText
+	add := func(f analysis.Finding, parts ...string) {
+		text, scope := brief(wording.Finding(f)), join(", ", plainAll(parts)...)
+		w := findOrAdd(&list, func(w scopedText) bool { return w.text == text }, scopedText{text: text, severity: analysis.Severity(f)})
+		indexOrAdd(&w.scopes, scope)
+	}
+	for _, w := range s.run.Warnings {
+		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // shown at the top of the report
+			add(w.Finding, w.Arm, w.Metric, w.Cell)
+		}
+	}
+	of := func(c *analysis.Comparison, name string) {
+		if c.Verdict == analysis.Invalid {
+			return // the verdict has the reason
+		}
+		for _, w := range c.Warnings {
+			add(w, name, c.Metric.Name, c.Cell)
+		}
+	}
+	for _, g := range s.groups(headline) {
+		for _, c := range g.lines() {
+			of(&c, c.Arm)
+		}
+	}
+	if f := s.run.Factorial; f != nil {
+		for i := range f.Effects {
+			if e := &f.Effects[i]; e.Metric.Headline == headline {
+				of(&e.Comparison, wording.EffectName(e))
+			}
+		}
+	}
+	for i := range s.run.Breakdowns {
+		b := &s.run.Breakdowns[i]
+		for k := range b.Parts {
+			if p := &b.Parts[k]; p.Metric.Headline == headline && p.Part != analysis.Installed { // the comparison has the same
+				of(&p.Comparison, wording.BreakdownName(b)+", "+wording.PartName(b, p.Part))
+			}
+		}
+	}
+	return bySeverity(list)
+}
+
+// rules returns the rules in a count, the most frequent first.
+func rules(by map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) })
+}

@@ -1,0 +1,180 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/analysis"
+	doc "tare/internal/report/document"
+	"tare/internal/report/figure"
+	"tare/internal/report/wording"
+	"tare/internal/runs/history"
+)
+
+// Listed is a run in a list of runs.
+type Listed struct {
+	Name       string // its directory, below the listed one
+	Experiment string
+	Start      time.Time // zero: unknown
+	State      string
+	Rounds     int
+	Pages      []Link // pages about the run; its name links to the first
+	results    []doc.Text
+}
+
+// Link is a link between pages of one site.
+type Link struct {
+	Words string
+	To    string // address of the target from the site's top
+}
+
+// From returns the address of a link as seen from a page.
+func (l Link) From(page string) string { return link(relativePath(page, "."), l.To) }
+
+// Beside returns a line of links to other pages.
+func Beside(page string, links ...Link) doc.Block {
+	var text doc.Text
+	for i, l := range links {
+		text = append(text, doc.Span{Words: when(i > 0, " · ")}, doc.Span{Words: plain(l.Words), Link: l.From(page)})
+	}
+	return doc.On(doc.Page, doc.If(text != nil, doc.Paragraph{Text: text}))
+}
+
+// maxListed is the largest number of a run's results that a list of runs shows one by one.
+const maxListed = 3
+
+// List returns a run for a list of runs. The caller adds its pages.
+func List(name string, r *analysis.Run) Listed {
+	l := Listed{Name: name, Experiment: r.Plan.Name, Start: r.Start, Rounds: r.Rounds, State: when(!r.Finished, "not finished")}
+	if r.Finished {
+		l.State = cmp.Or(when(!r.Valid, "invalid"), "complete")
+	}
+	counts := map[analysis.Verdict]int{}
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		if !c.Metric.Headline {
+			continue
+		}
+		counts[c.Verdict]++
+		name := join(", ", plain(c.Arm), when(len(r.Plan.Cells) > 1, plain(c.Cell)), plain(c.Metric.Name))
+		l.results = append(l.results, append(gradedVerdict(c, claimsObservational(*c)), doc.Span{Words: " " + name + when(c.Verdict != analysis.Invalid, ": "+wording.Estimate(*c))}))
+	}
+	if len(l.results) <= maxListed {
+		return l
+	}
+	l.results = nil
+	for v, n := range counts {
+		l.results = append(l.results, doc.Text{{Words: fmt.Sprintf("%d %s", n, v), Style: verdictStyle(v)}})
+	}
+	slices.SortFunc(l.results, func(a, b doc.Text) int {
+		return cmp.Or(cmp.Compare(a[0].Style, b[0].Style), cmp.Compare(a[0].Words, b[0].Words))
+	})
+	return l
+}
+
+// Runs shows a list of runs on a page by experiment, the latest first, and the runs that could not be read.
+func Runs(page, title string, list []Listed, skipped []history.Skipped, links ...Link) *doc.Document {
+	d := &doc.Document{Title: plain(title), About: "Tare", Styles: figure.PageCSS()}
+	d.Add(Beside(page, links...), doc.SayIf(len(list) == 0, "There is no run yet."))
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b Listed) int {
+		return cmp.Or(cmp.Compare(a.Experiment, b.Experiment), b.Start.Compare(a.Start), cmp.Compare(b.Name, a.Name))
+	})
+	for n := 1; len(list) > 0; n++ {
+		name := list[0].Experiment
+		var rows []doc.Row
+		for len(list) > 0 && list[0].Experiment == name {
+			rows, list = append(rows, list[0].row(page)), list[1:]
+		}
+		d.Add(doc.Section{ID: fmt.Sprintf("e%d", n), Title: cmp.Or(plain(name), "(no name)"),
+			Note: wording.Count(len(rows), "run", "runs"), Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "run", Kind: doc.Name},
+				{Title: "start (UTC)"}, {Title: "state"}, {Title: "rounds", Right: true}, {Title: "headline results", Kind: doc.Prose},
+				{Title: "more", Kind: doc.Prose}}, rows)}})
+	}
+	var left []string
+	for _, s := range skipped {
+		left = append(left, plain(s.Directory)+": "+brief(s.Reason))
+	}
+	return d.Add(doc.If(left != nil, doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(left)}}}))
+}
+
+func (l Listed) row(page string) doc.Row {
+	name, more := doc.Words(plain(l.Name)), []doc.Text(nil)
+	for i, p := range l.Pages {
+		if i == 0 {
+			name[0].Link = p.From(page)
+			continue
+		}
+		more = append(more, doc.Text{{Words: plain(p.Words), Link: p.From(page)}})
+	}
+	began := when(!l.Start.IsZero(), l.Start.UTC().Format("2006-01-02 15:04"))
+	return doc.Row{Cells: []doc.Cell{doc.Of(name), doc.C(began), doc.C(plain(l.State)), doc.C(number(l.Rounds)), doc.Of(l.results...), doc.Of(more...)}}
+}
+
+// Files lists the files of a directory of a run, with a note on each.
+func Files(page, title string, files []File, links ...Link) *doc.Document {
+	d := &doc.Document{Title: plain(title), About: "Tare", Styles: figure.PageCSS()}
+	var rows []doc.Row
+	for _, f := range files {
+		name := doc.Span{Words: plain(f.Name)}
+		if f.Note == "" {
+			name.Link = link("", f.Name)
+		}
+		size := when(f.Size >= 0, number(int(max(f.Size, 0))))
+		rows = append(rows, doc.Row{Cells: []doc.Cell{doc.Of(doc.Text{name}), doc.C(size), doc.Of(doc.In(doc.Mono, plain(f.SHA256))), doc.C(plain(f.Note))}})
+	}
+	return d.Add(Beside(page, links...), doc.Simple([]doc.Column{{Title: "file", Kind: doc.Name}, {Title: "bytes", Right: true},
+		{Title: "SHA-256", Kind: doc.Prose}, {Title: "", Kind: doc.Prose}}, rows))
+}
+
+// File is a file, or a directory if its name ends with a slash.
+type File struct {
+	Name   string
+	Size   int64  // bytes; -1: a directory
+	SHA256 string // "": unknown
+	Note   string // reason why it cannot be opened; "": it can
+}
+
+// relativePath returns the path from a page to a run directory; "" if the page lies in it.
+func relativePath(page, dir string) string {
+	if page == "" {
+		return ""
+	}
+	rel, err := filepath.Rel(filepath.Dir(page), cmp.Or(dir, "."))
+	if err != nil {
+		rel = dir // one path is absolute and the other relative
+	}
+	return when(rel != ".", filepath.ToSlash(rel))
+}
+
+// link returns the address of a file of the run, as seen from the page. It is always a path below the run
+// directory, for any name.
+func link(base, name string) string {
+	to := path.Join(base, path.Clean("/" + name)[1:])
+	if !path.IsAbs(to) {
+		to = "./" + to
+	}
+	return (&url.URL{Path: to}).EscapedPath() + when(strings.HasSuffix(name, "/"), "/")
+}
+
+// directoryLinks link to the files of the run.
+func (s *sheet) directoryLinks(o RunOptions) doc.Block {
+	names := []string{"experiment.yaml", "plan.json", "environment.json", "trials.jsonl", "raw/"}
+	if s.imported() {
+		names = []string{"plan.json", "trials.jsonl", "files.jsonl", "raw/"}
+	}
+	text := doc.Words("Everything behind these numbers lies in the run directory: ")
+	for i, name := range names {
+		if i > 0 {
+			text = append(text, doc.Span{Words: ", "})
+		}
+		text = append(text, doc.Span{Words: name, Link: link(relativePath(o.Page, o.RunDir), name)})
+	}
+	return doc.On(doc.Page, doc.Paragraph{Text: append(text, doc.Span{Words: "."})})
+}

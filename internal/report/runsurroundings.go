@@ -1,0 +1,250 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	doc "tare/internal/report/document"
+	"tare/internal/report/wording"
+	"tare/internal/run/machine"
+	"tare/internal/runs/published"
+	"tare/internal/testbed"
+)
+
+func (s *sheet) machineSection() doc.Section {
+	section := doc.Section{ID: "machine", Title: "Machine and tools", NoTitle: doc.Markdown}
+	page := func(blocks ...doc.Block) {
+		section.Blocks = append(section.Blocks, doc.On(doc.Page, blocks...))
+	}
+	e := s.run.Environment
+	if e == nil {
+		page(doc.Say("The run has no record of its machine."))
+		return section
+	}
+	page(doc.List{Items: doc.Each(plainAll(e.Remarks()))})
+	for _, c := range e.Clusters {
+		section.Blocks = append(section.Blocks, clusterSection(c))
+	}
+	facts, many := doc.Facts{List: machineFacts(e)}, len(e.Clusters) > 0
+	var tools []doc.Row
+	for _, t := range e.Tools {
+		tools = append(tools, doc.Row{Cells: append(doc.Cells(plain(t.Name), plain(t.Version)),
+			doc.Of(doc.In(doc.Mono, plain(t.Path))))})
+	}
+	page(doc.If(many, doc.Section{Title: "The machine on which tare run was called", Blocks: []doc.Block{facts}}),
+		doc.If(!many, facts),
+		doc.If(tools != nil, doc.Simple([]doc.Column{{Title: "tool"}, {Title: "version", Kind: doc.Prose},
+			{Title: "path", Kind: doc.Prose}}, tools)),
+		machineDetail("CPU vulnerabilities and mitigations", byName(e.Mitigations)),
+		machineDetail("Cipher drivers", byName(e.CipherDriver)),
+		machineDetail("CPU flags", known("Flags", strings.Join(e.CPU.Flags, " "))))
+	return section
+}
+
+// machineFacts returns the environment's single facts, without empty ones.
+func machineFacts(e *machine.Environment) []doc.Fact {
+	bytes := func(n float64) string { return wording.Value(n, "B") }
+	cores := fmt.Sprintf("%d online, %d usable", e.CPU.Online, e.CPU.Usable) +
+		when(e.Cgroup.CPUs > 0, ", limited to "+wording.Number(e.Cgroup.CPUs, 3)+" cores by the cgroup")
+	memory := when(e.Memory > 0, bytes(float64(e.Memory))) +
+		when(e.Cgroup.Memory > 0, ", limited to "+bytes(float64(e.Cgroup.Memory))+" by the cgroup")
+	rights := "unprivileged"
+	if e.Root {
+		rights = "root"
+	}
+	rights += when(e.UserNS, ", in a user namespace of its own")
+	return known("System", e.OS, "Kernel", strings.TrimSpace(e.Kernel+" "+e.KernelBuild), "Architecture", e.Architecture,
+		"Processor", e.CPU.Model, "Cores", cores, "Frequency governor", e.CPU.Governor, "Turbo", e.CPU.Turbo,
+		"SMT", e.CPU.SMT, "Microcode", e.CPU.Microcode, "Memory", memory, "Clock source", e.ClockSource,
+		"Load at the start", fmt.Sprintf("%.2f, %.2f, %.2f (1, 5, 15 minutes)", e.Load[0], e.Load[1], e.Load[2]),
+		"Hypervisor", e.Hypervisor, "Cloud instance", e.Instance, "Confidential VM", e.Confidential,
+		"Rights", rights, "Tare", strings.TrimSpace(e.TareVersion+" "+e.Go))
+}
+
+// machineDetail shows a long part of the environment, folded.
+func machineDetail(title string, list []doc.Fact) doc.Block {
+	return doc.If(list != nil, doc.Folded(title, doc.Facts{List: list}))
+}
+
+// byName returns facts sorted by name.
+func byName(m map[string]string) []doc.Fact {
+	var list []doc.Fact
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, doc.Fact{Key: plain(k), Value: plain(m[k])})
+	}
+	return list
+}
+
+func clusterSection(c machine.Cluster) doc.Section {
+	pairs := []string{"Kubernetes", c.Version, "Platform", c.Platform, "UID", c.UID}
+	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
+		pairs = append(pairs, name, c.Components[name])
+	}
+	images := map[string][]string{}
+	var rows []doc.Row
+	for _, n := range c.Nodes {
+		rows = append(rows, nodeRow(n))
+		for container, image := range n.Images {
+			images[container] = append(images[container], image)
+		}
+	}
+	for _, container := range slices.Sorted(maps.Keys(images)) {
+		slices.Sort(images[container])
+		pairs = append(pairs, "Image of container "+container, strings.Join(slices.Compact(images[container]), ", "))
+	}
+	return doc.Section{Title: "Cluster " + plain(c.Context), Blocks: []doc.Block{
+		doc.Facts{List: known(pairs...)},
+		doc.Simple([]doc.Column{{Title: "node", Kind: doc.Name}, {Title: "zone", Kind: doc.Prose}, {Title: "instance type", Kind: doc.Prose},
+			{Title: "processor", Kind: doc.Prose}, {Title: "system", Kind: doc.Prose}, {Title: "runtime, kubelet", Kind: doc.Prose}}, rows)}}
+}
+
+func nodeRow(n machine.Node) doc.Row {
+	joined := func(parts ...string) string { return plain(join(", ", parts...)) }
+	cpus, memory := when(n.CPUs != "", n.CPUs+" CPUs"), when(n.Memory != "", n.Memory+" memory")
+	return doc.Row{Cells: doc.Cells(plain(n.Name), joined(n.Region, n.Zone), joined(n.Instance, n.Confidential),
+		joined(n.CPU, cpus, memory), joined(n.OS, n.Kernel, n.Architecture), joined(n.Runtime, n.Kubelet))}
+}
+
+// surroundings show the machine, the cost of measuring, and how to repeat the run.
+func (s *sheet) surroundings(o RunOptions) []doc.Block {
+	if s.imported() {
+		command := s.plan.Import.Command
+		return []doc.Block{s.factSection(), doc.Section{ID: "repeat", Title: "Where the trials are from", Blocks: []doc.Block{
+			doc.Facts{List: s.sources()},
+			doc.If(command != "", doc.On(doc.Page, doc.Say("The same files are imported again by:"), doc.Code{Text: command})),
+			s.directoryLinks(o)}}}
+	}
+	h := s.run.Harness
+	return []doc.Block{s.machineSection(), doc.On(doc.Page,
+		doc.Section{ID: "harness", Title: "Cost of measuring", Blocks: []doc.Block{doc.Say(
+			fmt.Sprintf("Outside trials Tare took %s of the run's wall clock, and during trials its own process used %s of one CPU core.",
+				wording.Share(h.WallShare), wording.Share(h.CPUShare)))}},
+		doc.Section{ID: "repeat", Title: "How to repeat", Blocks: s.repeatBlocks(o)})}
+}
+
+func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
+	note := fmt.Sprintf("The order of trials is drawn from the seed. With seed: %d under design in the experiment file, the same order is run again.", s.plan.Seed)
+	var rows []doc.Row
+	for _, a := range s.plan.Arms {
+		var layers []doc.Text
+		for _, l := range a.Layers {
+			layers = append(layers, doc.In(doc.Mono, plain(l.Kind)+" "+compact(l.Config)))
+		}
+		if layers == nil {
+			layers = []doc.Text{doc.In(doc.Muted, "none")}
+		}
+		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(a.Name), string(a.Role)), doc.Of(layers...))})
+	}
+	file := string(bytes.TrimRight(o.Experiment, "\n"))
+	return []doc.Block{doc.Say(note), doc.Code{Text: cmp.Or(o.Command, "tare run experiment.yaml")},
+		doc.If(file != "", doc.Section{Title: "The experiment file", Fold: doc.Page, Open: true,
+			Blocks: []doc.Block{doc.Code{Text: file}}}),
+		doc.Folded("Arms", doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "role"},
+			{Title: "layers with their parameters in force", Kind: doc.Prose}}, rows)),
+		s.directoryLinks(o)}
+}
+
+func compact(config any) string {
+	if config == nil {
+		return ""
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(config); err != nil {
+		return "(parameters that cannot be written: " + plain(err.Error()) + ")"
+	}
+	return plain(b.String())
+}
+
+func publishedSection(t *published.Table, decimals int) doc.Section {
+	intro := publishedTitle(t) + ". Most benchmarks are published in this form. Only the last column shows how certain a difference is."
+	return doc.Section{ID: "published", Title: "The published table", Short: "Published table",
+		Blocks: append([]doc.Block{doc.Say(intro)}, publishedBlocks(t, decimals)...)}
+}
+
+// maxValues is the largest number of values listed for a fact. Each file may have its own value.
+const maxValues = 4
+
+// factSection lists the facts in imported files about their systems, facts that differ between arms first.
+func (s *sheet) factSection() doc.Section {
+	columns, names := []doc.Column{{Title: "fact", Kind: doc.Name}}, map[string]bool{}
+	for _, a := range s.plan.Import.Arms {
+		columns = append(columns, doc.Column{Title: plain(a.Name), Kind: doc.Prose})
+		for name := range a.Facts {
+			names[name] = true
+		}
+	}
+	var differing, same []doc.Row
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		row := doc.Row{Cells: doc.Cells(name)}
+		var distinct []string
+		for _, a := range s.plan.Import.Arms {
+			values := plainAll(a.Facts[name])
+			text := doc.In(doc.Muted, "unknown")
+			if len(values) > 0 {
+				text = doc.Words(firstFew(values, maxValues, ", ", " and "))
+				slices.Sort(values)
+				distinct = append(distinct, strings.Join(slices.Compact(values), "\n"))
+			}
+			row.Cells = append(row.Cells, doc.Of(text))
+		}
+		if len(slices.Compact(distinct)) > 1 {
+			row.Cells[0] = doc.Of(doc.In(doc.Strong, name))
+			differing = append(differing, row)
+		} else {
+			same = append(same, row)
+		}
+	}
+	rows := slices.Concat(differing, same)
+	return doc.Section{ID: "machine", Title: "Machines and versions", ScreenOnly: s.many(), Blocks: []doc.Block{
+		doc.SayIf(rows == nil, "The files contain no facts about their systems."),
+		doc.If(rows != nil, doc.Say("Facts that the files contain about their systems. Facts in bold differ between arms, so their effect is part of every comparison."),
+			doc.Simple(columns, rows))}}
+}
+
+// partBlocks show the CPU time and memory of clients, servers and the layers' own processes, by cell.
+func (s *sheet) partBlocks() []doc.Block {
+	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "part"}, {Title: "CPUs", Right: true}, {Title: "CPU time of the work", Right: true},
+		{Title: "memory", Right: true}, {Title: "trials", Right: true}}}
+	for _, cell := range s.run.Cells {
+		if len(cell.Parts) == 0 {
+			continue
+		}
+		g := doc.Group{Title: doc.Words(plain(cell.ID)), Parts: []doc.Part{{}}}
+		for _, p := range cell.Parts {
+			g.Add(doc.Row{Cells: doc.Cells(plain(p.Arm), plain(p.Part), median(p.CPUs, "cores"), when(p.PerWork.N > 0, median(p.PerWork, p.Unit)), when(p.Memory.N > 0, median(p.Memory, "B")), number(p.CPUs.N))})
+		}
+		t.Groups = append(t.Groups, g)
+	}
+	if t.Groups == nil {
+		return nil
+	}
+	return []doc.Block{doc.Section{ID: "parts", Title: "CPU time and memory by part", Fold: doc.Page, Blocks: []doc.Block{
+		doc.Say("CPU time and memory of the programs and of the layers' own processes: medians of the valid trials of an arm, with their interval by order statistics where there are enough. Memory is the largest resident size."), t}}}
+}
+
+// resources lists the wires of the run's cells ("1 Gbit/s", "unlimited"; "" if unknown) and the resources
+// that trials used up, whether measured or not.
+func (s *sheet) resources() (wires, usedUp string) {
+	var at, full []string
+	for _, cell := range s.run.Cells {
+		for _, r := range cell.Resources {
+			if r.Name == testbed.ResourceWire {
+				at = append(at, cmp.Or(when(r.Of > 0, wording.Value(r.Of, "bit/s")), "unlimited"))
+			}
+			if r.Exhausted {
+				full = append(full, wording.ResourceName(r.Name))
+			}
+		}
+	}
+	each := func(list []string) string {
+		return strings.Join(slices.Compact(slices.Sorted(slices.Values(list))), "; ")
+	}
+	return each(at), each(full)
+}

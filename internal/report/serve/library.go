@@ -1,0 +1,255 @@
+// Package serve shows the runs below a directory as pages for a browser: a list of runs, their reports,
+// comparisons, history, and the progress of unfinished runs. Handler responds to requests. Site writes the
+// same pages as files.
+//
+// Start reading at pages.go, which lists the pages. Each page is a document of package report; this package
+// writes no markup. library.go finds and reads runs, live.go shows unfinished ones, files.go lists their
+// directories, guard.go checks who may read, handler.go responds to requests, and site.go writes files.
+//
+// Watching a run must not disturb it. Nothing is written, and without readers nothing is read. For each page
+// that listens for changes, the server checks the sizes of a few files once a second. It reads a changed run
+// again so rarely that this takes a small share of one processor.
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tare/internal/analysis"
+	"tare/internal/report"
+	"tare/internal/run/journal"
+	"tare/internal/runs/history"
+)
+
+// Library holds the runs below a directory.
+type Library struct {
+	dir  string        // without symbolic links
+	look time.Duration // interval between checks of a run that a page listens to
+	mu   sync.Mutex
+	runs map[string]*run // by name
+
+	reading sync.Mutex
+}
+
+// run is a run directory with its latest reading.
+type run struct {
+	name, dir string
+
+	read atomic.Pointer[reading] // nil: never read
+
+	mu  sync.Mutex
+	due time.Time // earliest time of the next reading
+}
+
+// reading is the state of a run at the time when it was read. It does not change.
+type reading struct {
+	*run
+	stamp      string // stamp of the files when the run was read
+	err        error  // if set, the fields below are empty
+	listed     report.Listed
+	past       *history.Run
+	unfinished *unfinished // nil: the run is finished
+}
+
+// Open returns the library of a directory. The directory may itself be a run, and may be empty.
+func Open(dir string) (*Library, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if about, err := os.Stat(real); err != nil || !about.IsDir() {
+		return nil, cmp.Or(err, fmt.Errorf("%s is not a directory", dir))
+	}
+	return &Library{dir: real, look: time.Second, runs: map[string]*run{}}, nil
+}
+
+// list finds the current runs, sorted by name.
+func (l *Library) list() ([]*run, error) {
+	dirs, err := journal.Find(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []*run
+	for _, dir := range dirs {
+		name, err := filepath.Rel(l.dir, dir)
+		if err != nil {
+			return nil, err
+		}
+		if name = filepath.ToSlash(name); name == "." {
+			name = filepath.Base(dir)
+		}
+		if l.runs[name] == nil {
+			l.runs[name] = &run{name: name, dir: dir}
+		}
+		all = append(all, l.runs[name])
+	}
+	slices.SortFunc(all, func(a, b *run) int { return cmp.Compare(a.name, b.name) })
+	return all, nil
+}
+
+// find returns the run that an address below runsDir belongs to, and the part of the address behind the
+// run's name.
+func (l *Library) find(address string) (r *run, rest string, err error) {
+	all, err := l.list()
+	for _, r := range all {
+		if rest, ok := strings.CutPrefix(address, r.name+"/"); ok { // no run lies within another
+			return r, rest, nil
+		}
+	}
+	return nil, "", cmp.Or(err, fs.ErrNotExist)
+}
+
+// longestWait is the time that a page waits for runs to be read.
+const longestWait = 2 * time.Second
+
+// read returns all runs, after changed runs have been read again. It waits at most for the given time,
+// and then returns the latest readings. Runs without any reading are counted as unread; their reading
+// continues in the background.
+func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.Skipped, unread int, err error) {
+	all, err := l.list()
+	done := make(chan struct{})
+	go func() {
+		l.reading.Lock() // only one reading of all runs at a time
+		defer l.reading.Unlock()
+		defer close(done)
+		var group errgroup.Group
+		group.SetLimit(max(1, runtime.GOMAXPROCS(0)/2)) // half of the processors stay free for measurements
+		for _, r := range all {
+			group.Go(func() error { r.refresh(); return nil })
+		}
+		_ = group.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(wait):
+	}
+	for _, r := range all {
+		switch read := r.read.Load(); {
+		case read == nil:
+			unread++
+		case read.err != nil:
+			skipped = append(skipped, history.Skipped{Directory: r.address(), Reason: read.err.Error()})
+		default:
+			list = append(list, read)
+		}
+	}
+	return list, skipped, unread, err
+}
+
+// share is the largest share of one processor spent on reading a run that changes all the time.
+const share = 0.02
+
+// refresh reads the run if it has changed and its next reading is due.
+func (r *run) refresh() *reading {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	began, stamp := time.Now(), r.state()
+	if read := r.read.Load(); read != nil && (read.stamp == stamp || began.Before(r.due)) {
+		return read
+	}
+	read := &reading{run: r, stamp: stamp}
+	record, result, err := r.open()
+	if read.err = err; err == nil {
+		read.listed, read.past = report.List(r.name, result), history.Judged(record, result)
+		if !record.Finished {
+			read.unfinished = newUnfinished(record, result)
+		}
+	}
+	r.read.Store(read)
+	r.due = began.Add(time.Duration(float64(time.Since(began)) / share))
+	return read
+}
+
+// changed returns the run's stamp and whether it differs from the earlier one. Before the next reading is
+// due, it reports no change.
+func (r *run) changed(was string) (stamp string, changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Now().Before(r.due) {
+		return was, false
+	}
+	stamp = r.state()
+	return stamp, stamp != was
+}
+
+// open reads and analyses the run. Readers see the run's address in place of its directory, which stays
+// private.
+func (r *run) open() (*journal.Run, *analysis.Run, error) {
+	record, err := journal.Open(r.dir)
+	if err != nil {
+		return nil, nil, r.named(err)
+	}
+	record.Dir = r.address()
+	return record, analysis.Of(record), nil
+}
+
+// named replaces the run's directory in an error by its address.
+func (r *run) named(err error) error {
+	return errors.New(strings.ReplaceAll(err.Error(), r.dir, r.address()))
+}
+
+// state returns a stamp that differs whenever the run has changed or its process has ended.
+func (r *run) state() string {
+	text := ""
+	for _, name := range []string{journal.NotesFile, journal.TrialsFile} {
+		if about, err := os.Lstat(filepath.Join(r.dir, name)); err == nil {
+			text += fmt.Sprintf("%x.%x.", about.Size(), about.ModTime().UnixNano())
+		}
+	}
+	read := r.read.Load()
+	finished := read != nil && read.err == nil && read.unfinished == nil
+	if !finished && journal.Working(r.dir) {
+		text += working
+	}
+	return text
+}
+
+// working ends the stamp of a run that a process is working on.
+const working = "working"
+
+// earlierRuns holds the finished and valid runs of each experiment, in the order of time.
+type earlierRuns map[string][]*reading
+
+func earlierOf(all []*reading) earlierRuns {
+	of := earlierRuns{}
+	for _, r := range all {
+		if r.past.LeftOut == nil {
+			of[r.past.Name] = append(of[r.past.Name], r)
+		}
+	}
+	for _, list := range of {
+		slices.SortFunc(list, (*reading).compareTime)
+	}
+	return of
+}
+
+// before returns the last run of the same experiment that started before r; nil if there is none.
+func (e earlierRuns) before(r *reading) *reading {
+	list := e[r.past.Name]
+	if at, _ := slices.BinarySearchFunc(list, r, (*reading).compareTime); at > 0 {
+		return list[at-1]
+	}
+	return nil
+}
+
+// compareTime compares by start time, as in a history.
+func (r *reading) compareTime(o *reading) int {
+	return cmp.Or(r.past.Start.Compare(o.past.Start), cmp.Compare(r.name, o.name))
+}

@@ -1,0 +1,175 @@
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"tare/internal/report"
+	"tare/internal/report/document"
+	"tare/internal/report/figure"
+	"tare/internal/runs/compare"
+	"tare/internal/runs/history"
+)
+
+// Addresses of the pages. The pages of a run lie in runs/NAME/ beside its files, as a report in a run
+// directory does. Its links to the files therefore work in both places.
+const (
+	indexPage   = "index.html"
+	historyPage = "history.html"
+	runsDir     = "runs/"
+	reportPage  = "report.html"
+	comparedDir = "compared/"    // followed by the name of the earlier run
+	livePage    = "live.html"    // page of an unfinished run; servers only
+	choosePage  = "compare.html" // list of runs to compare a run with; servers only
+)
+
+// address returns the address of the run's directory.
+func (r *run) address() string { return runsDir + r.name }
+
+// page returns the address of a page of the run.
+func (r *run) page(name string) string { return r.address() + "/" + name }
+
+// compared returns the address of the comparison with an earlier run.
+func (r *run) compared(before *run) string { return r.page(comparedDir + before.name + ".html") }
+
+// home links to the pages about all runs.
+var home = []report.Link{{Words: "All runs", To: indexPage}, {Words: "History", To: historyPage}}
+
+// index returns the page that lists all runs. Unread is the number of runs that have not been read yet.
+// If server is set, the page links to pages that only a server has.
+func index(all []*reading, skipped []history.Skipped, unread int, server bool) *document.Document {
+	var list []report.Listed
+	earlier := earlierOf(all)
+	links := slices.Clone(home[1:])
+	for _, r := range all {
+		one := r.listed
+		one.Pages = []report.Link{{Words: "report", To: r.page(reportPage)}}
+		if r.unfinished != nil {
+			one.State = r.word()
+		}
+		if r.unfinished != nil && server {
+			if r.working() {
+				links = append(links, report.Link{Words: r.name + " is in progress", To: r.page(livePage)})
+			}
+			one.Pages = []report.Link{{Words: "live", To: r.page(livePage)}, {Words: "report so far", To: r.page(reportPage)}}
+		}
+		if before := earlier.before(r); before != nil && r.unfinished == nil {
+			one.Pages = append(one.Pages, report.Link{Words: "compared with the run before", To: r.compared(before.run)})
+		}
+		if server {
+			one.Pages = append(one.Pages, report.Link{Words: "compare with …", To: r.page(choosePage)})
+		}
+		list = append(list, one)
+	}
+	return withUnread(report.Runs(indexPage, "Runs", list, skipped, links...), unread)
+}
+
+// withUnread adds to a page the number of runs that it lacks.
+func withUnread(d *document.Document, unread int) *document.Document {
+	if unread > 0 {
+		d.Blocks = append([]document.Block{document.Say(fmt.Sprintf("%d more runs are being read: load this page again to see them.", unread))}, d.Blocks...)
+	}
+	return d
+}
+
+func (r *run) report() (*document.Document, error) {
+	record, result, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	page := r.page(reportPage)
+	d := report.Run(result, report.RunOptions{Experiment: record.Experiment, RunDir: r.address(), Page: page})
+	return beside(d, page, append(slices.Clone(home), report.Link{Words: "Files", To: r.page("")})...), nil
+}
+
+// pair is two runs to compare, before and after.
+type pair struct{ before, after *run }
+
+// timeline returns the history of runs, and the pairs of runs around its changes.
+func timeline(all []*reading, skipped []history.Skipped) (*document.Document, []pair) {
+	var list []*history.Run
+	var pairs []pair
+	by := map[*history.Run]*run{}
+	o := report.HistoryOptions{Page: historyPage, Reports: map[string]bool{}}
+	for _, r := range all {
+		one := *r.past // a copy, since package history changes it
+		list, by[&one], o.Reports[one.Directory] = append(list, &one), r.run, true
+	}
+	o.Compared = func(before, after *history.Run) string {
+		p := pair{by[before], by[after]}
+		pairs = append(pairs, p)
+		return p.after.compared(p.before)
+	}
+	d := report.History(history.New(list, skipped, history.Options{}), o)
+	return beside(d, historyPage, home[:1]...), pairs
+}
+
+// page returns the comparison of the two runs.
+func (p pair) page() (*document.Document, error) {
+	page := p.after.compared(p.before)
+	links := slices.Clone(home)
+	var in []compare.Input
+	for i, r := range []*run{p.before, p.after} {
+		record, result, err := r.open()
+		if err != nil {
+			return nil, err
+		}
+		in = append(in, compare.Input{Name: r.address(), Run: result, Trials: record.Trials})
+		links = append(links, report.Link{Words: fmt.Sprintf("Run %d", i+1), To: r.page(reportPage)})
+	}
+	result, err := compare.Runs(in, compare.Options{})
+	if err != nil { // runs that cannot be compared have a page that explains why
+		return message(page, "No comparison", p.before.address()+" and "+p.after.address()+": "+err.Error()+".", links...), nil
+	}
+	return beside(report.Compare(result, report.CompareOptions{}), page, links...), nil
+}
+
+// pair returns the runs of a comparison from its address below the later run.
+func (l *Library) pair(after *run, rest string) (pair, error) {
+	name, isPage := strings.CutSuffix(strings.TrimPrefix(rest, comparedDir), ".html")
+	before, more, err := l.find(name + "/")
+	if err != nil || more != "" || !isPage {
+		return pair{}, cmp.Or(err, fs.ErrNotExist)
+	}
+	return pair{before, after}, nil
+}
+
+// choose returns the page that lists the runs to compare a run with.
+func (r *run) choose(all []*reading) (*document.Document, error) {
+	chosen := r.refresh()
+	if chosen.err != nil {
+		return nil, chosen.err
+	}
+	var list []report.Listed
+	for _, o := range all {
+		p := pair{o.run, r}
+		switch order := chosen.compareTime(o); {
+		case order == 0: // the run itself
+			continue
+		case order < 0:
+			p = pair{r, o.run}
+		}
+		one := o.listed
+		one.Pages = []report.Link{{To: p.after.compared(p.before)}}
+		list = append(list, one)
+	}
+	if list == nil {
+		return nil, errors.New("there is no other run")
+	}
+	return report.Runs(r.page(choosePage), "Compare "+r.name+" with …", list, nil, home...), nil
+}
+
+func message(page, title, text string, links ...report.Link) *document.Document {
+	d := &document.Document{Title: title, Styles: figure.PageCSS()}
+	return d.Add(report.Beside(page, links...), document.Say(text))
+}
+
+// beside adds links to other pages at the top of a page.
+func beside(d *document.Document, page string, links ...report.Link) *document.Document {
+	d.Blocks = append([]document.Block{report.Beside(page, links...)}, d.Blocks...)
+	return d
+}

@@ -1,0 +1,243 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/report"
+	"tare/internal/report/document"
+	"tare/internal/report/html"
+	"tare/internal/run/journal"
+	"tare/internal/runs/history"
+	"tare/internal/text/input"
+)
+
+// SiteSummary counts the content of a site.
+type SiteSummary struct {
+	Pages, Files int
+	Skipped      []history.Skipped // runs that the site leaves out
+}
+
+// Site writes all pages and the files of the runs to a directory. Links are relative, so that the site
+// works at any address. The same runs give the same files. Without raw, raw files are listed with their
+// digests but not copied. Files of an earlier site are replaced. Any other file in the way is an error,
+// found before anything is written. Runs that are damaged, or in which check finds an error, are skipped.
+func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*journal.Run) error) (SiteSummary, error) {
+	s := &site{raw: raw, check: check, write: map[string]func(io.Writer) error{}}
+	if within(l.dir, to) {
+		return SiteSummary{}, ErrWithin
+	}
+	all, skipped, _, err := l.read(math.MaxInt64)
+	if err != nil {
+		return SiteSummary{}, err
+	}
+	var vouched []*reading
+	for _, r := range all {
+		if err := s.addRun(r.run); err != nil {
+			skipped = append(skipped, history.Skipped{Directory: r.address(), Reason: r.named(err).Error()})
+			continue
+		}
+		vouched = append(vouched, r)
+	}
+	s.addPages(vouched, skipped)
+	done := SiteSummary{Pages: s.pages, Files: len(s.write) - s.pages, Skipped: skipped}
+	return done, s.publish(ctx, to)
+}
+
+// site holds the functions that write its files, by address.
+type site struct {
+	raw   bool
+	check func(*journal.Run) error
+	pages int
+	write map[string]func(io.Writer) error
+}
+
+// page adds a page. It is made when the file is written.
+func (s *site) page(address string, build func() (*document.Document, error)) {
+	if s.write[address] != nil {
+		return
+	}
+	s.pages++
+	s.write[address] = func(w io.Writer) error {
+		d, err := build()
+		if err != nil {
+			return err
+		}
+		return html.Write(w, d)
+	}
+}
+
+func made(d *document.Document) func() (*document.Document, error) {
+	return func() (*document.Document, error) { return d, nil }
+}
+
+// addPages adds the pages about all runs, the reports, and the comparisons that these pages link to.
+func (s *site) addPages(all []*reading, skipped []history.Skipped) {
+	s.page(indexPage, made(index(all, skipped, 0, false)))
+	d, pairs := timeline(all, skipped)
+	s.page(historyPage, made(d))
+	earlier := earlierOf(all)
+	for _, r := range all {
+		s.page(r.page(reportPage), r.report)
+		if before := earlier.before(r); before != nil && r.unfinished == nil {
+			pairs = append(pairs, pair{before.run, r.run})
+		}
+	}
+	for _, p := range pairs {
+		s.page(p.after.compared(p.before), p.page)
+	}
+}
+
+// addRun adds the files of a run that its chain covers, and lists of them.
+func (s *site) addRun(r *run) error {
+	run, contents, err := journal.Contents(r.dir)
+	if errors.Is(err, journal.ErrNoChain) {
+		contents, err = record(r.dir)
+	}
+	if err == nil {
+		err = s.check(run)
+	}
+	if err != nil {
+		return err
+	}
+	folders := map[string][]report.File{".": nil, journal.RawDir: nil}
+	for _, c := range contents {
+		dir, name := path.Split(c.Name)
+		f := report.File{Name: name, Size: c.Size, SHA256: c.SHA256, Note: active(name)}
+		if !s.raw && strings.HasPrefix(c.Name, journal.RawDir+"/") {
+			f.Note = "not published here"
+		}
+		if f.Note == "" {
+			s.write[r.page(c.Name)] = func(w io.Writer) error { return c.Copy(w, r.dir) }
+		}
+		dir = path.Clean(dir)
+		folders[dir] = append(folders[dir], f)
+		for ; dir != "."; dir = path.Dir(dir) {
+			if _, known := folders[path.Dir(dir)]; !known {
+				folders[path.Dir(dir)] = nil
+			}
+		}
+	}
+	for dir := range folders {
+		if dir != "." {
+			above := path.Dir(dir)
+			folders[above] = append(folders[above], report.File{Name: path.Base(dir) + "/", Size: -1})
+		}
+	}
+	for dir, files := range folders {
+		slices.SortFunc(files, func(a, b report.File) int { return cmp.Compare(a.Name, b.Name) })
+		s.page(path.Join(r.address(), dir, indexPage), made(r.folder(dir, files)))
+	}
+	return nil
+}
+
+// record lists the files of a run that an older Tare wrote without a chain.
+func record(dir string) ([]journal.Content, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var contents []journal.Content
+	for _, name := range []string{journal.ExperimentFile, journal.PlanFile, journal.EnvironmentFile, journal.TrialsFile, journal.FilesFile, journal.NotesFile} {
+		text, err := input.ReadIn(root, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(text)
+		contents = append(contents, journal.Content{Name: name, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
+	}
+	return contents, nil
+}
+
+// active returns the reason why a file is not published; "" if it is published. A tool's output must not
+// become a page or a program on the publisher's server.
+func active(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".html", ".htm", ".xhtml", ".xht", ".shtml", ".mht", ".mhtml", ".svg", ".svgz", ".xml", ".xsl", ".xslt", ".js", ".mjs", ".css",
+		".wasm", ".swf", ".pdf", ".php", ".cgi", ".pl", ".py", ".rb", ".asp", ".aspx", ".jsp":
+		return "not published: a browser or a server might run it"
+	}
+	if strings.HasPrefix(name, ".") {
+		return "not published: its name is hidden"
+	}
+	return ""
+}
+
+func (s *site) publish(ctx context.Context, to string) error {
+	if err := os.MkdirAll(to, 0o777); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	earlier, err := readManifest(root)
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(s.write))
+	for _, name := range names {
+		if _, err := root.Lstat(name); err == nil && !slices.Contains(earlier, name) {
+			return &InTheWay{Dir: to, File: name}
+		}
+	}
+	// Until the end, the manifest lists the files of both sites, the earlier and the new one.
+	both := slices.Compact(slices.Sorted(slices.Values(slices.Concat(earlier, names))))
+	if err := writeManifest(root, both); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := cmp.Or(ctx.Err(), writeFile(root, name, s.write[name])); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, name := range earlier {
+		if s.write[name] == nil {
+			remove(root, name)
+		}
+	}
+	return writeManifest(root, names)
+}
+
+// ErrWithin reports a site directory within the served directory: its copies would be taken for runs.
+var ErrWithin = errors.New("the site would lie among the runs that it shows")
+
+// within reports whether the path to leads into the directory dir. The end of the path need not exist.
+func within(dir, to string) bool {
+	to, err := filepath.Abs(to)
+	if err != nil {
+		return false
+	}
+	rest := ""
+	real, err := filepath.EvalSymlinks(to)
+	for ; err != nil && filepath.Dir(to) != to; real, err = filepath.EvalSymlinks(to) {
+		to, rest = filepath.Dir(to), filepath.Join(filepath.Base(to), rest)
+	}
+	below, err := filepath.Rel(dir, filepath.Join(real, rest))
+	return err == nil && filepath.IsLocal(below)
+}
+
+// InTheWay is an error: the site would replace a file that no earlier site wrote.
+type InTheWay struct{ Dir, File string }
+
+func (e *InTheWay) Error() string {
+	return fmt.Sprintf("%s is there already, and no earlier site wrote it", path.Join(e.Dir, e.File))
+}

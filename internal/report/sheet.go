@@ -1,0 +1,214 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/report/wording"
+	"tare/internal/run/journal"
+)
+
+// sheet is a run arranged for reading: by cell, then metric, then arm, each in the plan's order, with the
+// control beside the arms.
+type sheet struct {
+	run      *analysis.Run
+	plan     experiment.Plan // a zero plan if the run has none
+	baseline string          // name of the baseline arm
+	arms     map[string]int  // index in the plan
+	cells    []cellGroups
+	invalids map[[2]string][]journal.Trial // by cell and arm
+}
+
+type cellGroups struct {
+	id     string
+	levels string // levels of the cell's factors: "mtu=1500, rate=1Gbit"
+	groups []group
+}
+
+// group is one metric in one cell, with all arms.
+type group struct {
+	cell   string
+	metric experiment.Metric
+	rows   []analysis.Comparison // treatments, in the plan's order
+	// nil if the run has none
+	control *analysis.Comparison
+	series  *analysis.MetricSeries
+}
+
+func arrange(r *analysis.Run) *sheet {
+	s := &sheet{run: r, baseline: "baseline", arms: map[string]int{}, invalids: map[[2]string][]journal.Trial{}}
+	for _, t := range r.Invalids {
+		k := [2]string{t.Cell, t.Arm}
+		s.invalids[k] = append(s.invalids[k], t)
+	}
+	if r.Plan != nil {
+		s.plan = *r.Plan
+	}
+	for i, a := range s.plan.Arms {
+		s.arms[a.Name] = i
+		if a.Role == experiment.Baseline {
+			s.baseline = plain(a.Name)
+		}
+	}
+	type key struct{ cell, metric string }
+	at := map[key]*group{}
+	var groups []*group
+	find := func(cell string, m experiment.Metric) *group {
+		k := key{cell, m.Name}
+		if at[k] == nil {
+			at[k] = &group{cell: cell, metric: m}
+			groups = append(groups, at[k])
+		}
+		return at[k]
+	}
+	for _, c := range s.plan.Cells {
+		for _, m := range c.Metrics {
+			find(c.ID, m)
+		}
+	}
+	for i := range r.Cells {
+		for j := range r.Cells[i].Metrics {
+			series := &r.Cells[i].Metrics[j]
+			find(r.Cells[i].ID, series.Metric).series = series
+		}
+	}
+	for _, c := range r.Comparisons {
+		g := find(c.Cell, c.Metric)
+		g.rows = append(g.rows, c)
+	}
+	for i, c := range r.Controls {
+		find(c.Cell, c.Metric).control = &r.Controls[i]
+	}
+	for _, g := range groups {
+		if g.rows == nil && g.control == nil && g.series == nil {
+			continue
+		}
+		slices.SortStableFunc(g.rows, func(a, b analysis.Comparison) int { return s.armIndex(a.Arm) - s.armIndex(b.Arm) })
+		b := findOrAdd(&s.cells, func(b cellGroups) bool { return b.id == g.cell }, cellGroups{id: g.cell})
+		b.groups = append(b.groups, *g)
+	}
+	for i := range s.cells {
+		s.cells[i].levels = s.levels(s.cells[i].id, ", ")
+	}
+	return s
+}
+
+// findOrAdd returns the wanted element of a list, and appends made if there is none.
+func findOrAdd[T any](list *[]T, wanted func(T) bool, made T) *T {
+	if i := slices.IndexFunc(*list, wanted); i >= 0 {
+		return &(*list)[i]
+	}
+	*list = append(*list, made)
+	return &(*list)[len(*list)-1]
+}
+
+// indexOrAdd returns the index of a value in a list, and appends the value if it is missing.
+func indexOrAdd[T comparable](list *[]T, v T) int {
+	i := slices.Index(*list, v)
+	if i < 0 {
+		i, *list = len(*list), append(*list, v)
+	}
+	return i
+}
+
+// partition splits a list into the elements for which a condition holds, and the others.
+func partition[T any](list []T, holds func(T) bool) (those, others []T) {
+	for _, v := range list {
+		if holds(v) {
+			those = append(those, v)
+		} else {
+			others = append(others, v)
+		}
+	}
+	return those, others
+}
+
+// pointers returns pointers to the elements of a list.
+func pointers[T any](list []T) []*T {
+	all := make([]*T, len(list))
+	for i := range list {
+		all[i] = &list[i]
+	}
+	return all
+}
+
+// armIndex returns an arm's index in the plan. Unknown arms come last.
+func (s *sheet) armIndex(arm string) int {
+	if i, ok := s.arms[arm]; ok {
+		return i
+	}
+	return len(s.arms)
+}
+
+// levels lists the levels of a cell's factors.
+func (s *sheet) levels(cell, separator string) string {
+	if c := s.plan.Cell(cell); c != nil {
+		return strings.Join(levelTexts(c.Levels), separator)
+	}
+	return ""
+}
+
+func levelTexts(levels []factor.Level) []string {
+	texts := make([]string, len(levels))
+	for i, l := range levels {
+		texts[i] = plain(l.String())
+	}
+	return texts
+}
+
+// role returns an arm's role. Arms that the plan lacks are treatments.
+func (s *sheet) role(arm string) experiment.Role {
+	if i, ok := s.arms[arm]; ok {
+		return s.plan.Arms[i].Role
+	}
+	if arm == experiment.ControlName {
+		return experiment.Control
+	}
+	return experiment.Treatment
+}
+
+func (s *sheet) groups(headline bool) []group {
+	var list []group
+	for _, b := range s.cells {
+		list = append(list, b.only(headline)...)
+	}
+	return list
+}
+
+func (b cellGroups) only(headline bool) []group {
+	return slices.DeleteFunc(slices.Clone(b.groups), func(g group) bool { return g.metric.Headline != headline })
+}
+
+// confidence writes the confidence of the intervals: "95 %".
+func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
+
+// reference names the arms that overheads are relative to, for a sentence that has named the baseline: "it
+// and the control".
+func (s *sheet) reference() string {
+	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
+		return "it and the control"
+	}
+	return "it"
+}
+
+// margin returns the equivalence margin as a share.
+func (s *sheet) margin() float64 { return float64(s.plan.Equivalence) }
+
+// marginFor returns the margin on a metric's scale; only ratio metrics have one.
+func (s *sheet) marginFor(m experiment.Metric) float64 {
+	if wording.IsRatio(m) {
+		return s.margin()
+	}
+	return 0
+}
+
+// lines returns the group's treatments, and then the control, if any.
+func (g group) lines() []analysis.Comparison {
+	if g.control == nil {
+		return g.rows
+	}
+	return append(slices.Clone(g.rows), *g.control)
+}

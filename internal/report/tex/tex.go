@@ -1,0 +1,138 @@
+// Package tex writes the tables of documents as LaTeX with the package booktabs, for papers. An Alert
+// stands before the tables, and the notes of rows stand below them. Other blocks are left out, since a
+// paper has no place for them. Strings of a document are escaped, so that they contain no commands.
+package tex
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"tare/internal/report/document"
+	"tare/internal/text/safetext"
+)
+
+// Write writes the tables of a document.
+func Write(w io.Writer, d *document.Document) error {
+	t := &writer{out: bufio.NewWriter(w), title: d.Title}
+	t.put("%% %s\n%% \\usepackage{booktabs}\n", Escape(d.Title))
+	t.blocks(d.Title, d.Blocks)
+	if err := t.out.Flush(); err != nil {
+		return fmt.Errorf("write LaTeX: %w", err)
+	}
+	return nil
+}
+
+// writer writes one document. Errors stay in the buffered writer until Flush.
+type writer struct {
+	out   *bufio.Writer
+	title string // title of the document
+}
+
+func (t *writer) put(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) } // Flush returns the error
+
+// blocks writes the blocks below a heading. LaTeX shows the blocks for Markdown.
+func (t *writer) blocks(heading string, list []document.Block) {
+	for _, b := range document.For(document.Markdown, list) {
+		switch b := b.(type) {
+		case document.Section:
+			t.blocks(cmp.Or(b.Title, heading), b.Blocks)
+		case document.Alert:
+			t.alert(b)
+		case document.Table:
+			t.table(heading, b)
+		}
+	}
+}
+
+func (t *writer) alert(a document.Alert) {
+	items := make([]string, len(a.Items))
+	for i, item := range a.Items {
+		items[i] = Escape(item.String())
+	}
+	t.put("\n\\noindent\\textbf{%s} %s\n", Escape(a.Title), strings.Join(items, "; "))
+}
+
+// table writes one table, or one for each group.
+func (t *writer) table(heading string, table document.Table) {
+	if !table.Split {
+		t.rows(heading, table, table.Groups)
+		return
+	}
+	for _, g := range table.Groups {
+		of := heading
+		if !g.Title.Empty() {
+			of += ", " + g.Title.String()
+		}
+		t.rows(of, table, []document.Group{g})
+	}
+}
+
+// rows writes the rows of groups as a table, and their notes below it.
+func (t *writer) rows(heading string, table document.Table, groups []document.Group) {
+	columns := table.ColumnsIn(document.Markdown)
+	var kinds string
+	var titles, notes []string
+	for _, i := range columns {
+		kind := "l"
+		if table.Columns[i].Right {
+			kind = "r"
+		}
+		kinds += kind
+		titles = append(titles, Escape(table.Columns[i].Title))
+	}
+	caption := heading
+	if heading != t.title {
+		caption = t.title + ": " + heading
+	}
+	t.put("\n\\begin{table}\n\\centering\n\\caption{%s}\n\\begin{tabular}{%s}\n\\toprule\n%s \\\\\n", Escape(caption), kinds, strings.Join(titles, " & "))
+	for _, g := range groups {
+		notes = append(notes, g.Notes...)
+		for _, p := range g.Parts {
+			notes = append(notes, p.Notes...)
+			t.put("\\midrule\n")
+			for _, row := range p.Rows {
+				cells := make([]string, len(columns))
+				for i, column := range columns {
+					cells[i] = lines(row.Cell(column))
+				}
+				t.put("%s \\\\\n", strings.Join(cells, " & "))
+				for _, note := range row.Notes {
+					notes = append(notes, strings.Join(table.RowNames(document.Markdown, row), ", ")+": "+note)
+				}
+			}
+		}
+	}
+	t.put("\\bottomrule\n\\end{tabular}\n")
+	for _, note := range notes {
+		t.put("\\par\\footnotesize %s\n", Escape(note))
+	}
+	t.put("\\end{table}\n")
+}
+
+// special escapes the characters that have a meaning in LaTeX, and those that its usual fonts have only in
+// mathematics. It also escapes brackets and stars, which LaTeX would read as an option of the row before.
+var special = strings.NewReplacer(
+	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `#`, `\#`, `_`, `\_`, `%`, `\%`,
+	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `\textless{}`, `>`, `\textgreater{}`, `|`, `\textbar{}`,
+	`"`, `''`, "`", `\textasciigrave{}`, `[`, `{[}`, `]`, `{]}`, `*`, `{*}`, `--`, `-{}-{}`,
+	"−", "$-$", "±", `$\pm$`, "×", `$\times$`, "≈", `$\approx$`, "≤", `$\leq$`, "≥", `$\geq$`, "→", `$\to$`,
+	"µ", `$\mu$`, "μ", `$\mu$`, "δ", `$\delta$`, "σ", `$\sigma$`, "–", "--", "…", `\dots{}`, "\u00a0", "~", "\u202f", `\,`,
+)
+
+// Escape makes any string inert as text on one line of LaTeX.
+func Escape(s string) string { return special.Replace(safetext.Line(s)) }
+
+// lines writes the lines of a cell as one line. It leaves out the signs of verdicts, since the words say
+// the same.
+func lines(c document.Cell) string {
+	var parts []string
+	for _, line := range c.Lines {
+		if text := strings.TrimSpace(line.String()); text != "" {
+			parts = append(parts, Escape(text))
+		}
+	}
+	return strings.Join(parts, "; ")
+}

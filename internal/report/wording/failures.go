@@ -1,0 +1,124 @@
+package wording
+
+import (
+	"fmt"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+)
+
+// shares is the metric used to write shares of trials.
+var shares = experiment.Metric{Scale: experiment.Ratio, Better: experiment.Lower}
+
+// frequency writes the share of trials in which an event happened, with its interval: "30 % [18, 45]".
+func frequency(f analysis.Frequency) string {
+	return estimate(FrequencyParts(f))
+}
+
+// FrequencyParts returns the share and its interval as two texts.
+func FrequencyParts(f analysis.Frequency) (point, interval string) {
+	if f.Of == 0 {
+		return Missing, ""
+	}
+	return plain.interval(shares, f.Share, false)
+}
+
+// ShareDifference writes the difference of two shares: "30 points more [17, 44]".
+func ShareDifference(d analysis.Interval) string {
+	d = analysis.Interval{Point: 100 * d.Point, Lo: 100 * d.Lo, Hi: 100 * d.Hi}
+	return estimate(more.written(d, decimalsOf(d), false, Scale{Div: 1, Label: "points"}))
+}
+
+// Failed states how often the program failed in an arm: "fails in 30 % [18, 45] of trials; baseline 0 %
+// [0, 7]; 30 points more [17, 44]".
+func Failed(f *analysis.Failures, baseline string) string {
+	text := "fails in " + frequency(f.Failed) + " of trials"
+	switch f.Verdict {
+	case analysis.Gains:
+		text = "fails less often, in " + frequency(f.Failed) + " of trials"
+	case analysis.Interim, analysis.Invalid:
+		text = string(f.Verdict) + ", " + Reason(f.Reason) + ": " + text
+	}
+	if f.Reference != nil {
+		text += "; " + baseline + " " + frequency(*f.Reference) + "; " + ShareDifference(f.Difference)
+	}
+	if f.Verdict == analysis.NotResolved {
+		text += " (not shown to differ, Holm " + pValue(f.PAdjusted) + ")"
+	}
+	if f.Observational && f.Verdict.Claims() {
+		text = "observational: " + text
+	}
+	return text
+}
+
+// MeanOverhead writes the overhead of the mean: "7.3 % more [6.0, 8.9]"; "" if the mean was not estimated.
+func MeanOverhead(c *analysis.Comparison) string {
+	if c.Mean == nil {
+		return ""
+	}
+	if tooWide(c.Metric, *c.Mean) {
+		return unmeasured
+	}
+	return wordsOf(c).Interval(c.Metric, *c.Mean)
+}
+
+// Mean is MeanOverhead with its name before it: "mean 7.3 % more [6.0, 8.9]".
+func Mean(c *analysis.Comparison) string {
+	if c.Mean == nil {
+		return ""
+	}
+	return "mean " + MeanOverhead(c)
+}
+
+// MeanIfDifferent is Mean if the mean contradicts the typical round, else "". It contradicts if the verdict
+// claims a difference, and the mean lies outside the interval shown or its own interval includes zero.
+func MeanIfDifferent(c *analysis.Comparison) string {
+	if c.Mean == nil || c.Verdict != analysis.Costs && c.Verdict != analysis.Gains {
+		return ""
+	}
+	if m := c.Mean; m.Lo > 0 == (c.Overhead.Point > 0) && m.Hi > 0 == (c.Overhead.Point > 0) && c.Overhead.Lo <= m.Point && m.Point <= c.Overhead.Hi {
+		return ""
+	}
+	return Mean(c)
+}
+
+// missingTrials states whether a verdict still holds if the missing trials are counted as bad as they
+// might have been.
+func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
+	text, they := fmt.Sprintf("%d of %d %s are missing, since their trials failed; ", r.Missing, r.Of, noun), "these"
+	if r.Missing == 1 {
+		text, they = fmt.Sprintf("1 of %d %s is missing, since its trial failed; ", r.Of, noun), "this one"
+	}
+	side := "baseline"
+	if r.Without == analysis.Gains {
+		side = "arm"
+	}
+	switch {
+	case !claimed:
+		return text + "if " + they + " did not count, " + wouldBe(r.Without)
+	case r.Worst == 0:
+		return text + "the verdict stands with " + they + " counted as no difference"
+	case r.Worst == r.Missing:
+		return text + "the verdict stands with " + they + " counted as the worst of the " + side
+	}
+	return text + fmt.Sprintf("the verdict stands with %d of these counted as the worst of the %s, and the others counted as no difference", r.Worst, side)
+}
+
+// withstands explains, behind a claim, why missing trials do not change it; "" if no trials are missing.
+func withstands(c *analysis.Comparison) string {
+	if _, ok := c.Reason.(analysis.MissingTrials); !ok {
+		return ""
+	}
+	return " (" + Why(c) + ")"
+}
+
+// wouldBe writes a verdict in the conditional: "it would be equivalent".
+func wouldBe(v analysis.Verdict) string {
+	switch v {
+	case analysis.Costs:
+		return "it would cost"
+	case analysis.Gains:
+		return "it would gain"
+	}
+	return "it would be " + string(v)
+}

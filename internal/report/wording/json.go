@@ -1,0 +1,216 @@
+package wording
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+)
+
+// JSON output has the typed values of a result, and beside them their words, under member names that
+// never change within a schema version. This file words an analysis; jsonviews.go words other results.
+// docs/analysis.schema.json describes each member. Its test, in package export, defines Go types for
+// readers of the JSON.
+
+// object is a value that is written as JSON with additional members.
+type object struct {
+	value any
+	added []member
+}
+
+type member struct {
+	name  string
+	value any
+}
+
+// JSON wraps a result, or a part of one, so that encoding/json adds its words. A value without words is
+// returned as it is.
+func JSON(v any) any {
+	if added := words(v); added != nil {
+		return object{v, added}
+	}
+	return v
+}
+
+// MarshalJSON writes the value's own members, then the additional ones. An additional member replaces an
+// earlier one of the same name. An empty one that replaces none is left out.
+func (o object) MarshalJSON() ([]byte, error) {
+	all, err := members(o.value)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range o.added {
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		before := len(all)
+		all = slices.DeleteFunc(all, func(earlier member) bool { return earlier.name == m.name })
+		if text := string(value); len(all) < before || text != "null" && text != `""` && text != "[]" {
+			all = append(all, member{m.name, value})
+		}
+	}
+	text := []byte("{")
+	for i, m := range all {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = fmt.Appendf(text, "%q:%s", m.name, m.value)
+	}
+	return append(text, '}'), nil
+}
+
+// members returns the JSON members of a struct, in order, each already encoded.
+func members(v any) ([]member, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var all []member
+	in := json.NewDecoder(bytes.NewReader(text))
+	_, err = in.Token() // the opening brace
+	for err == nil && in.More() {
+		var name json.Token
+		var value json.RawMessage
+		if name, err = in.Token(); err == nil {
+			err = in.Decode(&value)
+			all = append(all, member{name.(string), value})
+		}
+	}
+	return all, err
+}
+
+// worded wraps every value of a list by JSON.
+func worded[T any](list []T) []any {
+	return each(list, func(v T) any { return JSON(v) })
+}
+
+// optional wraps *v by JSON; nil if v is nil.
+func optional[T any](v *T) any {
+	if v == nil {
+		return nil
+	}
+	return JSON(*v)
+}
+
+// withText adds a member "text" to a value.
+func withText(v any, text string) object { return object{v, []member{{"text", text}}} }
+
+// each applies of to every element of a list; nil for a nil list.
+func each[T, U any](list []T, of func(T) U) []U {
+	if list == nil {
+		return nil
+	}
+	all := make([]U, len(list))
+	for i, v := range list {
+		all[i] = of(v)
+	}
+	return all
+}
+
+// Figures is the JSON form of a reason or a finding.
+type Figures struct {
+	Kind    string `json:"kind"`    // name of the kind; package analysis lists all kinds
+	Figures any    `json:"figures"` // the numbers and names of this kind
+}
+
+func figuresOf[T interface{ Kind() string }](list []T) []Figures {
+	return each(list, func(v T) Figures { return Figures{v.Kind(), v} })
+}
+
+// figure returns the JSON form of a reason; nil for no reason.
+func figure(r analysis.Reason) *Figures {
+	if r == nil {
+		return nil
+	}
+	return &Figures{r.Kind(), r}
+}
+
+// words returns the members that JSON adds to a value, or replaces because they need words themselves.
+func words(v any) []member {
+	switch v := v.(type) {
+	case *analysis.Run:
+		return []member{{"missing", Ending(v)}, {"answer", answers(v)}, {"reasons", Reasons(v.Reasons)}, {"invalidity", figuresOf(v.Reasons)},
+			{"observational", Observation(v.Observation)}, {"failures", worded(v.Failures)},
+			{"comparisons", worded(v.Comparisons)}, {"controls", worded(v.Controls)}, {"warnings", worded(v.Warnings)},
+			{"cells", worded(v.Cells)}, {"scaling", worded(v.Scaling)}, {"powerLaws", worded(v.PowerLaws)},
+			{"breakdowns", worded(v.Breakdowns)}, {"factorial", optional(v.Factorial)}}
+	case analysis.Failures:
+		return []member{{"text", Failed(&v, "baseline")}, {"reason", figure(v.Reason)}}
+	case analysis.Comparison:
+		return comparisonWords(&v, Sentence(&v))
+	case analysis.Warning:
+		return []member{{"kind", v.Finding.Kind()}, {"figures", v.Finding}, {"text", Finding(v.Finding)}}
+	case analysis.CellSummary:
+		return []member{{"loop", optional(v.Loop)}}
+	case analysis.LoopSummary:
+		return []member{{"text", Loop(&v)}}
+	case analysis.Scaling:
+		return []member{{"per", Per(&v)}, {"arms", each(v.Arms, func(a analysis.ScalingArm) object { return scalingArm(&v, &a) })}}
+	case analysis.PowerLaw:
+		return []member{{"expected", ExpectedLaw(&v)}, {"arms", each(v.Arms, func(a analysis.PowerLawArm) object {
+			return object{a, []member{{"text", law(&v, &a)}, {"misfit", withText(a.Misfit, Misfit(&a.Misfit))}}}
+		})}}
+	case analysis.Breakdown:
+		return breakdownWords(&v)
+	case analysis.Factorial:
+		return []member{{"effects", worded(v.Effects)}}
+	case analysis.Effect:
+		return comparisonWords(&v.Comparison, EffectSentence(&v))
+	}
+	return viewWords(v)
+}
+
+// answers states in short the cost of each arm.
+func answers(r *analysis.Run) []object {
+	baseline := "baseline"
+	if r.Plan != nil {
+		baseline = cmp.Or(r.Plan.ArmWith(experiment.Baseline), baseline)
+	}
+	return each(analysis.ArmAnswers(r), func(a analysis.ArmAnswer) object {
+		text := Answer(&a, baseline)
+		if r.Observation != nil && a.Verdict.Claims() {
+			text = "observational: " + text
+		}
+		return withText(a, text)
+	})
+}
+
+// comparisonWords returns the added members of a comparison with the given text.
+func comparisonWords(c *analysis.Comparison, text string) []member {
+	list := []member{{"text", text}, {"reason", figure(c.Reason)}, {"warnings", Findings(c.Warnings)}, {"findings", figuresOf(c.Warnings)}}
+	if a := c.WithInvalid; a != nil {
+		alternative := AlternativeText(a)
+		if c.Observational {
+			alternative = "observational: " + alternative
+		}
+		list = append(list, member{"withInvalid",
+			object{a, append(comparisonWords(&a.Comparison, ""), member{"text", alternative}, member{"trials", a.Trials})}})
+	}
+	return list
+}
+
+func scalingArm(s *analysis.Scaling, a *analysis.ScalingArm) object {
+	list := []member{{"text", SlopeAlone(s, a) + " per " + Per(s)}, {"fit", withText(a.Fit, Fit(s, a.Fit))}}
+	if d := a.Difference; d != nil {
+		list = append(list, member{"difference", withText(d, lineDifference(s, d, " per "+Per(s)))})
+	}
+	if d := a.BaseDifference; d != nil {
+		list = append(list, member{"baseDifference", withText(d, lineDifference(s, d, "")+", with no "+s.Factor)})
+	}
+	return object{a, list}
+}
+
+func breakdownWords(b *analysis.Breakdown) []member {
+	list := []member{{"text", BreakdownText(b)}, {"parts", each(b.Parts, func(p analysis.Part) object {
+		return object{p, append(comparisonWords(&p.Comparison, PartSentence(b, &p)), member{"part", p.Part}, member{"amount", p.Amount})}
+	})}}
+	if b.Miss != nil {
+		list = append(list, member{"miss", withText(b.Miss, NotALine(b))})
+	}
+	return list
+}

@@ -1,0 +1,178 @@
+package wording
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/analysis"
+	"tare/internal/run/machine"
+	"tare/internal/runs/compare"
+)
+
+// maxFacts is the largest number of differing facts that a sentence names.
+const maxFacts = 6
+
+// Observation words the reason why a run is no experiment: "arms ran one after the other"; "" for an
+// experiment.
+func Observation(o *analysis.Observation) string {
+	if o == nil {
+		return ""
+	}
+	text := schedule(o)
+	if names := slices.Clone(o.Differs); len(names) > 0 {
+		if more := len(names) - maxFacts; more > 1 {
+			names = append(names[:maxFacts], fmt.Sprintf("%d more", more))
+		}
+		text += ", on systems or with settings that differ in " + strings.Join(names, ", ")
+	}
+	return text
+}
+
+// schedule describes the order in which arms ran: all arms alike, or each group of arms.
+func schedule(o *analysis.Observation) string {
+	if o.Baseline == "" {
+		return allTimes[analysis.TimesUnknown]
+	}
+	if len(o.Arms) == 0 {
+		return "one arm alone, with no baseline beside it"
+	}
+	names := map[analysis.Times][]string{}
+	for _, a := range o.Arms {
+		names[a.Times] = append(names[a.Times], a.Arm)
+	}
+	if len(names) == 1 {
+		return allTimes[o.Arms[0].Times]
+	}
+	var parts []string
+	for _, t := range []analysis.Times{analysis.TimesUnknown, analysis.TimesApart, analysis.TimesOverlap, analysis.TimesBlocks, analysis.TimesInterleaved} {
+		arms := strings.Join(names[t], ", ")
+		switch {
+		case arms == "":
+		case t == analysis.TimesUnknown:
+			parts = append(parts, "when "+arms+" ran is unknown")
+		default:
+			parts = append(parts, fmt.Sprintf(someTimes[t], arms, o.Baseline))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// allTimes words a schedule that all arms share, someTimes a schedule of the named arms.
+var (
+	allTimes = map[analysis.Times]string{
+		analysis.TimesUnknown:     "when the arms ran is unknown",
+		analysis.TimesApart:       "arms ran one after the other",
+		analysis.TimesOverlap:     "arms overlapped in time only in part",
+		analysis.TimesBlocks:      "arms took turns in long blocks",
+		analysis.TimesInterleaved: "arms interleaved in time, in an order that was not drawn at random",
+	}
+	someTimes = map[analysis.Times]string{
+		analysis.TimesApart:       "%s ran before or after %s",
+		analysis.TimesOverlap:     "%s overlapped with %s in time only in part",
+		analysis.TimesBlocks:      "%s took turns with %s in long blocks",
+		analysis.TimesInterleaved: "%s interleaved in time with %s, in an order that was not drawn at random",
+	}
+)
+
+// ObservationAcross words the reason why compared runs are no experiment; "" if all data come from one
+// experiment.
+func ObservationAcross(r *compare.Result) string {
+	o := r.Observation
+	if o == nil {
+		if len(r.Runs) == 1 {
+			return Observation(r.Runs[0].Observation)
+		}
+		return ""
+	}
+	text := "the runs were made " + starts(o.Starts) + ", " + machines(o)
+	for _, w := range o.Within {
+		text += "; within " + runs(w.Runs) + ", " + Observation(w.Observation)
+	}
+	return text
+}
+
+// starts lists the start times of runs, with as many digits as needed to distinguish them.
+func starts(times []time.Time) string {
+	var at []string
+	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
+		at = nil
+		for _, t := range times {
+			if t.IsZero() {
+				return "at times that are partly unknown"
+			}
+			at = append(at, t.UTC().Format(layout))
+		}
+		if len(slices.Compact(slices.Sorted(slices.Values(at)))) == len(at) {
+			break
+		}
+	}
+	return "at different times (" + List(at) + ")"
+}
+
+// mostDiffering is the largest number of differing machine properties that a sentence names.
+const mostDiffering = 5
+
+func machines(o *compare.Observation) string {
+	switch o.Machines {
+	case compare.MachinesDiffer:
+		names := slices.Clone(o.Differing)
+		if extra := len(names) - mostDiffering; extra > 0 {
+			names = append(names[:mostDiffering], fmt.Sprintf("%d more", extra))
+		}
+		return "on machines that differ (" + strings.Join(names, ", ") + ")"
+	case compare.MachinesUnknown:
+		return "on machines that are not all on record"
+	}
+	return "on machines whose records are the same"
+}
+
+// Apart words the reason why metrics of the same name in several runs cannot be compared; "" if only some
+// runs have the metric.
+func Apart(a compare.Apart) string {
+	if a.Other == nil {
+		return ""
+	}
+	return "unit, direction or scale differ in " + runs(a.Other)
+}
+
+// PropertyValues lists the values of a machine property, one per run. The processor's many flags are
+// counted for the first run; for the others, the additional and the missing flags are listed.
+func PropertyValues(p compare.Property) []string {
+	list := slices.Clone(p.Values)
+	first := slices.IndexFunc(list, func(v string) bool { return v != "" })
+	if p.Path != machine.FlagsProperty || first < 0 || !slices.ContainsFunc(list, func(v string) bool { return v != list[first] }) {
+		return list
+	}
+	for i, v := range p.Values {
+		switch {
+		case v == "":
+		case i == first:
+			list[i] = fmt.Sprintf("%d flags", len(strings.Fields(v)))
+		default:
+			list[i] = flagChange(p.Values[first], v)
+		}
+	}
+	return list
+}
+
+// flagChange lists the removed and the added words: "−avx512f +vaes".
+func flagChange(was, is string) string {
+	old, recent := strings.Fields(was), strings.Fields(is)
+	var list []string
+	for _, w := range old {
+		if !slices.Contains(recent, w) {
+			list = append(list, MinusSign+w)
+		}
+	}
+	for _, w := range recent {
+		if !slices.Contains(old, w) {
+			list = append(list, "+"+w)
+		}
+	}
+	if list == nil {
+		return "the same"
+	}
+	return strings.Join(list, " ")
+}

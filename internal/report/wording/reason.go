@@ -1,0 +1,190 @@
+package wording
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	"tare/internal/run/machine"
+	"tare/internal/runs/gate"
+	"tare/internal/runs/history"
+)
+
+// Reason words the reason why a result has no verdict or is left out; "" for nil.
+func Reason(r analysis.Reason) string {
+	switch r := r.(type) {
+	case nil:
+		return ""
+	case analysis.InvalidRuns:
+		return runsAre(r.Runs, "invalid")
+	case analysis.DoesNotVary:
+		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the experiment file allows this)"
+	case analysis.OtherSettings:
+		return "not comparable: " + unlikeSettings(r.Settings)
+	case analysis.OtherBehaviour:
+		return behaviourText(r)
+	case analysis.ControlChanged:
+		return "the control has changed as well"
+	case analysis.RoundsMissing:
+		return fmt.Sprintf("after %d of %s", r.Rounds, Count(r.Of, "round", "rounds"))
+	case analysis.UnfinishedRuns:
+		return runsAre(r.Runs, "not finished")
+	case analysis.SameClaim:
+		return "restates " + r.Metric
+	case analysis.NoBaseline:
+		return "the plan has no baseline"
+	case gate.TooFewOccasions:
+		return "at least two runs must be finished and valid; there " + plural(r.Runs, "is", "are") + " " + fmt.Sprint(r.Runs)
+	case analysis.ControlFails:
+		return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm %s, and is not shown to be within ±%s",
+			r.Metric.Name, r.Cell, Of(r.Metric).Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))
+	case analysis.InvalidTrials:
+		share := Share(float64(r.Lost) / float64(r.Planned))
+		if r.Imported {
+			return fmt.Sprintf("%d of %d trials (%s) are invalid, over the limit of %s", r.Lost, r.Planned, share, Share(r.Limit))
+		}
+		return fmt.Sprintf("%d of %d planned trials (%s) were lost to the machine's condition or a failed proof after all attempts, over the limit of %s", r.Lost, r.Planned, share, Share(r.Limit))
+	}
+	return historyReason(r)
+}
+
+// Reasons words several reasons, each as a fragment of a sentence.
+func Reasons(list []analysis.Reason) []string {
+	return each(list, Reason)
+}
+
+// historyReason words the reason why a history's statistics leave a run out, or why a new run cannot be
+// compared with a history.
+func historyReason(r analysis.Reason) string {
+	switch r := r.(type) {
+	case history.NoTrial:
+		return "it has no trial"
+	case history.NotFinished:
+		return "it is not finished"
+	case analysis.NoVerdicts:
+		if len(r.Reasons) == 0 {
+			return "it is invalid"
+		}
+		return "it is invalid: " + Reason(r.Reasons[0])
+	case history.Copy:
+		if r.Imported {
+			return "it has the same trials as " + r.Of + ": the same files imported again, or a copy"
+		}
+		return "it has the same start and seed as " + r.Of + ": a copy"
+	case history.NothingToCompare:
+		return "no trial of it can be compared"
+	case history.NoValidTrial:
+		return "no valid trial has it"
+	case history.Incomparable:
+		return "its value cannot be compared"
+	case history.Observed:
+		return "it is observational, unlike others of the series"
+	case history.NewRunLeftOut:
+		return "the new run cannot be compared: " + Reason(r.Why)
+	case history.NewRunWithout:
+		return "the new run has no value: " + Reason(r.Why)
+	case history.NewIncomparable:
+		return "the value of the new run cannot be compared"
+	case history.FewRuns:
+		earlier := "no earlier run"
+		if r.Runs > 0 {
+			earlier = Count(r.Runs, "earlier run", "earlier runs")
+		}
+		return fmt.Sprintf("%s can be compared with, at least %d are needed", earlier, r.Fewest)
+	case history.FewSinceAnchor:
+		return fmt.Sprintf("at least %d runs from the anchor on are needed", r.Fewest)
+	case history.NoSeries:
+		return "no earlier run of this experiment has it"
+	case history.Unlike:
+		return "experiments and observations are not compared with each other"
+	case history.OtherParameters:
+		return "no earlier run had these parameters: " + strings.Join(Differences(r.Differs), "; ")
+	case history.NoSpread:
+		return "the earlier runs do not vary, so nothing shows how large chance differences are"
+	}
+	return combinedReason(r)
+}
+
+// runs names runs by their numbers: "run 2", "runs 1, 2 and 3".
+func runs(numbers []int) string {
+	return plural(len(numbers), "run ", "runs ") + List(each(numbers, strconv.Itoa))
+}
+
+// unlikeSettings lists settings with their values in the baseline and in the arm: "rate none | 2000".
+func unlikeSettings(list []analysis.UnlikeSetting) string {
+	return strings.Join(each(list, func(s analysis.UnlikeSetting) string {
+		return s.Name + " " + strings.Join(s.Baseline, " and ") + " | " + strings.Join(s.Arm, " and ")
+	}), "; ")
+}
+
+// runsAre states a property of runs. Without numbers there is only one run.
+func runsAre(numbers []int, what string) string {
+	if len(numbers) == 0 {
+		return "the run is " + what
+	}
+	return runs(numbers) + plural(len(numbers), " is ", " are ") + what
+}
+
+// Numbers lists numbers: "1, 2, 3".
+func Numbers(numbers []int) string {
+	return strings.Join(each(numbers, strconv.Itoa), ", ")
+}
+
+// Differences lists the differences of two runs, a phrase for each: "kernel is 6.8, was 6.1".
+func Differences(list []history.Difference) []string {
+	return each(list, Difference)
+}
+
+// Difference words one difference of two runs.
+func Difference(d history.Difference) string {
+	if d.Machine && d.What == machine.FlagsProperty {
+		return "processor flags changed"
+	}
+	missing := "unset"
+	if d.Machine {
+		missing = "unknown"
+	}
+	return d.What + " is " + cmp.Or(d.Is, missing) + ", was " + cmp.Or(d.Was, missing)
+}
+
+// Imported words the reason why a run of a history is no experiment; "" for an experiment.
+func Imported(r *history.Run) string {
+	if r.Imported == "" {
+		return ""
+	}
+	return "imported from " + r.Imported + ": its trials did not run in rounds of random order"
+}
+
+// PastValue writes an estimate of a history's series with its interval, if it has one.
+func PastValue(s *history.Series, i analysis.Interval) string {
+	m, way := s.Metric, Of(s.Metric)
+	if s.Of == history.OfLevel {
+		m.Scale, way = experiment.Difference, plain
+	}
+	switch {
+	case i.Lo < i.Hi:
+		return way.Interval(m, i)
+	case s.Of == history.OfLevel:
+		return Value(i.Point, m.Unit)
+	}
+	return way.Amount(m, i.Point, i)
+}
+
+// ShiftSize writes the size and the direction of a change: "2.8 % worse [2.4, 3.1]".
+func ShiftSize(s *history.Series, c history.Shift) string {
+	return changing(s.Metric).Interval(s.Metric, c.Size)
+}
+
+// changing returns the words for a change of a metric from one run to another.
+func changing(m experiment.Metric) signWords {
+	if m.Better == "" {
+		return more
+	}
+	return signWords{"", "worse", "better"}
+}
+
+// Changed writes a change with few digits: "2.8 % worse".
+func Changed(m experiment.Metric, v float64) string { return changing(m).brief(m, v) }

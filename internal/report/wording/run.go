@@ -1,0 +1,108 @@
+package wording
+
+import (
+	"fmt"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	"tare/internal/text/safetext"
+)
+
+// Ending states how many rounds of a run exist, why the rest are missing, and which command adds them: "9
+// of 10 rounds; the machine was too busy for the rest; tare resume runs/night continues it"; "" if none are
+// missing.
+func Ending(r *analysis.Run) string {
+	e := r.Ending
+	if e == nil {
+		return ""
+	}
+	parts := []string{fmt.Sprintf("%d of %s", e.Rounds, Count(e.Of, "round", "rounds"))}
+	if e.Arm != "" {
+		parts[0] += " without " + e.Arm
+	}
+	if e.Why != "" {
+		parts = append(parts, e.Why)
+	}
+	resume := "tare resume " + r.Directory + " continues it"
+	switch {
+	case e.Judged:
+		resume = "tare resume " + r.Directory + " adds the rest, as a second look"
+	case e.Arm == "":
+		parts = append(parts, "no verdict before the rest is done")
+	}
+	return strings.Join(append(parts, resume), "; ")
+}
+
+// Occasion states that a single run shows only one occasion, and the machine's load at its start. It is
+// "" for a run that compares nothing, is not finished, or was imported.
+func Occasion(r *analysis.Run) string {
+	if r.Plan == nil || r.Plan.Import != nil || r.Plan.ArmWith(experiment.Treatment) == "" || !r.Finished {
+		return ""
+	}
+	load := ""
+	if e := r.Environment; e != nil && len(e.Clusters) == 0 && e.CPU.Online > 0 {
+		load = fmt.Sprintf(" (load %s on %s at its start)", Fixed(e.Load[0], 1), Count(e.CPU.Online, "processor", "processors"))
+	}
+	return "One run speaks for its occasion" + load + "; tare combine joins several."
+}
+
+// SetUps states how often all arms of a run were set up: "anew for every round", "6, each for about 2
+// rounds"; "" if unknown.
+func SetUps(s analysis.SetUps) string {
+	switch {
+	case !s.Known():
+		return ""
+	case s.Shared():
+		return fmt.Sprintf("%d, each for about %s rounds", s.Count, Number(float64(s.Rounds)/float64(s.Count), 2))
+	case s.Once() && s.Count == 1:
+		return "one, for all rounds"
+	case s.Once():
+		return "one in each session"
+	}
+	return "anew for every round"
+}
+
+// BetweenSetUps states how much the overhead varies between set-ups: "between set-ups ±0.8 % (at most 2.1
+// %, 6 set-ups in 12 rounds, p = 0.2)"; "" if no rounds share a set-up.
+func BetweenSetUps(c *analysis.Comparison) string {
+	b := c.SetUps
+	if b == nil {
+		return ""
+	}
+	most, what := "", "set-ups"
+	if c.Blocks != nil {
+		what = "blocks"
+	}
+	if b.Most >= 0 {
+		most = "at most " + Size(c.Metric, b.Most) + ", "
+	}
+	return fmt.Sprintf("between %s ±%s (%s%d %s in %d rounds, %s)", what, Size(c.Metric, b.SD), most, b.SetUps, what, b.Rounds, pValue(b.P))
+}
+
+// shortCommit is the number of a commit's digits that people use to identify it.
+const shortCommit = 8
+
+// Labels writes the labels of a run: "commit 1a2b3c4d, board rpi4".
+func Labels(l experiment.Labels) string {
+	var parts []string
+	for _, name := range l.Names() {
+		parts = append(parts, safetext.Line(name)+" "+labelValue(l, name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Label writes the value of a run's first label, which names the run on an axis.
+func Label(l experiment.Labels) string {
+	if len(l) == 0 {
+		return ""
+	}
+	return labelValue(l, l.Names()[0])
+}
+
+func labelValue(l experiment.Labels, name string) string {
+	if name == experiment.LabelCommit && experiment.IsCommit(l[name]) {
+		return l[name][:min(len(l[name]), shortCommit)]
+	}
+	return safetext.Line(l[name])
+}

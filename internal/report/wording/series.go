@@ -1,0 +1,130 @@
+package wording
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+)
+
+// Loop explains why the load of a cell is a closed loop.
+func Loop(s *analysis.LoopSummary) string {
+	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %s)", s.Latency, s.Throughput,
+		requests(s.Median), requests(s.Least), requests(s.Most), Count(s.Trials, "trial", "trials"))
+	if s.Known {
+		text += ", as many as the " + workers(s.Workers)
+	} else {
+		text += " whatever the latency, as with a fixed number of workers"
+	}
+	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
+}
+
+// workers writes a number of workers, which is a whole number.
+func workers(n float64) string {
+	if n == 1 {
+		return "1 worker"
+	}
+	return requests(n) + " workers"
+}
+
+// requests writes a number of requests with three digits, or as a whole number from 100 on.
+func requests(v float64) string {
+	if v >= 100 && v < 1e15 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// Per names the step that a slope is for: "object", "1 % of churn", "MiB of size".
+func Per(s *analysis.Scaling) string {
+	switch s.Unit {
+	case "":
+		if one := singular(s.Factor); one != s.Factor {
+			return one
+		}
+		return "1 of " + s.Factor
+	case "%":
+		return "1 % of " + s.Factor
+	}
+	return s.Unit + " of " + s.Factor
+}
+
+// singular removes the plural from the name of a factor that counts things: "object" for "objects", but
+// "status" for "status".
+func singular(name string) string {
+	n := len(name)
+	switch {
+	case n < 4 || name[n-1] != 's' || name[n-2] == 's' || name[n-2] == 'u' || name == "series":
+		return name
+	case strings.HasSuffix(name, "ies"): // policies
+		return name[:n-3] + "y"
+	case strings.HasSuffix(name, "sses"): // addresses
+		return name[:n-2]
+	}
+	return name[:n-1]
+}
+
+// SlopeAlone writes the slope without the step, for a table that names it: "12.1 KiB [11.0, 13.2]".
+func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
+	return amountText(moreWords(a.Slope), a.Slope, a.PointOnly, s.Metric)
+}
+
+// LineDifference writes by how much the slope or the height of an arm's line differs from the baseline's:
+// "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved".
+func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
+	text := amountText(moreWords(d.Interval), d.Interval, d.PointOnly, s.Metric)
+	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
+		text += ", not resolved"
+	}
+	return text
+}
+
+// amountText writes an amount in the unit of a metric, also if the metric's overheads are ratios.
+func amountText(w signWords, i analysis.Interval, pointOnly bool, m experiment.Metric) string {
+	m.Scale = experiment.Difference
+	if pointOnly { // without an interval, the amount gets the decimals of an uncertainty of 1 %
+		return w.Amount(m, i.Point, analysis.Interval{Lo: 0, Hi: math.Abs(i.Point) / 50})
+	}
+	return w.Interval(m, i)
+}
+
+// lineDifference states by how much the slope or the height of an arm's line differs from the baseline's:
+// "1.2 KiB more [0.9, 1.5] per object than plain".
+func lineDifference(s *analysis.Scaling, d *analysis.RoundValue, per string) string {
+	text := amountText(more, d.Interval, d.PointOnly, s.Metric) + per + " than " + s.Baseline
+	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
+		return "no difference from " + s.Baseline + " resolved: " + text
+	}
+	return text
+}
+
+// Base writes the height of an arm's line at level 0: "48 MiB [47, 49]".
+func Base(s *analysis.Scaling, a *analysis.ScalingArm) string {
+	if a.Base == nil {
+		return ""
+	}
+	return amountText(plain, *a.Base, a.Base.Lo == a.Base.Hi, s.Metric)
+}
+
+// Fit describes the level where a line fits badly; "" if it fits.
+func Fit(s *analysis.Scaling, f analysis.Fit) string {
+	if !f.Poor {
+		return ""
+	}
+	side := "above"
+	if f.Below {
+		side = "below"
+	}
+	text := fmt.Sprintf("not a line: at %s it lies %s %% of the rise %s", Level(f.At, s.Unit), Fixed(100*f.Off, 0), side)
+	if f.Bend != "" {
+		text += "; " + f.Bend + " at higher levels than at lower ones"
+	}
+	return text
+}
+
+// Level writes a level of a factor: "1,000", "25 %", "64 KiB".
+func Level(v float64, unit string) string {
+	return strings.TrimSpace(Number(v, 6) + " " + unit)
+}

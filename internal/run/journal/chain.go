@@ -1,0 +1,318 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"tare/internal/experiment"
+	"tare/internal/version"
+)
+
+// Each line of trials.jsonl and notes.jsonl ends with its chain: the SHA-256 of the previous line's
+// chain and of the line itself. The chain proves that the record is whole. The first note holds the
+// digests of the plan and the experiment. Each trial holds the digests of its raw output. The trials'
+// chain starts from the plan and the first note, and hence differs from that of every other run. Every
+// later note holds the number of trials so far and the chain of the last one. Whoever changes or removes
+// a line must change every later line.
+//
+// The chain reveals damage and careless edits. It is no signature: a forger can write the whole record
+// anew. A chain that was published or signed earlier reveals a forgery, too.
+//
+// Before version 2 of the plan, the trials' chain started empty, and only the last note held it. The
+// oldest runs have no chains.
+
+// DamageError reports that a record differs from what was written.
+type DamageError struct {
+	Dir   string // the run directory
+	Where string // file, or file:line; "": What contains the position
+	What  string
+}
+
+// Error describes the damage and its position.
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("run %s is damaged: %s; take a whole copy of the run", e.Dir, e.Found())
+}
+
+// Found describes the damage without the name of the run.
+func (e *DamageError) Found() string {
+	if e.Where == "" {
+		return e.What
+	}
+	return e.Where + ": " + e.What
+}
+
+// asDamage turns an error in reading a run into a *DamageError. It only wraps errors of the reader
+// itself, such as a missing permission.
+func asDamage(dir string, err error) error {
+	var damage *DamageError
+	var file *fs.PathError
+	switch {
+	case errors.As(err, &damage):
+		damage.Dir = dir
+		return damage
+	case errors.As(err, &file) && errors.Is(err, fs.ErrNotExist):
+		return &DamageError{Dir: dir, Where: file.Path, What: "it is missing"}
+	case errors.Is(err, errNewer), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENOMEM), exhausted(err):
+		return fmt.Errorf("run %s: %w", dir, err)
+	}
+	return &DamageError{Dir: dir, What: err.Error()}
+}
+
+// mustChain reports whether the record must have chains, and the trials' chain must start from the plan and
+// the first note.
+func (r *Run) mustChain() bool { return r.Plan.Schema != experiment.PlanSchemaV1 }
+
+// trialsStart returns the start of the trials' chain.
+func trialsStart(plan, note string) string { return link(plan, []byte(note)) }
+
+// checkChains returns an error if the record lacks chains or the plan's digest although the Tare that made it
+// writes them.
+func (r *Run) checkChains(*os.Root) error {
+	always := r.mustChain() || r.Plan.Version == version.String() ||
+		// Environment is that of the first session. A run begun without chains continues without them.
+		r.Environment != nil && r.Environment.TareVersion == version.String()
+	switch {
+	case len(r.Notes) == 0:
+		return &DamageError{Where: NotesFile, What: "its first line is missing"}
+	case always && !r.notes.sealed, r.mustChain() && r.Notes[0].Files[PlanFile] == "":
+		return &DamageError{Where: NotesFile, What: "its lines have no chains, or not the digest of the plan, which the Tare that made the run always writes"}
+	}
+	return nil
+}
+
+const (
+	chainBegins = `,"chain":"`
+	chainEnds   = `"}`
+	chainSize   = len(chainBegins) + 2*sha256.Size + len(chainEnds)
+)
+
+// seal adds the chain to a line, which is a JSON object.
+func seal(line []byte, before string) (sealed []byte, chain string) {
+	body := bytes.TrimSuffix(line, []byte("}"))
+	chain = link(before, body)
+	return append(slices.Clip(body), chainBegins+chain+chainEnds...), chain
+}
+
+// link returns the chain of a line; body is the line without its chain.
+func link(before string, body []byte) string {
+	h := sha256.New()
+	_, _ = io.WriteString(h, before)
+	_, _ = h.Write(body)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// unseal splits a line into its body and its chain. The chain is "" if the line has none.
+func unseal(line []byte) (body []byte, chain string) {
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	at := len(line) - chainSize
+	if at < 0 || !bytes.HasPrefix(line[at:], []byte(chainBegins)) || !bytes.HasSuffix(line, []byte(chainEnds)) {
+		return line, ""
+	}
+	return line[:at], string(line[at+len(chainBegins) : len(line)-len(chainEnds)])
+}
+
+// chain checks the lines of a log one by one. Either all lines have a chain, or none has: older versions
+// of Tare wrote none.
+type chain struct {
+	sealed bool   // whether the lines have chains
+	head   string // chain of the last line
+	lines  int
+	// heads maps numbers of lines to the chain after that many lines. The caller sets the keys.
+	heads map[int]string
+}
+
+// check checks the next line's chain.
+func (c *chain) check(line []byte) error {
+	body, own := unseal(line)
+	switch {
+	case c.sealed != (own != ""):
+		return errors.New("a line without its chain among lines with one")
+	case c.sealed && own != link(c.head, body):
+		return errors.New("this line or the one before was changed, or lines are missing")
+	}
+	c.head = own
+	c.lines++
+	if _, asked := c.heads[c.lines]; asked {
+		c.heads[c.lines] = own
+	}
+	return nil
+}
+
+func digest(root *os.Root, name string) (string, error) {
+	f, err := openFile(root, filepath.FromSlash(name), math.MaxInt64)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// digests maps the names of files to their SHA-256. It omits missing files.
+func digests(root *os.Root, names ...string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, name := range names {
+		d, err := digest(root, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[name] = d
+	}
+	return all, nil
+}
+
+// compareFiles compares the files of the run with the digests in its notes. A file may have several
+// digests, since its note is written before the file itself.
+func (r *Run) compareFiles(root *os.Root) error {
+	known := map[string][]string{}
+	for _, n := range r.Notes {
+		for name, d := range n.Files {
+			known[name] = append(known[name], d)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		wanted := known[name]
+		r.verified = append(r.verified, name)
+		got, err := digest(root, name)
+		if err == nil && !slices.Contains(wanted, got) {
+			err = errors.New("it is not as it was written")
+		}
+		if err != nil {
+			return &DamageError{Dir: r.Dir, Where: name, What: err.Error()}
+		}
+	}
+	return nil
+}
+
+// Verified is the extent of a check by Verify.
+type Verified struct {
+	Trials, Notes int
+	Files         int      // number of raw files with unchanged content
+	Unchecked     []string // raw files without a recorded digest
+	Chain         string   // chain of the last note; "" if the record has no chains
+
+	verified []string // names of the files counted in Files
+}
+
+// Chain returns the chain of the last note, which stands for the whole run. It is "" if the record has
+// no chains.
+func (r *Run) Chain() string { return r.notes.head }
+
+// Verify compares all files of a run, raw output included, with their recorded digests. The error is a
+// *DamageError unless the run cannot be read.
+func Verify(dir string) (*Run, Verified, error) {
+	var v Verified
+	r, err := Open(dir)
+	if err != nil {
+		return nil, v, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, v, err
+	}
+	defer root.Close()
+	v.Trials, v.Notes, v.Chain = len(r.Trials), len(r.Notes), r.Chain()
+	for _, log := range []struct {
+		name  string
+		whole int64
+	}{{NotesFile, r.notesEnd}, {TrialsFile, r.trialsEnd}} {
+		if info, err := root.Stat(log.name); err == nil && info.Size() > log.whole {
+			return r, v, &DamageError{Dir: dir, Where: log.name, What: fmt.Sprintf("its last line is not whole (%d bytes)", info.Size()-log.whole)}
+		}
+	}
+	if err := r.inOrder(); err != nil {
+		return r, v, asDamage(dir, err)
+	}
+	if r.Plan.Import != nil {
+		if err := verifyImported(root, &v); err != nil {
+			return r, v, asDamage(dir, err)
+		}
+	}
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
+			if err := v.compare(root, path.Join(t.Raw, name), t.Files[name]); err != nil {
+				return r, v, &DamageError{Dir: dir, Where: fmt.Sprintf("%s:%d", TrialsFile, i+1), What: err.Error()}
+			}
+		}
+	}
+	if err := v.findUnchecked(root); err != nil {
+		return r, v, asDamage(dir, err)
+	}
+	return r, v, nil
+}
+
+// inOrder checks the order of the trials against the plan's seed. Within a session, trials are ordered
+// by round, cell, attempt and arm.
+func (r *Run) inOrder() error {
+	if !r.mustChain() || r.Plan.Import != nil || len(r.Plan.Arms) == 0 {
+		return nil
+	}
+	round, steps, before := 0, map[[2]string]int{}, []int(nil)
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if t.Round != round {
+			round = t.Round
+			clear(steps)
+			for at, s := range r.Plan.Order(max(round, 1)) {
+				steps[[2]string{r.Plan.Cells[s.Cell].ID, r.Plan.Arms[s.Arm].Name}] = at
+			}
+		}
+		at, planned := steps[[2]string{t.Cell, t.Arm}]
+		place := []int{t.Session, t.Round, at * len(r.Plan.Cells) / max(len(steps), 1), t.Attempt, at}
+		if !planned || round < 1 || slices.Compare(before, place) >= 0 {
+			return &DamageError{Where: fmt.Sprintf("%s:%d", TrialsFile, i+1), What: fmt.Sprintf("by the seed of %s, %s in cell %s does not follow here in round %d", PlanFile, t.Arm, t.Cell, t.Round)}
+		}
+		before = place
+	}
+	return nil
+}
+
+// findUnchecked lists the raw files that have no recorded digest.
+func (v *Verified) findUnchecked(root *os.Root) error {
+	known := map[string]bool{}
+	for _, name := range v.verified {
+		known[name] = true
+	}
+	err := fs.WalkDir(root.FS(), RawDir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !known[name] {
+			v.Unchecked = append(v.Unchecked, name)
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) { // the run has no raw files
+		return nil
+	}
+	return err
+}
+
+func (v *Verified) compare(root *os.Root, name, wanted string) error {
+	got, err := digest(root, name)
+	if err != nil {
+		return err
+	}
+	if got != wanted {
+		return fmt.Errorf("its raw output %s is not as it was written", name)
+	}
+	v.Files++
+	v.verified = append(v.verified, path.Clean(name))
+	return nil
+}

@@ -1,0 +1,326 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"tare/internal/run/machine"
+	"tare/internal/text/mask"
+)
+
+// Journal is a run directory open for writing. Its methods may be called from several goroutines. Only
+// one Journal can hold a directory at a time.
+type Journal struct {
+	root   *os.Root
+	lock   *os.File
+	trials *lineLog
+	notes  *lineLog
+
+	mu   sync.Mutex
+	run  *Run            // the content on disk
+	raw  map[string]*Raw // unrecorded raw output of this session, by directory
+	mask *mask.Mask      // nil: there are no secrets
+	now  func() time.Time
+}
+
+// Dir returns the run directory as named to Create or Resume.
+func (j *Journal) Dir() string { return j.run.Dir }
+
+// locked returns a value of the run, read while no other goroutine changes it.
+func locked[T any](j *Journal, get func(*Run) T) T {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return get(j.run)
+}
+
+// Session returns the number of this session: 1 for a new run, one more with each Resume.
+func (j *Journal) Session() int {
+	return locked(j, func(r *Run) int { return r.session() })
+}
+
+// Trials returns the recorded trials of all sessions, ordered by Seq. The caller must not change them.
+func (j *Journal) Trials() []Trial {
+	return locked(j, func(r *Run) []Trial { return slices.Clip(r.Trials) })
+}
+
+// Environment returns the environment of the run's first session; nil if none is recorded.
+func (j *Journal) Environment() *machine.Environment {
+	return locked(j, func(r *Run) *machine.Environment { return r.Environment })
+}
+
+// Rounds returns the number of rounds fixed by SetRounds in any session; 0 if none was fixed.
+func (j *Journal) Rounds() int {
+	return locked(j, func(r *Run) int { return r.Rounds })
+}
+
+// Finished reports whether the run was marked complete.
+func (j *Journal) Finished() bool {
+	return locked(j, func(r *Run) bool { return r.Finished })
+}
+
+// Append records a finished trial and closes its raw output. When it returns, both are on the disk. It
+// sets the trial's Seq and Session, and converts its Start to UTC.
+//
+// The raw output is made durable before the line: a recorded trial always has its raw output. All data
+// are synced at once: recording one trial causes no disk activity during the next.
+//
+// If the line cannot be written, for example on a full disk, the file is cut back to its last whole line
+// and the error is a *WriteError. All earlier records are intact, and this session records nothing more.
+func (j *Journal) Append(t *Trial) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.run.Finished {
+		return fmt.Errorf("run %s is finished and takes no more trials", j.run.Dir)
+	}
+	if t.Raw != "" {
+		raw, ok := j.raw[t.Raw]
+		if !ok {
+			return fmt.Errorf("trial of arm %q in cell %q: %q is not raw output of this session", t.Arm, t.Cell, t.Raw)
+		}
+		if err := raw.finish(); err != nil {
+			return err
+		}
+		t.Files = raw.digests
+	}
+	t.Seq = len(j.run.Trials) + 1
+	t.Session = j.run.session()
+	t.Start = t.Start.UTC().Round(0)
+	t.mask(j.mask)
+	line, err := t.line()
+	if err != nil {
+		return err
+	}
+	if err := j.run.trials.append(j.trials, line); err != nil {
+		return err
+	}
+	j.run.Trials = append(j.run.Trials, *t)
+	delete(j.raw, t.Raw)
+	return nil
+}
+
+// Note records a remark about the run, for example that a session was interrupted. The remark is durable
+// on return.
+func (j *Journal) Note(text string) error {
+	return j.note(Note{Kind: NoteRemark, Text: text})
+}
+
+// LeaveOut records that this session continues without an arm. The note is durable on return.
+func (j *Journal) LeaveOut(arm, why string) error {
+	return j.note(Note{Kind: NoteLeftOut, Arm: arm, Text: why})
+}
+
+// LeftOut lists the arms that a session left out.
+func (j *Journal) LeftOut(session int) (arms []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, n := range j.run.Notes {
+		if n.Kind == NoteLeftOut && n.Session == session {
+			arms = append(arms, n.Arm)
+		}
+	}
+	return arms
+}
+
+// SetRounds fixes the number of rounds, once in the life of a run: the second stage of Stein's rule. why
+// explains the number. Setting the same number again does nothing. Another number is an error: if the data
+// determined the number of rounds twice, the interval would be void.
+func (j *Journal) SetRounds(n int, why string) error {
+	fixed := j.Rounds()
+	switch {
+	case n < 1:
+		return fmt.Errorf("%d is not a number of rounds", n)
+	case fixed == n:
+		return nil
+	case fixed != 0:
+		return fmt.Errorf("the number of rounds is fixed at %d and cannot become %d", fixed, n)
+	}
+	return j.note(Note{Kind: NoteRounds, Rounds: n, Text: why})
+}
+
+// FixSetUps records, once in the life of a run, the number of rounds that share a set-up of all arms; 0:
+// all rounds. A second call is an error.
+func (j *Journal) FixSetUps(every int, why string) error {
+	if k, fixed := j.SetUps(); fixed {
+		return fmt.Errorf("that a set-up lasts for %d rounds is fixed and cannot be changed", k)
+	}
+	return j.note(Note{Kind: NoteSetUps, Rounds: every, Text: why})
+}
+
+// SetUps returns the number recorded by FixSetUps in any session.
+func (j *Journal) SetUps() (every int, fixed bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, n := range j.run.Notes {
+		if n.Kind == NoteSetUps {
+			return n.Rounds, true
+		}
+	}
+	return 0, false
+}
+
+// AddExtraRounds records the total number of rounds added to replace rounds spoilt by the machine's
+// condition.
+func (j *Journal) AddExtraRounds(rounds int, why string) error {
+	return j.note(Note{Kind: NoteMadeUp, Rounds: rounds, Text: why})
+}
+
+// ExtraRounds returns the last number recorded by AddExtraRounds in any session; 0: none.
+func (j *Journal) ExtraRounds() int {
+	return locked(j, func(r *Run) int { return r.ExtraRounds })
+}
+
+// Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second
+// stage that every report of the run mentions. Text records the first stage's result. It is an error if the
+// run is not finished, was imported, has a goal of precision, has planned looks, or has at least n rounds.
+func (j *Journal) Extend(n int, text string) error {
+	if err := locked(j, func(r *Run) error { return r.Extendable(n) }); err != nil {
+		return fmt.Errorf("run %s cannot be extended to %d rounds: %w", j.run.Dir, n, err)
+	}
+	if err := j.note(Note{Kind: NoteExtended, Rounds: n, Text: text}); err != nil {
+		return err
+	}
+	return j.startSession("extended")
+}
+
+// Extendable returns the reason why the run cannot be extended to n rounds; nil if it can.
+func (r *Run) Extendable(n int) error {
+	most := r.Plan.Total()
+	for i := range r.Trials {
+		if r.Plan.Ended == 0 { // otherwise some of the trials' rounds may not count
+			most = max(most, r.Trials[i].Round)
+		}
+	}
+	switch {
+	case r.Plan.Import != nil:
+		return errors.New("it was imported, and Tare cannot run its trials")
+	case r.Plan.Precision > 0:
+		return fmt.Errorf("its pilot has set the number of rounds for a precision of ±%v, and the interval allows for that alone", r.Plan.Precision)
+	case len(r.Plan.DecideAt) > 0:
+		return errors.New("its looks were planned, and its intervals allow for those alone")
+	case !r.Finished:
+		return errors.New("it is not finished")
+	case n <= most:
+		return fmt.Errorf("it has %d rounds already", most)
+	}
+	return nil
+}
+
+// End records the reason why the session ends early. If rounds is above 0, the run is finished with its
+// first rounds, and trials of later rounds do not count.
+func (j *Journal) End(rounds int, why string) error {
+	if j.Finished() {
+		return nil
+	}
+	return j.note(Note{Kind: NoteEnded, Rounds: rounds, Text: why})
+}
+
+// Decide records that every headline comparison is decided after this many rounds, which ends the run.
+func (j *Journal) Decide(rounds int, why string) error {
+	return j.note(Note{Kind: NoteDecided, Rounds: rounds, Text: why})
+}
+
+// Decided returns the number recorded by Decide in any session; 0: none.
+func (j *Journal) Decided() int {
+	return locked(j, func(r *Run) int { return r.Plan.Decided })
+}
+
+// Finish marks the run complete. A second call does nothing.
+func (j *Journal) Finish() error {
+	if j.Finished() {
+		return nil
+	}
+	return j.note(Note{Kind: NoteFinished, Text: "finished"})
+}
+
+// note records n with the current time. It sets the session's number if n has none.
+func (j *Journal) note(n Note) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n.Time, n.Text = j.now().UTC().Round(0), j.mask.Text(n.Text)
+	if n.Session == 0 {
+		n.Session = j.run.session()
+	}
+	if j.run.mustChain() || n.Kind == NoteFinished && j.run.trials.sealed {
+		n.Trials, n.Head = len(j.run.Trials), j.run.trials.head
+	}
+	line, err := n.line()
+	if err != nil {
+		return err
+	}
+	if err := j.run.notes.append(j.notes, line); err != nil {
+		return err
+	}
+	j.run.addNote(n)
+	return nil
+}
+
+// AddEnvironment records the machine of a resumed session in environment-SESSION.json, and notes all
+// differences from the machine of the first session. In the first session, it replaces the record that
+// Create made. In a finished run, it does nothing.
+func (j *Journal) AddEnvironment(env *machine.Environment) error {
+	session := j.Session()
+	if j.Finished() {
+		return nil
+	}
+	name := environmentFile(session)
+	e, text, err := environmentText(env)
+	if err != nil {
+		return &WriteError{Dir: j.run.Dir, File: name, Err: err}
+	}
+	if err := j.writeNoted(name, text); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	j.run.setEnvironment(session, e)
+	first := j.run.Environment
+	j.mu.Unlock()
+	if first == nil || session == 1 {
+		return nil
+	}
+	for _, d := range first.Differences(e) {
+		if err := j.Note("the machine changed: " + d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeNoted writes a file and notes its digest. The digest of the present content is always on record:
+// a new file is noted after it is written, a replaced file before.
+func (j *Journal) writeNoted(name string, content []byte) error {
+	note := func() error {
+		return j.note(Note{Kind: NoteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})
+	}
+	_, err := j.root.Stat(name)
+	there := err == nil
+	if there {
+		if err := note(); err != nil {
+			return err
+		}
+	}
+	if err := writeFile(j.root, filepath.FromSlash(name), content); err != nil {
+		return &WriteError{Dir: j.run.Dir, File: name, Err: err}
+	}
+	if there {
+		return nil
+	}
+	return note()
+}
+
+// Close releases the run directory. All records are already on the disk.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var errs []error
+	for _, raw := range j.raw {
+		errs = append(errs, raw.finish())
+	}
+	clear(j.raw)
+	errs = append(errs, j.trials.file.Close(), j.notes.file.Close(), j.lock.Close(), j.root.Close())
+	return errors.Join(errs...)
+}

@@ -1,0 +1,194 @@
+package journal
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"tare/internal/run/machine/owned"
+	"tare/internal/text/mask"
+)
+
+// Raw is the directory of one trial's raw output. It implements workload.Raw.
+type Raw struct {
+	journal *Journal
+	dir     string
+
+	mu      sync.Mutex
+	open    map[*rawFile]bool
+	digests map[string]string // SHA-256 digests of the closed files, by name
+	err     error             // the first write error
+}
+
+// Raw makes the directory for the raw output of one trial: raw/ROUND-ARM-CELL, with the suffix -ATTEMPT
+// from the second attempt on. It first removes unrecorded output of an interrupted trial.
+func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	name := fmt.Sprintf("%03d-%s-%s", round, safeName(arm), safeName(cell))
+	if attempt > 1 {
+		name += fmt.Sprintf("-%d", attempt)
+	}
+	dir := path.Join(RawDir, name)
+	for n := 2; j.rawTaken(dir); n++ {
+		dir = path.Join(RawDir, fmt.Sprintf("%s+%d", name, n))
+	}
+	err := j.removeRaw(dir)
+	if err == nil {
+		err = j.root.MkdirAll(dir, 0o777)
+	}
+	if err != nil {
+		return nil, &WriteError{Dir: j.run.Dir, File: dir, Err: err}
+	}
+	r := &Raw{journal: j, dir: dir, open: map[*rawFile]bool{}, digests: map[string]string{}}
+	j.raw[dir] = r
+	return r, nil
+}
+
+func (j *Journal) removeRaw(dir string) error {
+	all, err := j.root.Open(RawDir) // opening by root follows no link out of the run
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = all.Close() }()
+	return owned.RemoveIn(all, path.Base(dir))
+}
+
+// rawTaken reports whether a directory belongs to a recorded or running trial. Different names of arms and
+// cells may give the same directory name: safeName replaces characters, and some file systems ignore case.
+func (j *Journal) rawTaken(dir string) bool {
+	for other := range j.raw {
+		if strings.EqualFold(other, dir) {
+			return true
+		}
+	}
+	for i := range j.run.Trials {
+		if strings.EqualFold(j.run.Trials[i].Raw, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// Dir returns the directory relative to the run directory, for Trial.Raw.
+func (r *Raw) Dir() string { return r.dir }
+
+// Create makes a raw file. Characters unfit for a file name are replaced: a name never leads out of the
+// directory. A name that was used before is an error. The file is on the disk when its Close returns.
+func (r *Raw) Create(name string) (io.WriteCloser, error) {
+	name = safeName(name)
+	file := path.Join(r.dir, name)
+	f, err := r.journal.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("raw output %s is there already: a trial writes each file once", file)
+	}
+	if err != nil {
+		return nil, r.failed(file, err)
+	}
+	w := &rawFile{raw: r, name: file, file: f, digest: sha256.New()}
+	r.mu.Lock()
+	w.masked = r.journal.mask.Writer(io.MultiWriter(f, w.digest))
+	r.open[w] = true
+	r.mu.Unlock()
+	return w, nil
+}
+
+// failed wraps a write error and keeps the first one: incomplete raw output must not be recorded.
+func (r *Raw) failed(file string, err error) error {
+	err = &WriteError{Dir: r.journal.run.Dir, File: file, Err: err}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	return err
+}
+
+// finish closes all open files and makes the directory itself durable.
+func (r *Raw) finish() error {
+	r.mu.Lock()
+	open := slices.Collect(maps.Keys(r.open))
+	r.mu.Unlock()
+	for _, w := range open {
+		_ = w.Close() // Close keeps its error in r.err
+	}
+	r.mu.Lock()
+	err := r.err
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{r.dir, RawDir} {
+		if err := syncDir(r.journal.root, dir); err != nil {
+			return r.failed(dir, err)
+		}
+	}
+	return nil
+}
+
+type rawFile struct {
+	raw    *Raw
+	name   string
+	file   *os.File
+	digest hash.Hash    // digest of the file's content
+	masked *mask.Writer // writes to file and digest
+	once   sync.Once
+	err    error
+}
+
+// Write writes to the file and masks secrets.
+func (w *rawFile) Write(p []byte) (int, error) {
+	n, err := w.masked.Write(p)
+	if err != nil && !errors.Is(err, os.ErrClosed) {
+		err = w.raw.failed(w.name, err)
+	}
+	return n, err
+}
+
+// Close makes the file durable and closes it. A second Close returns the same result.
+func (w *rawFile) Close() error {
+	w.once.Do(func() {
+		if err := errors.Join(w.masked.Close(), w.file.Sync(), w.file.Close()); err != nil {
+			w.err = w.raw.failed(w.name, err)
+		}
+		w.raw.mu.Lock()
+		delete(w.raw.open, w)
+		w.raw.digests[path.Base(w.name)] = hex.EncodeToString(w.digest.Sum(nil))
+		w.raw.mu.Unlock()
+	})
+	return w.err
+}
+
+// maxName is the maximum length of one part of a file name; file systems allow 255 bytes for the whole name.
+const maxName = 100
+
+// safeName turns a name into a file name that works on every system and needs no quotes in a shell. Letters,
+// digits and "._=-" stay; other runs of characters become "_". The first character is a letter or digit.
+func safeName(name string) string {
+	name = unsafeChars.ReplaceAllString(unsafeStart.ReplaceAllString(name, ""), "_")
+	name = strings.TrimRight(name[:min(len(name), maxName)], "_.")
+	return windowsDevice.ReplaceAllString(cmp.Or(name, "unnamed"), "${1}_$2")
+}
+
+var (
+	unsafeStart = regexp.MustCompile(`^[^A-Za-z0-9]+`)
+	unsafeChars = regexp.MustCompile(`_?[^A-Za-z0-9._=-]+`)
+)
+
+// windowsDevice matches the names that Windows reserves for devices, with any extension.
+var windowsDevice = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)

@@ -1,0 +1,315 @@
+// Package journal reads and writes run directories. A run directory is an append-only record of finished
+// trials, beside the raw output of the tools. The record survives kill -9 and a full disk.
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/run/machine"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+)
+
+// Run is the content of a run directory.
+type Run struct {
+	Dir         string
+	Experiment  []byte               // the bytes of experiment.yaml, unchanged
+	Plan        *experiment.Plan     // parameters of unknown shape are JSON values, their numbers json.Number
+	Environment *machine.Environment // environment of the first session; nil if none was recorded
+	Trials      []Trial              // ordered by Seq
+	Notes       []Note               // ordered as written
+	Sessions    []Session
+	Rounds      int // number of rounds, if Stein's second stage or an extension fixed it; 0: not fixed
+	ExtraRounds int // rounds added to replace rounds spoilt by the machine's condition
+	// Ended is the reason why the last session stopped early. It is empty if the session carried out its
+	// plan, or if the record has no reason.
+	Ended string
+	// Finished is set if the run is complete. Otherwise the run is in progress or can be resumed.
+	Finished bool
+
+	trialsEnd, notesEnd int64 // lengths of the logs' whole lines, in bytes
+	trials, notes       chain
+	// verified lists files at the top and below namedDir whose content matches the recorded digest.
+	verified []string
+}
+
+// Session is the part of a run that one process carried out.
+type Session struct {
+	Number      int // counted from 1
+	Start       time.Time
+	Environment *machine.Environment // nil if none was recorded
+}
+
+// NoteKind is the subject of a note.
+type NoteKind string
+
+// The kinds of notes.
+const (
+	NoteSession  NoteKind = "session"  // a session begins
+	NoteRemark   NoteKind = "remark"   // a remark for readers of the run
+	NoteRounds   NoteKind = "rounds"   // the number of rounds is fixed
+	NoteSetUps   NoteKind = "set-ups"  // the number of rounds per set-up is fixed
+	NoteMadeUp   NoteKind = "made-up"  // rounds are added to replace rounds spoilt by the machine's condition
+	NoteLeftOut  NoteKind = "left-out" // the session continues without an arm
+	NoteEnded    NoteKind = "ended"    // the session ends before the plan is carried out
+	NoteDecided  NoteKind = "decided"  // every headline comparison is decided at a planned look
+	NoteFinished NoteKind = "finished" // the run is complete
+	NoteExtended NoteKind = "extended" // a complete run continues after its results were seen
+	NoteFiles    NoteKind = "files"    // files were written
+)
+
+// Note is one line of notes.jsonl: an event of the run.
+type Note struct {
+	Kind    NoteKind  `json:"kind"`
+	Session int       `json:"session"`
+	Time    time.Time `json:"time"`
+	// Rounds is a number of rounds. Its meaning depends on Kind:
+	//   - NoteRounds, NoteExtended: rounds of the run.
+	//   - NoteSetUps: rounds that share a set-up; 0: all rounds.
+	//   - NoteMadeUp: rounds added.
+	//   - NoteDecided: rounds after which the run is decided.
+	//   - NoteEnded: rounds that count although the session ended early; 0: the run can be resumed.
+	Rounds int    `json:"rounds,omitempty"`
+	Arm    string `json:"arm,omitempty"` // the omitted arm, with NoteLeftOut
+	// Trials is the number of trials recorded before this note. The first note has none; older versions
+	// of Tare wrote the number with NoteFinished only.
+	Trials int `json:"trials,omitempty"`
+	// Head is the chain of the last recorded trial. Without trials, it is the start of the trials' chain.
+	Head string `json:"head,omitempty"`
+	// Files maps names of the run's files to their SHA-256 digests, valid from this note on.
+	Files map[string]string `json:"files,omitempty"`
+	Text  string            `json:"text"`
+}
+
+// Open reads a run directory. It takes no lock and changes nothing. It may be called while another
+// process writes the run: an incomplete last line is ignored.
+func Open(dir string) (*Run, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the run: %w", err)
+	}
+	defer root.Close()
+	return read(dir, root)
+}
+
+// read reads everything except the raw output. It reads notes before trials: if another process writes
+// the run and the notes call it finished, all trials are there.
+func read(dir string, root *os.Root) (*Run, error) {
+	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
+	if _, err := root.Stat(PlanFile); errors.Is(err, fs.ErrNotExist) {
+		// an empty trials file belongs to a run that was only begun
+		if trials, err := root.Stat(TrialsFile); err == nil && trials.Size() > 0 {
+			return nil, &DamageError{Dir: dir, Where: PlanFile, What: "it is missing"}
+		}
+		return nil, fmt.Errorf("%s is not a run directory: it has no %s", dir, PlanFile)
+	}
+	for _, part := range []func(*os.Root) error{r.readPlan, r.readNotes, r.readEnvironments, r.checkChains, r.compareFiles, r.readTrials} {
+		if err := part(root); err != nil {
+			return nil, asDamage(dir, err)
+		}
+	}
+	return r, nil
+}
+
+func (r *Run) readPlan(root *os.Root) error {
+	err := readJSON(root, PlanFile, experiment.PlanSchema, r.Plan)
+	if err != nil {
+		return err
+	}
+	if r.Experiment, err = readFile(root, ExperimentFile); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (r *Run) readNotes(root *os.Root) error {
+	f, err := openFile(root, NotesFile, maxLog)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r.notesEnd, err = eachLine(f, NotesFile, func(line []byte, where func() string) error {
+		var n Note
+		if err := decode(line, where(), NoteSchema, &n); err != nil {
+			return err
+		}
+		if len(r.Notes) == 0 {
+			_, own := unseal(line)
+			r.notes.sealed = own != ""
+			r.trials.sealed = r.notes.sealed
+		}
+		if err := r.notes.check(line); err != nil {
+			return &DamageError{Where: where(), What: err.Error()}
+		}
+		if len(r.Notes) == 0 && r.mustChain() {
+			r.trials.head = trialsStart(n.Files[PlanFile], r.notes.head)
+		}
+		r.addNote(n)
+		return nil
+	})
+	return err
+}
+
+// addNote appends a note and updates the state of the run by it.
+func (r *Run) addNote(n Note) {
+	r.Notes = append(r.Notes, n)
+	switch n.Kind {
+	case NoteSession:
+		r.Sessions = append(r.Sessions, Session{Number: n.Session, Start: n.Time})
+		r.Ended, r.Plan.Ended = "", 0
+	case NoteRounds:
+		r.setRounds(n.Rounds)
+	case NoteMadeUp:
+		r.ExtraRounds = n.Rounds
+	case NoteExtended:
+		r.Plan.Looks = append(r.Plan.Looks, r.Plan.Total())
+		r.Ended, r.Plan.Ended = "", 0
+		r.setRounds(n.Rounds)
+		r.Finished = false
+	case NoteEnded:
+		r.Ended, r.Plan.Ended = n.Text, n.Rounds
+	case NoteDecided:
+		r.Plan.Decided = n.Rounds
+	case NoteFinished:
+		r.Finished = true
+	}
+}
+
+// setRounds sets the total number of rounds, which plan.json does not contain.
+func (r *Run) setRounds(rounds int) { r.Rounds, r.Plan.Fixed = rounds, rounds }
+
+// session is the number of the last session; 0 before the first.
+func (r *Run) session() int {
+	if len(r.Sessions) == 0 {
+		return 0
+	}
+	return r.Sessions[len(r.Sessions)-1].Number
+}
+
+func (r *Run) readEnvironments(root *os.Root) error {
+	sessions := []int{1}
+	for _, s := range r.Sessions {
+		if s.Number > 1 {
+			sessions = append(sessions, s.Number)
+		}
+	}
+	for _, n := range sessions {
+		var e machine.Environment
+		err := readJSON(root, environmentFile(n), machine.EnvironmentSchema, &e)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r.setEnvironment(n, &e)
+	}
+	return nil
+}
+
+func (r *Run) setEnvironment(session int, e *machine.Environment) {
+	if session == 1 {
+		r.Environment = e
+	}
+	for i := range r.Sessions {
+		if r.Sessions[i].Number == session {
+			r.Sessions[i].Environment = e
+		}
+	}
+}
+
+func (r *Run) readTrials(root *os.Root) error {
+	f, err := openFile(root, TrialsFile, maxLog)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r.trials.heads = map[int]string{}
+	for _, n := range r.Notes {
+		r.trials.heads[n.Trials] = ""
+	}
+	r.trials.heads[0] = r.trials.head
+	if r.Trials, r.trialsEnd, err = parseTrials(f, &r.trials); err != nil {
+		return err
+	}
+	for i, n := range r.Notes {
+		if n.Head == "" && n.Trials == 0 { // older versions of Tare counted trials only in a finished run
+			continue
+		}
+		ended := (n.Kind == NoteFinished || n.Kind == NoteEnded) &&
+			!slices.ContainsFunc(r.Notes[i:], func(n Note) bool { return n.Kind == NoteExtended || n.Kind == NoteSession })
+		if len(r.Trials) < n.Trials || len(r.Trials) > n.Trials && ended {
+			return &DamageError{Where: TrialsFile, What: fmt.Sprintf("it has %d whole trials where line %d of %s counts %d: the file was cut off or changed", len(r.Trials), i+1, NotesFile, n.Trials)}
+		}
+		if n.Head != "" && n.Head != r.trials.heads[n.Trials] {
+			return &DamageError{Where: TrialsFile, What: fmt.Sprintf("its first %d lines are not those that line %d of %s counts", n.Trials, i+1, NotesFile)}
+		}
+	}
+	return nil
+}
+
+// Trial is one line of trials.jsonl: a finished trial, valid or not.
+type Trial struct {
+	Seq      int    `json:"seq"`      // number of the trial within the run, from 1
+	Session  int    `json:"session"`  // number of the session, from 1
+	Round    int    `json:"round"`    // counted from 1
+	Attempt  int    `json:"attempt"`  // counted from 1 within the round
+	Position int    `json:"position"` // position in its block of arms, from 1; 0: unknown
+	Cell     string `json:"cell"`
+	Arm      string `json:"arm"`
+	// SetUp is the number of the set-up in which the trial ran, from 1. It increases whenever all arms
+	// are set up anew, also in a resumed session; 0: unknown.
+	SetUp int `json:"setUp,omitempty"`
+	// Slices is the number of slices of the trial, between which other arms ran; 0: the trial was not cut.
+	Slices int       `json:"slices,omitempty"`
+	Start  time.Time `json:"start,omitzero"` // start of the trial; zero: unknown
+	// Prepared is the unmeasured time of the trial, in ns: its preparation and end, and the clean-up after
+	// the previous trial.
+	Prepared time.Duration `json:"prepared,omitempty"`
+	Wall     time.Duration `json:"wall"` // duration of the measured part, in ns; 0: unknown
+	// Switched is set if a layer was turned on or off for the whole machine or cluster just before this
+	// trial.
+	Switched bool               `json:"switched,omitempty"`
+	Values   map[string]float64 `json:"values,omitempty"`
+	Invalid  []Violation        `json:"invalid,omitempty"` // broken rules; empty: the trial is valid
+	Checks   []layer.Check      `json:"checks,omitempty"`
+	// Behaviour is the observed behaviour of the programs under test, such as exit statuses and answers;
+	// nil: not recorded, as by an older version of Tare.
+	Behaviour  workload.Behaviour `json:"behaviour,omitempty"`
+	Conditions machine.Conditions `json:"conditions,omitzero"` // zero: an imported trial
+	// Used maps parts of the trial to their resource usage. The parts are client, server and layer;
+	// parts of a layer are named KIND:PART, or sidecar:ROLE-NAME.
+	Used map[string]testbed.Usage `json:"used,omitempty"`
+	// Resources lists the resources that programs share, and how much of each the trial used. For a
+	// search, the amounts are those of the tries near the result.
+	Resources []testbed.Resource `json:"resources,omitempty"`
+	Harness   Harness            `json:"harness,omitzero"`
+	// Raw is the directory of the trial's raw output, relative to the run directory. For an imported
+	// trial it is a file.
+	Raw   string            `json:"raw,omitempty"`
+	Files map[string]string `json:"files,omitempty"` // names of the files in Raw, with their SHA-256 digests
+	// Source is the path, as given, of the file that an invalid imported trial came from.
+	Source string `json:"source,omitempty"`
+}
+
+// Valid reports whether the trial broke no rule. Only valid trials are data.
+func (t *Trial) Valid() bool { return len(t.Invalid) == 0 }
+
+// Violation is a rule that a trial broke.
+type Violation struct {
+	Rule   string `json:"rule"`
+	Detail string `json:"detail"`
+}
+
+// Harness is the cost of Tare itself.
+type Harness struct {
+	CPU    time.Duration `json:"cpu"`    // CPU time of Tare's own process during the trial, in ns
+	Around time.Duration `json:"around"` // wall-clock time spent on this trial outside the workload, in ns
+}

@@ -1,0 +1,156 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"tare/internal/run/machine/proc"
+)
+
+// Describe records the machine that this process runs on, and the versions of the named tools. version
+// is Tare's own. Unknown fields stay empty; there is no error.
+//
+// The record is meant to be published. It holds no host name, user name, address, serial number,
+// environment variable or command line.
+func Describe(ctx context.Context, version string, tools []ToolQuery, run Runner) *Environment {
+	e := thisMachine()
+	e.Time = time.Now().UTC().Round(0)
+	e.TareVersion = version
+	e.Go = runtime.Version()
+	e.Root = os.Geteuid() == 0
+	if e.Architecture == "" {
+		e.Architecture = runtime.GOARCH
+	}
+	for _, q := range tools {
+		e.Tools = append(e.Tools, queryTool(ctx, q, run))
+	}
+	return e
+}
+
+// describe reads the environment from the files of a Linux machine below root.
+func describe(root string) *Environment {
+	sys := os.DirFS(root)
+	files, cpu := proc.Below(root), readCPU(sys)
+	e := &Environment{
+		Schema:       EnvironmentSchema,
+		Kernel:       readText(sys, "proc/sys/kernel/osrelease"),
+		KernelBuild:  readText(sys, "proc/sys/kernel/version"),
+		OS:           osName(readText(sys, "etc/os-release")),
+		Architecture: readText(sys, "proc/sys/kernel/arch"),
+		CPU:          cpu,
+		Mitigations:  mitigations(sys),
+		Memory:       totalMemory(files),
+		Cgroup:       ownCgroup(sys, proc.Groups(files)).limits(sys),
+		ClockSource:  readText(sys, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+		Load:         loadAverage(files),
+		Hypervisor:   hypervisor(sys, cpu.Flags),
+		Instance:     instance(sys),
+		Confidential: confidential(sys, cpu.Flags),
+		UserNS:       inUserNamespace(readText(sys, "proc/self/uid_map")),
+		CipherDriver: CipherDrivers(files),
+	}
+	if e.OS == "" {
+		e.OS = osName(readText(sys, "usr/lib/os-release"))
+	}
+	e.Notes = notes(sys, e)
+	return e
+}
+
+// osName returns PRETTY_NAME of os-release(5).
+func osName(text string) string {
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok {
+			return strings.Trim(v, `"'`)
+		}
+	}
+	return ""
+}
+
+// totalMemory returns MemTotal in bytes; 0 if unknown.
+func totalMemory(files procfs.FS) int64 {
+	memory, err := files.Meminfo()
+	if err != nil || memory.MemTotalBytes == nil || *memory.MemTotalBytes > 1<<60 {
+		return 0
+	}
+	return int64(*memory.MemTotalBytes)
+}
+
+// inUserNamespace reports whether the user ids of this process are mapped. Only the initial namespace
+// maps the whole range onto itself.
+func inUserNamespace(uidMap string) bool {
+	f := strings.Fields(uidMap)
+	return len(f) > 0 && strings.Join(f, " ") != "0 0 4294967295"
+}
+
+// notes lists peculiarities of the machine that a reader of the run should know.
+func notes(sys fs.FS, e *Environment) []string {
+	var n []string
+	add := func(condition bool, format string, args ...any) {
+		if condition {
+			n = append(n, fmt.Sprintf(format, args...))
+		}
+	}
+	add(strings.Contains(e.CPU.Governor, "powersave") || strings.Contains(e.CPU.Governor, "ondemand"),
+		"the CPU frequency governor is %s: the clock follows the load", e.CPU.Governor)
+	add(!hasAES(e), "the processor has no AES instructions")
+	aes := e.CipherDriver["aes"]
+	add(hasAES(e) && aes != "" && softwareAES(aes) && softwareAES(e.CipherDriver["xts(aes)"]) && softwareAES(e.CipherDriver["gcm(aes)"]),
+		"the kernel's crypto does not use the processor's AES instructions (the driver of aes is %s)", aes)
+	add(e.Hypervisor != "", "the machine is virtual (%s): others may share its processors", e.Hypervisor)
+	where := container(sys)
+	add(where != "", "Tare runs in a container (%s)", where)
+	add(!seesKernelThreads(sys), "kernel threads cannot be seen: their CPU time counts as that of other programs")
+	add(slices.Contains(slowClocks, e.ClockSource), "the clock source is %s: reading the time is slow", e.ClockSource)
+	add(e.Cgroup.CPUs > 0 && e.Cgroup.CPUs < float64(e.CPU.Online),
+		"a cgroup limits Tare to %.4g of %d processors", e.Cgroup.CPUs, e.CPU.Online)
+	add(e.Cgroup.Memory > 0 && e.Cgroup.Memory < e.Memory,
+		"a cgroup limits Tare to %d MiB of memory", e.Cgroup.Memory>>20)
+	add(e.CPU.Online > 0 && e.Load[0] > 0.5*float64(e.CPU.Online),
+		"the machine was busy at the start: load average %.2f on %d processors", e.Load[0], e.CPU.Online)
+	return n
+}
+
+// slowClocks lists the clock sources that need the kernel or a device for reading.
+var slowClocks = []string{"hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"}
+
+// CipherDrivers reads /proc/crypto and returns the kernel's preferred driver for each algorithm, which
+// has the highest priority. Internal drivers, which only serve other drivers, are omitted.
+func CipherDrivers(files procfs.FS) map[string]string {
+	algorithms, _ := files.Crypto()
+	var drivers map[string]string
+	priorities := map[string]int64{}
+	for _, a := range algorithms {
+		if a.Name == "" || a.Driver == "" || a.Priority == nil || a.Internal == "yes" {
+			continue
+		}
+		if best, known := priorities[a.Name]; known && *a.Priority <= best {
+			continue
+		}
+		if drivers == nil {
+			drivers = map[string]string{}
+		}
+		drivers[a.Name], priorities[a.Name] = a.Driver, *a.Priority
+	}
+	return drivers
+}
+
+// hasAES reports whether the processor has AES instructions. x86 and ARM use the same name for the flag.
+// Other architectures are assumed to have them.
+func hasAES(e *Environment) bool {
+	known := slices.Contains(e.CPU.Flags, "fpu") || slices.Contains(e.CPU.Flags, "asimd")
+	return !known || slices.Contains(e.CPU.Flags, "aes")
+}
+
+// softwareAES reports whether a driver is a portable software implementation. A missing driver counts as
+// one: the kernel lists no driver for a mode that was never requested.
+func softwareAES(driver string) bool {
+	return driver == "" || strings.Contains(driver, "generic") || strings.Contains(driver, "fixed-time")
+}

@@ -1,0 +1,101 @@
+package machine
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"tare/internal/run/machine/proc"
+)
+
+// Sampler measures the CPU use of other programs during a trial. It reads the machine's counters once before
+// the trial and once after, and does nothing in between.
+//
+// # Method
+//
+// Foreign CPU time, Conditions.ForeignCPU, is determined in two ways. The larger value counts, since each
+// method misses something.
+//
+//   - The rest of the CPU time of all tasks (see ReadTotals) after subtracting two parts: the time of Tare and
+//     its programs (the caller knows it from the resource usage of waited-for processes) and the time of kernel
+//     threads (from their schedstat). This covers the whole machine, also outside of a container.
+//   - The growth of the CPU time of all processes that are not Tare's, including those that began and ended in
+//     between (see total). This reveals time that the first method hides: with tick accounting, a softirq that
+//     interrupts a process counts as time of that process and not as user or system time of the machine. Under
+//     network load, the first method then subtracts too much. When iperf3 sent small datagrams as fast as two
+//     processors allow, the first method missed a quarter of the machine.
+//
+// Kernel threads, interrupts and softirqs cannot be attributed: they may work for the trial (network, storage,
+// encryption) or for others. Conditions.KernelCPU is their sum. They never count as foreign.
+//
+// # Limits
+//
+// CPU time in /proc is in ticks of 10 ms: the shares of a trial under a second are coarse. If the machine's time
+// is from /proc/stat, work at regular intervals may appear as more or less than it was. The time of a kernel
+// thread that ends within the trial counts as foreign. In a container with its own process ids, kernel threads
+// are not visible, and all their time counts as foreign (Describe notes it). Under network load on a kernel with
+// tick accounting, programs outside of such a container are underestimated.
+type Sampler struct {
+	root   string // root directory of the machine's files
+	now    func() time.Time
+	self   int // process id of Tare
+	kernel kernelThreads
+
+	begun  bool
+	before snapshot
+	paths  cgroupPaths
+}
+
+// NewSampler makes a sampler for this machine.
+func NewSampler() *Sampler { return newSampler("/") }
+
+func newSampler(root string) *Sampler {
+	return &Sampler{root: root, now: time.Now, self: os.Getpid(), kernel: kernelThreads{root: root}}
+}
+
+// snapshot is the state of the machine's counters at one moment.
+type snapshot struct {
+	Totals
+	threads   map[int]time.Duration // CPU time of kernel threads, by process id
+	others    map[int]process       // processes other than kernel threads and Tare's, by process id
+	throttled int
+}
+
+// Start takes the snapshot before a trial. It must be the last call before the trial.
+func (s *Sampler) Start() error {
+	s.begun = false
+	s.paths = ownCgroup(os.DirFS(s.root), proc.Groups(proc.Below(s.root)))
+	var shot snapshot
+	s.readSlow(&shot)
+	var err error
+	if shot.Totals, err = ReadTotals(s.root, s.now); err != nil {
+		return err
+	}
+	s.before, s.begun = shot, true
+	return nil
+}
+
+// Stop takes the snapshot after the trial and returns the activity since Start. It must be the first
+// call after the trial. own is the CPU time that Tare and its programs used since Start. To be complete,
+// it must be read after all processes were waited for.
+func (s *Sampler) Stop(own time.Duration) (Activity, error) {
+	if !s.begun {
+		return Activity{}, errors.New("machine: Stop without a Start")
+	}
+	s.begun = false
+	totals, err := ReadTotals(s.root, s.now)
+	if err != nil {
+		return Activity{}, err
+	}
+	after := snapshot{Totals: totals}
+	s.readSlow(&after)
+	return between(&s.before, &after, own), nil
+}
+
+// readSlow reads the counters that take longer, outside the measured time.
+func (s *Sampler) readSlow(shot *snapshot) {
+	shot.threads = s.kernel.read()
+	shot.others = others(proc.All(proc.Below(s.root)), s.self)
+	sys := os.DirFS(s.root)
+	shot.throttled = thermalEvents(sys) + s.paths.throttled(sys)
+}

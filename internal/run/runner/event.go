@@ -1,0 +1,192 @@
+package runner
+
+import (
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+)
+
+// Event is an event of a run: one of the types below.
+type Event interface{ event() }
+
+// SiteReady is sent when an arm is set up, with its layers, at one level of the testbed.
+type SiteReady struct{ Arm string }
+
+// TrialStarted is sent when a trial begins.
+type TrialStarted struct {
+	Round, Rounds int
+	Cell, Arm     string
+	Attempt       int
+	Expected      time.Duration
+	Progress      Progress
+}
+
+// BlockStarted is sent when a sliced block begins: one trial in each of these arms, which alternate by
+// slices.
+type BlockStarted struct {
+	Round, Rounds int
+	Cell          string
+	Arms          []string // in the order of the first slices
+	Slices        int
+	Attempt       int
+	Progress      Progress
+}
+
+// TrialDone is sent when a trial is in the journal.
+type TrialDone struct {
+	Trial    *journal.Trial
+	Failed   bool              // the trial is no data and not repeated: its failure is a result of its arm
+	Why      journal.Violation // the broken rule that makes the trial invalid
+	Progress Progress
+}
+
+// RoundsFixed is sent when the pilot has fixed the number of rounds.
+type RoundsFixed struct{ Rounds int }
+
+// RoundsMadeUp is sent when rounds are added to replace rounds spoilt by the machine's condition. Rounds
+// is the total number added.
+type RoundsMadeUp struct{ Rounds int }
+
+// SettingUp is sent when a new set-up of all arms begins, as the design asks.
+type SettingUp struct{ Number int }
+
+// SetUpsFixed is sent when the number of rounds per set-up is fixed.
+type SetUpsFixed struct {
+	Every int // rounds that share a set-up; 0: all rounds
+	Why   string
+}
+
+// Resting is sent when the run waits for the machine to become quiet before it repeats a trial.
+type Resting struct {
+	Pause time.Duration
+	Why   journal.Violation // the broken rule of the last trial spoilt by the machine's condition
+}
+
+// Waiting is sent while the run waits for a busy machine: once before the wait and after each check.
+type Waiting struct {
+	Left  time.Duration // the remaining waiting time
+	Why   string
+	First bool // whether this is the first Waiting of this wait
+}
+
+// SetUpAnew is sent when a broken arm is taken down and set up again.
+type SetUpAnew struct{ Arm, Why string }
+
+// Decided is sent when every headline comparison is decided, which ends the run.
+type Decided struct {
+	Rounds int // rounds run
+	Of     int // maximum number of rounds
+}
+
+// EndedEarly is sent when a run ends successfully with fewer rounds than planned.
+type EndedEarly struct {
+	Rounds, Of int
+	Why        journal.Violation
+}
+
+// ArmDropped is sent when the session continues without an arm.
+type ArmDropped struct {
+	Arm string
+	Why error
+}
+
+func (SetUpAnew) event()    {}
+func (ArmDropped) event()   {}
+func (Decided) event()      {}
+func (EndedEarly) event()   {}
+func (SiteReady) event()    {}
+func (TrialStarted) event() {}
+func (BlockStarted) event() {}
+func (TrialDone) event()    {}
+func (RoundsFixed) event()  {}
+func (RoundsMadeUp) event() {}
+func (SettingUp) event()    {}
+func (SetUpsFixed) event()  {}
+func (Resting) event()      {}
+func (Waiting) event()      {}
+
+// Progress is the progress of a run.
+type Progress struct {
+	Done, Total int           // numbers of trials; Total excludes repeats of invalid trials
+	Left        time.Duration // the estimated remaining time, from the trials of this session if there are any
+}
+
+// trialKey identifies a trial without its attempt.
+type trialKey struct {
+	round     int
+	cell, arm string
+}
+
+// clock estimates the remaining time.
+type clock struct {
+	plan       *experiment.Plan
+	rounds     int
+	cpuLimited bool
+	began      time.Time
+	first      int // number of trials recorded before this session
+	// missed counts, by cell and arm, the rounds that an earlier session ran without the arm. dropped
+	// holds the arms that this session left out.
+	missed  map[[2]string]int
+	dropped map[string]bool
+	// setUp is the duration of the last set-up of all arms. allSetUps is the total of this session. anew
+	// is the number of set-ups to come.
+	setUp, allSetUps time.Duration
+	anew             int
+}
+
+func (c *clock) settingUp(d time.Duration) {
+	c.setUp, c.allSetUps = d, c.allSetUps+d
+	c.anew = max(c.anew-1, 0)
+}
+
+func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
+	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[string]bool{}}
+}
+
+// progress counts the settled steps, which are valid or out of attempts. It scales the expected duration
+// of the remaining ones by the duration of this session's trials so far.
+func (c *clock) progress(trials []journal.Trial) Progress {
+	if c.first < 0 {
+		c.first = len(trials)
+	}
+	done := map[[2]string]int{}
+	for s := range settled(c.plan, trials, c.cpuLimited) {
+		done[[2]string{s.cell, s.arm}]++
+	}
+	p := Progress{}
+	expected := map[string]time.Duration{}
+	for _, cell := range c.plan.Cells {
+		expected[cell.ID] = cell.Expected
+		for a, arm := range c.plan.Arms {
+			k := [2]string{cell.ID, arm.Name}
+			planned := max(c.plan.RoundsOf(a, c.rounds)-c.missed[k], done[k])
+			if c.dropped[arm.Name] {
+				planned = done[k]
+			}
+			p.Done, p.Total = p.Done+done[k], p.Total+planned
+			p.Left += time.Duration(planned-done[k]) * cell.Expected
+		}
+	}
+	var here time.Duration
+	for _, t := range trials[c.first:] {
+		here += expected[t.Cell]
+	}
+	if here > 0 {
+		p.Left = time.Duration(float64(p.Left) * float64(time.Since(c.began)-c.allSetUps) / float64(here))
+	}
+	p.Left += time.Duration(c.anew) * c.setUp
+	return p
+}
+
+// settled returns the steps that need no further trial: one trial is valid or a failure of its arm, or
+// no attempt is left.
+func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[trialKey]bool {
+	steps := map[trialKey]bool{}
+	for i := range trials {
+		if t := &trials[i]; !repeats(t, cpuLimited) || t.Attempt >= plan.Attempts {
+			steps[trialKey{t.Round, t.Cell, t.Arm}] = true
+		}
+	}
+	return steps
+}

@@ -1,0 +1,219 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+)
+
+// repeats reports whether a trial is to be repeated: at least one of its broken rules asks for it. The
+// other violations may have the same cause.
+func repeats(t *journal.Trial, cpuLimited bool) bool {
+	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.Repeated(v.Rule, cpuLimited) })
+}
+
+// spoiltByMachine reports whether the machine's condition spoilt a trial.
+func spoiltByMachine(t *journal.Trial, cpuLimited bool) bool {
+	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.OfMachine(v.Rule, cpuLimited) })
+}
+
+func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU() }
+
+// HopelessError reports that more rounds of an arm, or of the baseline, would give no data.
+type HopelessError struct {
+	Arm, Cell string
+	Trials    int
+	Last      journal.Violation
+	// CPULimited is set if programs ran under limits on CPU time.
+	CPULimited bool
+	// Sliceable is set if the trials were whole and could be cut into slices.
+	Sliceable bool
+	// Failed is set if the program itself fails in the baseline.
+	Failed bool
+	// Blind is set if the rules that spoilt the trials do not depend on measured values.
+	Blind bool
+}
+
+// Environment reports whether the last violation is about the machine's condition, not the workload or a
+// layer. The run may continue after the condition has passed.
+func (e *HopelessError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
+
+// CPULimit reports whether programs were throttled by a limit on their CPU time, such as that of a pod.
+// Waiting does not help.
+func (e *HopelessError) CPULimit() bool { return e.Last.Rule == workload.RuleThrottled && e.CPULimited }
+
+// Error names the arm, the cell and the rule.
+func (e *HopelessError) Error() string {
+	if e.Failed {
+		return fmt.Sprintf("there is nothing to compare with: arm %s, which has no layer under test, has given no valid trial of %s: %d of %d failed, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
+	}
+	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
+}
+
+// giveUp drops an arm after a round, or ends the session, if more rounds would give no data. A resumed
+// session starts with no memory of earlier failures.
+func (r *run) giveUp(ctx context.Context, round int) error {
+	if err := r.dropSpoilt(ctx, round); err != nil {
+		return err
+	}
+	return r.checkBaseline()
+}
+
+// dropSpoilt drops an arm if, in one cell, this round and the previous one gave only spoilt trials: proofs
+// failed, the site was lost, or the machine was busy. A busy machine affects all arms and ends the
+// session. An arm whose program fails stays: the failure is its result.
+func (r *run) dropSpoilt(ctx context.Context, round int) error {
+	type key struct{ arm, cell string }
+	count, useful, seen, last := map[key]int{}, map[key]bool{}, map[key]bool{}, map[key]journal.Violation{}
+	before := map[key]bool{} // arms tried in the previous round
+	trials := r.Journal.Trials()
+	for i := len(trials) - 1; i >= 0 && trials[i].Round >= round-1; i-- {
+		t := &trials[i]
+		k := key{t.Arm, t.Cell}
+		if t.Session != r.Journal.Session() {
+			continue
+		}
+		count[k]++
+		before[k] = before[k] || t.Round == round-1
+		v, spoilt := r.spoilingRule(t)
+		seen[k] = seen[k] || !workload.Blind(v.Rule)
+		if !spoilt {
+			useful[k] = true
+		} else if _, known := last[k]; !known {
+			last[k] = v
+		}
+	}
+	for c, cell := range r.plan.Cells {
+		for a, arm := range r.plan.Arms {
+			k := key{arm.Name, cell.ID}
+			if !before[k] || useful[k] || r.dropped[a] {
+				continue
+			}
+			e := &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited(), Blind: !seen[k]}
+			if e.Environment() {
+				e.Sliceable = cell.Slices == 0 && r.Expansion.Cells[c].Workload.Measures().Slice != nil
+				quiet, waited, err := r.waitForQuiet(ctx, r.sites.cells[c][a], last[k])
+				switch {
+				case err != nil:
+					return err
+				case !quiet:
+					return e
+				case waited || workload.Blind(e.Last.Rule):
+					return nil
+				} // otherwise the generator is late although the machine is not busy
+			}
+			if err := r.drop(ctx, a, round+1, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// endEarly ends a run successfully if the machine is too busy for more rounds, and enough whole rounds
+// for a claim are recorded. The last two rounds, in which the machine spoilt all trials of an arm, do
+// not count. This decision does not depend on measured values. Hence the number of rounds carries no
+// information about the values, and the tests hold as for a planned number.
+func (r *run) endEarly(round int, why error) error {
+	var e *HopelessError
+	n := round - 2
+	if !errors.As(why, &e) || !e.Environment() || !e.Blind || r.plan.Precision > 0 || n < 1 {
+		return why
+	}
+	units := n - r.costRounds(n)
+	if every, fixed := r.Journal.SetUps(); fixed && every > 1 {
+		units /= every
+	}
+	if units < max(r.Fewest, 2) {
+		return why
+	}
+	if err := r.Journal.End(n, "the machine was too busy for the rest ("+e.Last.Detail+")"); err != nil {
+		return err
+	}
+	r.Events(EndedEarly{Rounds: n, Of: r.plan.Planned(), Why: e.Last})
+	return nil
+}
+
+// waitForQuiet checks the machine until it is within the limits or the run's patience is used up. quiet
+// is set if it was within the limits; waited if not already at the first check.
+func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violation) (quiet, waited bool, err error) {
+	for ; r.Patience > 0; waited = true {
+		r.Events(Waiting{Left: r.Patience, Why: why.Detail, First: !waited})
+		seen, err := r.watch(ctx, ctx, p, func(ctx context.Context) error { return testbed.Pause(ctx, r.Pause) })
+		if err != nil {
+			return false, waited, ctx.Err() // a site that cannot be checked is not quiet
+		}
+		r.Patience -= r.Pause
+		r.skip() // the wait is not time spent by Tare itself
+		var look journal.Trial
+		if conditions(&look, seen.sample.Conditions, r.plan.Limits, ""); look.Valid() {
+			return true, waited, nil
+		}
+		why = look.Invalid[0]
+	}
+	return false, waited, nil
+}
+
+// spoilingRule returns the broken rule that spoils a trial: one because of which it is neither data nor
+// a failure of its arm. Rules about the machine's condition come first.
+func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt bool) {
+	of := func(is func(rule string) bool) int {
+		return slices.IndexFunc(t.Invalid, func(v journal.Violation) bool { return is(v.Rule) })
+	}
+	i := of(func(rule string) bool { return workload.OfMachine(rule, r.cpuLimited()) && workload.Blind(rule) })
+	if i < 0 {
+		i = of(func(rule string) bool { return rule == workload.RuleLost || workload.Repeated(rule, r.cpuLimited()) })
+	}
+	if i < 0 {
+		return journal.Violation{}, false
+	}
+	return t.Invalid[i], true
+}
+
+// The limits on failures in the baseline. A program that fails at random must not end a run: with a
+// failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
+const (
+	failedFromStart = 6
+	failedInARow    = 12
+)
+
+// checkBaseline ends the session if the baseline and its control give nothing to compare with: in one cell,
+// none of their trials has succeeded since the beginning, or the last ones all failed. A run of few
+// rounds ends this way after its last round.
+func (r *run) checkBaseline() error {
+	trials := r.Journal.Trials()
+	references := 0
+	for _, arm := range r.plan.Arms {
+		if arm.Role != experiment.Treatment {
+			references++
+		}
+	}
+	fromStart := min(failedFromStart, references*r.plan.Total())
+	for _, cell := range r.plan.Cells {
+		e, ever := &HopelessError{Cell: cell.ID, CPULimited: r.cpuLimited(), Failed: true}, false
+		for i := len(trials) - 1; i >= 0 && !ever; i-- {
+			t := &trials[i]
+			arm := r.plan.Arm(t.Arm)
+			if t.Cell != cell.ID || arm == nil || arm.Role == experiment.Treatment {
+				continue
+			}
+			ever = t.Valid()
+			if _, spoilt := r.spoilingRule(t); ever || spoilt || t.Session != r.Journal.Session() {
+				continue
+			}
+			if e.Trials++; e.Trials == 1 {
+				e.Arm, e.Last = t.Arm, t.Invalid[0]
+			}
+		}
+		if e.Trials >= failedInARow || !ever && e.Trials >= fromStart {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/run/machine"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+)
+
+// armError is an error of one arm only: the run can continue without the arm.
+type armError struct{ err error }
+
+func (e *armError) Error() string { return e.err.Error() }
+func (e *armError) Unwrap() error { return e.err }
+
+// DroppedError reports that a run is complete except for some arms, which it left out.
+type DroppedError struct {
+	Arms []string
+	Err  error // the reasons, one for each arm
+}
+
+// Error names the arms and the reasons.
+func (e *DroppedError) Error() string {
+	return fmt.Sprintf("the run went on without %s: %v", strings.Join(e.Arms, ", "), e.Err)
+}
+
+// Unwrap returns the reasons.
+func (e *DroppedError) Unwrap() error { return e.Err }
+
+// ensureWhole checks an arm's site before a trial. It sets up the site and its layers anew if the site
+// is broken or a proof failed. A *testbed.Disturbance is returned if the site is not whole yet, an
+// *armError if it cannot be repaired.
+func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
+	_, renewable := testbed.As[testbed.Closer](p.bare)
+	why := p.suspect
+	p.suspect = ""
+	if why == "" {
+		why = p.serviceFailure(ctx)
+	}
+	if m, ok := testbed.As[testbed.Mender](p.bare); ok && (why == "" || !renewable) {
+		err := m.Mend(ctx)
+		var broken *testbed.Broken
+		switch {
+		case errors.As(err, &broken) && renewable:
+			why = broken.Error()
+		case err != nil && !isDisturbance(err):
+			return &armError{err}
+		default:
+			return err
+		}
+	}
+	if why == "" || !renewable {
+		return nil
+	}
+	r.Events(SetUpAnew{Arm: p.arm, Why: why})
+	if err := r.Journal.Note(fmt.Sprintf("arm %s was set up anew: %s", p.arm, why)); err != nil {
+		return err
+	}
+	if r.sites.on == p {
+		if err := r.sites.leave(ctx); err != nil {
+			return fmt.Errorf("turn a layer off: %w", err) // the layer would stay on for all arms
+		}
+	}
+	// Errors are ignored: a broken site may not be removed cleanly. The proofs reveal leftovers.
+	_ = p.remove(context.WithoutCancel(ctx))
+	if err := p.open(ctx); err != nil {
+		return &armError{fmt.Errorf("cannot be set up anew (%s): %w", why, err)}
+	}
+	r.skip()
+	return nil
+}
+
+// suspectIfInvalid marks the site for a new set-up if the trial shows a fault of the site or a layer. A
+// lost site that can be mended is not marked.
+func (p *armSite) suspectIfInvalid(t *journal.Trial) {
+	_, mended := testbed.As[testbed.Mender](p.bare)
+	for _, v := range t.Invalid {
+		if v.Rule == workload.RuleProof || v.Rule == workload.RuleLost && !mended {
+			p.suspect = v.Detail
+			return
+		}
+	}
+}
+
+// isDisturbance reports whether an error is due to the surroundings of a trial: the trial is invalid, and the
+// run continues.
+func isDisturbance(err error) bool {
+	var disturbance *testbed.Disturbance
+	return errors.As(err, &disturbance)
+}
+
+// drop leaves out an arm for the rest of the session. round is the first round without it; 0: all
+// rounds. drop returns the error unchanged if the other arms cannot continue: if the baseline, a planned
+// control or the last treatment is lost, in a pilot (which fixes the number of rounds for all arms), or
+// if the context is done.
+func (r *run) drop(ctx context.Context, arm, round int, why error) error {
+	left := 0
+	for a, other := range r.plan.Arms {
+		if a != arm && !r.dropped[a] && other.Role == experiment.Treatment {
+			left++
+		}
+	}
+	_, reached := machine.Exhausted(why) // the other arms would reach the same limit of the system
+	if reached || ctx.Err() != nil || left == 0 || r.plan.Arms[arm].Role != experiment.Treatment || r.piloting() {
+		return why
+	}
+	var alone *armError
+	if errors.As(why, &alone) {
+		why = alone.err
+	}
+	name := r.plan.Arms[arm].Name
+	from := "from its beginning"
+	if round > 0 {
+		from = fmt.Sprintf("from round %d", round)
+	}
+	if err := r.Journal.LeaveOut(name, fmt.Sprintf("arm %s was left out %s on: %v", name, from, why)); err != nil {
+		return err
+	}
+	r.Events(ArmDropped{Arm: name, Why: why})
+	r.dropped[arm], r.clock.dropped[name], r.reasons = true, true, append(r.reasons, why)
+	for _, armSites := range r.sites.cells {
+		p := armSites[arm]
+		if r.sites.on == p {
+			if err := r.sites.leave(ctx); err != nil {
+				return errors.Join(why, err)
+			}
+		}
+		_ = p.down(ctx)
+	}
+	return nil
+}
+
+// complete ends a session that has run all its rounds.
+func (r *run) complete() error {
+	if len(r.reasons) == 0 {
+		return r.Journal.Finish()
+	}
+	e := &DroppedError{Err: errors.Join(r.reasons...)}
+	for a, arm := range r.plan.Arms {
+		if r.dropped[a] {
+			e.Arms = append(e.Arms, arm.Name)
+		}
+	}
+	return e
+}

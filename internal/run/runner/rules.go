@@ -1,0 +1,71 @@
+package runner
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
+	"tare/internal/run/journal"
+	"tare/internal/run/machine"
+	"tare/internal/workload"
+)
+
+func violate(t *journal.Trial, rule, detail string) {
+	t.Invalid = append(t.Invalid, journal.Violation{Rule: rule, Detail: detail})
+}
+
+// judge applies the rules that hold for every workload. None of them depends on whether a value is good
+// or bad.
+func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric, limits experiment.Limits) {
+	for _, m := range metrics {
+		v, ok := t.Values[m.Name]
+		switch {
+		case !ok && (m.Optional || slices.Contains(result.Unavailable, m.Name)):
+		case !ok:
+			violate(t, workload.RuleMetric, m.Name+" is missing")
+		case math.IsNaN(v) || math.IsInf(v, 0):
+			violate(t, workload.RuleMetric, m.Name+" is not a finite number")
+			delete(t.Values, m.Name)
+		case m.Scale == experiment.Ratio && v <= 0:
+			violate(t, workload.RuleMetric, fmt.Sprintf("%s is %v; a value on a ratio scale must be positive", m.Name, v))
+		}
+	}
+	exceeds(t, workload.RuleErrors, "failed operations", result.Failed, limits.Errors)
+	conditions(t, t.Conditions, limits, "")
+}
+
+// conditions applies the limits on the machine's condition. when names the part of the trial, for the
+// message.
+func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits, when string) {
+	if exceeds(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU) && len(c.Programs) > 0 {
+		t.Invalid[len(t.Invalid)-1].Detail += ": " + c.Busiest()
+	}
+	exceeds(t, workload.RuleSteal, "CPU time taken by the hypervisor"+when, c.Steal, limits.Steal)
+	exceeds(t, workload.RulePressure, "time in which a task waited for a CPU"+when, c.CPUPressure, limits.CPUPressure)
+	if limits.CPUPressure != nil && c.CPUPressure < 0 {
+		violate(t, workload.RulePressure, fmt.Sprintf("this kernel does not report it (/proc/pressure/cpu), and the limit is %v", *limits.CPUPressure))
+	}
+	if limits.Throttling != nil && c.Throttled > *limits.Throttling {
+		violate(t, workload.RuleThrottled, fmt.Sprintf("%d throttling events%s, over the limit of %d", c.Throttled, when, *limits.Throttling))
+	}
+}
+
+// lateness is the limit of a load generator's delay, as a multiple of the delay that its workload allows.
+func (r *run) lateness() float64 {
+	if late := r.plan.Limits.Late; late != nil {
+		return float64(*late)
+	}
+	return math.Inf(1)
+}
+
+// exceeds applies a limit on a share, and reports whether it is exceeded. An unknown share is negative and
+// exceeds no limit; the record of the environment lists the unknown shares.
+func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) bool {
+	broken := limit != nil && share > float64(*limit)
+	if broken {
+		violate(t, rule, fmt.Sprintf("%s %.1f%%, over the limit of %v", what, share*100, *limit))
+	}
+	return broken
+}

@@ -1,0 +1,275 @@
+// Package runner carries out a plan. It sets up every arm, runs the rounds in random order, proves
+// before and after each trial that the arm's layers are on, applies the rules, and records every trial
+// before the next one starts. It knows testbeds, layers and workloads only by their interfaces, and
+// sleeps while a trial runs.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/run/machine"
+	"tare/internal/testbed"
+)
+
+// Sampler records the conditions during a trial, on the machine or cluster where it runs: ThisMachine,
+// or the sampler of a testbed on other machines.
+type Sampler interface {
+	// Start begins a sample at a site. It must be the last call before the trial.
+	Start(ctx context.Context, site testbed.Site) error
+	// Stop ends the sample. own is the CPU time that Tare and all its programs on this machine have used
+	// since Start.
+	Stop(ctx context.Context, own time.Duration) (testbed.Sample, error)
+}
+
+// ThisMachine samples the machine that Tare runs on.
+type ThisMachine struct{ *machine.Sampler }
+
+// Start begins a sample.
+func (m ThisMachine) Start(context.Context, testbed.Site) error { return m.Sampler.Start() }
+
+// Stop ends the sample.
+func (m ThisMachine) Stop(_ context.Context, own time.Duration) (testbed.Sample, error) {
+	spent, err := m.Sampler.Stop(own)
+	return testbed.Sample{Conditions: spent.Conditions(), Machine: &spent}, err
+}
+
+// Options are the parameters of Run.
+type Options struct {
+	Expansion *experiment.Expansion
+	Testbed   testbed.Testbed
+	Journal   *journal.Journal
+	Sampler   Sampler
+	// Ready is called after all sites are set up and before the first trial; may be nil.
+	Ready func(ctx context.Context) error
+	// Rounds returns the total number of rounds, computed from the pilot's trials, for a plan with a
+	// precision goal (analysis.NeededRounds).
+	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
+	// Decided reports whether the first rounds decide every headline comparison, for a plan with looks
+	// (analysis.Decided).
+	Decided func(plan *experiment.Plan, trials []journal.Trial, rounds int) bool
+	// Fewest is the number of set-ups or rounds that a claim needs (analysis.FewestRounds).
+	Fewest int
+	// Pause is the waiting time before the first repeat of a trial spoilt by the machine's condition. It
+	// doubles with each further repeat.
+	Pause time.Duration
+	// Patience is the total time that the run waits for a busy machine before it ends. The machine is
+	// checked after every Pause.
+	Patience time.Duration
+	// Events receives all events from one goroutine; nil: events are dropped.
+	Events func(Event)
+}
+
+// run is one session of a run.
+type run struct {
+	Options
+	plan  *experiment.Plan
+	sites *sites
+	clock *clock
+	// last is the time up to which all time is attributed to trials. The time for recording a trial
+	// comes later and counts towards the next trial.
+	last time.Time
+	// cleared is the duration of the clean-up after the last trial.
+	cleared time.Duration
+	// dropped holds the arms that this session has left out, and why the reasons.
+	dropped map[int]bool
+	reasons []error
+	// since is the first round of this session in which an arm takes part, by arm.
+	since []int
+	// setUp is the number of the present set-up. used is set if a trial has run in it.
+	setUp int
+	used  bool
+	// blocks groups the rounds that share a set-up. While undecided is set, the grouping is not fixed yet.
+	blocks    blocks
+	undecided bool
+}
+
+// Run carries out the rest of the plan, after the trials in the journal. It returns when the run is
+// complete, an error ends it, or the context is done. Before it returns, it takes down all that it has
+// set up. The caller closes the testbed.
+func Run(ctx context.Context, o Options) (err error) {
+	if o.Events == nil {
+		o.Events = func(Event) {}
+	}
+	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan, o.Expansion.Cells[0].Testbed.LimitsCPU()), sites: &sites{}, dropped: map[int]bool{}}
+	defer func() { err = errors.Join(err, r.sites.close(context.WithoutCancel(ctx))) }()
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	if o.Ready != nil {
+		if err := o.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	r.last = time.Now()
+	if err := r.rounds(ctx); err != nil {
+		return err
+	}
+	return r.complete()
+}
+
+// piloting reports whether the number of rounds is not fixed yet.
+func (r *run) piloting() bool { return r.plan.Precision > 0 && r.Journal.Rounds() == 0 }
+
+// skip excludes the time since the last trial from the time attributed to trials.
+func (r *run) skip() { r.last = time.Now().Add(-r.cleared) }
+
+// rounds runs every round that is not complete yet. With a precision goal, it fixes and records the
+// number of rounds once, after the pilot.
+func (r *run) rounds(ctx context.Context) error {
+	planned := r.plan.Rounds
+	if n := r.Journal.Rounds(); n > 0 {
+		planned = n
+	}
+	for round := r.resume(); ; round++ {
+		if stop, err := r.decided(round - 1); stop || err != nil {
+			return err
+		}
+		total, spoilt := r.total(planned)
+		if r.piloting() {
+			total -= spoilt // no rounds are added to the pilot
+		}
+		if round > total && r.piloting() {
+			n, err := r.Rounds(r.plan, r.Journal.Trials())
+			if err != nil {
+				return fmt.Errorf("number of rounds from the pilot: %w", err)
+			}
+			planned = max(n, total)
+			if err := r.Journal.SetRounds(planned, fmt.Sprintf("the pilot of %d rounds asks for %d in all to reach ±%v", r.plan.Rounds, planned, r.plan.Precision)); err != nil {
+				return err
+			}
+			r.Events(RoundsFixed{Rounds: planned})
+			total, spoilt = r.total(planned)
+		}
+		if round > total-spoilt && spoilt > 0 {
+			if err := r.addExtraRounds(planned, spoilt); err != nil {
+				return err
+			}
+		}
+		if round > total {
+			return nil
+		}
+		if round > 1 {
+			if err := r.decide(); err != nil {
+				return err
+			}
+		}
+		r.clock.rounds, r.clock.anew = total, r.setUpsLeft(round, total)
+		if err := r.renew(ctx, round); err != nil {
+			return err
+		}
+		if err := r.round(ctx, round); err != nil {
+			return err
+		}
+		if err := r.giveUp(ctx, round); err != nil {
+			return r.endEarly(round, err)
+		}
+	}
+}
+
+// decided looks at the results after a round, if the plan has a look there. It reports whether the run ends.
+func (r *run) decided(round int) (bool, error) {
+	if r.Journal.Decided() > 0 {
+		return true, nil
+	}
+	if round == r.plan.Rounds || !slices.Contains(r.plan.DecideAt, round) || !r.Options.Decided(r.plan, r.Journal.Trials(), round) {
+		return false, nil
+	}
+	r.Events(Decided{Rounds: round, Of: r.plan.Rounds})
+	r.plan.Decided = round
+	return true, r.Journal.Decide(round, fmt.Sprintf("every headline comparison was decided after %d of at most %d rounds; looks were planned after %s rounds, and the intervals allow for them", round, r.plan.Rounds, r.plan.LookRounds()))
+}
+
+// round runs one round cell by cell. In each cell, every arm runs once, and then spoilt trials are
+// repeated up to the plan's number of attempts.
+func (r *run) round(ctx context.Context, round int) error {
+	steps := r.plan.Order(round)
+	for steps := range slices.Chunk(steps, len(steps)/len(r.plan.Cells)) {
+		block := r.block
+		if r.plan.Cells[steps[0].Cell].Slices > 0 {
+			block = r.slicedBlock
+		}
+		if err := block(ctx, round, steps); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block runs one cell of one round, except for the trials that the journal already has.
+func (r *run) block(ctx context.Context, round int, steps []experiment.Step) error {
+	position := 0
+	var busy *journal.Trial
+	for pass := 1; pass <= r.plan.Attempts; pass++ {
+		if busy != nil {
+			if err := r.rest(ctx, pass, busy); err != nil {
+				return err
+			}
+			busy = nil
+		}
+		for _, step := range steps {
+			attempts, stands, last := r.attempts(round, step)
+			position = max(position, last)
+			if stands || attempts >= pass || r.dropped[step.Arm] || round < r.since[step.Arm] {
+				continue
+			}
+			t, err := r.trial(ctx, trialID{round: round, attempt: attempts + 1, position: position + 1, step: step})
+			var alone *armError
+			if errors.As(err, &alone) {
+				if err := r.drop(ctx, step.Arm, round, err); err != nil {
+					return err
+				}
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			position++
+			if spoiltByMachine(t, r.cpuLimited()) {
+				busy = t
+			}
+		}
+	}
+	return nil
+}
+
+// longestRest limits a single wait for the machine to become quiet.
+const longestRest = 5 * time.Minute
+
+// rest waits before trials spoilt by the machine's condition are repeated. The first wait is a Pause;
+// each later one is twice as long. The disturbance may last, and attempts are few.
+func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
+	pause := longestRest
+	if doublings := pass - 2; doublings < 16 {
+		pause = min(r.Pause<<doublings, longestRest)
+	}
+	why, _ := r.spoilingRule(spoilt)
+	r.Events(Resting{Pause: pause, Why: why})
+	err := testbed.Pause(ctx, pause)
+	r.skip() // the wait is not time spent by Tare itself
+	return err
+}
+
+// attempts counts the recorded attempts at a step. stands is set if one of them is data or a failure of its
+// arm. position is the highest one of any trial in the block.
+func (r *run) attempts(round int, step experiment.Step) (attempts int, stands bool, position int) {
+	cell, arm := r.plan.Cells[step.Cell].ID, r.plan.Arms[step.Arm].Name
+	trials := r.Journal.Trials()
+	for i := len(trials) - 1; i >= 0 && trials[i].Round >= round; i-- {
+		t := &trials[i]
+		if t.Round != round || t.Cell != cell {
+			continue
+		}
+		position = max(position, t.Position)
+		if t.Arm == arm {
+			attempts++
+			stands = stands || !repeats(t, r.cpuLimited())
+		}
+	}
+	return attempts, stands, position
+}

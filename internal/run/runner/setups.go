@@ -1,0 +1,322 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
+	"tare/internal/report/wording"
+	"tare/internal/testbed"
+)
+
+// blocks groups rounds that share a set-up. It divides rounds into setUps blocks of nearly equal length;
+// later rounds have blocks at the same rate. With 0 setUps all rounds share one.
+type blocks struct{ setUps, rounds int }
+
+// index returns the number of a round's block.
+func (b blocks) index(round int) int {
+	if b.setUps == 0 {
+		return 0
+	}
+	return (round - 1) * b.setUps / b.rounds
+}
+
+// begins reports whether a round is the first of its block, except for the first block.
+func (b blocks) begins(round int) bool { return round > 1 && b.index(round) != b.index(round-1) }
+
+// every returns blocks of this many rounds; 0: one block for all rounds.
+func every(rounds int) blocks {
+	if rounds == 0 {
+		return blocks{}
+	}
+	return blocks{setUps: 1, rounds: rounds}
+}
+
+// blocksOf returns the blocks of a plan with a fixed number of set-ups. With a precision goal the number
+// of rounds is unknown during the pilot: the pilot has blocks of equal length, and later rounds continue
+// with that length.
+func blocksOf(p *experiment.Plan) blocks {
+	switch n := int(p.SetUps); {
+	case p.SetUps == experiment.SetUpsOnce:
+		return every(0)
+	case p.SetUps == experiment.SetUpsEveryRound || n >= p.Rounds:
+		return every(1)
+	case p.Precision > 0:
+		return every(max(p.Rounds/n, 1))
+	default:
+		return blocks{setUps: n, rounds: p.Rounds}
+	}
+}
+
+// Set-ups may take up to a quarter of the time of a run's rounds. But at least six are made if the run
+// has that many rounds: fewer give no exact interval.
+const (
+	setUpShare   = 0.25
+	fewestSetUps = 6
+)
+
+// affordable returns the number of rounds that are to share a set-up. setUp and round are the durations
+// of one. rounds is the number of rounds, and fewest the number of set-ups that a claim needs.
+func affordable(setUp, round time.Duration, rounds, fewest int) int {
+	most := max(rounds/max(fewest, fewestSetUps), 1)
+	if round <= 0 {
+		return most
+	}
+	return int(min(max(math.Ceil(float64(setUp)/(setUpShare*float64(round))), 1), float64(most)))
+}
+
+// begin sets up all arms for the first time in this session, and determines the number of rounds per
+// set-up if it can.
+func (r *run) begin(ctx context.Context) error {
+	all, err := plan(r.Expansion, r.Testbed, r.Journal)
+	if err != nil {
+		return err
+	}
+	r.sites = all
+	older := false // an older version of Tare, which set up only once per session, began the run
+	for _, t := range r.Journal.Trials() {
+		r.setUp = max(r.setUp, t.SetUp)
+		older = older || t.SetUp == 0
+	}
+	if err := r.setUpAll(ctx, 0); err != nil {
+		return err
+	}
+	k, fixed := r.Journal.SetUps()
+	switch {
+	case older:
+	case r.plan.SetUps != experiment.SetUpsAuto:
+		r.blocks = blocksOf(r.plan)
+		if r.blocks.setUps > 0 && !r.sites.renewable() {
+			return fmt.Errorf("design.setups: %v: the sites of this testbed cannot be taken down one by one, which a new set-up needs: omit it, or set it to once", r.plan.SetUps)
+		}
+	case fixed:
+		r.blocks = every(k)
+	case !r.sites.renewable():
+		return r.fixSetUps(0, "all arms stay as they are set up: the sites of this testbed cannot be taken down one by one")
+	default:
+		r.undecided = true
+	}
+	return nil
+}
+
+// decide fixes the number of rounds per set-up, before the second round. The durations of a set-up and
+// of a round are known then.
+func (r *run) decide() error {
+	if !r.undecided {
+		return nil
+	}
+	var round time.Duration
+	last := map[trialKey]time.Duration{} // duration of each trial's last attempt
+	for _, t := range r.Journal.Trials() {
+		if t.Round == 1 {
+			last[trialKey{t.Round, t.Cell, t.Arm}] = t.Prepared + t.Wall + t.Harness.Around
+		}
+	}
+	for _, d := range last {
+		round += d
+	}
+	took := r.clock.setUp
+	k := affordable(took, round, r.plan.Rounds, r.Fewest)
+	why := fmt.Sprintf("all arms are set up anew before %s: setting up takes %s, a round %s", everyRounds(k), roughDuration(took), roughDuration(round))
+	if float64(took) > setUpShare*float64(round)*float64(k) {
+		why += fmt.Sprintf("; of %s, a claim needs %d set-ups", wording.Count(r.plan.Rounds, "round", "rounds"), min(max(r.Fewest, fewestSetUps), r.plan.Rounds))
+	}
+	r.undecided = false
+	return r.fixSetUps(k, why)
+}
+
+func (r *run) fixSetUps(k int, why string) error {
+	if err := r.Journal.FixSetUps(k, why); err != nil {
+		return err
+	}
+	r.blocks = every(k)
+	r.Events(SetUpsFixed{Every: k, Why: why})
+	return nil
+}
+
+// roughDuration formats a duration for comparison with another: 12ms, 3.1s, 2m10s.
+func roughDuration(d time.Duration) string {
+	for _, unit := range []time.Duration{time.Second, 100 * time.Millisecond, time.Millisecond} {
+		if d > 20*unit {
+			return quantity.Duration(d.Round(unit)).String()
+		}
+	}
+	return quantity.Duration(d.Round(time.Microsecond)).String()
+}
+
+func everyRounds(k int) string {
+	if k == 1 {
+		return "every round"
+	}
+	return fmt.Sprintf("every %d rounds", k)
+}
+
+// renew sets up all arms anew before a round that begins a block. It does nothing if no trial has run
+// since the last set-up.
+func (r *run) renew(ctx context.Context, round int) error {
+	if !r.blocks.begins(round) || !r.used {
+		return nil
+	}
+	if err := r.sites.leave(ctx); err != nil {
+		return fmt.Errorf("turn a layer off: %w", err) // the layer would stay on for all arms
+	}
+	start := time.Now()
+	r.Events(SettingUp{Number: r.setUp + 1})
+	if err := r.takeDown(ctx, round); err != nil {
+		return err
+	}
+	if err := r.setUpAll(ctx, round); err != nil {
+		return err
+	}
+	r.clock.settingUp(time.Since(start))
+	r.skip()
+	return nil
+}
+
+// takeDown takes down all sites before a new set-up: first layer by layer, then all sites at once. It
+// ignores a cancelled context, so that nothing is left behind. If a layer cannot be taken down, its site
+// is still removed. The proofs reveal leftovers.
+func (r *run) takeDown(ctx context.Context, round int) error {
+	whole := context.WithoutCancel(ctx)
+	var up []indexedSite
+	for _, at := range r.sites.list {
+		if at.site.bare == nil || r.dropped[at.arm] {
+			continue
+		}
+		up = append(up, at)
+		if err := at.site.down(whole); err != nil {
+			if err := r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", at.site.arm, err)); err != nil {
+				return err
+			}
+		}
+	}
+	errs := make([]error, len(up))
+	var wait sync.WaitGroup
+	for i, at := range up {
+		wait.Go(func() { errs[i] = at.site.remove(whole) })
+	}
+	wait.Wait()
+	for i, at := range up {
+		if errs[i] == nil || r.dropped[at.arm] {
+			continue
+		}
+		if err := r.drop(ctx, at.arm, round, fmt.Errorf("arm %s: cannot be taken down to be set up anew: %w", at.site.arm, errs[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) setUpsLeft(round, total int) int {
+	n := 0
+	for ; round <= total; round++ {
+		if r.blocks.begins(round) {
+			n++
+		}
+	}
+	return n
+}
+
+// setUpAtOnce is the number of arms that carry out a step of the set-up at the same time, if the step is
+// long and arms do not disturb each other.
+const setUpAtOnce = 4
+
+// setUpAll sets up every arm at every level of the testbed, with its layers, in a new random order each
+// time. round is the next round; 0: the session begins. An arm that worked before may be left out if it
+// fails. Layers go up one after the other. Pods and servers are started for several arms at a time.
+func (r *run) setUpAll(ctx context.Context, round int) error {
+	start := time.Now()
+	r.setUp, r.used = r.setUp+1, false
+	list := make([]indexedSite, len(r.sites.list))
+	for i, at := range r.plan.SetUpOrder(r.setUp, len(list)) {
+		list[i] = r.sites.list[at]
+	}
+	if err := r.forEach(ctx, round, list, (*armSite).putUp); err != nil {
+		return err
+	}
+	if err := r.forEach(ctx, round, list, r.inParallel(ctx, list, (*armSite).ready)); err != nil {
+		return err
+	}
+	if err := r.forEach(ctx, round, list, (*armSite).settle); err != nil {
+		return err
+	}
+	serving := r.inParallel(ctx, list, (*armSite).serve)
+	err := r.forEach(ctx, round, list, func(p *armSite, ctx context.Context) error {
+		if err := serving(p, ctx); err != nil {
+			return err
+		}
+		r.Events(SiteReady{Arm: p.arm})
+		return nil
+	})
+	if err == nil && round == 0 {
+		r.clock.settingUp(time.Since(start))
+	}
+	return err
+}
+
+// inParallel carries out one step for several sites at the same time. It returns a function that returns
+// the error of each site.
+func (r *run) inParallel(ctx context.Context, list []indexedSite, step func(*armSite, context.Context) error) func(*armSite, context.Context) error {
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	made := make(map[*armSite]error, len(list))
+	turn := make(chan struct{}, setUpAtOnce)
+	for _, at := range list {
+		if r.dropped[at.arm] {
+			continue
+		}
+		wait.Go(func() {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			err := step(at.site, ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			made[at.site] = err
+		})
+	}
+	wait.Wait()
+	return func(p *armSite, _ context.Context) error { return made[p] }
+}
+
+// forEach carries out one step of the set-up for all sites.
+func (r *run) forEach(ctx context.Context, round int, list []indexedSite, step func(*armSite, context.Context) error) error {
+	for _, at := range list {
+		if r.dropped[at.arm] {
+			continue
+		}
+		if err := step(at.site, ctx); err != nil {
+			err = fmt.Errorf("arm %s: %w", at.site.arm, err)
+			if r.Journal.Session() == 1 && round == 0 {
+				return err // an arm that has never worked is a mistake of the user, not an accident
+			}
+			if err := r.drop(ctx, at.arm, round, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove takes down a site, layers first.
+func (p *armSite) remove(ctx context.Context) error {
+	err := p.down(ctx)
+	if site, ok := testbed.As[testbed.Closer](p.bare); ok {
+		err = errors.Join(err, site.Close())
+	}
+	p.bare, p.site, p.suspect = nil, nil, ""
+	return err
+}
+
+// renewable reports whether all sites can be taken down one by one.
+func (s *sites) renewable() bool {
+	return !slices.ContainsFunc(s.list, func(at indexedSite) bool {
+		_, ok := testbed.As[testbed.Closer](at.site.bare)
+		return at.site.bare != nil && !ok
+	})
+}

@@ -1,0 +1,133 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+)
+
+// sites holds the sites of a run. Cells at the same level of the testbed share an arm's site.
+type sites struct {
+	cells [][]*armSite  // by cell and arm
+	list  []indexedSite // every site once
+	// on is the site whose switchable layers are on; nil: all are off.
+	on *armSite
+}
+
+// indexedSite is a site with the index of its arm.
+type indexedSite struct {
+	arm  int
+	site *armSite
+}
+
+// plan lists the sites of a run, before any is set up. ledger records the changes that layers must undo;
+// nil: no record is kept.
+func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*sites, error) {
+	s := &sites{cells: make([][]*armSite, len(x.Cells))}
+	levels := make([]string, len(x.Cells)) // cells that share sites have equal levels
+	starts := map[string][]testbed.Place{}
+	for c := range x.Cells {
+		level, err := json.Marshal([]any{x.Plan.Cells[c].Testbed, x.Needs(c, 0)})
+		if err != nil {
+			return nil, fmt.Errorf("testbed and needs of %s: %w", x.Plan.Cells[c].ID, err)
+		}
+		levels[c] = string(level)
+		starts[levels[c]] = append(starts[levels[c]], testbed.Places(x.Cells[c].Workload.Declare().Needs)...)
+	}
+	launchers := 0 // the maximum over all arms of launchers that start a program
+	for _, items := range x.Layers {
+		n := 0
+		for _, item := range items {
+			if item.Config.Declare().Launched {
+				n++
+			}
+		}
+		launchers = max(launchers, n)
+	}
+	run := layer.NewRun(ledger)
+	byLevel := map[string][]*armSite{} // by level, then by arm
+	for c, level := range levels {
+		if byLevel[level] == nil {
+			for a, arm := range x.Plan.Arms {
+				p := &armSite{
+					arm: arm.Name, bed: bed, run: run, launchers: launchers, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a), workloads: residents(x, levels, level),
+					want: testbed.Request{Name: arm.Name, Needs: x.Needs(c, a), Level: x.Cells[c].Testbed.Level()},
+				}
+				byLevel[level], s.list = append(byLevel[level], p), append(s.list, indexedSite{a, p})
+			}
+		}
+		s.cells[c] = byLevel[level]
+	}
+	return s, nil
+}
+
+// residents lists the workloads with services at the sites of a level. Each service is listed once.
+func residents(x *experiment.Expansion, levels []string, level string) []workload.Resident {
+	var list []workload.Resident
+	for c, cell := range x.Cells {
+		w, ok := cell.Workload.(workload.Resident)
+		same := func(o workload.Resident) bool { return o.Shared() == w.Shared() }
+		if ok && levels[c] == level && w.Shared() != "" && !slices.ContainsFunc(list, same) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// close takes all sites down. It switches off the switchable layers before it takes down any, since Down
+// may restore a layer that was on before the run.
+func (s *sites) close(ctx context.Context) error {
+	var errs []error
+	errs = append(errs, s.leave(ctx))
+	for _, at := range s.list {
+		errs = append(errs, at.site.down(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// enter switches layers for a trial at a site: the previous site's layers off, this site's layers on. It
+// then waits for the longest settling time. switched reports whether any layer was switched.
+func (s *sites) enter(ctx context.Context, p *armSite) (switched bool, err error) {
+	if s.on == p {
+		return false, nil
+	}
+	settling := time.Duration(0)
+	if s.on != nil {
+		for _, u := range slices.Backward(s.on.switches()) {
+			if err := u.Switch.Off(ctx); err != nil {
+				return true, fmt.Errorf("turn a layer off: %w", err)
+			}
+			switched, settling = true, max(settling, u.Switch.Settling)
+		}
+	}
+	s.on = p
+	for _, u := range p.switches() {
+		if err := u.Switch.On(ctx); err != nil {
+			return true, &armError{fmt.Errorf("turn a layer on: %w", err)}
+		}
+		switched, settling = true, max(settling, u.Switch.Settling)
+	}
+	return switched, testbed.Pause(ctx, settling)
+}
+
+// leave switches off the layers that are on.
+func (s *sites) leave(ctx context.Context) error {
+	var errs []error
+	if s.on != nil {
+		for _, u := range slices.Backward(s.on.switches()) {
+			limited, cancel := context.WithTimeout(ctx, u.downLimit())
+			errs = append(errs, u.Switch.Off(limited))
+			cancel()
+		}
+	}
+	s.on = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,43 @@
+package runner
+
+import (
+	"os"
+	"os/signal"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"tare/internal/workload"
+)
+
+// stand does to this process what standing still does: it is continued. When it
+// returns, everything in it that listens for that was told.
+func stand(t *testing.T) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, unix.SIGCONT)
+	if err := unix.Kill(unix.Getpid(), unix.SIGCONT); err != nil {
+		t.Error(err)
+	}
+	<-told
+	signal.Stop(told) // waits until a signal under way has reached every channel
+}
+
+// A trial in which Tare stood still saw its end too late.
+func TestStoppedTrialIsRepeated(t *testing.T) {
+	w := &fakeWorkload{}
+	w.run = func(n int) (workload.Result, error) {
+		if n == 2 {
+			stand(t)
+		}
+		return good(), nil
+	}
+	x := expand(w)
+	x.Plan.Rounds = 1
+	j := finished(t, x)
+	arm := func(i int) string { return x.Plan.Arms[x.Plan.Order(1)[i].Arm].Name }
+	want := []string{"1 " + arm(0) + " 1", "1 " + arm(1) + " 1 stopped", "1 " + arm(2) + " 1", "1 " + arm(1) + " 2"}
+	if diff := cmp.Diff(want, sequence(j.Trials())); diff != "" {
+		t.Errorf("trials (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,142 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+)
+
+// Tried is the result of setting up one arm at one level of the testbed.
+type Tried struct {
+	Arm   string
+	Cell  string        // the first cell that would run there
+	Ready time.Duration // duration of the set-up
+	Err   error         // reason why the set-up failed; nil: it succeeded
+	Layer string        // kind of the layer that caused Err; "": the site caused it
+	// Layers holds the proofs that a trial needs beforehand. It is empty if the set-up failed.
+	Layers []TriedLayer
+	// Workloads holds the results of workloads that can be tried without a trial (workload.Trier).
+	Workloads []TriedWorkload
+}
+
+// TriedWorkload is the result of trying a workload in an arm.
+type TriedWorkload struct {
+	Name string
+	Err  error
+}
+
+// Trying is sent when a workload is tried in an arm.
+type Trying struct{ Arm, Workload string }
+
+func (Trying) event() {}
+
+// TriedLayer holds the proofs that one layer is on, or off, in an arm.
+type TriedLayer struct {
+	Kind   string
+	Of     string // the other arm that has the layer, which must be off here; "": this arm has the layer
+	Checks []layer.Check
+	Err    error // reason why a proof could not be made
+	Later  bool  // a trial adds further proofs
+}
+
+// Try sets up every arm as Run does, gathers the proofs that a trial needs beforehand, tries the
+// workloads that can be tried, and takes everything down. A failure in one arm does not stop the others.
+// The caller closes the testbed. events receives SiteReady and Trying.
+//
+// The error is set if Try could not finish: the context is done, or a layer could not be switched off or
+// taken down. The results so far are returned, too.
+func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, events func(Event)) (tried []Tried, err error) {
+	all, err := plan(x, bed, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, all.close(context.WithoutCancel(ctx))) }()
+	seen := map[*armSite]bool{}
+	var ready []*armSite // parallel to tried; nil: the set-up failed
+	for c, armSites := range all.cells {
+		for _, p := range armSites {
+			if seen[p] {
+				continue // an earlier cell shares this site
+			}
+			seen[p] = true
+			start := time.Now()
+			err := p.open(ctx)
+			if ctx.Err() != nil {
+				return tried, ctx.Err()
+			}
+			one := Tried{Arm: p.arm, Cell: x.Plan.Cells[c].ID, Ready: time.Since(start), Err: err}
+			var of *layerError
+			if errors.As(err, &of) {
+				one.Layer = of.kind
+			}
+			tried = append(tried, one)
+			if err != nil {
+				ready = append(ready, nil)
+				continue
+			}
+			ready = append(ready, p)
+			events(SiteReady{Arm: p.arm})
+		}
+	}
+	for i, p := range ready {
+		if p == nil {
+			continue
+		}
+		_, err := all.enter(ctx, p)
+		var alone *armError
+		if errors.As(err, &alone) && ctx.Err() == nil {
+			tried[i].Err = alone.err
+			continue
+		}
+		if err != nil {
+			return tried, err
+		}
+		tried[i].Layers = p.try(ctx)
+		tried[i].Workloads = all.try(ctx, x, p, events)
+		if ctx.Err() != nil {
+			return tried, ctx.Err()
+		}
+	}
+	return tried, nil
+}
+
+// try gathers all proofs that a trial needs beforehand, even if some fail.
+func (p *armSite) try(ctx context.Context) []TriedLayer {
+	var layers []TriedLayer
+	for _, e := range p.evidence() {
+		one := TriedLayer{Kind: e.kind, Of: e.of, Later: e.more}
+		for _, check := range p.once {
+			if e.of == "" && check.Layer == e.kind {
+				one.Checks = append(one.Checks, check)
+			}
+		}
+		checks, err := e.gather(ctx)
+		one.Checks, one.Err = append(one.Checks, checks...), err
+		layers = append(layers, one)
+	}
+	return layers
+}
+
+// try tries the workloads that would run at a site.
+func (s *sites) try(ctx context.Context, x *experiment.Expansion, p *armSite, events func(Event)) []TriedWorkload {
+	var tried []TriedWorkload
+	for c, cell := range x.Cells {
+		name := x.Plan.Cells[c].Workload
+		load, ok := cell.Workload.(workload.Trier)
+		known := func(t TriedWorkload) bool { return t.Name == name }
+		if !ok || !slices.Contains(s.cells[c], p) || slices.ContainsFunc(tried, known) || ctx.Err() != nil {
+			continue
+		}
+		events(Trying{Arm: p.arm, Workload: name})
+		limited, cancel := context.WithTimeout(ctx, cell.Workload.Measures().Bound())
+		tried = append(tried, TriedWorkload{Name: name, Err: load.Try(limited, p.site)})
+		cancel()
+	}
+	return tried
+}

@@ -1,0 +1,349 @@
+// Package combine joins runs of one experiment into one result.
+//
+// A run shows its occasion: the load of the machine at that hour, the neighbours, the placement of
+// pods. Its rounds share all of these. Its interval therefore does not include the variation of the
+// overhead between occasions, and two runs of one experiment may have intervals that do not
+// overlap, although both are right. General conclusions take several occasions, which are the unit
+// here.
+//
+// The runs must ask the same question (compare.Property.Asked). For each cell, arm and metric, each
+// run gives its overhead with its standard error, and stats.RandomEffects joins them. It estimates
+// the mean overhead over occasions, the spread between occasions, and the range of a further run's
+// overhead. Verdicts are those of package analysis, by the same margin and with the same
+// correction, controls included.
+//
+// A run that is unfinished or gives no verdicts is left out, and the result lists it; so is a run
+// without an interval for a metric. Failures of programs are counted over all runs. A verdict that
+// depends on failed trials is withheld.
+package combine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
+	"tare/internal/runs/compare"
+	"tare/internal/stats"
+)
+
+// Schema names the format of a result written as JSON.
+const Schema = "tare.combination/v1"
+
+// Result is the joint result of several runs.
+type Result struct {
+	Schema     string           `json:"schema"`
+	Experiment string           `json:"experiment"` // name of the experiment in the first run
+	Runs       []Run            `json:"runs"`
+	Confidence quantity.Percent `json:"confidence"`
+	Margin     quantity.Percent `json:"equivalence"`
+	// Differences and Same are the properties of the runs' occasions: machine, versions and design.
+	// The runs ask the same question.
+	Differences []compare.Property `json:"differences"`
+	Same        []compare.Property `json:"same"`
+	Unknown     []analysis.Finding `json:"-"`
+	Family      int                `json:"family"` // number of headline claims, which share Holm's correction
+	Comparisons []Comparison       `json:"comparisons"`
+	Controls    []Comparison       `json:"controls"` // comparisons of the control with the baseline
+	// Failures are the failures of treatments; nil if neither they nor the baseline failed.
+	Failures []Failures `json:"failures,omitempty"`
+	// Observational is set if some of the runs are not experiments in random order.
+	Observational bool               `json:"observational,omitempty"`
+	Warnings      []analysis.Finding `json:"-"`
+	// Plan is the first run's plan. All runs ask its question and are judged by its rules.
+	Plan *experiment.Plan `json:"-"`
+	// Used are the runs that count.
+	Used []compare.Input `json:"-"`
+}
+
+// Deviation returns the standard deviation, on the scale of contrasts, of the overheads that the
+// runs give for an arm, and the number of these runs. It shows how much runs differ although
+// nothing was changed. It is 0 if fewer than two runs have the overhead.
+func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs int) {
+	for _, c := range slices.Concat(r.Comparisons, r.Controls) {
+		if c.Cell == cell && c.Arm == arm && c.Metric.Name == metric {
+			return contrast.Deviation(c.data.Contrasts), len(c.data.Contrasts)
+		}
+	}
+	return 0, 0
+}
+
+// Run is one of the combined runs.
+type Run struct {
+	compare.Run
+	LeftOut analysis.Reason `json:"-"` // reason why the run is not part of the result; nil: it is
+}
+
+// Comparison compares an arm with the baseline on a metric in a cell, over occasions.
+type Comparison struct {
+	// Overhead is the mean over occasions, with its interval. Rounds is the number of runs, and
+	// Overheads are the overheads of the runs.
+	analysis.Comparison
+	// HartungKnapp is Hartung and Knapp's interval, which the interval of Overhead contains.
+	HartungKnapp analysis.Interval `json:"hartungKnapp"`
+	// Spread is the standard deviation of the true overheads between occasions, on the scale of
+	// Overhead, with its interval. PSpread is the p of no spread.
+	Spread  analysis.Interval `json:"spread"`
+	PSpread float64           `json:"pSpread"`
+	// Prediction is the interval for the overhead that a further run will find, at the confidence
+	// of the interval.
+	Prediction analysis.Interval `json:"prediction"`
+	Occasions  []Occasion        `json:"occasions"` // one per run
+
+	data contrast.Data
+}
+
+// Occasion is the result of one run.
+type Occasion struct {
+	Run      int               `json:"run"` // number of the run, from 1
+	Overhead analysis.Interval `json:"overhead"`
+	Rounds   int               `json:"rounds"`
+	Weight   float64           `json:"weight"` // weight in the mean, as a share; 0: left out
+	LeftOut  analysis.Reason   `json:"-"`      // reason why it is left out; nil: it is not
+}
+
+// The reasons why a run, or its overhead, is left out.
+type (
+	// NotFinished: planned trials of the run are missing.
+	NotFinished struct{ analysis.Unfinished }
+	// NoInterval: the run has no interval for the overhead.
+	NoInterval struct{}
+)
+
+// Findings about a combination.
+type (
+	// LeftOut: a run is not part of the combination.
+	LeftOut struct {
+		Run int             `json:"run"`
+		Why analysis.Reason `json:"-"`
+	}
+	// FewOccasions: the runs are too few to estimate the spread between occasions.
+	FewOccasions struct {
+		Runs int `json:"runs"`
+	}
+	// OtherConduct: runs were carried out in different ways, which may affect the result.
+	OtherConduct struct{ compare.Property }
+	// ControlDiffers: the control differs from the baseline over occasions, so there are no
+	// verdicts.
+	ControlDiffers struct{ analysis.ControlFails }
+)
+
+// Kind returns the name of the kind, as JSON has it.
+func (NotFinished) Kind() string  { return "not-finished" }
+func (NoInterval) Kind() string   { return "no-interval" }
+func (LeftOut) Kind() string      { return "left-out" }
+func (FewOccasions) Kind() string { return "few-occasions" }
+func (OtherConduct) Kind() string { return "other-conduct" }
+
+// Kind replaces the kind of the embedded reason.
+func (ControlDiffers) Kind() string { return "control-differs" }
+
+// fewOccasions is the largest number of runs that hardly estimate the spread between occasions:
+// with three, the upper bound of the spread is over six times the estimate.
+const fewOccasions = 3
+
+// Errors of the input, which the user can correct by naming other runs.
+var (
+	// ErrOneRun: there is only one run, so nothing can be combined.
+	ErrOneRun = errors.New("there is only one run")
+	// ErrOtherQuestion: the runs do not ask the same question.
+	ErrOtherQuestion = errors.New("the runs do not ask the same question")
+)
+
+// Runs combines runs. It returns a result whatever the verdicts; errors are about runs that cannot
+// be combined.
+func Runs(in []compare.Input) (*Result, error) {
+	if len(in) < 2 {
+		return nil, ErrOneRun
+	}
+	seen, err := compare.Examine(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameQuestion(seen); err != nil {
+		return nil, err
+	}
+	plan := in[0].Run.Plan
+	r := &Result{Schema: Schema, Experiment: plan.Name, Confidence: plan.Confidence, Margin: plan.Equivalence, Plan: plan,
+		Differences: seen.Differences, Same: seen.Same, Unknown: seen.Unknown, Comparisons: []Comparison{}, Controls: []Comparison{}}
+	for i := range in {
+		run := Run{Run: seen.Runs[i], LeftOut: leftOut(in[i].Run)}
+		if run.LeftOut == nil {
+			r.Used = append(r.Used, in[i])
+			r.Observational = r.Observational || in[i].Run.Observation != nil
+		} else {
+			r.Warnings = append(r.Warnings, LeftOut{Run: i + 1, Why: run.LeftOut})
+		}
+		r.Runs = append(r.Runs, run)
+	}
+	if used := len(r.Used); used > 1 && used <= fewOccasions {
+		r.Warnings = append(r.Warnings, FewOccasions{used})
+	}
+	r.countFailures(in)
+	for _, p := range seen.Differences {
+		if p.Conduct(r.Failures != nil) {
+			r.Warnings = append(r.Warnings, OtherConduct{p})
+		}
+	}
+	r.assess(in)
+	return r, nil
+}
+
+// sameQuestion returns an error that names the properties in which the runs' questions differ.
+func sameQuestion(seen *compare.Result) error {
+	var list []string
+	for _, a := range seen.Apart {
+		list = append(list, fmt.Sprintf("%s %s is not the same in every run", a.What, a.Name))
+	}
+	for _, p := range seen.Differences {
+		if p.Asked() {
+			list = append(list, valuesByRun(p))
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	const most = 4
+	if extra := len(list) - most; extra > 0 {
+		list = append(list[:most], fmt.Sprintf("and %d more", extra))
+	}
+	return fmt.Errorf("%w: %s", ErrOtherQuestion, strings.Join(list, "; "))
+}
+
+// valuesByRun lists the values of a property by run: "link.mtu is 1500 in run 1, unset in run 2".
+func valuesByRun(p compare.Property) string {
+	list := make([]string, len(p.Values))
+	for i, v := range p.Values {
+		list[i] = fmt.Sprintf("%s in run %d", cmp.Or(v, "unset"), i+1)
+	}
+	return p.Path + " is " + strings.Join(list, ", ")
+}
+
+// Told lists the values of the property by run.
+func (f OtherConduct) Told() string { return valuesByRun(f.Property) }
+
+func leftOut(run *analysis.Run) analysis.Reason {
+	switch {
+	case !run.Finished:
+		return NotFinished{analysis.Unfinished{Done: run.Trials.Done, Planned: run.Trials.Planned}}
+	case !run.Valid:
+		return analysis.NoVerdicts{Reasons: run.Reasons}
+	}
+	return nil
+}
+
+// assess makes every comparison, the controls first, and judges them as one family.
+func (r *Result) assess(in []compare.Input) {
+	for _, cell := range r.Plan.Cells {
+		for _, m := range cell.Metrics {
+			for _, arm := range r.Plan.Arms {
+				switch c := r.comparison(in, cell.ID, arm.Name, m); arm.Role {
+				case experiment.Treatment:
+					r.Comparisons = append(r.Comparisons, c)
+				case experiment.Control:
+					r.Controls = append(r.Controls, c)
+				}
+			}
+		}
+	}
+	answers := analysis.Assess(r.Plan, questions(in, r.Comparisons, r.Observational), questions(in, r.Controls, r.Observational))
+	r.Family = answers.Family
+	for i := range r.Comparisons {
+		r.Comparisons[i].complete(answers.Asked[i], float64(r.Confidence))
+		r.withholdByFailures(in, &r.Comparisons[i])
+		for _, one := range r.Used {
+			one.Run.WithholdGains(&r.Comparisons[i].Comparison, r.Comparisons[i].Arm)
+		}
+	}
+	for i := range r.Controls {
+		r.Controls[i].complete(answers.Controls[i], float64(r.Confidence))
+	}
+	for _, i := range answers.Failed { // the control differs over occasions, so something besides the layers does
+		c := answers.Controls[i]
+		why := analysis.ControlFails{Cell: c.Cell, Metric: c.Metric, Overhead: c.Overhead, PAdjusted: c.PAdjusted, Margin: c.Margin}
+		r.Warnings = append(r.Warnings, ControlDiffers{why})
+		for k := range r.Comparisons {
+			r.Comparisons[k].Withhold(why)
+		}
+	}
+}
+
+// comparison collects the overheads of the runs for one comparison.
+func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.Metric) Comparison {
+	c := Comparison{Comparison: analysis.Comparison{Cell: cell, Arm: arm, Metric: m}}
+	var contrasts, errs []float64
+	for i := range in {
+		o := Occasion{Run: i + 1, LeftOut: r.Runs[i].LeftOut}
+		at, se := 0.0, 0.0
+		if own := in[i].Run.Comparison(cell, arm, m.Name); own != nil {
+			o.Overhead, o.Rounds = own.Overhead, own.Rounds
+			at, se = asContrast(own, contrast.RulesOf(in[i].Run.Plan).AtLook())
+		}
+		if o.LeftOut == nil && se > 0 {
+			contrasts, errs = append(contrasts, at), append(errs, se)
+		} else if o.LeftOut == nil {
+			o.LeftOut = NoInterval{}
+		}
+		c.Occasions = append(c.Occasions, o)
+	}
+	c.data = contrast.Combined(m, contrasts, errs)
+	return c
+}
+
+// asContrast returns an overhead on the scale of contrasts, with its standard error, which is 0 if the
+// overhead has no interval.
+func asContrast(own *analysis.Comparison, confidence float64) (at, se float64) {
+	if own.PointOnly || own.Rounds < 2 {
+		return 0, 0
+	}
+	values := own.Rounds
+	if !own.Paired {
+		values = own.Baseline.N + own.Treated.N - 1
+	}
+	i := contrast.FromOverheads(stats.Interval(own.Overhead), own.Metric)
+	return i.Point, contrast.Error(i, values, confidence)
+}
+
+// questions converts comparisons to questions of package analysis.
+func questions(in []compare.Input, list []Comparison, observational bool) []analysis.Question {
+	questions := make([]analysis.Question, len(list))
+	for i, c := range list {
+		questions[i] = analysis.Question{Cell: c.Cell, Arm: c.Arm, Restates: compare.Restates(in, c.Cell, c.Metric.Name),
+			Observational: observational, Data: c.data}
+	}
+	return questions
+}
+
+// complete adds the verdict, and the fields that only a combination has.
+func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
+	c.Comparison = answer
+	// These fields are about rounds within a run, while occasions have no random order.
+	c.Needed, c.NeededRange, c.Lag1, c.OrderP, c.Warnings = 0, nil, 0, 1, nil
+	p, err := c.data.Pooled(confidence)
+	if err != nil {
+		return
+	}
+	m := c.Metric
+	size := func(v float64) float64 { return contrast.Magnitude(v, m) }
+	c.HartungKnapp = analysis.Interval(contrast.Overheads(p.HartungKnapp.Interval, m))
+	c.Spread, c.PSpread = analysis.Interval(p.Spread.Map(size)), p.PQ
+	c.Prediction = analysis.Interval(contrast.Overheads(p.Prediction, m))
+	for i := range c.Occasions {
+		if o := &c.Occasions[i]; o.LeftOut == nil {
+			o.Weight, p.Weights = p.Weights[0], p.Weights[1:]
+		}
+	}
+}
+
+// Exceeds returns the one-sided p of "the mean overhead over occasions is limit or less".
+func (c *Comparison) Exceeds(limit float64) float64 {
+	if c.PointOnly || c.Rounds < 2 {
+		return 1
+	}
+	return contrast.Rules{}.Exceeds(&c.data, limit)
+}

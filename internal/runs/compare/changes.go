@@ -1,0 +1,216 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+)
+
+// changeQuestion is a question about a change of overheads: an arm in one run against an arm in another
+// run, or in the same one.
+type changeQuestion struct {
+	shared
+	from, to       int // indices of runs
+	fromArm, toArm string
+}
+
+// changes compares the overheads of arms that are treatments in several runs, and of matched arms.
+// The control is compared in the same way: its layers are the baseline's, so its change shows the
+// error of such a comparison.
+func (c *comparison) changes(list []shared) {
+	var asked, controls []changeQuestion
+	for _, s := range list {
+		for _, name := range c.names(armNames) {
+			asked = append(asked, c.matched(s, Match{Old: name, New: name})...)
+		}
+		for _, m := range c.options.Matches {
+			asked = append(asked, c.matched(s, m)...)
+		}
+		controls = append(controls, c.floors(s, asked)...)
+	}
+	answers := analysis.Assess(c.plan(), c.questions(asked), c.questions(controls))
+	c.result.Family.Changes = answers.Family
+	failed := map[string]bool{} // pairs of runs between which the control's overhead differs, so that there are no verdicts
+	for _, i := range answers.Failed {
+		a := controls[i]
+		failed[a.against()] = true
+		c.warn(ChangedControl{From: a.from + 1, To: a.to + 1, Cell: a.cell, Metric: a.metric, Overhead: answers.Controls[i].Overhead})
+	}
+	for i, a := range asked {
+		c.result.Changes = append(c.result.Changes, c.change(a, answers.Asked[i], failed[a.against()]))
+	}
+	for i, a := range controls {
+		c.result.Floors = append(c.result.Floors, c.change(a, answers.Controls[i], false))
+	}
+}
+
+// matched asks about the new arm of a match in every run that has it: against the old arm in the
+// same run, or otherwise against the first run that has the old arm. An arm that is matched with
+// itself is asked about in every run but that first one.
+func (c *comparison) matched(s shared, m Match) []changeQuestion {
+	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
+	order := c.order()
+	at := slices.IndexFunc(order, func(i int) bool { return has(i, m.Old) })
+	if at < 0 {
+		return nil
+	}
+	var list []changeQuestion
+	for _, i := range order {
+		from, itself := order[at], m.Old == m.New
+		if has(i, m.Old) && !itself {
+			from = i
+		}
+		if has(i, m.New) && (from != i || !itself) {
+			list = append(list, changeQuestion{shared: s, from: from, to: i, fromArm: m.Old, toArm: m.New})
+		}
+	}
+	return list
+}
+
+// floors asks about the control of every two runs whose overheads are compared.
+func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
+	var list []changeQuestion
+	for _, a := range asked {
+		if a.cell != s.cell || a.metric.Name != s.metric.Name || a.from == a.to {
+			continue
+		}
+		from, to := c.in[a.from].Run.Plan.ArmWith(experiment.Control), c.in[a.to].Run.Plan.ArmWith(experiment.Control)
+		same := func(b changeQuestion) bool { return b.from == a.from && b.to == a.to }
+		if from != "" && to != "" && !slices.ContainsFunc(list, same) {
+			list = append(list, changeQuestion{shared: s, from: a.from, to: a.to, fromArm: from, toArm: to})
+		}
+	}
+	return list
+}
+
+// questions converts the questions to those of package analysis.
+func (c *comparison) questions(list []changeQuestion) []analysis.Question {
+	questions := make([]analysis.Question, len(list))
+	for i, a := range list {
+		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: a.versus(), Restates: Restates(c.in, a.cell, a.metric.Name),
+			Observational: a.from != a.to || c.in[a.from].Run.Observation != nil}
+		if a.from == a.to {
+			q.Data = c.values[a.from].Between(a.cell, a.fromArm, a.toArm, a.metric)
+		} else {
+			from, to := c.values[a.from].Data(a.cell, a.fromArm, a.metric), c.values[a.to].Data(a.cell, a.toArm, a.metric)
+			q.Data = contrast.Changed(from, to).Over(c.between(a))
+		}
+		questions[i] = q
+	}
+	return questions
+}
+
+// against returns the pair of runs as a key, which a change shares with its control.
+func (a changeQuestion) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
+
+// change converts an answer to a Change. If failed is set, the control has changed as well, and
+// there is no verdict.
+func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed bool) Change {
+	answer.Metric = a.metric
+	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
+	if strings.HasPrefix(answer.Method, contrast.MethodWelchSum) {
+		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // Baseline and Treated describe one sample each, and not an overhead
+	}
+	if a.from != a.to {
+		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // more rounds would not add occasions
+	}
+	switch withheld := c.withheld(&ch.Comparison, a.cell, a.from, a.to); {
+	case withheld:
+	case failed:
+		ch.Withhold(analysis.ControlChanged{})
+	case a.from != a.to:
+		c.occasions(&ch.Comparison, a)
+	}
+	c.in[a.from].Run.WithholdGains(&ch.Comparison, a.fromArm)
+	c.in[a.to].Run.WithholdGains(&ch.Comparison, a.toArm)
+	return ch
+}
+
+// between returns the deviation of the old arm's overheads between runs without any change, and the
+// number of these runs; 0: unknown.
+func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
+	if c.options.Occasions == nil {
+		return 0, 0
+	}
+	return c.options.Occasions(a.cell, a.fromArm, a.metric.Name)
+}
+
+// occasions withholds verdicts that two occasions alone do not support.
+func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
+	deviation, runs := c.between(a)
+	switch answer.Reason.(type) {
+	case analysis.TooFewValues, analysis.NoSpread, analysis.SameClaim:
+		return
+	}
+	if deviation == 0 || answer.Verdict == analysis.NotResolved {
+		answer.Verdict, answer.Grade, answer.Reason = analysis.NotResolved, analysis.Measured, Occasions{contrast.Magnitude(deviation, a.metric), runs}
+	}
+}
+
+// withheld withholds the verdict of a comparison of two runs if one of them gives none, or if they
+// measured different work. It reports whether it did.
+func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to int) bool {
+	if invalid := c.runsWhere(func(r *analysis.Run) bool { return !r.Valid }, from, to); invalid != nil {
+		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
+	} else if unlike := c.unlike(cell, from, to); unlike != nil {
+		answer.Withhold(analysis.OtherSettings{Settings: unlike})
+	} else if open := c.runsWhere(func(r *analysis.Run) bool { return !r.Finished }, from, to); open != nil {
+		answer.Suspend(analysis.UnfinishedRuns{Runs: open})
+	} else {
+		return false
+	}
+	return true
+}
+
+// unlike returns the settings in which the files of two imports differ in a cell, without those
+// that either import allows to differ; nil: none.
+func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSetting) {
+	a, b := c.in[from].Run.Plan, c.in[to].Run.Plan
+	if a.Import == nil || b.Import == nil {
+		return nil
+	}
+	for _, p := range Differing(Flatten(a.Cell(cell).Config), Flatten(b.Cell(cell).Config)) {
+		if !slices.Contains(a.Import.Allowed, p.Path) && !slices.Contains(b.Import.Allowed, p.Path) {
+			list = append(list, analysis.UnlikeSetting{Name: p.Path,
+				Baseline: []string{cmp.Or(p.Values[0], "default")}, Arm: []string{cmp.Or(p.Values[1], "default")}})
+		}
+	}
+	return list
+}
+
+// overhead returns an arm's overhead in a run.
+func (c *comparison) overhead(a changeQuestion, run int, arm string) Overhead {
+	o := Overhead{Run: run + 1, Arm: arm}
+	if own := c.in[run].Run.Comparison(a.cell, arm, a.metric.Name); own != nil {
+		o.Overhead, o.Verdict, o.Known, o.PointOnly = own.Overhead, own.Verdict, own.Rounds > 0, own.PointOnly
+	}
+	return o
+}
+
+// versus names the overhead that the new one is compared with.
+func (a changeQuestion) versus() *analysis.Versus {
+	v := &analysis.Versus{}
+	if a.from != a.to {
+		v.Run = a.from + 1
+	}
+	if a.fromArm != a.toArm || a.from == a.to {
+		v.Arm = a.fromArm
+	}
+	return v
+}
+
+// runsWhere returns the numbers of the given runs for which a condition is true.
+func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int {
+	var list []int
+	for _, i := range slices.Compact(slices.Sorted(slices.Values(runs))) {
+		if are(c.in[i].Run) {
+			list = append(list, i+1)
+		}
+	}
+	return list
+}

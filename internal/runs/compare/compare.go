@@ -1,0 +1,276 @@
+// Package compare compares runs that were made at different times, on different
+// machines, or of different versions of a layer.
+//
+// A result has three parts, in this order. First the properties in which the
+// runs differ: the machine, the layers' parameters, the workloads, the testbed
+// (differences.go). Any of these may cause a difference in the numbers. Second
+// the overheads: how much more or less a layer costs than before, each overhead
+// against the baseline of its own run (changes.go). Third the levels: every arm
+// against one arm of one run, the reference (levels.go).
+//
+// Overheads are worth more than levels. A level depends on the machine at least
+// as much as on the layer. An overhead is measured against a baseline on the same
+// machine within minutes, so whatever slows both down cancels before runs are
+// compared. What does not cancel is a machine on which the layer itself is
+// relatively more expensive.
+//
+// Nothing was randomised between runs: no random order decided which trial ran
+// when or where. All comparisons across runs are therefore observational,
+// however narrow their intervals, and the result states it. Cells are the same
+// if they have the same ID, which is the workload's name and the levels of all
+// factors. Metrics are the same if they have the same name, unit, direction and
+// scale. Verdicts are those of package analysis, by the rules of the reference's
+// run.
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
+	"tare/internal/run/journal"
+)
+
+// Schema names the format of a result written as JSON.
+const Schema = "tare.comparison/v1"
+
+// Input is one run to be compared.
+type Input struct {
+	Name   string // name given by the user: a directory
+	Run    *analysis.Run
+	Trials []journal.Trial // trials of the run
+}
+
+// Options select the comparisons.
+type Options struct {
+	Reference Reference // zero value: the baseline of the first run
+	Matches   []Match
+	// Occasions returns how much an overhead differs between runs without any change: the standard
+	// deviation of its contrasts, and the number of runs; 0: unknown. Nil: unknown for all.
+	Occasions func(cell, arm, metric string) (deviation float64, runs int)
+}
+
+// Occasions is the reason why a change from one run to another has no verdict or is not resolved:
+// overheads differ from occasion to occasion even without any change.
+type Occasions struct {
+	Deviation float64 `json:"deviation"` // standard deviation of such overheads, on their scale; 0: unknown, so there is no verdict
+	Runs      int     `json:"runs"`      // number of runs that it comes from
+}
+
+// Kind returns the kind's name.
+func (Occasions) Kind() string { return "occasions" }
+
+// Reference is the arm that levels are compared with.
+type Reference struct {
+	Run int    `json:"run"` // number of the run, from 1
+	Arm string `json:"arm"`
+}
+
+// Match declares that two arms of different names are versions of one layer.
+type Match struct {
+	Old string `json:"old"`
+	New string `json:"new"`
+}
+
+// Result is the result of a comparison of runs.
+type Result struct {
+	Schema    string    `json:"schema"`
+	Runs      []Run     `json:"runs"`
+	Reference Reference `json:"reference"`
+	// Observation is the reason why the result is not that of an experiment; nil if all values come
+	// from one run.
+	Observation *Observation `json:"observation,omitempty"`
+	// Confidence and Margin are those of the reference's run, and hold for all comparisons.
+	Confidence quantity.Percent `json:"confidence"`
+	Margin     quantity.Percent `json:"equivalence"`
+	// Differences and Same are the properties that the runs record, the important ones first.
+	// Unknown are the properties that cannot be compared.
+	Differences []Property         `json:"differences"`
+	Same        []Property         `json:"same"`
+	Unknown     []analysis.Finding `json:"-"`
+	// Apart are arms, cells and metrics that not every run has in the same form.
+	Apart   []Apart  `json:"apart,omitempty"`
+	Family  Family   `json:"family"`
+	Changes []Change `json:"changes"`
+	// Floors are the changes of the controls, whose layers do not change.
+	Floors   []Change           `json:"floors,omitempty"`
+	Levels   []Level            `json:"levels"`
+	Warnings []analysis.Finding `json:"-"`
+}
+
+// Family is the number of hypotheses on headline metrics that share Holm's correction. The changes
+// are one family, the levels another.
+type Family struct {
+	Changes int `json:"changes"`
+	Levels  int `json:"levels"`
+}
+
+// Run is one of the compared runs.
+type Run struct {
+	Number      int                   `json:"number"` // from 1; the rest of the result refers to runs by it
+	Name        string                `json:"name"`
+	Experiment  string                `json:"experiment"`
+	Labels      experiment.Labels     `json:"labels,omitempty"` // describe the versions under test
+	Testbed     string                `json:"testbed"`
+	Start       time.Time             `json:"start"`  // start of the first trial; zero: unknown
+	Paired      bool                  `json:"paired"` // arms are compared round by round; otherwise they are independent samples
+	Rounds      int                   `json:"rounds"`
+	Trials      int                   `json:"validTrials"`
+	Valid       bool                  `json:"valid"`
+	Finished    bool                  `json:"finished"`
+	Reasons     []analysis.Reason     `json:"-"` // reasons why the run gives no verdicts
+	Observation *analysis.Observation `json:"observation,omitempty"`
+	Arms        []Arm                 `json:"arms"`
+}
+
+// Arm is an arm of a run.
+type Arm struct {
+	Name string          `json:"name"`
+	Role experiment.Role `json:"role"`
+}
+
+// Apart is an arm, cell or metric that cannot be compared because not all runs have it.
+type Apart struct {
+	What string `json:"what"` // "arm", "cell" or "metric"
+	Name string `json:"name"`
+	Runs []int  `json:"runs"` // numbers of the runs that have it
+	// Other are the runs that have a metric of this name with another unit, direction or scale.
+	Other []int `json:"other,omitempty"`
+}
+
+// Change is the difference between the overheads of an arm in two runs, or of two versions in one
+// run.
+type Change struct {
+	From Overhead `json:"from"`
+	To   Overhead `json:"to"`
+	// Direct is set if both arms are in one run and were compared directly, without the baseline.
+	Direct bool `json:"direct,omitempty"`
+	// Comparison compares the two overheads: its Overhead is the share (on the scale difference:
+	// the amount) by which To costs more than From.
+	analysis.Comparison
+}
+
+// Overhead is an arm's overhead in a run, against the run's own baseline.
+type Overhead struct {
+	Run      int               `json:"run"`
+	Arm      string            `json:"arm"`
+	Known    bool              `json:"known"` // the run has an estimate
+	Overhead analysis.Interval `json:"overhead"`
+	// PointOnly is set if there is no interval: both bounds are the point.
+	PointOnly bool             `json:"pointOnly,omitempty"`
+	Verdict   analysis.Verdict `json:"verdict"` // verdict of the run
+}
+
+// Level is the values of one arm of one run on one metric.
+type Level struct {
+	Cell   string            `json:"cell"`
+	Metric experiment.Metric `json:"metric"`
+	Run    int               `json:"run"`
+	Arm    string            `json:"arm"`
+	Values analysis.Summary  `json:"values"`
+	// Against compares the level with the reference; nil for the reference itself.
+	Against *analysis.Comparison `json:"against,omitempty"`
+}
+
+// Errors of the input, which the user can correct by naming other runs.
+var (
+	// ErrNothingInCommon: no cell has a metric that two runs share.
+	ErrNothingInCommon = errors.New("the runs have no cell in common")
+	// ErrSameRun: a run was named twice.
+	ErrSameRun = errors.New("a run cannot be compared with itself")
+	// ErrNothingToCompare: there is only one run, and no question about its arms.
+	ErrNothingToCompare = errors.New("there is only one run")
+)
+
+// Runs compares runs. It returns a result whatever the verdicts; errors are about runs that cannot
+// be compared.
+func Runs(in []Input, o Options) (*Result, error) {
+	if len(in) == 0 || len(in) == 1 && o.Reference.Run == 0 && o.Matches == nil {
+		return nil, fmt.Errorf("%w: name another one, or two arms of it", ErrNothingToCompare)
+	}
+	c, list, err := begin(in, o)
+	if err != nil {
+		return nil, err
+	}
+	r := c.result
+	r.Schema, r.Reference, r.Confidence, r.Margin = Schema, c.reference, c.plan().Judged(), c.plan().Equivalence
+	r.Changes, r.Levels = []Change{}, []Level{}
+	for _, one := range in {
+		c.values = append(c.values, analysis.ValuesOf(one.Run.Plan, one.Trials))
+	}
+	r.Observation = c.observation()
+	c.addFindings()
+	c.changes(list)
+	c.levels(list)
+	return r, nil
+}
+
+// begin aligns runs, and finds the properties in which they differ.
+func begin(in []Input, o Options) (*comparison, []shared, error) {
+	if err := distinct(in); err != nil {
+		return nil, nil, err
+	}
+	c := &comparison{in: in, options: o, reference: o.Reference, result: &Result{}}
+	if c.reference.Run == 0 && len(in) > 0 {
+		c.reference = Reference{Run: 1, Arm: in[0].Run.Plan.ArmWith(experiment.Baseline)}
+	}
+	for i := range in {
+		c.result.Runs = append(c.result.Runs, c.describe(i))
+	}
+	list, err := c.align()
+	if err == nil {
+		c.differences()
+	}
+	return c, list, err
+}
+
+// distinct returns an error for runs that are copies of each other.
+func distinct(in []Input) error {
+	for i, r := range in {
+		if r.Run == nil || r.Run.Plan == nil {
+			return fmt.Errorf("run %d (%s) has no plan", i+1, r.Name)
+		}
+		for k, earlier := range in[:i] {
+			if sameTrials(earlier.Run, r.Run) {
+				return fmt.Errorf("%w: runs %d (%s) and %d (%s) hold the same trials", ErrSameRun, k+1, earlier.Name, i+1, r.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// sameTrials reports whether two runs are copies: they have the same values at the same times,
+// trial by trial.
+func sameTrials(a, b *analysis.Run) bool {
+	return a.Trials.Valid > 0 && a.Start.Equal(b.Start) && reflect.DeepEqual(a.Cells, b.Cells)
+}
+
+// plan returns the plan of the reference's run, whose rules apply.
+func (c *comparison) plan() *experiment.Plan { return c.in[c.reference.Run-1].Run.Plan }
+
+// order returns the indices of the runs, the reference's first.
+func (c *comparison) order() []int {
+	list := []int{c.reference.Run - 1}
+	for i := range c.in {
+		if i != list[0] {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func (c *comparison) describe(i int) Run {
+	in := c.in[i]
+	r := Run{Number: i + 1, Name: in.Name, Experiment: in.Run.Plan.Name, Labels: in.Run.Plan.Labels, Testbed: in.Run.Plan.Testbed, Start: in.Run.Start,
+		Paired: in.Run.Plan.Paired(), Rounds: in.Run.Rounds, Trials: in.Run.Trials.Valid, Valid: in.Run.Valid, Finished: in.Run.Finished,
+		Reasons: slices.Clone(in.Run.Reasons), Observation: in.Run.Observation}
+	for _, a := range in.Run.Plan.Arms {
+		r.Arms = append(r.Arms, Arm{Name: a.Name, Role: a.Role})
+	}
+	return r
+}

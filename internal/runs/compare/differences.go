@@ -1,0 +1,262 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/run/machine"
+)
+
+// minorOnMachines are the properties of a machine that seldom affect measurements. Tools are a
+// group of their own.
+var minorOnMachines = []string{"Go", "kernel build", "microcode", "cgroup version", "clock source", "root", "user namespace",
+	machine.FlagsProperty, "cipher driver of "}
+
+// differences compares all properties of the runs.
+func (c *comparison) differences() {
+	var p properties
+	c.compareArms(&p)
+	c.compareFacts(&p)
+	c.compareMachines(&p)
+	c.compareCells(&p, Testbed, func(*experiment.Cell) string { return "" }, func(cell *experiment.Cell) any { return cell.Testbed })
+	c.compareCells(&p, Workloads, func(cell *experiment.Cell) string { return cell.Workload + ": " }, func(cell *experiment.Cell) any { return cell.Config })
+	p.addLeaves(Design, "", c.leaves(DesignOf))
+	p.addLeaves(Testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+		return map[string]string{"kind": plan.Testbed}
+	}))
+	p.addLeaves(Tools, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+		return map[string]string{"Tare": plan.Version}
+	}))
+	c.result.Differences, c.result.Same = p.split()
+}
+
+// compareMachines compares the records of the runs' machines. If trials ran on clusters, the
+// machine on which Tare was started matters little.
+func (c *comparison) compareMachines(p *properties) {
+	records, has := make([]*machine.Environment, len(c.in)), make([]bool, len(c.in))
+	var without []int
+	for i, in := range c.in {
+		records[i] = in.Run.Environment
+		if has[i] = records[i] != nil; !has[i] {
+			without = append(without, i+1)
+		}
+	}
+	if len(without) > 0 {
+		c.result.Unknown = append(c.result.Unknown, UnrecordedMachines{without})
+	}
+	onClusters := !slices.ContainsFunc(records, func(e *machine.Environment) bool { return e == nil || len(e.Clusters) == 0 })
+	for _, property := range machine.Properties(records...) {
+		group, name := Machine, property.Name
+		minor := onClusters && !property.Cluster || slices.ContainsFunc(minorOnMachines, func(m string) bool { return strings.HasPrefix(name, m) })
+		switch {
+		case name == "Tare": // the plan has it, too
+			continue
+		case property.Tool != "":
+			group, name = Tools, property.Tool
+		}
+		p.add(group, name, property.Values, has, minor)
+	}
+}
+
+// compareArms compares the layers of arms that several runs have, and of arms that are matched as
+// versions of one layer.
+func (c *comparison) compareArms(p *properties) {
+	for _, name := range c.names(armNames) {
+		arms := make([]*experiment.PlannedArm, len(c.in))
+		for i, in := range c.in {
+			arms[i] = in.Run.Plan.Arm(name)
+		}
+		compareLayers(p, name, arms)
+	}
+	for _, m := range c.options.Matches {
+		from, to := firstWith(c.in, m.Old), firstWith(c.in, m.New)
+		if from == to {
+			continue // one plan has both arms, so the reader sees them; nothing differs between runs
+		}
+		arms := make([]*experiment.PlannedArm, len(c.in))
+		arms[from], arms[to] = c.in[from].Run.Plan.Arm(m.Old), c.in[to].Run.Plan.Arm(m.New)
+		compareLayers(p, m.Old+" as "+m.New, arms)
+	}
+}
+
+// compareLayers compares an arm's layers and their effective parameters.
+func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
+	leaves, kinds := make([]map[string]string, len(arms)), make([]map[string]string, len(arms))
+	layered := false
+	for i, a := range arms {
+		if a == nil {
+			continue
+		}
+		kinds[i] = map[string]string{}
+		kinds[i]["layers"], leaves[i] = LayersOf(a)
+		layered = layered || len(a.Layers) > 0
+	}
+	if layered {
+		p.addLeaves(Layers, name+": ", kinds)
+	}
+	p.addLeaves(Layers, name+": ", leaves)
+}
+
+// LayersOf returns the kinds of an arm's layers, in order, and their effective parameters by path.
+func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string) {
+	leaves = map[string]string{}
+	counted := map[string]int{}
+	var list []string
+	for _, l := range a.Layers {
+		list = append(list, l.Kind)
+		key := l.Kind
+		if counted[l.Kind]++; counted[l.Kind] > 1 {
+			key = fmt.Sprintf("%s#%d", l.Kind, counted[l.Kind])
+		}
+		for path, v := range Flatten(l.Config) {
+			leaves[key+"."+path] = v
+		}
+	}
+	return cmp.Or(strings.Join(list, ", "), "none"), leaves
+}
+
+// mostFacts is the largest number of values of one fact that are shown.
+const mostFacts = 4
+
+// leaves returns the parameters of each run by path; nil for a run without any.
+func (c *comparison) leaves(of func(*experiment.Plan) map[string]string) []map[string]string {
+	list := make([]map[string]string, len(c.in))
+	for i, in := range c.in {
+		list[i] = of(in.Run.Plan)
+	}
+	return list
+}
+
+// compareFacts compares the facts in imported files about the systems on which they were made.
+// Settings of the workload are parameters of the cells.
+func (c *comparison) compareFacts(p *properties) {
+	settings := map[string]bool{}
+	for _, in := range c.in {
+		for _, cell := range in.Run.Plan.Cells {
+			for name := range Flatten(cell.Config) {
+				settings[name] = true
+			}
+		}
+	}
+	p.addLeaves(Imported, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+		if plan.Import == nil {
+			return nil
+		}
+		facts := factsOf(plan.Import)
+		maps.DeleteFunc(facts, func(name, _ string) bool { return settings[name] })
+		return facts
+	}))
+	p.addLeaves(Imported, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+		if plan.Import == nil {
+			return nil
+		}
+		return map[string]string{importFormat: plan.Import.Tool}
+	}))
+}
+
+// factsOf returns each fact once if all arms that have it agree, and otherwise by arm.
+func factsOf(imported *experiment.Import) map[string]string {
+	byArm := map[string][]string{}
+	agreed := map[string]string{}
+	differ := map[string]bool{}
+	for _, a := range imported.Arms {
+		for name, values := range a.Facts {
+			v := listed(values, mostFacts)
+			if byArm[name] == nil {
+				agreed[name] = v
+			}
+			differ[name] = differ[name] || agreed[name] != v
+			byArm[name] = append(byArm[name], a.Name+": "+v)
+		}
+	}
+	for name := range differ {
+		if differ[name] {
+			agreed[name] = strings.Join(byArm[name], "; ")
+		}
+	}
+	return agreed
+}
+
+// listed joins the first of many values, and adds the number of the others.
+func listed(values []string, most int) string {
+	if extra := len(values) - most; extra > 0 {
+		return strings.Join(values[:most], ", ") + fmt.Sprintf(" and %d more", extra)
+	}
+	return strings.Join(values, ", ")
+}
+
+// compareCells compares parameters of the cells that several runs have. A path appears once if all
+// cells agree on it, and otherwise once per cell.
+func (c *comparison) compareCells(p *properties, group Group, prefix func(*experiment.Cell) string, of func(*experiment.Cell) any) {
+	rows := map[string][]Property{} // properties by path
+	var order []string
+	for _, id := range c.names(cellIDs) {
+		head := ""
+		var cell properties
+		cell.addLeaves(group, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+			its := plan.Cell(id)
+			if its == nil {
+				return nil
+			}
+			head = prefix(its)
+			return Flatten(of(its))
+		}))
+		for _, one := range cell {
+			name := one.Path
+			if group == Testbed {
+				name = "testbed." + name
+			}
+			one.Minor, one.Limit = experiment.Aside(name)
+			path := head + one.Path
+			if rows[path] == nil {
+				order = append(order, path)
+			}
+			one.Path = id
+			rows[path] = append(rows[path], one)
+		}
+	}
+	for _, path := range order {
+		cells := rows[path]
+		if !slices.ContainsFunc(cells, func(one Property) bool { return !slices.Equal(one.Values, cells[0].Values) }) {
+			cells[0].Path = path
+			*p = append(*p, cells[0])
+			continue
+		}
+		for _, one := range cells {
+			if one.differs { // parameters that differ between cells are part of the cell's name
+				one.Path += ": " + path
+				*p = append(*p, one)
+			}
+		}
+	}
+}
+
+// DesignOf returns the design of a run by property: its rounds, arms and rules. The seed is left
+// out, since it only determines the order.
+func DesignOf(plan *experiment.Plan) map[string]string {
+	m := map[string]string{
+		designConfidence: factor.Text(plan.Confidence), designMargin: factor.Text(plan.Equivalence), "power": factor.Text(plan.Power),
+	}
+	if plan.Paired() {
+		m["rounds"] = fmt.Sprint(plan.Rounds)
+	}
+	if plan.Import == nil {
+		m["attempts"] = fmt.Sprint(plan.Attempts)
+		m[designSlices] = factor.Text(plan.Slices)
+	}
+	if len(plan.DecideAt) > 0 {
+		m["looks"] = fmt.Sprint(plan.DecideAt)
+	}
+	if plan.Precision > 0 {
+		m["precision"] = factor.Text(plan.Precision)
+	}
+	for path, v := range Flatten(plan.Limits) {
+		m["limit of "+path] = cmp.Or(v, "none")
+	}
+	return m
+}

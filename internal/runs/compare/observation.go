@@ -1,0 +1,138 @@
+package compare
+
+import (
+	"reflect"
+	"time"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+)
+
+// Observation is the reason why a comparison across runs is not an experiment.
+type Observation struct {
+	// Starts are the start times of the runs, in their order; zero: unknown.
+	Starts   []time.Time `json:"starts"`
+	Machines Machines    `json:"machines"`
+	// Differing names the properties in which the machines differ.
+	Differing []string `json:"differing,omitempty"`
+	Within    []Within `json:"within,omitempty"` // runs that are not experiments by themselves
+}
+
+// Within is the reason why some of the runs are not experiments by themselves.
+type Within struct {
+	Runs        []int                 `json:"runs"` // numbers of the runs
+	Observation *analysis.Observation `json:"observation"`
+}
+
+// Machines classifies the machines of the runs.
+type Machines string
+
+// The classes of machines.
+const (
+	MachinesDiffer  Machines = "differ"
+	MachinesUnknown Machines = "unknown" // some machine has no record
+	MachinesAlike   Machines = "alike"   // their records are the same
+)
+
+// Findings that a reader should know before trusting a comparison of runs.
+type (
+	// UnfinishedRun: planned trials of a run are missing.
+	UnfinishedRun struct {
+		Run int `json:"run"`
+		analysis.Unfinished
+	}
+	// InvalidRun: a run gives no verdicts, so comparisons with it give none either.
+	InvalidRun struct {
+		Run     int               `json:"run"`
+		Reasons []analysis.Reason `json:"-"`
+	}
+	// PilotRounds: a pilot determined the number of rounds, and intervals across runs do not
+	// correct for that.
+	PilotRounds struct {
+		Run int `json:"run"`
+	}
+	// OtherRules: a run has another confidence, margin or power in its plan.
+	OtherRules struct {
+		Run       int `json:"run"`
+		Reference int `json:"reference"` // number of the run whose rules apply
+	}
+	// ChangedControl: the control's overhead differs between two runs, so there are no verdicts
+	// between them.
+	ChangedControl struct {
+		From     int               `json:"from"`
+		To       int               `json:"to"`
+		Cell     string            `json:"cell"`
+		Metric   experiment.Metric `json:"metric"`
+		Overhead analysis.Interval `json:"overhead"`
+	}
+	// UnrecordedMachines: some runs have no record of their machine.
+	UnrecordedMachines struct {
+		Runs []int `json:"runs"`
+	}
+)
+
+// Kind returns the name of the kind, as JSON has it.
+func (UnfinishedRun) Kind() string      { return "unfinished-run" }
+func (InvalidRun) Kind() string         { return "invalid-run" }
+func (PilotRounds) Kind() string        { return "pilot-rounds" }
+func (OtherRules) Kind() string         { return "other-rules" }
+func (ChangedControl) Kind() string     { return "changed-control" }
+func (UnrecordedMachines) Kind() string { return "unrecorded-machines" }
+
+// observation returns the reason why a comparison across runs is not an experiment; nil for a
+// single run, which has its own.
+func (c *comparison) observation() *Observation {
+	if len(c.in) == 1 {
+		return nil
+	}
+	o := &Observation{Machines: MachinesAlike}
+	for i, in := range c.in {
+		o.Starts = append(o.Starts, in.Run.Start)
+		if in.Run.Environment == nil {
+			o.Machines = MachinesUnknown
+		}
+		if in.Run.Observation != nil {
+			o.within(i+1, in.Run.Observation)
+		}
+	}
+	for _, d := range c.result.Differences {
+		if d.Group == Machine && !d.Minor {
+			o.Machines, o.Differing = MachinesDiffer, append(o.Differing, d.Path)
+		}
+	}
+	return o
+}
+
+// within adds a run to the runs that are not experiments for the same reason.
+func (o *Observation) within(run int, why *analysis.Observation) {
+	for i := range o.Within {
+		if reflect.DeepEqual(o.Within[i].Observation, why) {
+			o.Within[i].Runs = append(o.Within[i].Runs, run)
+			return
+		}
+	}
+	o.Within = append(o.Within, Within{Runs: []int{run}, Observation: why})
+}
+
+// addFindings adds the findings that a reader should know before trusting the comparison.
+func (c *comparison) addFindings() {
+	for i, in := range c.in {
+		r := in.Run
+		if !r.Finished {
+			c.warn(UnfinishedRun{Run: i + 1, Unfinished: analysis.Unfinished{Done: r.Trials.Done, Planned: r.Trials.Planned}})
+		}
+		if !r.Valid {
+			c.warn(InvalidRun{Run: i + 1, Reasons: r.Reasons})
+		}
+		if len(c.in) > 1 && r.Plan.Precision > 0 {
+			c.warn(PilotRounds{Run: i + 1})
+		}
+	}
+	own := c.plan()
+	for i, in := range c.in {
+		p := in.Run.Plan
+		if p.Confidence != own.Confidence || p.Equivalence != own.Equivalence || p.Power != own.Power {
+			c.warn(OtherRules{Run: i + 1, Reference: c.reference.Run})
+		}
+	}
+}

@@ -1,0 +1,277 @@
+// Package cost turns the results of a run into cores, nodes and money. From CPU time per unit of work, or from
+// capacity, it computes the nodes that each arm needs for a given rate of work, and the nodes that an arm needs
+// more than the baseline.
+//
+// The computation is a multiplication, and its intervals are those of the measurement. Each trial gives a
+// number of nodes: the rate times the CPU time per unit, divided by the CPUs of a node that may be busy; or the
+// rate divided by the capacity that may be used. The need of an arm is the typical value of these numbers over
+// rounds, estimated on their logarithms. The additional need is estimated on the differences within rounds, by
+// the estimators that the verdicts use. No intervals have to be combined, a slow round affects both arms and
+// cancels, and a poorly known level does not make the difference uncertain. The additional need therefore is
+// not exactly the difference of the two levels. For independent samples (imports), it is the difference of two
+// samples.
+//
+// The reader must check the assumptions, which docs/cost.md lists.
+package cost
+
+import (
+	"math"
+
+	"tare/internal/analysis"
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/stats"
+)
+
+// Schema names the format of a result written as JSON.
+const Schema = "tare.cost/v1"
+
+// HoursPerMonth is a twelfth of the hours of a year of 365 days.
+const HoursPerMonth = 730
+
+// Options describe the work, the nodes, and the metric to compute from.
+type Options struct {
+	Rate        string  // the rate of work: "12000/s", or with a unit "40Gbit/s"
+	NodeCPUs    float64 // the number of CPUs of a node
+	NodePrice   float64 // the price of a node per hour; 0: unknown
+	Currency    string  // the currency of the price; may be empty
+	Utilisation float64 // the share of a node's CPUs, or of its capacity, that may be used; 0 to 1
+	// Metric and Cell select the source of the answer. "": the only one there is.
+	Metric, Cell string
+}
+
+// Result holds the needs of all arms.
+type Result struct {
+	Schema      string  `json:"schema"`
+	Directory   string  `json:"directory"`
+	Experiment  string  `json:"experiment"`
+	Rate        float64 `json:"rate"` // in units of work per second
+	Unit        string  `json:"unit"` // the unit of work, such as "Gbit"; "" for operations without a name
+	NodeCPUs    float64 `json:"nodeCPUs"`
+	NodePrice   float64 `json:"nodePrice,omitempty"` // per hour; 0: unknown
+	Currency    string  `json:"currency,omitempty"`
+	Utilisation float64 `json:"utilisation"`
+	Confidence  float64 `json:"confidence"` // the confidence of every interval
+	Finished    bool    `json:"finished"`
+	// Observation is the reason why the run is observational; nil: it is an experiment.
+	Observation *analysis.Observation `json:"observation,omitempty"`
+	Bills       []Bill                `json:"bills"`
+}
+
+// Basis is the kind of metric that a bill is computed from.
+type Basis string
+
+// The bases.
+const (
+	CPU      Basis = "cpu"      // CPU time per unit of work
+	Capacity Basis = "capacity" // the highest rate that an arm reached
+)
+
+// Bill lists the needs of all arms, computed from one metric.
+type Bill struct {
+	Basis  Basis             `json:"basis"`
+	Cell   string            `json:"cell"`
+	Metric experiment.Metric `json:"metric"`
+	Arms   []Arm             `json:"arms"` // the baseline first, without the control
+}
+
+// Arm is the need of one arm.
+type Arm struct {
+	Arm    string `json:"arm"`
+	Rounds int    `json:"rounds"` // the number of rounds, or of values in independent samples
+	// Level is the metric's typical value, in its unit.
+	Level analysis.Interval `json:"level"`
+	Needs
+	// More is the need beyond the baseline's; nil for the baseline, and if no round has both arms.
+	More *More `json:"more,omitempty"`
+}
+
+// More is the need of an arm beyond the baseline's. It is negative if the arm needs less.
+type More struct {
+	Needs
+	Verdict analysis.Verdict `json:"verdict"` // the verdict on the metric
+	Grade   analysis.Grade   `json:"grade,omitempty"`
+}
+
+// Needs are cores and nodes with their price. Nodes is the exact number, and Whole is rounded up. In a More,
+// Whole is the difference of two numbers rounded up.
+type Needs struct {
+	Cores     analysis.Interval `json:"cores"` // the cores of the nodes, including those that must stay idle
+	Nodes     analysis.Interval `json:"nodes"`
+	Whole     analysis.Interval `json:"wholeNodes"`
+	PointOnly bool              `json:"pointOnly,omitempty"` // set if the values allow no interval; both bounds then equal the point
+}
+
+// PerHour returns the price of nodes per hour.
+func (r *Result) PerHour(nodes analysis.Interval) analysis.Interval {
+	return scaled(nodes, r.NodePrice)
+}
+
+// PerMonth returns the price of nodes per month.
+func (r *Result) PerMonth(nodes analysis.Interval) analysis.Interval {
+	return scaled(nodes, r.NodePrice*HoursPerMonth)
+}
+
+// Of computes the needs of all arms. The error is an *Error if the run lacks the metric or the options are
+// wrong, and ErrNoVerdicts if the run gives no verdicts.
+func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Result, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if !run.Valid {
+		return nil, ErrNoVerdicts
+	}
+	chosen, err := choose(run.Plan, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Schema: Schema, Directory: run.Directory, Experiment: run.Plan.Name, Unit: chosen[0].unit, NodeCPUs: o.NodeCPUs,
+		NodePrice: o.NodePrice, Currency: o.Currency, Utilisation: o.Utilisation, Confidence: float64(run.Plan.Judged()),
+		Finished: run.Finished, Observation: run.Observation}
+	if r.Rate, err = ParseRate(o.Rate, r.Unit); err != nil {
+		return nil, err
+	}
+	w := worker{Result: r, run: run, values: analysis.ValuesOf(run.Plan, trials), rules: contrast.RulesOf(run.Plan)}
+	w.rules.Margin = 0
+	for _, s := range chosen {
+		b, ok := w.bill(s)
+		if !ok {
+			return nil, &Error{"the baseline has no valid value of " + s.Metric.Name + " in " + s.Cell, "tare show says what its trials were lost to"}
+		}
+		r.Bills = append(r.Bills, b)
+	}
+	return r, nil
+}
+
+// worker computes bills.
+type worker struct {
+	*Result
+	run    *analysis.Run
+	values *analysis.Values
+	rules  contrast.Rules
+}
+
+// bill returns the needs of all arms, computed from one metric. It returns false if the baseline has no value
+// of the metric.
+func (w *worker) bill(s Source) (Bill, bool) {
+	b := Bill{Basis: s.basis, Cell: s.Cell, Metric: s.Metric}
+	base := w.run.Plan.ArmWith(experiment.Baseline)
+	for _, a := range w.run.Plan.Arms {
+		if a.Role == experiment.Control {
+			continue
+		}
+		d := w.values.Between(s.Cell, base, a.Name, s.Metric)
+		nodes := w.nodes(s, d.Treated, positionEffects(d, 0))
+		if len(nodes) == 0 && a.Role == experiment.Baseline {
+			return b, false
+		} else if len(nodes) == 0 {
+			continue
+		}
+		at, ok := w.typical(d, nodes)
+		arm := Arm{Arm: a.Name, Rounds: len(nodes), Level: w.level(s, at), Needs: w.needs(at, !ok)}
+		if a.Role == experiment.Treatment {
+			arm.More = w.more(s, a.Name, d, nodes, b.Arms[0])
+		}
+		b.Arms = append(b.Arms, arm)
+	}
+	return b, true
+}
+
+// positionEffects returns the effects of the trials' positions within the round, for one side of the pairs; nil: there
+// are none.
+func positionEffects(d contrast.Data, side int) (effects []float64) {
+	for _, p := range d.Places {
+		effects = append(effects, p[side])
+	}
+	return effects
+}
+
+// nodes returns the number of nodes for each value, with the effects of positions removed.
+func (w *worker) nodes(s Source, values, effects []float64) []float64 {
+	list := make([]float64, len(values))
+	for i, v := range values {
+		if effects != nil {
+			v *= math.Exp(-effects[i])
+		}
+		list[i] = w.nodesOf(s, v)
+	}
+	return list
+}
+
+// nodesOf returns the number of nodes for a value of the metric.
+func (w *worker) nodesOf(s Source, v float64) float64 {
+	if s.basis == Capacity {
+		return w.Rate / (s.units * v * w.Utilisation)
+	}
+	return w.Rate * v / (w.NodeCPUs * w.Utilisation)
+}
+
+// level converts numbers of nodes back to values of the metric.
+func (w *worker) level(s Source, nodes analysis.Interval) analysis.Interval {
+	back := func(n float64) float64 {
+		if s.basis == Capacity {
+			return contrast.Finite(w.Rate / (s.units * n * w.Utilisation))
+		}
+		return contrast.Finite(n * w.NodeCPUs * w.Utilisation / w.Rate)
+	}
+	return analysis.Interval(stats.Interval(nodes).Map(back))
+}
+
+// typical estimates the typical number of nodes over rounds, or over the values of a sample. It works on
+// logarithms, with the estimator for levels, since the machine's drift does not cancel. If no interval is
+// possible, it returns the median and false.
+func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval, ok bool) {
+	logs := make([]float64, len(nodes))
+	for i, n := range nodes {
+		logs[i] = math.Log(n)
+	}
+	e := w.rules.Level(&contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Contrasts: logs,
+		Rounds: d.Rounds, SetUps: d.SetUps, Pilot: d.Pilot})
+	if !e.Main.OK {
+		return point(math.Exp(stats.Median(logs))), false
+	}
+	return analysis.Interval(e.Main.At.Map(math.Exp)), true
+}
+
+// more returns the difference from the baseline, within rounds if trials are paired.
+func (w *worker) more(s Source, arm string, d contrast.Data, nodes []float64, base Arm) *More {
+	based := w.nodes(s, d.Baseline, positionEffects(d, 1))
+	if len(based) == 0 {
+		return nil
+	}
+	q := contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference, Better: experiment.Lower}, Paired: d.Paired,
+		Baseline: based, Treated: nodes}
+	middle := stats.Median(nodes) - stats.Median(based)
+	if d.Paired {
+		q.Rounds, q.SetUps, q.Pilot = d.Rounds, d.SetUps, d.Pilot
+		q.Compare()
+		middle = stats.Median(q.Contrasts)
+	}
+	at, ok := point(middle), false
+	if e := w.rules.Estimate(&q); e.Main.OK {
+		at, ok = analysis.Interval(e.Main.At), true
+	}
+	m := &More{Needs: w.needs(at, !ok), Verdict: analysis.NotResolved}
+	whole := func(n float64) float64 { return up(base.Nodes.Point+n) - base.Whole.Point }
+	m.Whole = analysis.Interval(stats.Interval(at).Map(whole))
+	if c := w.run.Comparison(s.Cell, arm, s.Metric.Name); c != nil {
+		m.Verdict, m.Grade = c.Verdict, c.Grade
+	}
+	return m
+}
+
+// needs returns the cores and nodes for a number of nodes.
+func (w *worker) needs(nodes analysis.Interval, pointOnly bool) Needs {
+	return Needs{Nodes: scaled(nodes, 1), Cores: scaled(nodes, w.NodeCPUs), PointOnly: pointOnly,
+		Whole: analysis.Interval(stats.Interval(nodes).Map(up))}
+}
+
+// up rounds nodes up. It ignores rounding errors just above a whole number.
+func up(nodes float64) float64 { return contrast.Finite(math.Ceil(nodes * (1 - 1e-12))) }
+
+func point(v float64) analysis.Interval { return analysis.Interval{Point: v, Lo: v, Hi: v} }
+
+func scaled(i analysis.Interval, by float64) analysis.Interval {
+	return analysis.Interval{Point: contrast.Finite(i.Point * by), Lo: contrast.Finite(i.Lo * by), Hi: contrast.Finite(i.Hi * by)}
+}

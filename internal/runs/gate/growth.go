@@ -1,0 +1,69 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/runs/history"
+)
+
+// Against judges how much worse a run is than the runs of a history, at the confidence of the
+// history's intervals. The name of the history is for the reader. A limit bounds the growth on the
+// metric's own scale: for a metric that is compared as a ratio, a limit in the metric's unit is an
+// error. Every metric with a limit makes two cases, both of which must pass: against the runs since
+// the last change, which detects small jumps, and against the first runs, which detects a slow
+// decline.
+func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth, limits *Limits, name string, confidence float64, o Options) (*Result, error) {
+	r := resultOf(run, trials)
+	r.Against, r.Confidence, r.Level = name, confidence, (1-confidence)/2
+	for _, g := range growths {
+		arm := run.Plan.Arm(g.Arm)
+		if arm == nil || arm.Role == experiment.Control {
+			continue
+		}
+		c, ok, err := limits.hypothesis(*arm, g.Metric, g.Cell)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
+			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; growth since earlier runs is known only as a share", c.Metric.Name, c.Budget),
+				fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
+		}
+		recent, anchor := growthCase(c, g, PartRecent, g.Recent), growthCase(c, g, PartAnchor, g.Anchor)
+		recent.Previous = g.Previous
+		r.Cases = append(r.Cases, recent, anchor)
+	}
+	if len(r.Cases) == 0 {
+		return nil, ErrNoBudget
+	}
+	r.settle(trials, o, run)
+	return r, nil
+}
+
+// growthCase returns the case of one part of the history.
+func growthCase(c Case, g history.Growth, part string, change history.Change) Case {
+	c.History = &Stretch{Part: part, Of: g.Of, Runs: change.Runs, From: change.From, To: change.To}
+	c.Size, c.P = change.Runs, 1
+	i := change.Interval
+	switch {
+	case g.Gap != nil:
+		c.Reason, c.Gap = NoHistory, g.Gap
+	case change.Runs == 0 || change.P == nil || !finite(i.Point) || !finite(i.Lo) || !finite(i.Hi):
+		c.Reason = NoHistory
+	default:
+		p := change.P(c.Limit.Value)
+		if !(p >= 0 && p <= 1) {
+			p = 1
+		}
+		c.settled(i, p)
+	}
+	return c
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,185 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/strictyaml"
+)
+
+// Limits are the limits on the cost of each arm of a plan: those in the plan, and those added on
+// the command line.
+type Limits struct {
+	plan  *experiment.Plan
+	added []addition
+}
+
+// addition is a limit from the command line.
+type addition struct {
+	arm   string // "": all arms
+	key   string // METRIC or METRIC@CELL, as in a budget
+	limit quantity.Limit
+}
+
+// LimitError is the error of an impossible budget: one of an unknown metric, arm or cell, or in the
+// wrong unit. The hint lists possible ones.
+type LimitError struct{ Text, Hint string }
+
+func (e *LimitError) Error() string { return e.Text }
+
+// ErrNoBudget: no arm has a budget, so there is nothing to judge.
+var ErrNoBudget = errors.New("no arm has a budget")
+
+// LimitsOf returns the limits in a plan.
+func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
+
+// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. It replaces every limit of the plan for that
+// metric (and arm, and cells). Of several additions for the same case, one that names the arm takes
+// precedence over one that does not, then one with the closer cell, then the later one.
+func (l *Limits) Add(text string) error {
+	at := strings.LastIndex(text, "=")
+	if at <= 0 || at == len(text)-1 {
+		return &LimitError{fmt.Sprintf("%q is not of the form [ARM:]METRIC[@CELL]=LIMIT", text), "such as tcp-bandwidth=10%, wireguard:tcp-rtt=50us, or tcp-rtt@network.tcp.*=1ms"}
+	}
+	key, written := text[:at], text[at+1:]
+	a := addition{key: key}
+	if err := a.limit.UnmarshalText([]byte(written)); err != nil {
+		return &LimitError{fmt.Sprintf("budget %s: %v", text, err), ""}
+	}
+	if err := experiment.CheckKey(key, l.plan.Cells); err != nil {
+		// Names of imported metrics may contain a colon themselves.
+		arm, rest, named := strings.Cut(key, ":")
+		if !named {
+			return limitError(err)
+		}
+		if arms := l.arms(); !slices.Contains(arms, arm) {
+			return l.unknownArm(arm, rest, arms)
+		}
+		if err := experiment.CheckKey(rest, l.plan.Cells); err != nil {
+			return limitError(err)
+		}
+		a.arm, a.key = arm, rest
+	}
+	l.added = append(l.added, a)
+	return nil
+}
+
+// unknownArm returns the error of an unknown arm, which may be the name of a cell instead.
+func (l *Limits) unknownArm(arm, rest string, arms []string) error {
+	hint := strictyaml.Suggest(arm, "arms", arms)
+	if key := rest + "@" + arm; experiment.CheckKey(key, l.plan.Cells) == nil {
+		hint = fmt.Sprintf("for the cell of this name: --budget %s=LIMIT", key)
+	}
+	return &LimitError{fmt.Sprintf("the run compares no arm %q with the baseline", arm), hint}
+}
+
+func limitError(err error) error {
+	var key *experiment.KeyError
+	if errors.As(err, &key) {
+		return &LimitError{key.Text, key.Hint}
+	}
+	return err
+}
+
+// Metrics lists the metrics that can have a limit.
+func (l *Limits) Metrics() []string {
+	var names []string
+	for _, c := range l.plan.Cells {
+		for _, m := range c.Metrics {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// arms lists the names of arms that can have a budget. For a swept arm these are its name in the
+// file, which stands for all levels, and the name of every level.
+func (l *Limits) arms() []string {
+	var names []string
+	for _, a := range l.plan.Arms {
+		if a.Role == experiment.Treatment {
+			names = append(names, family(a), a.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// family returns the name of an arm without its levels: "seccomp" of "seccomp[rules=8]".
+func family(a experiment.PlannedArm) string {
+	name, _, swept := strings.Cut(a.Name, "[")
+	if !swept || len(a.Levels) == 0 {
+		return a.Name
+	}
+	return name
+}
+
+// of returns the limit of an arm on a metric in a cell, if it has one. Additions come first, and
+// within each group an arm's own limit before the general one.
+func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
+	var best quantity.Limit
+	var rank, near int // precedence by arm, then by cell
+	for _, a := range l.added {
+		r, n := 0, experiment.Nearness(a.key, metric, cell)
+		switch a.arm {
+		case arm.Name:
+			r = 3
+		case family(arm):
+			r = 2
+		case "":
+			r = 1
+		}
+		if r > 0 && n > 0 && (r > rank || r == rank && n >= near) {
+			best, rank, near = a.limit, r, n
+		}
+	}
+	if rank > 0 {
+		return best, true
+	}
+	if own, ok := arm.Budget.For(metric, cell); ok {
+		return own, true
+	}
+	return l.plan.Budget.For(metric, cell)
+}
+
+// cases returns the cases of all treatments on all metrics that have a limit.
+func (l *Limits) cases() ([]Case, error) {
+	var list []Case
+	for _, cell := range l.plan.Cells {
+		for _, m := range cell.Budgeted() {
+			for _, arm := range l.plan.Arms {
+				if arm.Role != experiment.Treatment {
+					continue
+				}
+				c, ok, err := l.hypothesis(arm, m, cell.ID)
+				if err != nil {
+					return nil, err
+				}
+				if ok {
+					c.ofFailures = cell.Metric(m.Name) == nil
+					list = append(list, c)
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+// hypothesis returns the case of an arm on a metric in a cell, if there is a limit.
+func (l *Limits) hypothesis(arm experiment.PlannedArm, m experiment.Metric, cell string) (c Case, ok bool, err error) {
+	limit, ok := l.of(arm, m.Name, cell)
+	if !ok {
+		return c, false, nil
+	}
+	bound, err := m.Bound(limit)
+	if err != nil {
+		return c, false, &LimitError{fmt.Sprintf("budget of %s: %v", arm.Name, err),
+			m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT replaces the budget of the run", m.Name)}
+	}
+	return Case{Cell: cell, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound}, true, nil
+}

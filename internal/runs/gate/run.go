@@ -1,0 +1,246 @@
+package gate
+
+import (
+	"math"
+	"time"
+
+	"tare/internal/analysis"
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/stats"
+)
+
+// Options are the conditions under which a run is judged.
+type Options struct {
+	// Observational allows a run whose arms did not run in rounds of random order. Other
+	// differences between the arms are then judged together with the layers.
+	Observational bool
+	// Normal allows the t interval to decide cases with very few values. It holds if noise is
+	// normal.
+	Normal bool
+}
+
+// Run judges a run by its own baseline. The trials are those of the analysis. Without any limit the
+// error is ErrNoBudget; an impossible limit gives a *LimitError.
+func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (*Result, error) {
+	r := resultOf(run, trials)
+	j := judge{result: r, rules: contrast.RulesOf(run.Plan), run: run, values: analysis.ValuesOf(run.Plan, trials), normal: o.Normal}
+	cases, err := limits.cases()
+	if err != nil {
+		return nil, err
+	}
+	if len(cases) == 0 {
+		return nil, ErrNoBudget
+	}
+	for _, c := range cases {
+		if c.ofFailures {
+			r.Cases = append(r.Cases, c.ofShare(run.Executed(trials, c.Cell, c.Arm)))
+			continue
+		}
+		j.add(c)
+	}
+	r.Cases = append(r.Cases, j.failing()...)
+	for i := range r.Cases {
+		if c := &r.Cases[i]; c.Reason != FailsMore && run.Interim(c.Cell, c.Arm) {
+			c.Reason = NotFinished
+		}
+	}
+	r.settle(trials, o, run)
+	for i := range r.Cases {
+		r.Cases[i].Needed = needed(&r.Cases[i], r.Level, len(r.Cases), float64(run.Plan.Power))
+	}
+	return r, nil
+}
+
+func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
+	r := &Result{
+		Schema: Schema, Run: run.Directory, Name: run.Plan.Name, Labels: run.Plan.Labels, Valid: run.Valid, Reasons: run.Reasons, Finished: run.Finished, Observation: run.Observation,
+		Confidence: float64(run.Plan.Judged()), Level: (1 - float64(run.Plan.Judged())) / 2,
+		Paired: run.Plan.Paired(), Rounds: run.Rounds, Start: run.Start, Baseline: run.Plan.ArmWith(experiment.Baseline),
+	}
+	if run.Plan.Import == nil {
+		for i := range trials {
+			r.Seconds += trials[i].Wall.Seconds()
+		}
+	}
+	for _, w := range run.Warnings {
+		remark, ok := w.Finding.(analysis.Remark)
+		machine := ok && remark.From == analysis.FromMachine
+		if w.Cell == "" && w.Metric == "" && w.Arm == "" && !machine {
+			r.Warnings = append(r.Warnings, w.Finding)
+		}
+	}
+	return r
+}
+
+// settle gives every case its outcome, and then the whole result. The given runs are the judged
+// ones.
+func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run) {
+	r.withhold(o)
+	decide(r.Cases, r.Level)
+	for i := range r.Cases {
+		for _, run := range runs {
+			if f := run.Otherwise(r.Cases[i].Cell, r.Cases[i].Arm); f != nil && r.Cases[i].Outcome == Pass {
+				r.Cases[i].Outcome, r.Cases[i].Reason, r.Cases[i].Gap = Unresolved, Behaves, *f
+			}
+		}
+	}
+	r.share(trials)
+	r.conclude()
+}
+
+// withhold sets the reason of cases that cannot be decided because of the run, the strongest reason
+// first.
+func (r *Result) withhold(o Options) {
+	reason := Reason("")
+	switch {
+	case !r.Valid:
+		reason = NoVerdicts
+	case !r.Finished && r.Against != "":
+		reason = NotFinished
+	case r.Observation != nil && !o.Observational:
+		reason = NotRandom
+	default:
+		return
+	}
+	for i := range r.Cases {
+		r.Cases[i].Reason = reason
+	}
+}
+
+// share gives every case its share of the time of its arm's trials in its cell. The shares add up
+// to that time.
+func (r *Result) share(trials []journal.Trial) {
+	if r.Seconds == 0 {
+		return
+	}
+	spent, cases := map[cellArm]time.Duration{}, map[cellArm]int{}
+	for i := range trials {
+		spent[cellArm{trials[i].Cell, trials[i].Arm}] += trials[i].Wall
+	}
+	for _, c := range r.Cases {
+		cases[cellArm{c.Cell, c.Arm}]++
+	}
+	for i := range r.Cases {
+		of := cellArm{r.Cases[i].Cell, r.Cases[i].Arm}
+		r.Cases[i].Seconds = spent[of].Seconds() / float64(cases[of])
+	}
+}
+
+// cellArm names an arm in a cell.
+type cellArm struct{ cell, arm string }
+
+// judge computes the estimates of cases.
+type judge struct {
+	result *Result
+	rules  contrast.Rules
+	run    *analysis.Run
+	values *analysis.Values
+	normal bool // the grade Normal is accepted
+}
+
+// fewestNormal is the number of values of each arm below which not even the assumption of normal
+// noise decides a case.
+const fewestNormal = 3
+
+func (j *judge) add(c Case) {
+	d := onScale(j.values.Data(c.Cell, c.Arm, c.Metric), c.Limit.Scale)
+	est := j.rules.Estimate(&d)
+	c.Size, c.Method, c.P = d.Size(), est.Method, 1
+	c.Baseline, c.Treated = contrast.Finite(stats.Median(d.Baseline)), contrast.Finite(stats.Median(d.Treated))
+	if est.Main.OK {
+		c.Estimated = true
+		c.Overhead = analysis.Interval(contrast.Overheads(est.Main.At, d.Metric))
+		c.mean = c.Overhead.Point
+		if at, ok := j.rules.Mean(&d); ok {
+			c.mean = contrast.Overhead(at.Point, d.Metric)
+		}
+		j.withstand(&c, &d, est)
+	}
+	few := !est.Main.OK || !contrast.Ranks(est.Method)
+	if few && est.Main.OK && j.normal && c.Size >= fewestNormal {
+		c.Grade, few = analysis.Normal, false
+	}
+	switch void := j.undecidable(&c); {
+	case void != "":
+		c.Reason = void
+	case c.Size == 0:
+		c.Reason = NoData
+	case few:
+		c.Reason = TooFew
+	default:
+		c.Reason, c.Bias = j.control(&c)
+	}
+	c.data, c.estimate = d, est
+	j.result.Cases = append(j.result.Cases, c)
+}
+
+// undecidable returns the reason why the values of a case cannot decide anything, however many there are;
+// "" if they can.
+func (j *judge) undecidable(c *Case) Reason {
+	of := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name)
+	if of == nil {
+		return ""
+	}
+	switch of.Reason.(type) {
+	case analysis.DoesNotVary:
+		return NotVarying
+	case analysis.OtherSettings:
+		return OtherWork
+	}
+	return ""
+}
+
+// withstand sets the parts of an estimate that hold whatever the values of failed trials are. These
+// values are assumed to lie beyond all others and beyond the limit.
+func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
+	c.seen = j.rules.Exceeds(d, c.Limit.Value)
+	c.P, c.stands = c.seen, c.Overhead
+	if d.Missing.Count() == 0 {
+		return
+	}
+	rules := j.rules
+	if far := math.Abs(contrast.FromOverhead(c.Limit.Value, d.Metric)); !math.IsInf(far, 0) && !math.IsNaN(far) {
+		rules.Margin = max(rules.Margin, far)
+	}
+	main := rules.Survives(d, est).Main
+	c.stands = analysis.Interval(contrast.Overheads(main.At, d.Metric))
+	for _, sign := range []float64{1, -1} {
+		full := d.Imputed(sign, rules.Margin)
+		c.P = max(c.P, j.rules.Exceeds(&full, c.Limit.Value))
+	}
+}
+
+// control returns the difference of the control from the baseline for a case, if it exceeds chance,
+// or a reason if the control has too few values. A run planned without a control returns neither.
+func (j *judge) control(c *Case) (Reason, float64) {
+	of := j.run.Comparison(c.Cell, j.run.Plan.ArmWith(experiment.Control), c.Metric.Name)
+	if of == nil {
+		return "", 0
+	}
+	d := onScale(j.values.Data(c.Cell, of.Arm, c.Metric), c.Limit.Scale)
+	est := j.rules.Estimate(&d)
+	if !est.Main.OK || 2*d.Size() < c.Size {
+		return NoControl, 0
+	}
+	if of.PAdjusted > j.rules.Alpha {
+		return "", 0
+	}
+	o := contrast.Overheads(est.Main.At, d.Metric)
+	return "", math.Max(math.Abs(o.Lo), math.Abs(o.Hi))
+}
+
+// onScale returns the same values, compared on another scale. A budget that is an amount bounds the
+// difference of a metric whose overhead is otherwise a share.
+func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
+	if d.Metric.Scale == s || s != experiment.Difference {
+		return d
+	}
+	d.Metric.Scale = s
+	if d.Paired {
+		d.Places = nil // the effects of positions are shares
+		d.Compare()
+	}
+	return d
+}

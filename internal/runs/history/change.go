@@ -1,0 +1,248 @@
+package history
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	"tare/internal/stats"
+)
+
+// seed is the seed of every permutation test: the same history gives the same changes.
+const seed = 1
+
+// stretchValues is the series of values that is tested for changes: the points of a series in one stretch
+// that statistics include.
+type stretchValues struct {
+	series  *Series
+	stretch int
+	runs    []int // indices into the experiment's runs
+	values  []float64
+	changes []int // indices of the first values of new levels
+}
+
+// detect finds the changes of every series. Those of headline metrics share the level by
+// Bonferroni's correction: the chance of any false change among them is at most alpha. Exploratory
+// metrics share another alpha. Holm's correction is not used, since one series may have several
+// changes.
+func detect(list []Series, runs []*Run, o Options) {
+	var series []*stretchValues
+	tests := map[bool]int{}
+	for i := range list {
+		for st := range list[i].Stretches {
+			s := list[i].valuesIn(st)
+			series = append(series, s)
+			if len(s.values) >= 2*o.Segment {
+				tests[list[i].Metric.Headline]++
+			}
+		}
+	}
+	each(len(series), func(i int) {
+		s := series[i]
+		if len(s.values) >= 2*o.Segment {
+			s.changes = search(s.values, o.Alpha/float64(tests[s.series.Metric.Headline]), o.Segment)
+		}
+	})
+	for _, s := range series {
+		s.describe(runs, o)
+	}
+	for i := range list {
+		s := &list[i]
+		slices.SortStableFunc(s.Segments, func(a, b Segment) int { return a.From - b.From })
+		slices.SortStableFunc(s.Shifts, func(a, b Shift) int { return a.Run - b.Run })
+	}
+}
+
+// valuesIn returns the points of a stretch.
+func (s *Series) valuesIn(stretch int) *stretchValues {
+	out := &stretchValues{series: s, stretch: stretch}
+	for _, p := range s.used(stretch) {
+		out.runs = append(out.runs, p.Run)
+		out.values = append(out.values, p.at)
+	}
+	return out
+}
+
+func (s *stretchValues) describe(runs []*Run, o Options) {
+	if len(s.values) == 0 {
+		return
+	}
+	bounds := slices.Concat([]int{0}, s.changes, []int{len(s.values)})
+	var residuals []float64
+	for i := range bounds[1:] {
+		values := s.values[bounds[i]:bounds[i+1]]
+		level := s.level(values)
+		s.series.Segments = append(s.series.Segments, Segment{
+			Stretch: s.stretch, From: s.runs[bounds[i]], To: s.runs[bounds[i+1]-1], Runs: len(values),
+			Level: analysis.Interval(level.Map(s.series.scale().value)), values: values,
+		})
+		for _, v := range values {
+			residuals = append(residuals, v-level.Point)
+		}
+		if i > 0 {
+			s.series.Shifts = append(s.series.Shifts, s.shift(bounds[i-1], bounds[i], bounds[i+1], runs))
+		}
+	}
+	s.warn(residuals, o)
+}
+
+// level returns the Hodges–Lehmann estimate. For few runs it is Student's t, and for one run, or
+// for runs that do not vary, the median without width.
+func (s *stretchValues) level(values []float64) stats.Interval {
+	if e, err := stats.SignedRank(values, Confidence); err == nil {
+		return e.Interval
+	}
+	if e, err := stats.PairedT(values, Confidence); err == nil {
+		return e.Interval
+	}
+	m := stats.Quantile(slices.Sorted(slices.Values(values)), 0.5)
+	return stats.Interval{Point: m, Lo: m, Hi: m}
+}
+
+// shift describes the change at an index, between the ends of its two segments.
+func (s *stretchValues) shift(from, at, to int, runs []*Run) Shift {
+	size, err := stats.RankSum(s.values[from:at], s.values[at:to], Confidence)
+	if err != nil { // no error: segments are long enough and finite
+		size.Lo, size.Hi = math.Inf(-1), math.Inf(1)
+	}
+	site := locate(s.values[from:to], at-from)
+	c := Shift{
+		Stretch: s.stretch, Run: s.runs[at], Last: s.runs[at-1],
+		Direction: direction(size.Interval, s.series.Metric.Better),
+		Size:      analysis.Interval(size.Map(s.series.scale().change)),
+		Earliest:  s.runs[from+site.earliest], Latest: s.runs[from+site.latest], Sure: site.sure,
+	}
+	before := s.runs[max(from+site.earliest-1, 0)]
+	for i := before + 1; i <= c.Latest; i++ {
+		for _, d := range runs[i].Events {
+			if i > c.Last && i <= c.Run {
+				c.With = append(c.With, Event{i, d})
+			} else {
+				c.Near = append(c.Near, Event{i, d})
+			}
+		}
+	}
+	return c
+}
+
+func direction(size stats.Interval, better experiment.Better) string {
+	worse, improved := Worse, Better
+	if better == "" {
+		worse, improved = Rose, Fell
+	}
+	switch {
+	case size.Lo > 0:
+		return worse
+	case size.Hi < 0:
+		return improved
+	}
+	return Spread
+}
+
+// warn adds findings that a reader should know before trusting the changes of a strand.
+func (s *stretchValues) warn(residuals []float64, o Options) {
+	n := len(residuals)
+	if n < 2*o.Segment {
+		if len(s.series.Stretches) == 1 {
+			s.series.Notes = append(s.series.Notes, TooShort{Runs: n, Fewest: 2 * o.Segment})
+		}
+		return
+	}
+	// The level is that of rounds within a run: one of a hundred independent series reaches it.
+	// Reported changes have removed some of the autocorrelation already.
+	r := stats.Neighbours(s.values, s.changes)
+	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
+		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
+	}
+}
+
+// mostRelated is the largest autocorrelation with which histories without changes hardly show more
+// changes than alpha allows. Beyond it, a reported change is doubtful (hack/bench/history).
+const mostRelated = 0.4
+
+// mostInterludeValues bounds the search for interludes, whose time grows with the square of the
+// number of runs.
+const mostInterludeValues = 500
+
+// interludeShare is the share of the level that is spent on interludes; the rest is for single
+// changes.
+const interludeShare = 0.25
+
+// search finds the changes of a strand: those found by single splits and, between them, the
+// interludes. Searching for one split at a time does not find a level that comes and goes, such as
+// a regression that was fixed after a week: wherever the split is, one side has a part of it and
+// most of the rest. Without any change, the chance of a claim is at most alpha, since it is divided
+// between the two tests. Runs that resemble their neighbours are compared with series that do so
+// too (stats.Surrogates).
+func search(x []float64, alpha float64, least int) []int {
+	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
+	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
+	random := rand.New(rand.NewPCG(seed, 1))
+	var within func(from, to int)
+	within = func(from, to int) {
+		a, b, found := interlude(x[from:to], alpha*interludeShare, least, random)
+		if !found {
+			return
+		}
+		changes = append(changes, from+a, from+b)
+		within(from, from+a)
+		within(from+a, from+b)
+		within(from+b, to)
+	}
+	for i := range bounds[1:] {
+		within(bounds[i], bounds[i+1])
+	}
+	slices.Sort(changes)
+	return changes
+}
+
+// interlude finds the stretch of values [from, to) that differs most from the values around it, if
+// fewer than alpha of the surrogates have a stretch that differs as much. The interlude and both
+// sides of it have at least that many values. (Ranks would hardly find a short interlude: six
+// values cannot have higher ranks than the six highest, however far they are from the rest.)
+func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
+	if len(x) < 3*least || len(x) > mostInterludeValues {
+		return 0, 0, false
+	}
+	values := stats.Residuals(x, nil)
+	sums := make([]float64, len(x)+1)
+	from, to, _ = mostApart(values, least, sums, 1)
+	_, _, observed := mostApart(values, least, sums, lengthStep)
+	observed -= 1e-9 * observed // the same values summed in another order must not count as larger
+	surrogates := stats.NewSurrogates(values, []int{from, to}, random)
+	return from, to, stats.Reached(observed, alpha, func() float64 {
+		_, _, q := mostApart(surrogates.Next(), least, sums, lengthStep)
+		return q
+	})
+}
+
+// lengthStep is the factor between the lengths of stretches that are tried when comparing with
+// surrogates. A stretch of nearly the right length differs nearly as much, and trying all lengths
+// would take a time that grows with the square of the number of values (Walther, Annals of
+// Statistics 38, 2010).
+const lengthStep = 1.1
+
+// mostApart finds the stretch of values whose mean is farthest from that of the rest for its size,
+// among the lengths that a step gives (1: all), and returns the square of the distance, in units of
+// √(1/inside + 1/outside). The slice sums is a buffer with one element more than the values.
+func mostApart(values []float64, least int, sums []float64, step float64) (from, to int, most float64) {
+	n := len(values)
+	for i, v := range values {
+		sums[i+1] = sums[i] + v
+	}
+	mean := sums[n] / float64(n)
+	most = -1
+	for length := least; length <= n-2*least; length = max(length+1, int(step*float64(length))) {
+		weight, expected := float64(n)/float64(length*(n-length)), mean*float64(length)
+		ends := sums[least+length : n-least+1]
+		for i, before := range sums[least:][:len(ends)] {
+			d := ends[i] - before - expected
+			if q := d * d * weight; q > most {
+				from, to, most = least+i, least+i+length, q
+			}
+		}
+	}
+	return from, to, most
+}

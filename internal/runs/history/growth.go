@@ -1,0 +1,263 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	"tare/internal/stats"
+)
+
+// Growth is the change of one metric of a new run relative to a history.
+type Growth struct {
+	Cell   string            `json:"cell"`
+	Arm    string            `json:"arm"`
+	Metric experiment.Metric `json:"metric"`
+	// Of is the quantity that grew: "overhead", relative to the run's own baseline, or "level", the
+	// arm's own values, in histories without a baseline.
+	Of string `json:"of"`
+	// Recent compares the new run with the runs since the last change, Anchor with the reference
+	// runs at the beginning. A slow decline shows in Anchor and not in Recent. Both are shares
+	// (0.02: costs 2 % more than before), positive for worse; on a difference scale they are in the
+	// metric's unit.
+	Recent Change `json:"recent"`
+	Anchor Change `json:"anchor"`
+	// Previous compares with the latest comparable earlier run; nil: there is none.
+	Previous *Previous `json:"previous,omitempty"`
+	// Gap is the reason why Recent or Anchor has no estimate; nil if both have one.
+	Gap analysis.Reason `json:"-"`
+}
+
+// Previous is the difference of the new run from the one before it. It is information only, since
+// two runs do not show how much runs vary.
+type Previous struct {
+	Run    string            `json:"run"` // directory of the earlier run
+	Labels experiment.Labels `json:"labels,omitempty"`
+	// Change is a share, or in the metric's unit on a difference scale; positive for worse.
+	Change float64 `json:"change"`
+}
+
+// Change is the growth of a quantity.
+type Change struct {
+	Interval analysis.Interval `json:"interval"`
+	Runs     int               `json:"runs"` // number of runs of the history that it is compared with
+	From     string            `json:"from"` // first of these runs
+	To       string            `json:"to"`   // last of them
+	// P returns the one-sided p of "it grew by limit or less", given the limit. It is 1 if there is
+	// no estimate.
+	P func(limit float64) float64 `json:"-"`
+}
+
+// Growth compares a new run with the history of its experiment: every overhead of its treatments,
+// or the level of its only arm. The run itself is left out of the history, and so are runs that
+// started later.
+//
+// Recent compares with the runs since the last change. Anchor compares with the first runs of the
+// history, as many as the least length of a segment. The argument anchor names another run from
+// which the reference runs begin: one at which a change was accepted. Growth returns an error if
+// the experiment has no such run.
+func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
+	before := h.before(run)
+	first := 0
+	if anchor != "" {
+		path := canonical(anchor)
+		first = slices.IndexFunc(before.Runs, func(r *Run) bool { return r.path == path })
+		if first < 0 {
+			return nil, fmt.Errorf("the anchor %s %w", anchor, ErrNoAnchor)
+		}
+	}
+	var list []Growth
+	for _, v := range run.values {
+		if v.of == OfLevel && v.machine {
+			continue
+		}
+		c := comparison{history: h, before: before, new: run, value: v, first: first}
+		list = append(list, c.growth())
+	}
+	return list, nil
+}
+
+// ErrNoAnchor: the anchor is not one of the earlier runs.
+var ErrNoAnchor = errors.New("is no earlier run of the same experiment in this history")
+
+// before returns the experiment of a run without that run and later ones.
+func (h *History) before(run *Run) *Experiment {
+	at := slices.IndexFunc(h.Experiments, func(e *Experiment) bool { return e.Name == run.Name })
+	if at < 0 {
+		return &Experiment{Name: run.Name}
+	}
+	e := h.Experiments[at]
+	later := func(r *Run) bool {
+		return r.path == run.path || !run.Start.IsZero() && r.Start.After(run.Start)
+	}
+	if !slices.ContainsFunc(e.Runs, later) {
+		return e
+	}
+	out := &Experiment{Name: e.Name, Runs: slices.DeleteFunc(slices.Clone(e.Runs), later)}
+	out.Series = series(out.Runs, Options{Alpha: h.Alpha, Segment: h.Segment})
+	return out
+}
+
+// comparison compares one value of a new run with the history.
+type comparison struct {
+	history *History
+	before  *Experiment
+	new     *Run
+	value   value
+	first   int // index of the run at which the reference runs begin
+}
+
+func (c *comparison) growth() Growth {
+	g := Growth{Cell: c.value.cell, Arm: c.value.arm, Metric: c.value.metric, Of: c.value.of}
+	g.Recent.P, g.Anchor.P = never, never
+	g.Gap = c.fill(&g)
+	return g
+}
+
+func never(float64) float64 { return 1 }
+
+// fill makes both comparisons, or returns the reason why it cannot.
+func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
+	scale := scale{c.value.metric, c.value.of}
+	if c.new.LeftOut != nil {
+		return NewRunLeftOut{c.new.LeftOut}
+	}
+	if c.value.estimate == nil {
+		return NewRunWithout{c.value.why}
+	}
+	at, se, ok := scale.toPoint(c.value)
+	if !ok {
+		return NewIncomparable{}
+	}
+	series, stretch, gap := c.comparable()
+	if gap != nil {
+		return gap
+	}
+	earlier := series.used(stretch)
+	if len(earlier) > 0 {
+		last := earlier[len(earlier)-1]
+		run := c.before.Runs[last.Run]
+		g.Previous = &Previous{Run: run.Directory, Labels: run.Labels, Change: scale.change(at - last.at)}
+	}
+	var segments [][]float64
+	for _, s := range series.Segments {
+		if s.Stretch == stretch {
+			segments = append(segments, s.values)
+		}
+	}
+	if len(earlier) < c.history.Segment {
+		return FewRuns{Runs: len(earlier), Fewest: c.history.Segment}
+	}
+	last := segments[len(segments)-1]
+	sd, df := spreadWithin(last)
+	if g.Recent, gap = c.change(at, se, earlier[len(earlier)-len(last):], sd, df); gap != nil {
+		return gap
+	}
+	from := slices.IndexFunc(earlier, func(p Point) bool { return p.Run >= c.first })
+	if from < 0 || len(earlier)-from < c.history.Segment {
+		return FewSinceAnchor{c.history.Segment}
+	}
+	sd, df = spreadWithin(segments...)
+	g.Anchor, gap = c.change(at, se, earlier[from:from+c.history.Segment], sd, df)
+	return gap
+}
+
+// comparable finds the series of the value and the stretch with its parameters.
+func (c *comparison) comparable() (*Series, int, analysis.Reason) {
+	at := slices.IndexFunc(c.before.Series, func(s Series) bool {
+		return keyOf(s.Cell, s.Arm, s.Metric, s.Of) == c.value.key
+	})
+	if at < 0 {
+		return nil, 0, NoSeries{}
+	}
+	s := &c.before.Series[at]
+	counted := slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool { return p.LeftOut != nil })
+	if len(counted) == 0 {
+		return nil, 0, FewRuns{Fewest: c.history.Segment}
+	}
+	if observed := c.new.Imported != ""; observed != s.Observational {
+		return nil, 0, Unlike{}
+	}
+	stretch := s.stretchOf(c.value.asked)
+	if stretch < 0 {
+		return nil, 0, OtherParameters{changed(counted[len(counted)-1].asked, c.value.asked)}
+	}
+	return s, stretch, nil
+}
+
+// used returns the points of a stretch that statistics include.
+func (s *Series) used(stretch int) []Point {
+	other := func(p Point) bool { return p.Stretch != stretch || p.LeftOut != nil }
+	return slices.DeleteFunc(slices.Clone(s.Points), other)
+}
+
+// change compares the new value with those of some runs. The runs have the given standard
+// deviation, known with df degrees of freedom.
+func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (Change, analysis.Reason) {
+	k, sum := float64(len(reference)), 0.0
+	usual := 0.0 // mean variance within a run
+	for _, p := range reference {
+		sum += p.at
+		usual += p.se * p.se / k
+	}
+	p := prediction{difference: at - sum/k, error: math.Sqrt(sd*sd*(1+1/k) + max(0, se*se-usual)), df: df}
+	if !(p.error > 0) {
+		return Change{P: never}, NoSpread{}
+	}
+	scale := scale{c.value.metric, c.value.of}
+	return Change{
+		Interval: analysis.Interval(p.interval().Map(scale.change)), Runs: len(reference),
+		From: c.before.Runs[reference[0].Run].Directory, To: c.before.Runs[reference[len(reference)-1].Run].Directory,
+		P: func(limit float64) float64 { return p.exceeds(scale.difference(limit)) },
+	}, nil
+}
+
+// prediction compares one new value with the mean of k values of earlier runs. The standard
+// deviation between runs is estimated from df degrees of freedom:
+//
+//	new - mean ± t(df) · sd · √(1 + 1/k)
+//
+// This is Student's interval for one more value from the same population, exact if runs differ by
+// normal noise. The spread between runs includes the uncertainty within them, as long as the new
+// run is as precise as they were; the excess variance of a less precise run is added.
+type prediction struct {
+	difference float64 // new minus mean, on the scale of computation; positive is worse
+	error      float64 // standard error of difference
+	df         float64
+}
+
+func (p prediction) interval() stats.Interval {
+	half := p.error * stats.StudentQuantile(1-(1-Confidence)/2, p.df)
+	return stats.Interval{Point: p.difference, Lo: p.difference - half, Hi: p.difference + half}
+}
+
+// exceeds returns the one-sided p of "the difference is limit or less".
+func (p prediction) exceeds(limit float64) float64 {
+	if math.IsNaN(limit) || math.IsInf(limit, 1) {
+		return 1
+	}
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: p.df}.CDF((limit - p.difference) / p.error)
+}
+
+// spreadWithin returns the standard deviation within segments, pooled over all segments, with its
+// degrees of freedom.
+func spreadWithin(segments ...[]float64) (sd, df float64) {
+	total := 0.0
+	for _, s := range segments {
+		sum, _ := sums(s)
+		mean := sum / float64(len(s))
+		for _, v := range s {
+			total += (v - mean) * (v - mean)
+		}
+		df += float64(len(s) - 1)
+	}
+	if df == 0 {
+		return 0, 0
+	}
+	return math.Sqrt(total / df), df
+}

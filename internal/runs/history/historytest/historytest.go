@@ -1,0 +1,178 @@
+// Package historytest generates runs whose levels and overheads are known, in memory or as
+// directories, for tests of packages that work on many runs.
+package historytest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/run/journal"
+	"tare/internal/run/machine"
+)
+
+// Start is the start of the first run of a generated history.
+var Start = time.Date(2026, 1, 5, 2, 0, 0, 0, time.UTC)
+
+// Run describes the run to generate: the arms "plain" and "layered" (and the control) in Cells
+// cells of two metrics, "time" (headline, lower is better) and "rate" (exploratory, higher is
+// better).
+type Run struct {
+	Name    string // name of the experiment
+	Number  int    // days after Start
+	Level   float64
+	Cost    float64 // overhead of the layer, as a share
+	Noise   float64 // noise of a trial, on the log scale
+	Rounds  int
+	Cells   int
+	Kernel  string // "": the run has no environment
+	Version string // version of Tare
+	Size    string // a parameter of the workload
+	Commit  string // label of the run
+	Alone   bool   // the run has only the baseline
+	Tool    string // if not empty, the run is imported from this tool
+	Rules   []int  // levels of the layer, which costs Cost, 0.03 more if there are any rules and 0.001 more for each; nil: it has none
+	Invalid bool   // every trial of the layer broke a rule
+	Running bool   // the run is not finished
+}
+
+// Journal generates the run as if it had been read from dir.
+func (r Run) Journal(dir string) *journal.Run {
+	r.Rounds, r.Cells = max(r.Rounds, 1), max(r.Cells, 1)
+	j := &journal.Run{Dir: dir, Plan: r.plan(), Finished: !r.Running, Environment: r.environment()}
+	rng := rand.New(rand.NewPCG(uint64(r.Number), 1))
+	at := Start.AddDate(0, 0, r.Number)
+	j.Sessions = []journal.Session{{Number: 1, Start: at}}
+	for round := 1; round <= r.Rounds; round++ {
+		for i, step := range j.Plan.Order(round) {
+			j.Trials = append(j.Trials, r.trial(j, rng, round, i, step, at))
+		}
+	}
+	return j
+}
+
+func (r Run) trial(j *journal.Run, rng *rand.Rand, round, i int, step experiment.Step, at time.Time) journal.Trial {
+	arm := j.Plan.Arms[step.Arm]
+	value := r.Level * math.Exp(r.Noise*rng.NormFloat64())
+	if arm.Role == experiment.Treatment {
+		cost := r.Cost
+		if r.Rules != nil {
+			rules, _ := strconv.ParseFloat(arm.Levels[0].Value, 64)
+			cost += 0.03*min(rules, 1) + 0.001*rules
+		}
+		value *= 1 + cost
+	}
+	t := journal.Trial{
+		Seq: len(j.Trials) + 1, Session: 1, Round: round, Attempt: 1, Position: i%len(j.Plan.Arms) + 1,
+		Cell: j.Plan.Cells[step.Cell].ID, Arm: arm.Name, Start: at.Add(time.Duration(len(j.Trials)) * time.Second), Wall: time.Second,
+	}
+	if r.Invalid && arm.Role == experiment.Treatment {
+		t.Invalid = []journal.Violation{{Rule: "proof", Detail: "made so"}}
+		return t
+	}
+	t.Values = map[string]float64{"time": value, "rate": 1 / value}
+	return t
+}
+
+func (r Run) plan() *experiment.Plan {
+	p := &experiment.Plan{
+		Schema: experiment.PlanSchemaV1, Version: r.Version, Name: r.Name, Testbed: "local", Seed: uint64(r.Number) + 1, Rounds: r.Rounds,
+		Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 1,
+		Arms: []experiment.PlannedArm{{Name: "plain", Role: experiment.Baseline}},
+	}
+	if r.Commit != "" {
+		p.Labels = experiment.Labels{experiment.LabelCommit: r.Commit}
+	}
+	if r.Invalid {
+		none := quantity.Percent(0.1)
+		p.Limits.InvalidTrials = &none
+	}
+	if r.Tool != "" {
+		p.Testbed = experiment.TestbedImport
+		p.Import = &experiment.Import{Tool: r.Tool, Arms: []experiment.ImportedArm{{Name: "plain", From: []string{"results"}, Files: r.Rounds}}}
+	} else {
+		p.Arms = append(p.Arms, experiment.PlannedArm{Name: experiment.ControlName, Role: experiment.Control})
+	}
+	for _, n := range r.Rules {
+		level := factor.Level{Factor: "rules", Value: strconv.Itoa(n)}
+		p.Arms = append(p.Arms, experiment.PlannedArm{Name: "layered[" + level.String() + "]", Role: experiment.Treatment, Levels: []factor.Level{level}, Layers: []experiment.PlannedLayer{}})
+	}
+	if !r.Alone && r.Rules == nil {
+		p.Arms = append(p.Arms, experiment.PlannedArm{Name: "layered", Role: experiment.Treatment,
+			Layers: []experiment.PlannedLayer{{Kind: "env", Config: map[string]any{"set": map[string]any{"LAYER": "on"}}}}})
+		if p.Import != nil {
+			p.Import.Arms = append(p.Import.Arms, experiment.ImportedArm{Name: "layered", From: []string{"results"}, Files: r.Rounds})
+		}
+	}
+	for c := range r.Cells {
+		p.Cells = append(p.Cells, experiment.Cell{
+			ID: fmt.Sprintf("disk.%d", c+1), Workload: "disk", Kind: "command", Expected: time.Second,
+			Config: map[string]any{"size": r.Size}, Testbed: map[string]any{},
+			Metrics: []experiment.Metric{
+				{Name: "time", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
+				{Name: "rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio},
+			},
+		})
+	}
+	return p
+}
+
+func (r Run) environment() *machine.Environment {
+	if r.Kernel == "" {
+		return nil
+	}
+	return &machine.Environment{Schema: machine.EnvironmentSchema, TareVersion: r.Version, Kernel: r.Kernel}
+}
+
+// Write writes the run as a directory. It does not sync the files to disk.
+func (r Run) Write(dir string) error {
+	j := r.Journal(dir)
+	session := journal.Note{Kind: journal.NoteSession, Session: 1, Time: j.Sessions[0].Start, Text: "started"}
+	files := map[string][]any{journal.PlanFile: {j.Plan}, journal.TrialsFile: nil,
+		journal.NotesFile: {noteLine{journal.NoteSchema, session}}}
+	if j.Environment != nil {
+		files[journal.EnvironmentFile] = []any{j.Environment}
+	}
+	for _, t := range j.Trials {
+		files[journal.TrialsFile] = append(files[journal.TrialsFile], trialLine{journal.TrialSchema, t})
+	}
+	if j.Finished {
+		end := journal.Note{Kind: journal.NoteFinished, Session: 1, Time: session.Time.Add(time.Hour), Text: "finished"}
+		files[journal.NotesFile] = append(files[journal.NotesFile], noteLine{journal.NoteSchema, end})
+	}
+	if err := os.MkdirAll(filepath.Join(dir, journal.RawDir), 0o755); err != nil {
+		return err
+	}
+	for name, values := range files {
+		var lines bytes.Buffer
+		for _, v := range values {
+			if err := json.NewEncoder(&lines).Encode(v); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), lines.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type (
+	trialLine struct {
+		Schema string `json:"schema"`
+		journal.Trial
+	}
+	noteLine struct {
+		Schema string `json:"schema"`
+		journal.Note
+	}
+)

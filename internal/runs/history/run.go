@@ -1,0 +1,180 @@
+package history
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tare/internal/analysis"
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+	"tare/internal/run/machine"
+	"tare/internal/stats"
+)
+
+// value is the value of one run in one series.
+type value struct {
+	key
+	metric experiment.Metric
+	asked  parameters
+	// estimate is nil if there is none, and why is the reason. It has width zero if the trials
+	// allow no interval.
+	estimate *analysis.Interval
+	why      analysis.Reason
+	z        float64 // approximate half-width of the interval in standard errors
+	machine  bool    // the level of a baseline that treatments are compared with
+}
+
+// key identifies a series.
+type key struct {
+	cell, arm, metric, unit string
+	better                  experiment.Better
+	scale                   experiment.Scale
+	of                      string
+}
+
+// facts are the facts about a run's machine, tools and design.
+type facts struct {
+	environment *machine.Environment
+	imported    map[string]string // facts in the files of an imported run, by name; nil: none
+	design      map[string]string // settings of the plan besides parameters
+}
+
+// open reads one run directory.
+func open(dir string) (*Run, error) {
+	j, err := journal.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return Of(j), nil
+}
+
+// Of returns the data of a run that a history needs.
+func Of(j *journal.Run) *Run { return Judged(j, analysis.Judge(j.Plan, j.Trials)) }
+
+// Judged is Of for a run that is analysed already.
+func Judged(j *journal.Run, judged *analysis.Run) *Run {
+	r := &Run{
+		Directory: j.Dir, Name: j.Plan.Name, Start: began(j), TareVersion: j.Plan.Version, Labels: j.Plan.Labels,
+		path: canonical(j.Dir), identity: identityOf(j), facts: factsOf(j),
+	}
+	if r.TareVersion == "" && j.Environment != nil {
+		r.TareVersion = j.Environment.TareVersion
+	}
+	switch {
+	case len(j.Trials) == 0:
+		r.LeftOut = NoTrial{}
+	case !j.Finished:
+		r.LeftOut = NotFinished{}
+	case !judged.Valid:
+		r.LeftOut = analysis.NoVerdicts{Reasons: judged.Reasons}
+	case j.Plan.Import != nil:
+		r.Imported = j.Plan.Import.Tool
+	}
+	asked := parametersOf(j.Plan)
+	r.values = append(overheads(j.Plan, judged, asked), levels(j, asked)...)
+	return r
+}
+
+// identityOf returns a number that differs between runs of the same start: from the seed or, for
+// imported runs, which have none, from the contents of their files.
+func identityOf(j *journal.Run) uint64 {
+	if j.Plan.Import == nil {
+		return j.Plan.Seed
+	}
+	h := fnv.New64a()
+	for i := range j.Trials {
+		t := &j.Trials[i]
+		fmt.Fprintf(h, "%q %q %d", t.Cell, t.Arm, t.Start.UnixNano())
+		for _, name := range slices.Sorted(maps.Keys(t.Values)) {
+			fmt.Fprintf(h, " %q %x", name, t.Values[name])
+		}
+	}
+	return h.Sum64()
+}
+
+// began returns the start of the first trial or, for a run without trials, the start of the run.
+// For an import only the files' times count.
+func began(j *journal.Run) time.Time {
+	if first := analysis.Began(j.Trials); !first.IsZero() || j.Plan.Import != nil || len(j.Sessions) == 0 {
+		return first
+	}
+	return j.Sessions[0].Start
+}
+
+// canonical returns the absolute path of a directory, by which a run is recognised.
+func canonical(dir string) string {
+	if full, err := filepath.Abs(dir); err == nil {
+		dir = full
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return dir
+}
+
+func keyOf(cell, arm string, m experiment.Metric, of string) key {
+	return key{cell, arm, m.Name, m.Unit, m.Better, m.Scale, of}
+}
+
+// overheads returns the overheads of a run.
+func overheads(plan *experiment.Plan, judged *analysis.Run, asked map[[2]string]parameters) []value {
+	list := make([]value, 0, len(judged.Comparisons))
+	for _, c := range judged.Comparisons {
+		v := value{key: keyOf(c.Cell, c.Arm, c.Metric, OfOverhead), metric: c.Metric, asked: asked[[2]string{c.Cell, c.Arm}],
+			z: z(contrast.RulesOf(plan).AtLook())}
+		if c.Rounds == 0 {
+			v.why = NothingToCompare{}
+		} else {
+			at := c.Overhead
+			v.estimate = &at
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// levels returns the medians of the baseline, or of the only arm.
+func levels(j *journal.Run, asked map[[2]string]parameters) []value {
+	plan := j.Plan
+	name := plan.ArmWith(experiment.Baseline)
+	if name == "" {
+		return nil
+	}
+	machine := plan.ArmWith(experiment.Treatment) != ""
+	values := analysis.ValuesOf(plan, j.Trials)
+	var list []value
+	for _, cell := range plan.Cells {
+		for _, m := range cell.Metrics {
+			v := value{key: keyOf(cell.ID, name, m, OfLevel), metric: m, asked: asked[[2]string{cell.ID, name}],
+				machine: machine, z: z(float64(plan.Judged()))}
+			if v.estimate = median(values.Sample(cell.ID, name, m), float64(plan.Judged())); v.estimate == nil {
+				v.why = NoValidTrial{}
+			}
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// median returns a level: the median with its interval by order statistics, of width zero if there
+// are too few values; nil if there are none.
+func median(values []float64, confidence float64) *analysis.Interval {
+	if len(values) == 0 {
+		return nil
+	}
+	if i, _, err := stats.MedianInterval(values, confidence); err == nil {
+		return &analysis.Interval{Point: i.Point, Lo: i.Lo, Hi: i.Hi}
+	}
+	middle := stats.Median(values)
+	return &analysis.Interval{Point: middle, Lo: middle, Hi: middle}
+}
+
+// z returns the approximate number of standard errors in half an interval of a confidence, by the
+// normal distribution.
+func z(confidence float64) float64 { return math.Sqrt2 * math.Erfinv(confidence) }

@@ -1,0 +1,259 @@
+// Package published makes the table that benchmark write-ups print: for each arm and metric the mean and
+// the population variance over the trials, and the differences between arms as percentages.
+//
+// With this table published numbers can be checked digit by digit. Tare judges nothing by it. A
+// difference of two means does not show how uncertain it is, a single odd trial moves a mean, and a
+// percentage has two readings: 1.63 s is 1.17 % under 1.65 s, and 1.65 s is 1.19 % over 1.63 s. The table
+// therefore gives each difference relative to both sides, and beside it the verdict with its interval.
+//
+// In a pair (a, b), a is the arm that comes first in the plan, whatever the reference: relative to a is
+// (b − a)/a, relative to b is (b − a)/b.
+package published
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/internal/analysis"
+	"tare/internal/analysis/contrast"
+	"tare/internal/experiment"
+	"tare/internal/run/journal"
+)
+
+// Schema names the format of a table written as JSON.
+const Schema = "tare.published/v1"
+
+// fewArms is the largest number of arms for which all pairs are shown by default.
+const fewArms = 4
+
+// Options selects the content of the table.
+type Options struct {
+	// Reference is the arm whose pairs are shown. Empty: all pairs of up to four arms, and only the pairs
+	// with the baseline of more arms.
+	Reference string
+	// WithInvalid includes the values of trials that broke a rule.
+	WithInvalid bool
+}
+
+// Table is the published table of a run.
+type Table struct {
+	Schema      string                `json:"schema"`
+	Experiment  string                `json:"experiment"`
+	Valid       bool                  `json:"valid"` // the run has verdicts
+	WithInvalid bool                  `json:"withInvalid"`
+	Observation *analysis.Observation `json:"observation,omitempty"`
+	Margin      float64               `json:"margin"` // margin of equivalence of the verdicts
+	Arms        []string              `json:"arms"`
+	Cells       []Cell                `json:"cells"`
+	// Hidden is the number of exploratory metrics that were left out, counted in each cell.
+	Hidden int `json:"-"`
+}
+
+// Headline returns the table of the headline metrics, with the number of the other metrics.
+func (t *Table) Headline() *Table {
+	short := *t
+	short.Cells = nil
+	for _, c := range t.Cells {
+		all := c.Metrics
+		c.Metrics = nil
+		for _, m := range all {
+			if m.Metric.Headline {
+				c.Metrics = append(c.Metrics, m)
+			}
+		}
+		short.Hidden += len(all) - len(c.Metrics)
+		if c.Metrics != nil {
+			short.Cells = append(short.Cells, c)
+		}
+	}
+	return &short
+}
+
+// Arm counts the trials of an arm in a cell.
+type Arm struct {
+	Name    string `json:"name"`
+	Trials  int    `json:"trials"`
+	Invalid int    `json:"invalid"` // included in Trials
+}
+
+// Cell is one cell of the run.
+type Cell struct {
+	ID      string   `json:"id"`
+	Trials  []Arm    `json:"trials"` // by arm
+	Metrics []Metric `json:"metrics"`
+}
+
+// Metric is one metric in one cell.
+type Metric struct {
+	Metric      experiment.Metric `json:"metric"`
+	Arms        []Moments         `json:"arms"`
+	Differences []Difference      `json:"differences"`
+}
+
+// Moments are the mean and the population variance of an arm's values, in the metric's unit and in its
+// square.
+type Moments struct {
+	Arm      string  `json:"arm"`
+	N        int     `json:"n"`
+	Invalid  int     `json:"invalid"` // number of these values that come from invalid trials
+	Mean     float64 `json:"mean"`
+	Variance float64 `json:"variance"`
+}
+
+// Difference is the relative difference of two means, with the verdict.
+type Difference struct {
+	A string `json:"a"`
+	B string `json:"b"`
+	// RelativeToA is (b − a)/a and RelativeToB is (b − a)/b. Both are null if a mean is missing or not
+	// positive, since percentages of such a mean are meaningless.
+	RelativeToA *float64 `json:"relativeToA"`
+	RelativeToB *float64 `json:"relativeToB"`
+	// Verdict is the verdict on B relative to A, from valid trials; nil: not judged.
+	Verdict *analysis.Comparison `json:"said,omitempty"`
+}
+
+// Of makes the table of a run. It fails if the run lacks the reference arm.
+func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
+	t := &Table{Schema: Schema, Experiment: run.Plan.Name, Valid: run.Valid, WithInvalid: o.WithInvalid,
+		Observation: run.Observation, Margin: float64(run.Plan.Equivalence)}
+	shown := shownArms(run.Plan, o.Reference)
+	if o.Reference != "" && !slices.Contains(shown, o.Reference) {
+		return nil, fmt.Errorf("reference %q is no arm of this run; it has %s", o.Reference, strings.Join(shown, ", "))
+	}
+	t.Arms = shown
+	values := gather(trials, o.WithInvalid)
+	judged := judge(run, trials, shown, o.Reference)
+	for _, cell := range run.Plan.Cells {
+		c := Cell{ID: cell.ID, Trials: counted(trials, cell.ID, shown)}
+		for _, m := range cell.Metrics {
+			one := Metric{Metric: m}
+			for _, arm := range shown {
+				one.Arms = append(one.Arms, values.moments(cell.ID, arm, m.Name))
+			}
+			for _, p := range pairs(run.Plan, shown, o.Reference) {
+				d := difference(one.Arms[p[0]], one.Arms[p[1]])
+				d.Verdict = judged[differenceKey{cell.ID, m.Name, d.A, d.B}]
+				one.Differences = append(one.Differences, d)
+			}
+			c.Metrics = append(c.Metrics, one)
+		}
+		t.Cells = append(t.Cells, c)
+	}
+	return t, nil
+}
+
+// shownArms returns all arms except the control. The control is included only as the reference, since
+// published tables have none.
+func shownArms(plan *experiment.Plan, reference string) []string {
+	var names []string
+	for _, a := range plan.Arms {
+		if a.Role != experiment.Control || a.Name == reference {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+// pairs returns the shown pairs as indices of arms in the plan's order.
+func pairs(plan *experiment.Plan, shown []string, reference string) [][2]int {
+	if reference == "" && len(shown) > fewArms {
+		reference = plan.ArmWith(experiment.Baseline)
+	}
+	var list [][2]int
+	for a := range shown {
+		for b := a + 1; b < len(shown); b++ {
+			if reference == "" || shown[a] == reference || shown[b] == reference {
+				list = append(list, [2]int{a, b})
+			}
+		}
+	}
+	return list
+}
+
+func counted(trials []journal.Trial, cell string, shown []string) []Arm {
+	list := make([]Arm, len(shown))
+	for k, name := range shown {
+		list[k].Name = name
+	}
+	for i := range trials {
+		k := slices.Index(shown, trials[i].Arm)
+		if k < 0 || trials[i].Cell != cell {
+			continue
+		}
+		list[k].Trials++
+		if !trials[i].Valid() {
+			list[k].Invalid++
+		}
+	}
+	return list
+}
+
+func difference(a, b Moments) Difference {
+	d := Difference{A: a.Arm, B: b.Arm}
+	if a.N == 0 || b.N == 0 || a.Mean <= 0 || b.Mean <= 0 {
+		return d
+	}
+	ratio := func(by float64) *float64 {
+		share := (b.Mean - a.Mean) / by
+		if math.IsNaN(share) || math.IsInf(share, 0) {
+			return nil
+		}
+		return &share
+	}
+	d.RelativeToA, d.RelativeToB = ratio(a.Mean), ratio(b.Mean)
+	return d
+}
+
+// series holds the values that enter the table.
+type series map[key][]value
+
+type key struct{ cell, arm, metric string }
+
+type value struct {
+	v       float64
+	invalid bool
+}
+
+// gather collects the values of valid trials in the order of the journal. If asked, it adds the values of
+// invalid trials.
+func gather(trials []journal.Trial, withInvalid bool) series {
+	s := series{}
+	for i := range trials {
+		t := &trials[i]
+		if !t.Valid() && !withInvalid {
+			continue
+		}
+		for metric, v := range t.Values {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				continue
+			}
+			k := key{t.Cell, t.Arm, metric}
+			s[k] = append(s[k], value{v, !t.Valid()})
+		}
+	}
+	return s
+}
+
+// moments computes mean and variance in two passes in the order of the trials. The population variance is
+// the mean squared distance from the mean, divided by n and not by n − 1.
+func (s series) moments(cell, arm, metric string) Moments {
+	m := Moments{Arm: arm}
+	list := s[key{cell, arm, metric}]
+	if m.N = len(list); m.N == 0 {
+		return m
+	}
+	n := float64(m.N)
+	for _, x := range list {
+		m.Mean += x.v / n
+		if x.invalid {
+			m.Invalid++
+		}
+	}
+	for _, x := range list {
+		m.Variance += (x.v - m.Mean) * (x.v - m.Mean) / n
+	}
+	m.Mean, m.Variance = contrast.Finite(m.Mean), contrast.Finite(m.Variance)
+	return m
+}

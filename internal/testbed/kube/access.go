@@ -1,0 +1,210 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/text/safetext"
+)
+
+const reviewsAtOnce = 8
+
+// access checks each right of the kubeconfig's user by an access review on the API server.
+// The hint of a missing right is the command that grants it.
+func access(ctx context.Context, client kubernetes.Interface, rights []experiment.Right) ([]testbed.Finding, error) {
+	user := userName(ctx, client)
+	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
+	slots := make(chan struct{}, reviewsAtOnce)
+	var wg sync.WaitGroup
+	for i, r := range rights {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			findings[i], errs[i] = review(ctx, client, r, user)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return findings, nil
+}
+
+// review checks every verb of a right.
+func review(
+	ctx context.Context, client kubernetes.Interface, r experiment.Right, user string,
+) (testbed.Finding, error) {
+	f := testbed.Finding{Name: "right to " + objects(r), Status: testbed.Works, Detail: strings.Join(r.Verbs, ", ")}
+	resource, sub, _ := strings.Cut(r.Resource, "/")
+	var refused, reasons []string
+	for _, verb := range r.Verbs {
+		spec := authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorization.ResourceAttributes{
+			Namespace: r.Namespace, Verb: verb, Group: r.Group, Resource: resource, Subresource: sub}}
+		if r.IsPath() {
+			spec = authorization.SelfSubjectAccessReviewSpec{
+				NonResourceAttributes: &authorization.NonResourceAttributes{Path: r.Resource, Verb: verb}}
+		}
+		got, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+			&authorization.SelfSubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+		if err != nil {
+			return f, fmt.Errorf("ask for the right to %s %s: %w", verb, objects(r), err)
+		}
+		if got.Status.Allowed {
+			continue
+		}
+		refused = append(refused, verb)
+		for _, reason := range []string{got.Status.Reason, got.Status.EvaluationError} {
+			if reason = safetext.Head(reason, 200); reason != "" && !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+		}
+	}
+	if refused == nil {
+		return f, nil
+	}
+	f.Status = testbed.Refused
+	f.Detail = fmt.Sprintf("%s refused; needed because %s", strings.Join(refused, ", "), r.Why)
+	if r.Optional {
+		f.Detail = fmt.Sprintf("%s refused; without it less is recorded: %s", strings.Join(refused, ", "), r.Why)
+	}
+	if reasons != nil {
+		f.Detail += " (" + strings.Join(reasons, "; ") + ")"
+	}
+	f.Hint = grant(r, user)
+	return f, nil
+}
+
+// objects names the objects of a right.
+func objects(r experiment.Right) string {
+	if r.Namespace == "" {
+		return r.Name()
+	}
+	return r.Name() + " in namespace " + r.Namespace
+}
+
+// userName returns the user's name on the API server; "" if it cannot be read.
+func userName(ctx context.Context, client kubernetes.Interface) string {
+	got, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
+		&authentication.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return ""
+	}
+	return got.Status.UserInfo.Username
+}
+
+// grant returns the command with which an administrator grants a right to a user.
+func grant(r experiment.Right, user string) string {
+	name := "tare-" + cluster.Label(r.Name(), 40)
+	kind := "resource"
+	if r.IsPath() {
+		kind = "non-resource-url"
+	}
+	rule := fmt.Sprintf("--verb=%s --%s=%s", strings.Join(r.Verbs, ","), kind, shellQuoted(r.Name()))
+	if r.Namespace == "" {
+		return fmt.Sprintf("kubectl create clusterrole %s %s && kubectl create clusterrolebinding %s --clusterrole=%s %s",
+			name, rule, name, name, subject(user))
+	}
+	in := "-n " + shellQuoted(r.Namespace)
+	return fmt.Sprintf("kubectl create role %s %s %s && kubectl create rolebinding %s %s --role=%s %s",
+		name, in, rule, name, in, name, subject(user))
+}
+
+// subject returns the flag of kubectl create rolebinding that names a user.
+func subject(user string) string {
+	if user == "" {
+		return "--user=USER"
+	}
+	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		return "--serviceaccount=" + shellQuoted(account)
+	}
+	return "--user=" + shellQuoted(user)
+}
+
+// shellQuoted quotes a text from a cluster as one word for a shell. Control characters are
+// escaped.
+func shellQuoted(text string) string { return testbed.Quote([]string{safetext.Name(text)}) }
+
+// confined is the message of the policy hack/deploy/rbac/confine.yaml when it refuses a request.
+const confined = "Tare is confined to namespaces of its own"
+
+// scope finds out where the user's rights hold. By a dry run it tries to make an object in
+// a namespace that is not Tare's.
+func scope(ctx context.Context, client kubernetes.Interface, u Use) testbed.Finding {
+	f := testbed.Finding{Name: "reach of the rights", Status: testbed.Works}
+	if u.Namespace != "" {
+		f.Detail = "namespace " + u.Namespace + " alone, and reading nodes"
+		return f
+	}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "tare-doctor"}}
+	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, object, dryRunOnly)
+	switch {
+	case err == nil:
+		f.Status = testbed.Missing
+		f.Detail = "nothing confines the rights to namespaces of Tare's own: they hold in every namespace"
+		f.Hint = "with one given namespace, Tare needs no rights elsewhere (testbed.kubernetes.namespace, " +
+			"or tare doctor --namespace NAME); with a namespace for each arm, hack/deploy/rbac/confine.yaml confines the rights"
+	case strings.Contains(err.Error(), confined):
+		f.Detail = "an admission policy confines them to namespaces of Tare's own"
+	default:
+		f.Detail = "refused in namespace " + metav1.NamespaceDefault + ": " + shorten(err.Error())
+	}
+	return f
+}
+
+// Examination holds findings about one cluster. They come from requests that read, access
+// reviews and dry runs. Nothing is made on the cluster.
+type Examination struct {
+	Context  string
+	Reach    testbed.Finding   // namespaces where the user's rights hold; never prevents a run
+	Findings []testbed.Finding // the API server and required rights; a run needs all of them
+	Optional []testbed.Finding // rights without which the run's record is shorter
+}
+
+// Examine checks that the cluster of a context answers, and which rights for a use of it
+// the user has.
+func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Timeouts, u Use) (Examination, error) {
+	on, err := t.run.onCluster(ctx, name, limits)
+	if err != nil {
+		if ctx.Err() != nil {
+			return Examination{}, ctx.Err()
+		}
+		failed := testbed.Finding{Name: "API server", Status: testbed.Refused, Detail: safetext.Head(err.Error(), 1000)}
+		return Examination{Context: name, Findings: []testbed.Finding{failed}}, nil
+	}
+	e := Examination{Context: on.Context}
+	server := testbed.Finding{Name: "API server", Status: testbed.Works}
+	if v, err := on.Client.Discovery().ServerVersion(); err != nil {
+		server.Status, server.Detail = testbed.Refused, safetext.Head(err.Error(), 1000)
+	} else {
+		server.Detail = fmt.Sprintf("version %s at %s", shorten(v.GitVersion), on.Config.Host)
+	}
+	e.Findings = append(e.Findings, server)
+	e.Reach = scope(ctx, on.Client, u)
+	rights := Rights(u)
+	findings, err := access(ctx, on.Client, rights)
+	if err != nil {
+		return e, fmt.Errorf("context %s: %w", on.Context, err)
+	}
+	for i, f := range findings {
+		if rights[i].Optional {
+			e.Optional = append(e.Optional, f)
+		} else {
+			e.Findings = append(e.Findings, f)
+		}
+	}
+	return e, nil
+}

@@ -1,0 +1,106 @@
+package accounting
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed/kube/cluster"
+)
+
+// component is a group of pods that the experiment observes. A watch maintains the list of
+// its pods. With a watch, trials send no requests to the API server, and a pod that is
+// replaced during a trial is known at its end.
+type component struct {
+	experiment.Observe
+	store cache.Store
+}
+
+// watchComponent watches the pods of a component until stop is closed. It returns when the
+// first list is complete, which may take as long as limit.
+func watchComponent(
+	ctx context.Context, client kubernetes.Interface, o experiment.Observe, limit time.Duration, stop <-chan struct{},
+) (*component, error) {
+	selector := labels.SelectorFromSet(o.Labels).String()
+	// An informer retries a refused watch forever and reports no error. One direct list
+	// shows the error.
+	one := metav1.ListOptions{LabelSelector: selector, Limit: 1}
+	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, one); err != nil {
+		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, cluster.Explain(err))
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(o.Namespace),
+		informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.LabelSelector = selector }),
+		informers.WithTransform(slimPod))
+	informer := factory.Core().V1().Pods().Informer()
+	factory.Start(stop)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("observe %s: the API server gave no list of the pods %s in namespace %s in %v",
+			o.Name, selector, o.Namespace, limit)
+	}
+	return &component{Observe: o, store: informer.GetStore()}, nil
+}
+
+// slimPod drops all fields of a pod that the method pods does not read, to save memory.
+func slimPod(object any) (any, error) {
+	p, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	s := &corev1.Pod{Status: corev1.PodStatus{Phase: p.Status.Phase, StartTime: p.Status.StartTime}}
+	s.Name, s.Namespace, s.UID, s.ResourceVersion = p.Name, p.Namespace, p.UID, p.ResourceVersion
+	s.DeletionTimestamp = p.DeletionTimestamp
+	s.Spec.NodeName = p.Spec.NodeName
+	for _, key := range []string{corev1.MirrorPodAnnotationKey, staticHash} {
+		if v, ok := p.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, v)
+		}
+	}
+	return s, nil
+}
+
+// staticHash is the annotation with the UID that the kubelet gives to a static pod and its
+// cgroups. The API server only knows the pod's mirror, which has another UID.
+const staticHash = "kubernetes.io/config.hash"
+
+// pods lists the component's pods that have a node and have not ended. Unless the experiment
+// observes all nodes, it lists only pods on the nodes of the trial.
+func (c *component) pods(trial []string) []podRef {
+	var list []podRef
+	for _, object := range c.store.List() {
+		p, ok := object.(*corev1.Pod)
+		if !ok || p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		if c.Nodes != experiment.AllNodes && !slices.Contains(trial, p.Spec.NodeName) {
+			continue
+		}
+		ref := podRef{
+			uid: string(p.UID), node: p.Spec.NodeName,
+			waiting: p.Status.Phase == corev1.PodPending, ending: p.DeletionTimestamp != nil,
+		}
+		if hash := p.Annotations[staticHash]; hash != "" && p.Annotations[corev1.MirrorPodAnnotationKey] != "" {
+			ref.uid = hash
+		}
+		if p.Status.StartTime != nil {
+			ref.started = p.Status.StartTime.Time
+		}
+		list = append(list, ref)
+	}
+	slices.SortFunc(list, func(a, b podRef) int { return strings.Compare(a.node+" "+a.uid, b.node+" "+b.uid) })
+	return list
+}

@@ -1,0 +1,236 @@
+// Package accounting measures the resources that the pods of a run use, and the other load
+// on their nodes.
+//
+// Every node of a trial has one small accounting pod that reads the node's counters. The
+// programs' own pods cannot: in a sandbox they see the counters of another kernel, or none.
+// With "accounting: node" the accounting pod also reads the cgroups of whole pods. It then
+// mounts files of the node, for which its namespace must allow Pod Security privileged. It
+// runs as an unprivileged user in both cases.
+//
+// Counter.Tally measures the resources that one program used. Counter.Begin measures a whole
+// trial: the load of the machines, and the usage of sidecars and of observed components. Both
+// compute differences of two readings and do nothing in between. A value that is unknown in
+// one arm is left out in all arms (Missing).
+package accounting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed/kube/agent"
+	"tare/internal/testbed/kube/agent/cgroup"
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/testbed/kube/pods"
+)
+
+// RoleNode is the role of the accounting pods.
+const RoleNode = "node"
+
+// nodeCgroups is the mount point of the node's /sys/fs/cgroup in an accounting pod.
+const nodeCgroups = "/host/cgroup"
+
+// ShapeNodePod turns a planned pod into an accounting pod.
+func ShapeNodePod(p *corev1.Pod, how experiment.Accounting) {
+	c := &p.Spec.Containers[0]
+	amounts := func(cpu, memory string) corev1.ResourceList {
+		return corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+		}
+	}
+	c.Resources = corev1.ResourceRequirements{Requests: amounts("10m", "32Mi"), Limits: amounts("1", "128Mi")}
+	if how != experiment.OnNode {
+		return
+	}
+	const name = "cgroups"
+	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: "/sys/fs/cgroup", Type: new(corev1.HostPathDirectory)}}})
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: nodeCgroups, ReadOnly: true})
+}
+
+// Site describes a site to this package.
+type Site struct {
+	Arm     string
+	Pods    []*pods.Pod
+	Nodes   []string // nodes of the pods, each once
+	How     experiment.Accounting
+	Observe []experiment.Observe
+	// NodePod makes the accounting pod of a node and waits until it is ready. On an error
+	// it returns the pod too, if the pod may have been made.
+	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
+}
+
+// server returns the name under which the experiment observes the API server; "" if it does
+// not.
+func (s Site) server() string {
+	for _, o := range s.Observe {
+		if o.Server {
+			return o.Name
+		}
+	}
+	return ""
+}
+
+// onNode reports whether accounting pods read the cgroups of whole pods.
+func (s Site) onNode() bool { return s.How == experiment.OnNode }
+
+// Counter measures on the nodes of one cluster.
+type Counter struct {
+	on    *cluster.Cluster
+	limit time.Duration // timeout of the first list of a component's pods
+
+	mu         sync.Mutex
+	nodePods   map[string]*pods.Pod // accounting pods, by node
+	components []*component         // observed components; nil before the first Prepare
+	meters     map[string]*meter    // meters of pods, by UID
+	stop       chan struct{}        // closing it ends the watches
+}
+
+// NewCounter returns a counter for a cluster. The caller must close it. It makes no pods yet.
+func NewCounter(on *cluster.Cluster, limit time.Duration) *Counter {
+	return &Counter{
+		on: on, limit: limit,
+		nodePods: map[string]*pods.Pod{}, meters: map[string]*meter{}, stop: make(chan struct{}),
+	}
+}
+
+// Close ends the watches and the connections to the accounting pods.
+func (c *Counter) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.stop:
+	default:
+		close(c.stop)
+	}
+	for _, p := range c.nodePods {
+		p.Disconnect()
+	}
+}
+
+// MakePods makes the accounting pods on the given nodes, unless they exist.
+func (c *Counter) MakePods(ctx context.Context, s Site, nodes []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	made, errs := make([]*pods.Pod, len(nodes)), make([]error, len(nodes))
+	var wg sync.WaitGroup
+	for i, node := range nodes {
+		if c.nodePods[node] != nil {
+			continue
+		}
+		wg.Go(func() { made[i], errs[i] = s.NodePod(ctx, node) })
+	}
+	wg.Wait()
+	for i, p := range made {
+		switch {
+		case errs[i] != nil:
+			errs[i] = fmt.Errorf("pod that counts on node %s (testbed.kubernetes.accounting: %s): %w",
+				nodes[i], s.How, errs[i])
+			if p != nil {
+				p.Disconnect()
+			}
+		case p != nil:
+			c.nodePods[nodes[i]] = p
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// NodePod returns the accounting pod of a node; nil if there is none.
+func (c *Counter) NodePod(node string) *pods.Pod {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nodePods[node]
+}
+
+// Cgroups reads the usage of any pods on a node from their cgroups. Pods that are not found
+// are left out. The site must have "accounting: node".
+func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []string) ([]cgroup.Usage, error) {
+	if err := c.MakePods(ctx, s, []string{node}); err != nil {
+		return nil, err
+	}
+	p := c.NodePod(node)
+	counters, err := p.Agent().Counters(ctx, agent.CountersRequest{Root: nodeCgroups, Cgroups: uids})
+	return counters.Pods, p.Disturbed(ctx, err)
+}
+
+// mend makes lost accounting pods again.
+func (c *Counter) mend(ctx context.Context, nodes []string) error {
+	var list []*pods.Pod
+	for _, node := range nodes {
+		list = append(list, c.NodePod(node))
+	}
+	return pods.Mend(ctx, list)
+}
+
+// read reads the counters of all nodes at the same time. With "accounting: container" it
+// also reads the counters of the site's pods.
+func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
+	type query struct {
+		pod      *pods.Pod
+		agent    *agent.Client
+		node     string // node of an accounting pod; "" for a pod of the site
+		counters agent.Counters
+		err      error
+	}
+	var queries []*query
+	for _, node := range nodes {
+		queries = append(queries, &query{pod: c.NodePod(node), agent: c.NodePod(node).Agent(), node: node})
+	}
+	if !s.onNode() {
+		for _, p := range s.Pods {
+			for _, a := range p.Agents() {
+				queries = append(queries, &query{pod: p, agent: a})
+			}
+		}
+	}
+	r := &reading{at: time.Now(), nodes: map[string]agent.Counters{}, own: map[string]*cgroup.Usage{}}
+	var wg sync.WaitGroup
+	if s.server() != "" {
+		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // on an error the metric is missing
+	}
+	for _, q := range queries {
+		request := agent.CountersRequest{}
+		if s.onNode() {
+			request = agent.CountersRequest{Root: nodeCgroups, Cgroups: uidsOn(q.node, list)}
+		}
+		wg.Go(func() { q.counters, q.err = q.agent.Counters(ctx, request) })
+	}
+	wg.Wait()
+	for _, q := range queries {
+		if q.err != nil {
+			return nil, q.pod.Disturbed(ctx, q.err)
+		}
+		if q.node != "" {
+			r.nodes[q.node] = q.counters
+		}
+	}
+	for _, q := range queries {
+		// A sandbox with a kernel of its own only counts the programs inside, not the
+		// resources that the sandbox itself uses. It is recognised by its boot id.
+		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
+			r.own[q.pod.UID()] = addUsage(r.own[q.pod.UID()], own)
+		}
+	}
+	return r, nil
+}
+
+// addUsage returns the sum of two containers' usage. The first may be nil.
+func addUsage(a, b *cgroup.Usage) *cgroup.Usage {
+	if a == nil {
+		return b
+	}
+	sum := *a
+	sum.CPU, sum.System, sum.WorkingSet = a.CPU+b.CPU, a.System+b.System, a.WorkingSet+b.WorkingSet
+	sum.Throttled = min(a.Throttled, b.Throttled)
+	if sum.Throttled >= 0 {
+		sum.Throttled = a.Throttled + b.Throttled
+	}
+	return &sum
+}

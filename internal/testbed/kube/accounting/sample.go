@@ -1,0 +1,240 @@
+package accounting
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube/agent/cgroup"
+	"tare/internal/testbed/kube/inventory"
+	"tare/internal/testbed/kube/pods"
+)
+
+// Sample is a measurement of a trial, between its two readings.
+type Sample struct {
+	counter *Counter
+	site    Site
+	nodes   []string
+	before  *reading
+}
+
+// Begin takes the first reading of a sample, from all agents at the same time. Until End
+// takes the second, accounting does nothing.
+func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
+	nodes, err := c.Prepare(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	list := c.sampledPods(s, nodes)
+	before, err := c.read(ctx, s, nodes, list.all())
+	if err != nil && ctx.Err() == nil {
+		// The runner mends the site's pods, but not accounting pods.
+		if err = c.mend(ctx, nodes); err == nil {
+			list = c.sampledPods(s, nodes)
+			before, err = c.read(ctx, s, nodes, list.all())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Sample{counter: c, site: s, nodes: nodes, before: before}, nil
+}
+
+// End takes the second reading and returns the differences. It leaves out values that are
+// missing in some arm of the run. A nil missing leaves out nothing.
+func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, error) {
+	list := s.counter.sampledPods(s.site, s.nodes)
+	after, err := s.counter.read(ctx, s.site, s.nodes, list.all())
+	if err != nil {
+		return testbed.Sample{}, err
+	}
+	return missing.leaveOut(sample(s.before, after, list), list)
+}
+
+// Prepare makes the accounting pods and the watches for a site. It returns the nodes to
+// read, which are the nodes of the site's pods and of observed pods.
+func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
+	if err := c.watchAll(ctx, s.Observe); err != nil {
+		return nil, err
+	}
+	nodes := slices.Clone(s.Nodes)
+	for _, pods := range c.observed(nodes) {
+		for _, p := range pods {
+			if !slices.Contains(nodes, p.node) {
+				nodes = append(nodes, p.node)
+			}
+		}
+	}
+	slices.Sort(nodes)
+	return nodes, c.MakePods(ctx, s, nodes)
+}
+
+// sampledPods lists the pods of a sample at this moment.
+func (c *Counter) sampledPods(s Site, nodes []string) sampledPods {
+	list := sampledPods{observed: c.observed(s.Nodes), server: s.server(), onNode: s.onNode()}
+	for _, node := range nodes {
+		if p := c.NodePod(node); p != nil {
+			list.nodePods = append(list.nodePods, podRef{uid: p.UID(), node: node})
+		}
+	}
+	for _, p := range s.Pods {
+		list.site = append(list.site, podRef{
+			uid: p.UID(), node: p.Node(), role: p.Plan().Labels[inventory.RoleLabel], sidecars: p.Sidecars(),
+		})
+		list.sidecars = append(list.sidecars, p.SidecarNames()...)
+	}
+	slices.Sort(list.sidecars)
+	list.sidecars = slices.Compact(list.sidecars)
+	return list
+}
+
+// sample computes the differences of two readings.
+func sample(before, after *reading, s sampledPods) testbed.Sample {
+	out := testbed.Sample{Conditions: conditions(before, after, s), Observed: observed(before, after, s)}
+	known := false
+	if s.onNode {
+		out.Sidecars, known = sidecarUsage(before, after, s.site)
+	}
+	out.SidecarsUnavailable = !known && len(s.sidecars) > 0
+	return out
+}
+
+// Inspect reads the counters of a site and adds the unknown ones to missing.
+func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
+	nodes, err := c.Prepare(ctx, s)
+	if err != nil {
+		return err
+	}
+	list := c.sampledPods(s, nodes)
+	r, err := c.read(ctx, s, nodes, list.all())
+	if err != nil {
+		return err
+	}
+	missing.inspect(r, list, s.Arm)
+	return nil
+}
+
+// watchAll begins to watch the components that the experiment observes. It does so once.
+func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.components != nil {
+		return nil
+	}
+	components := make([]*component, 0, len(list))
+	for _, o := range list {
+		if o.Server {
+			// A trial ignores errors of this reading. One reading here shows the error.
+			if _, err := readServer(ctx, c.on.Client); err != nil {
+				return fmt.Errorf("observe %s: %w", o.Name, err)
+			}
+			continue
+		}
+		watched, err := watchComponent(ctx, c.on.Client, o, c.limit, c.stop)
+		if err != nil {
+			return err
+		}
+		components = append(components, watched)
+	}
+	c.components = components
+	return nil
+}
+
+// observed lists the current pods of each component.
+func (c *Counter) observed(trial []string) map[string][]podRef {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[string][]podRef{}
+	for _, o := range c.components {
+		all[o.Name] = o.pods(trial)
+	}
+	return all
+}
+
+// observed adds up the usage of each component's pods. A component is left out if one of
+// its pods runs and cannot be read: the sum of the others would be too small.
+func observed(before, after *reading, s sampledPods) map[string]testbed.Observed {
+	all := map[string]testbed.Observed{}
+	for name, pods := range s.observed {
+		var o testbed.Observed
+		complete, found := true, false
+		for _, p := range pods {
+			cpu, known := observedCPU(before, after, p)
+			if !known {
+				_, looked := after.nodes[p.node]
+				complete = complete && looked && after.cgroup(p) == nil && (p.waiting || p.ending)
+				continue
+			}
+			found = true
+			o.CPU += cpu
+			o.Memory += after.cgroup(p).WorkingSet
+			o.Wall = max(o.Wall, wallTime(before, after, p.node))
+		}
+		if complete && found {
+			all[name] = o
+		}
+	}
+	if o, known := after.server.since(before.server); known && s.server != "" {
+		all[s.server] = o
+	}
+	return all
+}
+
+// observedCPU returns the CPU time of an observed pod that exists at the second reading, and
+// false if it is unknown. If the pod started after the first reading, all its CPU time
+// counts. The CPU time of a pod that ended in between is lost.
+func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
+	if cpu, known := used(before, after, p); known {
+		return cpu, true
+	}
+	c, asked := after.cgroup(p), before.nodes[p.node].Time
+	if c == nil || asked.IsZero() || p.started.IsZero() || p.started.Before(asked.Truncate(time.Second)) {
+		return 0, false // the pod's CPU time at the first reading is unknown
+	}
+	return c.CPU, true
+}
+
+// sidecarUsage returns the usage of sidecars that are not Tare's, added up over the pods of
+// a role. The keys have the form ROLE-NAME. A sidecar that is new at the second reading
+// started in between. known is false if one pod cannot be read: the sum of the others would
+// be too small.
+func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed.Usage, known bool) {
+	for _, p := range site {
+		b, a := before.cgroup(p), after.cgroup(p)
+		if a == nil || b == nil {
+			return nil, false
+		}
+		for _, now := range a.Containers {
+			name := p.sidecars[now.ID]
+			if name == "" || pods.HasAgent(name) {
+				continue
+			}
+			name = p.role + "-" + name
+			then := containerOf(b, now.ID)
+			grown := cpuTime{now.CPU, now.System}.since(cpuTime{then.CPU, then.System})
+			u := all[name]
+			u.User += grown.all - grown.system
+			u.System += grown.system
+			u.Wall = max(u.Wall, wallTime(before, after, p.node))
+			u.MaxRSS += now.WorkingSet
+			if all == nil {
+				all = map[string]testbed.Usage{}
+			}
+			all[name] = u
+		}
+	}
+	return all, true
+}
+
+// containerOf returns the container of a pod with that id; the zero value if there is none.
+func containerOf(pod *cgroup.Usage, id string) cgroup.Container {
+	for _, c := range pod.Containers {
+		if c.ID == id {
+			return c
+		}
+	}
+	return cgroup.Container{}
+}

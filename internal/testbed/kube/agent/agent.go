@@ -1,0 +1,112 @@
+// Package agent is Tare's own process in a pod, and the connection to it.
+//
+// The agent is the first process of every pod that Tare makes (the command
+// `tare-agent serve`). It starts the programs of trials as its children. The kernel
+// therefore gives it their CPU time and memory. It writes their output to files and
+// computes a digest of each. Programs do not depend on the connection: when the API
+// server, the kubelet or the network breaks it in the middle of a trial, the program
+// keeps running. Its exit status, usage and whole output are fetched over the next
+// connection.
+//
+// A Client is the other end, in Tare: one exec into the pod that stays open and runs
+// Connect, which joins the exec's streams to the agent's socket. It costs nothing
+// while a trial runs. A program starts within milliseconds, and neither the API
+// server, the kubelet nor the container runtime does anything at that moment.
+package agent
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"tare/internal/run/machine"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube/agent/cgroup"
+)
+
+// Dir is the directory of the agent's socket and of programs' outputs: an emptyDir.
+const Dir = "/var/run/tare"
+
+// StoreLimit is the maximum size in bytes of the programs' outputs and inputs in Dir.
+const StoreLimit = 1 << 30
+
+// Program is the path of the agent in a pod whose image is not Tare's. An init
+// container with Tare's image copies it there (Install).
+const Program = "/var/run/tare/bin/tare-agent"
+
+// minClientLease is the minimum time that the agent keeps running the programs of an absent
+// client.
+const minClientLease = 30 * time.Minute
+
+// Dial opens a connection to the agent: an exec of `tare-agent connect` in the
+// pod. Closing it ends the exec.
+type Dial func(ctx context.Context) (io.ReadWriteCloser, error)
+
+// Facts are properties of a process in the pod, read by that process itself. Most
+// proofs that a layer was in force on a cluster rest on them.
+type Facts struct {
+	Version   string `json:"version"`   // version of Tare in the image
+	Kernel    string `json:"kernel"`    // kernel release, as of uname -r
+	KernelTag string `json:"kernelTag"` // kernel version, as of uname -v
+	// Sandbox is the name of the sandbox around the process, "gvisor" or "kata";
+	// "" if Tare recognises none.
+	Sandbox string `json:"sandbox,omitempty"`
+	// Seccomp is the mode in /proc/self/status: "disabled", "strict" or "filter"; ""
+	// if the file has no mode.
+	Seccomp    string `json:"seccomp"`
+	NoNewPrivs string `json:"noNewPrivs"`       // the no_new_privs flag of the process, "0" or "1"
+	CapEff     string `json:"capEff"`           // effective capabilities of a program of the agent, hexadecimal
+	CapBnd     string `json:"capBnd,omitempty"` // bounding set of capabilities, hexadecimal
+	// UIDMap is /proc/self/uid_map with single blanks between its columns and lines.
+	// It is "0 0 4294967295" without a user namespace.
+	UIDMap     string `json:"uidMap,omitempty"`
+	AppArmor   string `json:"appArmor,omitempty"`   // profile in force: "cri-containerd.apparmor.d (enforce)"
+	SELinux    string `json:"seLinux,omitempty"`    // SELinux context in force
+	UID        int    `json:"uid"`                  // user id that programs run as
+	BootID     string `json:"bootID,omitempty"`     // boot id of the kernel; nodes that share a kernel have the same
+	CPUModel   string `json:"cpuModel,omitempty"`   // CPU model in /proc/cpuinfo
+	CPUs       int    `json:"cpus"`                 // number of CPUs that a program may use
+	Hypervisor bool   `json:"hypervisor,omitempty"` // set if the CPU has the flag "hypervisor"
+	// Confidential is the kind of confidential VM, "SEV-SNP" or "TDX", as seen in the
+	// kernel log or by the devices /dev/sev-guest and /dev/tdx_guest; "" for none.
+	Confidential string `json:"confidential,omitempty"`
+}
+
+// CountersRequest is a request for Counters.
+type CountersRequest struct {
+	// Cgroups lists the UIDs of the pods whose cgroups the agent reads below Root. It
+	// knows the kubelet's layouts for cgroupfs and systemd, cgroup versions 1 and 2.
+	// For a static pod, which the kubelet got from a file, the kubelet names the
+	// cgroup after the annotation kubernetes.io/config.hash instead of the UID.
+	Cgroups []string `json:"cgroups,omitempty"`
+	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod
+	// does not see it.
+	Root string `json:"root,omitempty"`
+	// Follow, if set, begins to sample the memory of a pod.
+	Follow *Follow `json:"follow,omitempty"`
+	// Followed is the Name of an earlier Follow. The agent stops sampling and returns
+	// the peak.
+	Followed string `json:"followed,omitempty"`
+}
+
+// Follow is a request for the peak of a pod's working set while a program runs in the
+// pod. The kernel has no peak for a span of time: the agent samples a few times a second.
+type Follow struct {
+	Name     string   `json:"name"`               // name given by the client, unique in its session
+	Pod      string   `json:"pod"`                // UID of the pod, found below the Root of the CountersRequest
+	Sidecars []string `json:"sidecars,omitempty"` // ids of containers whose memory is not counted
+}
+
+// Counters are running totals at one moment. Values that the pod cannot see are missing.
+type Counters struct {
+	machine.Totals               // totals of the node
+	BootID         string        `json:"bootID"`        // boot id of the node's kernel
+	Own            *cgroup.Usage `json:"own,omitempty"` // usage of the agent's own container
+	// Grouped is the CPU time of all processes on the node without kernel threads;
+	// nil if the agent cannot read it.
+	Grouped *time.Duration   `json:"grouped,omitempty"`
+	Pods    []cgroup.Usage   `json:"pods,omitempty"`   // usage of the pods in CountersRequest.Cgroups that were found
+	Network testbed.Resource `json:"network,omitzero"` // counters of the pod's network namespace
+	// Peak is the largest working set since Follow, in bytes; 0 if it is unknown.
+	Peak int64 `json:"peak,omitempty"`
+}

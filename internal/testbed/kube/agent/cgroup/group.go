@@ -1,0 +1,229 @@
+// Package cgroup reads the CPU time and memory that pods and containers have used from
+// their cgroups. It knows cgroup versions 1 and 2, and the layouts of both kubelet
+// drivers, cgroupfs and systemd. It only reads files below a directory, so a process in a
+// pod can read the node's cgroups from a mount.
+package cgroup
+
+import (
+	"io/fs"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/run/machine/proc"
+	"tare/internal/text/safetext"
+)
+
+// mount is the directory where a process sees cgroups, relative to its root directory.
+const mount = "sys/fs/cgroup"
+
+// Group locates the files of one cgroup. In version 1 every controller has a directory
+// of its own; in version 2 all files are in one directory.
+type Group struct {
+	files   fs.FS
+	pod     string // UID of the pod; "" if the cgroup is not a pod's
+	version int    // cgroup version, 1 or 2
+	usage   string // directory of cpu.stat (version 2) or cpuacct.usage (version 1)
+	cpu     string // directory of cpu.stat
+	memory  string // directory of the memory controller's files
+}
+
+// Directories where version 1 mounts the controllers cpuacct, cpu and memory.
+var (
+	usageMounts  = []string{"cpuacct", "cpu,cpuacct", "cpuacct,cpu"}
+	cpuMounts    = []string{"cpu", "cpu,cpuacct", "cpuacct,cpu"}
+	memoryMounts = []string{"memory"}
+)
+
+// groupAt returns the group in the directories that find returns. Its argument top is
+// the top directory of a hierarchy; controllers lists the hierarchy's possible names.
+func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
+	if exists(files, path.Join(root, "cgroup.controllers")) {
+		dir := find(root, nil)
+		return Group{files: files, version: 2, usage: dir, cpu: dir, memory: dir}
+	}
+	first := func(names []string) string {
+		for _, name := range names {
+			if top := path.Join(root, name); exists(files, top) {
+				return find(top, names)
+			}
+		}
+		return ""
+	}
+	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
+}
+
+// Own returns the cgroup of this process, given its path by controller (see
+// proc.Groups). In a container the path may be the node's and not exist below the mount.
+// The container then sees its cgroup as the mount itself.
+func Own(files fs.FS, groups map[string]string) Group {
+	return groupAt(files, mount, func(top string, controllers []string) string {
+		name := groups[""]
+		for _, c := range controllers {
+			for part := range strings.SplitSeq(c, ",") {
+				if g, ok := groups[part]; ok {
+					name = g
+				}
+			}
+		}
+		if dir := path.Join(top, path.Clean("/"+name)); exists(files, dir) {
+			return dir
+		}
+		return top
+	})
+}
+
+// Read reads the group's counters. ok is false if the CPU time cannot be read, because
+// the cgroup has just been removed, for example.
+func (g Group) Read() (c Usage, ok bool) {
+	stat := text(g.files, path.Join(g.cpu, "cpu.stat"))
+	var used, system int64
+	current, inactive := "memory.current", "inactive_file"
+	if g.version == 2 {
+		us, found := keyed(stat, "usage_usec")
+		if !found || us > math.MaxInt64/int64(time.Microsecond) {
+			return Usage{}, false
+		}
+		used = us * int64(time.Microsecond)
+		system, _ = keyed(stat, "system_usec")
+		system = min(system, us) * int64(time.Microsecond)
+	} else {
+		ns, err := number(text(g.files, path.Join(g.usage, "cpuacct.usage")))
+		if err != nil {
+			return Usage{}, false
+		}
+		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
+		// cpuacct.usage_sys has a finer unit, but the kernel does not scale it to the exact
+		// CPU time: it often exceeds cpuacct.usage.
+		ticks, _ := keyed(text(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
+		system = min(min(ticks, math.MaxInt64/int64(proc.Tick))*int64(proc.Tick), used)
+	}
+	c = Usage{Pod: g.pod, CPU: time.Duration(used), System: time.Duration(system), Throttled: -1}
+	if n, ok := keyed(stat, "nr_throttled"); ok && n <= math.MaxInt32 {
+		c.Throttled = int(n)
+	}
+	c.WorkingSet = g.workingSet(current, inactive)
+	if g.pod != "" {
+		c.Containers = g.containers()
+	}
+	return c, true
+}
+
+// workingSet returns the group's memory without inactive file pages, in bytes; 0 if it is
+// unknown. current is the name of a file, inactive the name of a line in memory.stat.
+func (g Group) workingSet(current, inactive string) int64 {
+	bytes, err := number(text(g.files, path.Join(g.memory, current)))
+	if err != nil {
+		return 0
+	}
+	cached, _ := keyed(text(g.files, path.Join(g.memory, "memory.stat")), inactive)
+	return max(0, bytes-cached)
+}
+
+// ContainersLimit is the maximum number of containers that are read in one pod.
+const ContainersLimit = 100
+
+// containers reads the cgroups of a pod's containers. A container runtime may make two
+// cgroups with the same container id, one for its monitor process. They are added up.
+func (g Group) containers() []Container {
+	entries, err := fs.ReadDir(g.files, g.usage)
+	if err != nil {
+		return nil
+	}
+	var all []Container
+	for _, e := range entries {
+		if !e.IsDir() || len(all) >= ContainersLimit {
+			continue
+		}
+		c, ok := g.below(e.Name()).Read()
+		if !ok {
+			continue // the container has just ended
+		}
+		id := safetext.Head(containerID(e.Name()), 255)
+		at := slices.IndexFunc(all, func(w Container) bool { return w.ID == id })
+		if at < 0 {
+			at, all = len(all), append(all, Container{ID: id})
+		}
+		all[at].CPU += c.CPU
+		all[at].System += c.System
+		all[at].WorkingSet += c.WorkingSet
+		// The kernel has no sum of throttled periods over a pod. A container without a cgroup
+		// of the cpu controller has no limit of its own, and -1 here.
+		all[at].Throttled += max(0, c.Throttled)
+	}
+	return all
+}
+
+func (g Group) below(name string) Group {
+	for _, dir := range []*string{&g.usage, &g.cpu, &g.memory} {
+		if *dir != "" {
+			*dir = path.Join(*dir, name)
+		}
+	}
+	g.pod = ""
+	return g
+}
+
+// containerID returns the container id in a cgroup's name, without the runtime's prefix
+// and systemd's suffix.
+func containerID(name string) string {
+	name = strings.TrimSuffix(name, ".scope")
+	return name[strings.LastIndexByte(name, '-')+1:]
+}
+
+// keyed reads the number after a key in a file of lines "KEY NUMBER".
+func keyed(lines, key string) (int64, bool) {
+	for line := range strings.Lines(lines) {
+		if value, ok := strings.CutPrefix(line, key+" "); ok {
+			n, err := number(value)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+// number parses a counter, which is not negative.
+func number(digits string) (int64, error) {
+	n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 63)
+	return int64(n), err
+}
+
+func exists(files fs.FS, name string) bool {
+	_, err := fs.Stat(files, name)
+	return err == nil
+}
+
+// text reads a file; "" if the file cannot be read.
+func text(files fs.FS, name string) string {
+	data, err := fs.ReadFile(files, name)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// Usage is the resource usage of a cgroup so far.
+type Usage struct {
+	Pod        string        `json:"pod,omitempty"` // UID of the pod
+	CPU        time.Duration `json:"cpu"`           // CPU time, user and system
+	System     time.Duration `json:"system"`        // CPU time in the kernel, part of CPU; 0 if unknown
+	WorkingSet int64         `json:"workingSet"`    // memory without inactive file pages, in bytes
+	// Throttled is the number of periods in which the cgroup's own CPU limit stopped it;
+	// -1 if unknown. Limits of its children do not count.
+	Throttled  int         `json:"throttled"`
+	Containers []Container `json:"within,omitempty"` // usage of the pod's containers
+}
+
+// Container is the resource usage of one container in a pod. On most nodes the pause
+// container, which holds the pod's namespaces, has a cgroup of its own. A sandbox's own
+// processes count in that cgroup.
+type Container struct {
+	ID         string        `json:"id"`         // container id
+	CPU        time.Duration `json:"cpu"`        // CPU time, user and system
+	System     time.Duration `json:"system"`     // CPU time in the kernel, part of CPU
+	WorkingSet int64         `json:"workingSet"` // memory without inactive file pages, in bytes
+	Throttled  int           `json:"throttled"`  // throttled periods; 0 if the container has no limit of its own
+}

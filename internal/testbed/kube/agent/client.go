@@ -1,0 +1,236 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"tare/internal/testbed/process"
+	"time"
+)
+
+// Client is a connection to one pod's agent that reconnects when it breaks. Several
+// goroutines may use it.
+type Client struct {
+	dial    Dial
+	o       Options
+	name    string        // random name of the session
+	lease   time.Duration // time without a request after which the agent ends the session
+	quiet   time.Duration // time without a response before a ping, see defaultQuiet
+	backoff time.Duration // wait before the second try to connect
+
+	mu        sync.Mutex
+	link      *link       // the latest connection; it may have ended
+	trying    *connecting // tries to connect that are under way; nil for none
+	serial    int         // number of the latest program
+	running   int         // number of programs that have not ended yet
+	abandoned []string    // programs that may still run although no caller waits for them
+	closed    bool
+}
+
+// Options configure a Client.
+type Options struct {
+	// Patience is how long a Client tries to reconnect. Then its calls fail with a
+	// *LostError. 0 means 30 s.
+	Patience time.Duration
+	// Alive returns an error if reconnecting is useless, because the pod is gone. A nil
+	// func means that reconnecting is always worth a try.
+	Alive func(ctx context.Context) error
+	// Version is the version of this Tare. An agent of another version is a
+	// *versionError. The versions "" and "devel" fit every other.
+	Version string
+}
+
+// LostError means that the agent could not be reached any more.
+type LostError struct {
+	Since time.Duration // time since the first try to reconnect
+	Err   error         // error of the latest try
+}
+
+// Error names the time that the agent has been out of reach, and the reason.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the agent in the pod was not reached in %v: %v", e.Since.Round(100*time.Millisecond), e.Err)
+}
+
+// Unwrap returns the error of the latest try.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// ErrForgotten is the error for a program that the agent does not know any more, because
+// its container was stopped or restarted.
+var ErrForgotten = errors.New("the agent has ended or was restarted")
+
+var errClosed = errors.New("the session with the agent is closed")
+
+// breaksLimit is how often in a row the connection may break within breakWindow after
+// the same request. Then the request fails, since it probably is the cause.
+const (
+	breaksLimit = 10
+	breakWindow = 5 * time.Second
+)
+
+// NewClient makes a client for a new session. It connects when it is first used.
+func NewClient(dial Dial, o Options) *Client {
+	if o.Patience <= 0 {
+		o.Patience = 30 * time.Second
+	}
+	return &Client{
+		dial: dial, o: o, name: rand.Text(), lease: max(minClientLease, 2*o.Patience),
+		quiet: defaultQuiet, backoff: firstBackoff,
+	}
+}
+
+// call sends a request to the agent and returns the response. It reconnects and repeats
+// the request if the connection breaks. A failure in the response becomes an error.
+func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error) {
+	breaks := 0
+	for begun := time.Now(); ; {
+		l, err := s.connected(ctx)
+		if err != nil {
+			return reply{}, err
+		}
+		asked := time.Now()
+		a, err := l.ask(ctx, q, body)
+		var refused *failure
+		switch {
+		case err == nil && a.Failure != nil:
+			return reply{}, a.Failure
+		case err == nil:
+			return a, nil
+		case ctx.Err() != nil || errors.As(err, &refused):
+			return reply{}, err
+		}
+		if breaks++; time.Since(asked) > breakWindow {
+			breaks, begun = 0, time.Now()
+		}
+		if breaks >= breaksLimit {
+			err = fmt.Errorf("%d connections broke after the request %s: %w", breaks, q.Op, err)
+			return reply{}, &LostError{Since: time.Since(begun), Err: err}
+		}
+	}
+}
+
+// Facts requests the facts of a program in the pod.
+func (s *Client) Facts(ctx context.Context) (Facts, error) {
+	a, err := s.call(ctx, request{Op: opFacts}, nil)
+	if err != nil {
+		return Facts{}, err
+	}
+	if a.Facts == nil {
+		return Facts{}, fmt.Errorf("facts: %w: the answer has none", errFrame)
+	}
+	return *a.Facts, nil
+}
+
+// Counters requests the counters of the node and of pods.
+func (s *Client) Counters(ctx context.Context, q CountersRequest) (Counters, error) {
+	a, err := s.call(ctx, request{Op: opCounters, CountersRequest: &q}, nil)
+	if err != nil {
+		return Counters{}, err
+	}
+	if a.Counters == nil {
+		return Counters{}, fmt.Errorf("counters: %w: the answer has none", errFrame)
+	}
+	return *a.Counters, nil
+}
+
+// RoundTrip measures the round-trip time of one request.
+func (s *Client) RoundTrip(ctx context.Context) (time.Duration, error) {
+	if _, err := s.connected(ctx); err != nil { // the time to connect does not count
+		return 0, err
+	}
+	begun := time.Now()
+	_, err := s.call(ctx, request{Op: opPing}, nil)
+	return time.Since(begun), err
+}
+
+// nextProgram returns a program name that is new in this session.
+func (s *Client) nextProgram() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serial++
+	return strconv.Itoa(s.serial)
+}
+
+// ended records that no caller waits for a program any more.
+func (s *Client) ended(program string) {
+	s.mu.Lock()
+	s.running--
+	s.mu.Unlock()
+	s.abandon(program)
+}
+
+// abandon records a program that may still run although no caller waits for it. The
+// client ends it over the current or the next connection, before any other request.
+// If there is none, the program ends with the lease.
+func (s *Client) abandon(program string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.abandoned = append(s.abandoned, program)
+	if s.link != nil && s.link.reason() == nil {
+		go s.endAbandoned(s.link)
+	}
+}
+
+func (s *Client) endAbandoned(l *link) {
+	s.mu.Lock()
+	abandoned := s.abandoned
+	s.abandoned = nil
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), process.EndLimit+process.OutputDelay+time.Second)
+	defer cancel()
+	for i, program := range abandoned {
+		if _, err := l.ask(ctx, request{Op: opDrop, Program: program}, nil); err != nil {
+			s.mu.Lock()
+			s.abandoned = append(s.abandoned, abandoned[i:]...)
+			s.mu.Unlock()
+			return
+		}
+	}
+}
+
+// closeTimeout is the time in which Close must end the session in the agent.
+const closeTimeout = 5 * time.Second
+
+// Close ends the connection. Programs that still run are killed: at once if the agent
+// can be reached, otherwise when the lease ends.
+func (s *Client) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0
+	s.mu.Unlock()
+	if trying != nil {
+		trying.cancel(errClosed)
+		<-trying.done
+		l = trying.link
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := s.bye(ctx, l); err == nil || !needed {
+		return nil
+	}
+	l, err := s.dialOnce(ctx, time.Now()) // the connection was lost; programs may still run
+	if err == nil {
+		err = s.bye(ctx, l)
+	}
+	if err != nil {
+		return fmt.Errorf("close the session with the agent: %w; programs that still run there are killed within %v",
+			err, s.lease)
+	}
+	return nil
+}
+
+// bye ends the session in the agent and closes the link.
+func (s *Client) bye(ctx context.Context, l *link) error {
+	if l == nil {
+		return errClosed
+	}
+	_, err := l.ask(ctx, request{Op: opBye}, nil)
+	l.close(errClosed)
+	return err
+}

@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/run/machine"
+	"tare/internal/run/machine/proc"
+	"tare/internal/text/safetext"
+)
+
+// view is the input from which facts are read: the system as one process sees it.
+type view struct {
+	files   fs.FS  // root directory of the process
+	release string // kernel release, as of uname -r
+	version string // kernel version, as of uname -v
+	log     string // kernel log; "" if the process may not read it
+}
+
+// ReadFacts returns properties of this process and of its kernel. The agent does not
+// call it for itself: it starts a process for it, like any program under test, since a
+// layer may treat programs and the agent differently.
+func ReadFacts() Facts {
+	v := view{files: os.DirFS("/"), log: kernelLog()}
+	var name unix.Utsname
+	if err := unix.Uname(&name); err == nil {
+		v.release, v.version = unix.ByteSliceToString(name.Release[:]), unix.ByteSliceToString(name.Version[:])
+	}
+	f := v.facts()
+	f.UID = os.Getuid()
+	if f.NoNewPrivs == "" { // gVisor's /proc/self/status has no line NoNewPrivs
+		if on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err == nil {
+			f.NoNewPrivs = strconv.Itoa(on)
+		}
+	}
+	e := machine.Describe(context.Background(), "", nil, nil)
+	f.CPUModel, f.CPUs, f.Hypervisor = plain(e.CPU.Model), e.CPU.Usable, e.Hypervisor != ""
+	if f.Confidential == "" {
+		f.Confidential = e.Confidential
+	}
+	return f
+}
+
+// facts reads the facts that files and the kernel log hold.
+func (v view) facts() Facts {
+	text := func(name string) string { return readText(v.files, name) }
+	status := []byte(text("proc/self/status"))
+	seccomp := map[string]string{"0": "disabled", "1": "strict", "2": "filter"}
+	f := Facts{
+		Kernel:       plain(v.release),
+		KernelTag:    plain(v.version),
+		Sandbox:      v.sandbox(),
+		Seccomp:      seccomp[proc.Field(status, "Seccomp")],
+		NoNewPrivs:   bit(proc.Field(status, "NoNewPrivs")),
+		CapEff:       hexadecimal(proc.Field(status, "CapEff")),
+		CapBnd:       hexadecimal(proc.Field(status, "CapBnd")),
+		UIDMap:       plain(strings.Join(strings.Fields(text("proc/self/uid_map")), " ")),
+		BootID:       plain(text("proc/sys/kernel/random/boot_id")),
+		Confidential: v.confidential(),
+	}
+	f.AppArmor, f.SELinux = v.labels()
+	return f
+}
+
+// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log,
+// which every user may read. If a seccomp profile hides the log, the kernel's release
+// and build date (the date of gVisor's first commit) identify gVisor. Kata's guests
+// have a special kernel command line and a shared file system; this is untested.
+func (v view) sandbox() string {
+	commandLine, mounts := readText(v.files, "proc/cmdline"), readText(v.files, "proc/self/mountinfo")
+	switch {
+	case strings.Contains(v.log, "Starting gVisor"),
+		strings.Contains(v.release, "gvisor"), strings.Contains(v.version, "gvisor"),
+		strings.Contains(readText(v.files, "proc/version"), "gvisor"),
+		strings.Contains(v.version, "Sun Jan 10 15:06:54 PST 2016"):
+		return "gvisor"
+	case strings.Contains(commandLine, "kata-containers"), strings.Contains(mounts, "kataShared"):
+		return "kata"
+	}
+	return ""
+}
+
+// confidential recognises a confidential VM by its devices and by its kernel log.
+func (v view) confidential() string {
+	has := func(name string) bool {
+		_, err := fs.Stat(v.files, name)
+		return err == nil
+	}
+	switch {
+	case has("dev/sev-guest"), has("sys/class/misc/sev-guest"), encryption.MatchString(v.log):
+		return "SEV-SNP"
+	case has("dev/tdx_guest"), has("sys/class/misc/tdx_guest"), strings.Contains(v.log, "tdx: Guest detected"):
+		return "TDX"
+	}
+	return ""
+}
+
+var encryption = regexp.MustCompile(`Memory Encryption Features active:.*SEV-SNP`)
+
+// confinement matches AppArmor's text in attr/current: a profile and its mode.
+var confinement = regexp.MustCompile(`^(unconfined|.+ \((enforce|complain|kill|unconfined|mixed|prompt)\))$`)
+
+// labels returns the AppArmor profile and the SELinux context in force. The file
+// attr/current belongs to the module that the kernel loaded first.
+func (v view) labels() (appArmor, seLinux string) {
+	appArmor = plain(readText(v.files, "proc/self/attr/apparmor/current"))
+	current := plain(readText(v.files, "proc/self/attr/current"))
+	switch {
+	case appArmor == "" && confinement.MatchString(current):
+		appArmor = current
+	case appArmor != current && strings.Count(current, ":") >= 3:
+		seLinux = current
+	}
+	return appArmor, seLinux
+}
+
+const textLimit = 1 << 20
+
+// readText reads the beginning of a file; "" if the file cannot be read.
+func readText(files fs.FS, name string) string {
+	f, err := files.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, textLimit))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// plain returns the first line of a text, safe to print.
+func plain(text string) string {
+	line, _, _ := strings.Cut(strings.Trim(text, " \t\r\n\x00"), "\n")
+	return safetext.Head(line, 255)
+}
+
+func bit(text string) string {
+	if text == "0" || text == "1" {
+		return text
+	}
+	return ""
+}
+
+func hexadecimal(text string) string {
+	if _, err := strconv.ParseUint(text, 16, 64); err != nil {
+		return ""
+	}
+	return text
+}
+
+// kernelLog reads the kernel log; "" if this process may not read it.
+func kernelLog() string {
+	const readAll = 3 // value of SYSLOG_ACTION_READ_ALL in syslog(2)
+	buffer := make([]byte, textLimit)
+	n, err := unix.Klogctl(readAll, buffer)
+	if err != nil || n < 0 {
+		return ""
+	}
+	return string(buffer[:min(n, len(buffer))])
+}
+
+// factsTimeout is the time in which the process started for facts must print them.
+const factsTimeout = 20 * time.Second
+
+// facts starts a process like a program under test and returns the facts that it prints.
+func (s *Server) facts(ctx context.Context) (Facts, error) {
+	if len(s.Self) == 0 {
+		f := ReadFacts()
+		f.Version = plainVersion(s.Version)
+		return f, nil
+	}
+	order := &startRequest{Args: s.Self, Stdout: true}
+	p, err := s.newProgram(order.cost())
+	if err != nil {
+		return Facts{}, fmt.Errorf("facts: %w", err)
+	}
+	p.start(order, nil)
+	defer p.discard()
+	if p.failed != nil {
+		return Facts{}, fmt.Errorf("facts: %w", p.failed)
+	}
+	limited, cancel := context.WithTimeout(ctx, factsTimeout)
+	defer cancel()
+	select {
+	case <-p.done:
+	case <-limited.Done():
+		p.stop("")
+		<-p.done
+		return Facts{}, fmt.Errorf("facts: %v did not print them within %v", s.Self, factsTimeout)
+	}
+	if p.end.Failure != "" || p.end.Code != 0 {
+		return Facts{}, fmt.Errorf("facts: %v ended with %d: %s%.500q", s.Self, p.end.Code, p.end.Failure, p.end.Tail)
+	}
+	text, err := p.fetch(&fetchRequest{Stream: "stdout"})
+	if err != nil {
+		return Facts{}, err
+	}
+	var f Facts
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&f); err != nil {
+		return Facts{}, fmt.Errorf("facts: %v printed %.200q: %w", s.Self, text, err)
+	}
+	f.Version = plainVersion(s.Version)
+	return f, nil
+}

@@ -1,0 +1,264 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"tare/internal/run/machine/owned"
+	"tare/internal/testbed"
+	"tare/internal/testbed/launcher"
+	"tare/internal/testbed/process"
+)
+
+// markVariable is the environment variable that holds a program's mark. Descendants
+// inherit it unless they clear it.
+const markVariable = "TARE_PROGRAM"
+
+// program is the agent's side of a program under test, with its outputs.
+type program struct {
+	server *Server
+	mark   string // value of markVariable in the program's environment
+	dir    string // directory of the program's outputs
+	stdout *capture
+	stderr *capture
+
+	mu     sync.Mutex
+	killed string // why the agent killed the program without a request; "" if it did not
+
+	forked  chan struct{} // closed when process or failed is set
+	process *process.Program
+	failed  error         // why the program could not be started
+	done    chan struct{} // closed when the program and its descendants are gone and end is set
+	end     ending
+	removed sync.Once
+
+	cost      int64 // memory of the agent that the program holds, in bytes
+	stdin     int64 // size of the input file, in bytes
+	discarded sync.Once
+}
+
+// start starts the program. It is called once; other callers wait for forked.
+func (p *program) start(order *startRequest, stdin []byte) {
+	defer close(p.forked)
+	if p.failed = p.fork(order, stdin); p.failed != nil {
+		p.removeOutputs()
+		close(p.done)
+		return
+	}
+	go func() {
+		p.finish()
+		close(p.done)
+	}()
+}
+
+func (p *program) fork(order *startRequest, stdin []byte) error {
+	if len(order.Args) == 0 {
+		return errors.New("start: no command given")
+	}
+	mark := markVariable + "=" + p.mark
+	env := append(append(os.Environ(), order.Env...), mark)
+	prepared, err := launcher.Prepare(order.Args, env, order.Dir, nil)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", testbed.Quote(order.Args), err)
+	}
+	defer prepared.Close()
+	path, err := lookUp(prepared.Args[0], order.Dir, env)
+	if err != nil {
+		return err
+	}
+	if err = p.makeFiles(order); err == nil {
+		err = p.exec(process.Order{
+			Path: path, Args: prepared.Args, Env: env, Dir: order.Dir, Files: prepared.Files,
+			Stdout: p.stdout.writer(), Stderr: p.stderr.writer(),
+			Mark: []string{mark}, Attributes: &syscall.SysProcAttr{Setsid: true},
+		}, stdin)
+	}
+	if err != nil {
+		return fmt.Errorf("start %s: %w", testbed.Quote(order.Args), err)
+	}
+	return nil
+}
+
+// makeFiles makes the files of the program's outputs, in a new directory.
+func (p *program) makeFiles(order *startRequest) error {
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return fmt.Errorf("make a directory for its outputs: %w", err)
+	}
+	var err error
+	if p.stdout, err = p.newCapture("stdout", order.Stdout); err == nil {
+		p.stderr, err = p.newCapture("stderr", order.Stderr)
+	}
+	return err
+}
+
+// openStdin returns a file with the program's standard input. With a file, no goroutine has
+// to feed a pipe. The file is unlinked before the program starts.
+func (p *program) openStdin(stdin []byte) (*os.File, error) {
+	if len(stdin) == 0 {
+		return os.Open(os.DevNull)
+	}
+	if err := p.server.store.take(int64(len(stdin))); err != nil {
+		return nil, err
+	}
+	p.stdin = int64(len(stdin))
+	f, err := os.OpenFile(filepath.Join(p.dir, "stdin"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(f.Name())
+	if _, err = f.Write(stdin); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// exec starts the process through the server's keeper of processes.
+func (p *program) exec(order process.Order, stdin []byte) error {
+	in, err := p.openStdin(stdin)
+	if err != nil {
+		return fmt.Errorf("give it its standard input: %w", err)
+	}
+	defer func() { _ = in.Close() }()
+	order.Stdin = in
+	if order.Dir != "" {
+		// The kernel returns the same error for a missing directory and a missing program.
+		if info, err := os.Stat(order.Dir); err != nil {
+			return fmt.Errorf("its working directory: %w", err)
+		} else if !info.IsDir() {
+			return fmt.Errorf("its working directory %s is not a directory", order.Dir)
+		}
+	}
+	p.process, err = p.server.programs.Start(context.Background(), order)
+	var refused *os.PathError
+	switch {
+	case errors.Is(err, process.ErrClosed):
+		return errors.New("the agent is ending")
+	case errors.As(err, &refused):
+		return &os.PathError{Op: "exec", Path: refused.Path, Err: refused.Err}
+	}
+	return err
+}
+
+// finish waits until the program and its descendants are gone and sets end.
+func (p *program) finish() {
+	end := p.process.End()
+	p.end = ending{
+		Code: end.Status.ExitStatus(), Usage: end.Usage, CPU: end.CPU, Tail: end.Tail,
+		Stdout: p.stdout.output(), Stderr: p.stderr.output(),
+	}
+	if end.Status.Signaled() {
+		p.end.Signal = end.Status.Signal().String()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	problem := cmp.Or(end.Left, end.Spoilt)
+	switch {
+	case problem != nil:
+		p.end.Failure = problem.Error()
+	case end.Held:
+		p.end.Failure = "it ended, but something that it started still holds its output open"
+	case p.killed != "":
+		p.end.Failure = p.killed
+	case end.Lost != nil:
+		p.end.Failure = fmt.Sprintf("how it ended is not known: %v", end.Lost)
+	}
+}
+
+// stop kills the process group as soon as it has been started. If the leader has ended,
+// its descendants are being killed already. The reason why is "" for a client's request.
+func (p *program) stop(why string) {
+	<-p.forked
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process != nil && p.process.Signal() && p.killed == "" {
+		p.killed = why
+	}
+}
+
+func (p *program) removeOutputs() {
+	p.removed.Do(func() {
+		p.stdout.remove()
+		p.stderr.remove()
+		_ = owned.Remove(p.dir)
+		p.server.store.free(p.stdin)
+	})
+}
+
+// discard frees everything that is kept for a program that has ended and belongs to no
+// session any more.
+func (p *program) discard() {
+	p.discarded.Do(func() {
+		p.removeOutputs()
+		p.server.memory.free(p.cost)
+		p.server.started.free(1)
+	})
+}
+
+// capture writes one output stream of a program to a file and computes its digest.
+type capture struct {
+	file   *os.File // nil: the output is discarded
+	store  *quota   // disk space that the file takes
+	digest hash.Hash
+	size   atomic.Int64 // bytes written so far; may be read during writes
+}
+
+// newCapture makes the capture of a stream. It discards the output unless keep is set.
+func (p *program) newCapture(stream string, keep bool) (*capture, error) {
+	c := &capture{store: &p.server.store, digest: sha256.New()}
+	if !keep {
+		return c, nil
+	}
+	var err error
+	if c.file, err = os.OpenFile(filepath.Join(p.dir, stream), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return nil, fmt.Errorf("make a file for its %s: %w", stream, err)
+	}
+	return c, nil
+}
+
+func (c *capture) Write(b []byte) (int, error) {
+	if err := c.store.take(int64(len(b))); err != nil {
+		return 0, err
+	}
+	n, err := c.file.Write(b)
+	c.store.free(int64(len(b) - n))
+	c.digest.Write(b[:n])
+	c.size.Add(int64(n))
+	return n, err
+}
+
+// writer returns the capture, or nil if the output is discarded.
+func (c *capture) writer() io.Writer {
+	if c.file == nil {
+		return nil
+	}
+	return c
+}
+
+// output returns the size and digest of the complete output.
+func (c *capture) output() output {
+	return output{Size: c.size.Load(), SHA256: hex.EncodeToString(c.digest.Sum(nil))}
+}
+
+// remove removes the file and frees its disk space.
+func (c *capture) remove() {
+	if c != nil && c.file != nil {
+		_ = c.file.Close()
+		_ = os.Remove(c.file.Name())
+		c.store.free(c.size.Load())
+	}
+}

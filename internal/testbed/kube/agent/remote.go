@@ -1,0 +1,293 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/process"
+)
+
+// killTimeout is how long the client waits for a killed program to end. After it, the
+// agent ends the program alone.
+const killTimeout = process.EndLimit + 2*process.OutputDelay
+
+// remoteProgram is the client's side of a program in the pod.
+type remoteProgram struct {
+	client *Client
+	name   string // name of the program in the session
+	args   []string
+	stdout io.Writer // nil: discard the output
+	stderr io.Writer
+
+	done  chan struct{} // closed when usage, used and err are set
+	usage testbed.Usage
+	used  time.Duration // CPU time of the program and its descendants
+	err   error
+
+	waiting context.Context // context of all requests about the program; ended by giveUp
+	giveUp  context.CancelCauseFunc
+	killing sync.Once
+}
+
+// Start starts a program in the pod. Its outputs, at most 256 MiB each, are written to
+// the command's writers when it has ended: complete and with matching digests, or not at
+// all. The command's standard input, at most 16 MiB, is read to its end before the
+// program starts.
+func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(cmd.Args) == 0 {
+		return nil, errors.New("start: no command given")
+	}
+	stdin, err := readStdin(ctx, cmd.Stdin)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", testbed.Quote(cmd.Args), err)
+	}
+	p := &remoteProgram{
+		client: s, name: s.nextProgram(), args: cmd.Args, stdout: cmd.Stdout, stderr: cmd.Stderr, done: make(chan struct{}),
+	}
+	order := startRequest{Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Stdout: cmd.Stdout != nil, Stderr: cmd.Stderr != nil}
+	if _, err := s.call(ctx, request{Op: opStart, Program: p.name, Start: &order}, stdin); err != nil {
+		s.abandon(p.name)
+		return nil, err
+	}
+	p.waiting, p.giveUp = context.WithCancelCause(context.Background())
+	s.mu.Lock()
+	s.running++
+	s.mu.Unlock()
+	go p.follow(ctx)
+	return p, nil
+}
+
+func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
+	if r == nil {
+		return nil, nil
+	}
+	type result struct {
+		data []byte
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() { // if r never ends, this goroutine never ends either, but the caller returns
+		data, err := io.ReadAll(io.LimitReader(r, bodyLimit+1))
+		read <- result{data, err}
+	}()
+	select {
+	case got := <-read:
+		if got.err == nil && len(got.data) > bodyLimit {
+			got.err = fmt.Errorf("its standard input is larger than %d bytes, the maximum for a pod", bodyLimit)
+		}
+		return got.data, got.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("its standard input has no end: %w", context.Cause(ctx))
+	}
+}
+
+// follow waits for the program's end, fetches its outputs and sets the result.
+func (p *remoteProgram) follow(ctx context.Context) {
+	stop := context.AfterFunc(ctx, p.killSoon)
+	end, err := p.wait()
+	var outputs [2][]byte
+	if err == nil {
+		outputs, err = p.fetchOutputs(end)
+	}
+	stop()
+	if end != nil {
+		p.usage, p.used = end.Usage, end.CPU
+	}
+	p.err = p.exitError(ctx, end, err)
+	if end != nil && err == nil {
+		p.err = errors.Join(p.err, p.writeOutputs(outputs))
+	}
+	p.client.ended(p.name)
+	p.giveUp(nil)
+	close(p.done)
+}
+
+func (p *remoteProgram) wait() (*ending, error) {
+	a, err := p.client.call(p.waiting, request{Op: opWait, Program: p.name}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if a.End == nil {
+		return nil, fmt.Errorf("wait: %w: the answer has no end", errFrame)
+	}
+	return a.End, nil
+}
+
+// fetchOutputs fetches the outputs for which the command has writers.
+func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error) {
+	if end.Failure != "" {
+		return outputs, errors.New(end.Failure)
+	}
+	if p.stdout != nil {
+		if outputs[0], err = p.fetch("stdout", end.Stdout); err != nil {
+			return outputs, err
+		}
+	}
+	if p.stderr != nil {
+		outputs[1], err = p.fetch("stderr", end.Stderr)
+	}
+	return outputs, err
+}
+
+// fetch returns one complete output, checked by its digest.
+func (p *remoteProgram) fetch(stream string, want output) ([]byte, error) {
+	if want.Size < 0 || want.Size > process.OutputLimit {
+		return nil, fmt.Errorf("fetch its %s: %w: a size of %d", stream, errFrame, want.Size)
+	}
+	var got bytes.Buffer
+	for int64(got.Len()) < want.Size {
+		order := fetchRequest{Stream: stream, Offset: int64(got.Len())}
+		a, err := p.client.call(p.waiting, request{Op: opFetch, Program: p.name, Fetch: &order}, nil)
+		if err != nil {
+			return nil, fmt.Errorf("fetch its %s after %d of %d bytes: %w", stream, got.Len(), want.Size, err)
+		}
+		if len(a.body) == 0 {
+			return nil, fmt.Errorf("fetch its %s: it ends after %d of %d bytes", stream, got.Len(), want.Size)
+		}
+		got.Write(a.body)
+	}
+	sum := sha256.Sum256(got.Bytes())
+	if digest := hex.EncodeToString(sum[:]); digest != want.SHA256 || int64(got.Len()) != want.Size {
+		return nil, fmt.Errorf("fetch its %s: %d bytes arrived with the SHA-256 %s, but it wrote %d with %.64q",
+			stream, got.Len(), digest, want.Size, want.SHA256)
+	}
+	return got.Bytes(), nil
+}
+
+func (p *remoteProgram) writeOutputs(outputs [2][]byte) error {
+	for i, w := range []io.Writer{p.stdout, p.stderr} {
+		if w == nil {
+			continue
+		}
+		if _, err := w.Write(outputs[i]); err != nil {
+			return fmt.Errorf("%s: keep its output: %w", testbed.Quote(p.args), err)
+		}
+	}
+	return nil
+}
+
+// exitError returns the error of Wait: nil if the program ended with exit status 0.
+func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) error {
+	switch {
+	case ctx.Err() != nil && (end == nil || end.Signal != ""):
+		return fmt.Errorf("%s: %w", testbed.Quote(p.args), context.Cause(ctx))
+	case err != nil:
+		return fmt.Errorf("%s: %w", testbed.Quote(p.args), err)
+	case end.Signal != "":
+		return &testbed.ExitError{Args: p.args, Code: -1, Signal: end.Signal, Stderr: end.Tail}
+	case end.Code != 0:
+		return &testbed.ExitError{Args: p.args, Code: end.Code, Stderr: end.Tail}
+	}
+	return nil
+}
+
+// Wait waits until the program and all its descendants have ended and its outputs are
+// written.
+func (p *remoteProgram) Wait() (testbed.Usage, error) {
+	<-p.done
+	return p.usage, p.err
+}
+
+// Printed returns a piece of the program's "stdout" or "stderr" from an offset. The piece
+// is empty if the program has written no more yet, and after its end.
+func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
+	if p.ended() {
+		return nil, nil
+	}
+	fetch := &fetchRequest{Stream: stream, Offset: from}
+	a, err := p.client.call(p.waiting, request{Op: opFetch, Program: p.name, Fetch: fetch}, nil)
+	if p.ended() || p.waiting.Err() != nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("output of %s: %w", testbed.Quote(p.args), err)
+	}
+	return a.body, nil
+}
+
+// Kill ends the program and its descendants and waits until they are gone.
+func (p *remoteProgram) Kill() error {
+	err := p.kill()
+	if err != nil {
+		p.giveUp(err)
+	}
+	<-p.done
+	return err
+}
+
+// killSoon kills the program without waiting for its end. If it cannot be killed in time,
+// Wait returns the reason.
+func (p *remoteProgram) killSoon() {
+	p.killing.Do(func() {
+		go func() {
+			if err := p.kill(); err != nil {
+				p.giveUp(err)
+			}
+		}()
+	})
+}
+
+func (p *remoteProgram) kill() error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	ctx, cancel := context.WithTimeoutCause(p.waiting, p.client.o.Patience+killTimeout, errors.New("not killed in time"))
+	defer cancel()
+	_, err := p.client.call(ctx, request{Op: opKill, Program: p.name}, nil)
+	if p.waiting.Err() != nil && p.ended() {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("kill %s: %w", testbed.Quote(p.args), err)
+	}
+	return nil
+}
+
+func (p *remoteProgram) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// CPU returns the CPU time that the program and its descendants have used so far.
+func (p *remoteProgram) CPU() (time.Duration, error) {
+	cpu, _, err := p.resources()
+	return cpu, err
+}
+
+// Memory returns the resident memory of the program and its descendants, in bytes.
+func (p *remoteProgram) Memory() (int64, error) {
+	_, memory, err := p.resources()
+	return memory, err
+}
+
+func (p *remoteProgram) resources() (cpu time.Duration, memory int64, err error) {
+	if p.ended() {
+		return p.used, 0, nil
+	}
+	a, err := p.client.call(p.waiting, request{Op: opCPU, Program: p.name}, nil)
+	if p.ended() || p.waiting.Err() != nil {
+		<-p.done
+		return p.used, 0, nil
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("CPU time and memory of %s: %w", testbed.Quote(p.args), err)
+	}
+	return a.CPU, a.Memory, nil
+}

@@ -1,0 +1,203 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tare/internal/run/machine/owned"
+	"tare/internal/testbed/kube/agent/cgroup"
+	"tare/internal/testbed/process"
+
+	"golang.org/x/sys/unix"
+)
+
+// Server is the agent. Its exported fields do not change after Serve has begun.
+type Server struct {
+	Dir     string // directory of the socket and the outputs; "" means the constant Dir
+	Version string // version of Tare in the image; "" if it is unknown
+	// Self is the command that prints ReadFacts as JSON. Run as a program under test, it
+	// shows the facts of programs. If it is empty, the agent returns its own facts.
+	Self []string
+
+	instance string // random text, new after every restart of the agent
+	pods     cgroup.Pods
+	programs process.Keeper
+	serial   atomic.Int64 // number of the latest program
+
+	// Limits of memory, disk and programs. Zero limits get their values from the
+	// constants memoryLimit, StoreLimit and programsLimit; tests set lower ones.
+	memory, store, started quota
+	refused                atomic.Int64 // number of connections that are being refused
+
+	// mu may be locked before the mu of a session, but never after it.
+	mu       sync.Mutex
+	sessions map[string]*serverSession // sessions by name
+	conns    map[net.Conn]bool
+	ended    bool
+}
+
+const socketName = "agent.sock"
+
+// programsDir is the name of the outputs' directory in the server's directory.
+const programsDir = "programs"
+
+// endTimeout is how long the agent waits at its end until its programs are gone. In a
+// pod they end with the agent anyway.
+const endTimeout = 2 * time.Second
+
+// Serve runs the agent until the context is done. It reaps orphans, as the first process
+// of a pod must. When it returns, every program has been killed.
+func (s *Server) Serve(ctx context.Context) error {
+	if s.Dir == "" {
+		s.Dir = Dir
+	}
+	s.instance = rand.Text()
+	s.sessions, s.conns = map[string]*serverSession{}, map[net.Conn]bool{}
+	s.memory.init(memoryLimit, "bytes of memory")
+	s.store.init(StoreLimit, "bytes for outputs")
+	s.started.init(programsLimit, "room for programs")
+	// Only the first process of a PID namespace can reap all orphans in it.
+	s.programs.First = os.Getpid() == 1
+	listener, err := s.listen()
+	if err != nil {
+		return err
+	}
+	// As a subreaper, the agent gets orphans even if it is not the first process of the pod.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil && !s.programs.First {
+		_ = listener.Close()
+		return fmt.Errorf("become the parent of orphans: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var reaping sync.WaitGroup
+	reaping.Go(func() { s.programs.Reap(ctx) })
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
+	err = s.accept(ctx, listener)
+	cancel()
+	reaping.Wait()
+	s.shutDown()
+	return err
+}
+
+// listen prepares the agent's directory and opens the socket. After a restart of the
+// container, the directory still holds the files of the earlier agent.
+func (s *Server) listen() (net.Listener, error) {
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("the agent's directory: %w", err)
+	}
+	socket := filepath.Join(s.Dir, socketName)
+	if c, err := net.DialTimeout("unix", socket, time.Second); err == nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("another agent serves in %s already", s.Dir)
+	}
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove an old socket: %w", err)
+	}
+	if err := owned.Remove(filepath.Join(s.Dir, programsDir)); err != nil {
+		return nil, fmt.Errorf("remove old outputs: %w", err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("listen in %s: %w", s.Dir, err)
+	}
+	return listener, nil
+}
+
+func (s *Server) accept(ctx context.Context, listener net.Listener) error {
+	for {
+		c, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("accept connections: %w", err)
+		}
+		if err := s.addConn(c); err != nil {
+			s.refuse(c, err)
+			continue
+		}
+		go func() {
+			defer s.removeConn(c)
+			s.serveConn(ctx, c)
+		}()
+	}
+}
+
+func (s *Server) addConn(c net.Conn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return errEnding
+	}
+	if len(s.conns) >= connLimit {
+		return &quotaError{fmt.Sprintf("the agent of this pod has %d connections, the maximum", connLimit)}
+	}
+	s.conns[c] = true
+	return nil
+}
+
+// refuse refuses a connection and sends the reason. It only closes the connection if
+// many others are being refused at the same time.
+func (s *Server) refuse(c net.Conn, why error) {
+	if s.refused.Add(1) > connLimit {
+		s.refused.Add(-1)
+		_ = c.Close()
+		return
+	}
+	go func() {
+		defer s.refused.Add(-1)
+		defer func() { _ = c.Close() }()
+		_ = c.SetDeadline(time.Now().Add(refusalTimeout))
+		if _, err := io.WriteString(c, greeting(s.Version)); err == nil {
+			sendRefusal(c, why)
+		}
+	}()
+}
+
+func (s *Server) removeConn(c net.Conn) {
+	_ = c.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+// shutDown closes all connections and ends all programs.
+func (s *Server) shutDown() {
+	s.programs.Close()
+	running := s.programs.Running(nil)
+	s.mu.Lock()
+	s.ended = true
+	for c := range s.conns {
+		_ = c.Close()
+	}
+	sessions := s.sessions
+	s.sessions = nil
+	s.mu.Unlock()
+	for _, t := range sessions {
+		t.close()
+	}
+	limit := time.NewTimer(endTimeout)
+	defer limit.Stop()
+	for _, p := range running {
+		p.Signal()
+	}
+	for _, p := range running {
+		select {
+		case <-p.Done():
+		case <-limit.C:
+			return
+		}
+	}
+	_ = owned.Remove(filepath.Join(s.Dir, programsDir))
+}

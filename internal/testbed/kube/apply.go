@@ -1,0 +1,229 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/csaupgrade"
+
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/testbed/kube/inventory"
+	"tare/internal/text/safetext"
+)
+
+// fieldManager is Tare's name in the managed fields of objects.
+const fieldManager = "tare"
+
+// kindPatience is how long Tare waits for an unknown kind. The API server needs a moment
+// before it serves a kind whose definition was just applied.
+const kindPatience = 10 * time.Second
+
+// definitions is the resource of CustomResourceDefinitions, which define kinds.
+var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+
+var errUnknownKind = errors.New("the cluster does not know it: is its CustomResourceDefinition installed?")
+
+// target is an object with the client of its resource.
+type target struct {
+	object *unstructured.Unstructured
+	client dynamic.ResourceInterface
+	item   inventory.Item // entry for the object in the inventory
+}
+
+// String returns the object's name for messages.
+func (t target) String() string {
+	name := t.object.GetKind() + " " + safetext.Head(t.object.GetName(), 253)
+	if t.item.Namespace != "" {
+		name += " in namespace " + t.item.Namespace
+	}
+	return name
+}
+
+// target finds the resource of an object. An object without a namespace gets the site's.
+func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Unstructured) (target, error) {
+	gvk := like.GroupVersionKind()
+	if like.GetName() == "" {
+		return target{}, fmt.Errorf("a %s without a name cannot be applied", safetext.Head(gvk.Kind, 100))
+	}
+	var mapping *meta.RESTMapping
+	what := fmt.Sprintf("the kind %s of %s", safetext.Head(gvk.Kind, 100), safetext.Head(gvk.GroupVersion().String(), 100))
+	err := on.Await(ctx, what, kindPatience, func(context.Context) (bool, string, error) {
+		var err error
+		mapping, err = on.Mapping(gvk)
+		if !meta.IsNoMatchError(err) {
+			return err == nil, "", err
+		}
+		if !on.record.Lists(definitions) {
+			return false, "", errUnknownKind
+		}
+		return false, errUnknownKind.Error(), nil
+	})
+	if err != nil {
+		return target{}, err
+	}
+	object := like.DeepCopy()
+	kind := mapping.Resource
+	t := target{object: object, item: inventory.Item{
+		Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Name: object.GetName(),
+	}}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		t.client = on.Dynamic.Resource(kind)
+		return t, nil
+	}
+	if object.GetNamespace() == "" {
+		object.SetNamespace(s.Namespace())
+	}
+	t.item.Namespace = object.GetNamespace()
+	t.client = on.Dynamic.Resource(kind).Namespace(t.item.Namespace)
+	return t, nil
+}
+
+// Apply makes or changes objects by server-side apply and records them first. Objects
+// without a namespace get the site's. It returns the objects as the API server has them.
+// It refuses an object that exists and does not belong to this run.
+func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	on, err := s.ensureNamespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var applied []*unstructured.Unstructured
+	for _, o := range objects {
+		t, err := s.target(ctx, on, o) // an object applied before may define this one's kind
+		if err != nil {
+			return applied, err
+		}
+		labels := t.object.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		maps.Copy(labels, s.Labels())
+		t.object.SetLabels(labels)
+		on.record.SetOwner(t.object)
+		now, err := on.apply(ctx, t)
+		if err != nil {
+			return applied, fmt.Errorf("apply %s: %w", t, cluster.Explain(err))
+		}
+		applied = append(applied, now)
+	}
+	return applied, nil
+}
+
+// errForeign means that an object of the same name exists that this run did not make.
+var errForeign = errors.New("it exists already and is not of this run; " +
+	"Tare changes and deletes only what it made: give it another name, or delete it first")
+
+// apply makes the object, or changes it if this run has made it before. It makes objects
+// with create, which fails if the name exists. Server-side apply would silently change an
+// object that somebody else made a moment ago.
+func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
+	there, err := t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		if err := on.record.Add(ctx, t.item); err != nil {
+			return nil, err
+		}
+		made, err := t.client.Create(ctx, t.object, metav1.CreateOptions{FieldManager: fieldManager})
+		if !apierrors.IsAlreadyExists(err) {
+			return made, err
+		}
+		there, err = t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err != nil && there == nil {
+		return nil, err
+	}
+	if !on.owner.Owns(there) {
+		return nil, errForeign
+	}
+	// Fields set by create are not owned by apply. This patch gives them to apply, which
+	// then removes the fields that the new object does not have.
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(there, sets.New(fieldManager), fieldManager)
+	if err == nil && patch != nil {
+		if _, err := t.client.Patch(ctx, t.object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	data, err := json.Marshal(t.object)
+	if err != nil {
+		return nil, err
+	}
+	return t.client.Patch(ctx, t.object.GetName(), types.ApplyPatchType, data,
+		metav1.PatchOptions{FieldManager: fieldManager, Force: new(true)})
+}
+
+// Get reads an object from the API server. apierrors.IsNotFound recognises the error for
+// an object that is gone.
+func (s *Site) Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	on, err := s.cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.target(ctx, on, like)
+	if err != nil {
+		return nil, err
+	}
+	return t.client.Get(ctx, like.GetName(), metav1.GetOptions{})
+}
+
+// Delete deletes objects that Apply made, the last first, and waits until they are gone.
+func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured) error {
+	on, err := s.ensureNamespace(ctx)
+	if err != nil {
+		return err
+	}
+	var items []inventory.Item
+	for _, o := range objects {
+		t, err := s.target(ctx, on, o)
+		if err != nil {
+			return err
+		}
+		items = append(items, t.item)
+	}
+	slices.Reverse(items)
+	return on.record.Remove(ctx, items...)
+}
+
+// Record records that a workload makes objects of these kinds in the site's namespace, with
+// the site's labels. Close and Clean then remove them, even from a shared namespace, which
+// stays. Record must be called before the objects are made.
+func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
+	on, err := s.ensureNamespace(ctx)
+	if err != nil {
+		return err
+	}
+	var items []inventory.Item
+	for _, k := range kinds {
+		items = append(items, inventory.Item{
+			Group: k.Group, Version: k.Version, Resource: k.Resource, Namespace: s.Namespace(),
+		})
+	}
+	return on.record.Add(ctx, items...)
+}
+
+// Namespaced reports whether objects of a kind are in namespaces. meta.IsNoMatchError
+// recognises the error for a kind that the cluster does not know.
+func (s *Site) Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error) {
+	on, err := s.cluster(ctx)
+	if err != nil {
+		return false, err
+	}
+	mapping, err := on.Mapping(like.GroupVersionKind())
+	if err != nil {
+		return false, fmt.Errorf("context %s: %w", on.Context, err)
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}

@@ -1,0 +1,251 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/experiment"
+	"tare/internal/run/machine"
+	"tare/internal/testbed/kube/accounting"
+	"tare/internal/testbed/kube/agent"
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/testbed/kube/placement"
+)
+
+// Describe describes the clusters of the sites, which must be ready. It also makes the
+// pods that count on nodes, before the first trial, and detects the counters that are
+// missing in some arm.
+func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
+	var clusters []*clusterRun
+	sites := map[*clusterRun][]*Site{}
+	for _, s := range t.opened() {
+		if len(s.podList()) == 0 {
+			continue // a site without pods runs no trial
+		}
+		on, err := s.cluster(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if sites[on] == nil {
+			clusters = append(clusters, on)
+		}
+		sites[on] = append(sites[on], s)
+	}
+	var list []machine.Cluster
+	missing := &accounting.Missing{}
+	for _, on := range clusters {
+		c, err := on.describe(ctx, sites[on])
+		if err != nil {
+			return nil, fmt.Errorf("describe the cluster of context %s: %w", on.Context, err)
+		}
+		list = append(list, c)
+		for _, s := range sites[on] {
+			if err := on.counter.Inspect(ctx, s.accountingSite(on), missing); err != nil {
+				return nil, err
+			}
+		}
+	}
+	t.mu.Lock()
+	t.missing = missing
+	t.mu.Unlock()
+	if len(list) > 0 {
+		list[0].Notes = append(list[0].Notes, missing.Notes()...)
+	}
+	return list, nil
+}
+
+// describe describes one cluster and the nodes of the sites.
+func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Cluster, error) {
+	version, err := on.Client.Discovery().ServerVersion()
+	if err != nil {
+		return machine.Cluster{}, fmt.Errorf("version of the API server: %w", cluster.Explain(err))
+	}
+	c := machine.Cluster{
+		Context: on.Context, UID: on.UID, Version: shorten(version.GitVersion), Platform: shorten(version.Platform),
+	}
+	images := map[string]map[string]string{} // image digests, by node and container
+	var names []string
+	for _, s := range sites {
+		if _, err := on.counter.Prepare(ctx, s.accountingSite(on)); err != nil {
+			return c, err
+		}
+		names = append(names, s.nodes()...)
+		c.Arms = placement.AddNodes(c.Arms, shorten(s.arm), s.nodes())
+		for _, p := range s.podList() {
+			addDigests(images, p.Seen())
+		}
+		usage, err := s.usageNote(ctx)
+		if err != nil {
+			return c, err
+		}
+		for _, note := range []string{usage, s.memberNote(), s.clientNote()} {
+			if note != "" && !slices.Contains(c.Notes, note) {
+				c.Notes = append(c.Notes, note)
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		n, err := on.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return c, fmt.Errorf("node %s: %w", name, cluster.Explain(err))
+		}
+		counts := on.counter.NodePod(name)
+		facts, err := counts.Agent().Facts(ctx)
+		if err != nil {
+			return c, counts.Disturbed(ctx, err)
+		}
+		described := describeNode(n, facts)
+		described.Images = images[name]
+		c.Nodes = append(c.Nodes, described)
+	}
+	c.Notes = append(c.Notes, sharedKernels(c.Nodes)...)
+	c.Notes = append(c.Notes, placement.OtherNodes(c.Arms)...)
+	c.Components, c.StandIns = on.components(ctx)
+	return c, nil
+}
+
+// usageNote returns a note for the run's record if the CPU time and memory of the site's
+// programs cannot be measured, otherwise "". The note stands once in the record, not in every
+// trial.
+func (s *Site) usageNote(ctx context.Context) (string, error) {
+	if s.level.Accounting == experiment.OnNode {
+		return "", nil
+	}
+	for _, p := range s.podList() {
+		sandbox, err := p.Sandbox(ctx)
+		if err != nil {
+			return "", err
+		}
+		if sandbox != "" {
+			return fmt.Sprintf("arm %s: metrics of CPU time and memory of its programs are missing, "+
+				"because a sandbox, %s, counts by a clock of its own; accounting: %s measures them",
+				shorten(s.arm), shorten(sandbox), experiment.OnNode), nil
+		}
+	}
+	return "", nil
+}
+
+// describeNode combines the API server's description of a node with an agent's facts.
+func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {
+	info := n.Status.NodeInfo
+	return machine.Node{
+		Name: shorten(n.Name), Kernel: shorten(info.KernelVersion),
+		OS: shorten(info.OSImage), Architecture: shorten(info.Architecture),
+		Runtime: shorten(info.ContainerRuntimeVersion), Kubelet: shorten(info.KubeletVersion),
+		Zone: shorten(n.Labels[corev1.LabelTopologyZone]), Region: shorten(n.Labels[corev1.LabelTopologyRegion]),
+		Instance: shorten(n.Labels[corev1.LabelInstanceTypeStable]), CPU: shorten(facts.CPUModel),
+		CPUs: n.Status.Capacity.Cpu().String(), Memory: n.Status.Capacity.Memory().String(),
+		Confidential: shorten(facts.Confidential), BootID: shorten(cmp.Or(facts.BootID, info.BootID)),
+	}
+}
+
+// addDigests adds the image digests of a pod's containers. An image that was loaded by
+// hand may have no digest: then its id is added.
+func addDigests(images map[string]map[string]string, p *corev1.Pod) {
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if c.ImageID == "" {
+			continue
+		}
+		on := images[p.Spec.NodeName]
+		if on == nil {
+			on = map[string]string{}
+			images[p.Spec.NodeName] = on
+		}
+		name, image := shorten(c.Name), shorten(c.ImageID)
+		if before := on[name]; before != "" && !slices.Contains(strings.Split(before, ", "), image) {
+			image = before + ", " + image
+		} else if before != "" {
+			image = before
+		}
+		on[name] = image
+	}
+}
+
+// sharedKernels returns a note for each group of nodes that run on one kernel, as nodes
+// in containers do.
+func sharedKernels(nodes []machine.Node) []string {
+	byKernel := map[string][]string{}
+	for _, n := range nodes {
+		if n.BootID != "" {
+			byKernel[n.BootID] = append(byKernel[n.BootID], n.Name)
+		}
+	}
+	var notes []string
+	for _, id := range slices.Sorted(maps.Keys(byKernel)) {
+		if names := byKernel[id]; len(names) > 1 {
+			notes = append(notes, "nodes "+strings.Join(names, ", ")+" share one kernel: "+
+				"traffic between them is on no wire, and their processors are the same")
+		}
+	}
+	return notes
+}
+
+// relevant lists prefixes of the names of DaemonSets and Deployments that can influence a
+// measurement: network plug-ins, service meshes, policy engines, sandboxes and storage
+// drivers. Their versions belong in the run's record; other components do not.
+var relevant = []string{
+	"antrea", "aws-node", "azure-cni", "azure-ip-masq", "calico", "canal", "cilium", "flannel", "kube-flannel",
+	"kube-ovn", "kube-proxy", "kube-router", "weave-net", "netd", "tigera-operator",
+	"istio", "ztunnel", "linkerd", "kuma", "consul", "envoy-gateway",
+	"kubearmor", "varmor", "falco", "tetragon", "tracee", "gatekeeper", "kyverno", "neuvector", "spire",
+	"coredns", "node-local-dns", "nodelocaldns",
+	"csi-", "ebs-csi", "efs-csi", "azuredisk", "csi-azuredisk", "pdcsi", "longhorn", "rook-ceph", "openebs",
+	"local-path-provisioner", "local-volume-provisioner",
+	"constellation", "kata-deploy", "cert-manager", "vault", "openbao",
+}
+
+// componentLimit is the maximum number of DaemonSets, and of Deployments, that are listed.
+const componentLimit = 2000
+
+// standInAnnotation is the annotation of pods in which a part is a stand-in, such as a
+// fake device. Its text becomes a warning of every run on the cluster.
+const standInAnnotation = "tare/stand-in"
+
+// components returns the images of relevant components and the stand-in annotations of
+// all components, by component name. Both are empty if the user may not list components.
+func (on *clusterRun) components(ctx context.Context) (images, standIns map[string]string) {
+	add := func(name string, pods *corev1.PodTemplateSpec) {
+		standIns = addText(standIns, name, pods.Annotations[standInAnnotation])
+		isPrefix := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if slices.ContainsFunc(relevant, isPrefix) && len(pods.Spec.Containers) > 0 {
+			images = addText(images, name, pods.Spec.Containers[0].Image)
+		}
+	}
+	o := metav1.ListOptions{Limit: componentLimit}
+	if list, err := on.Client.AppsV1().DaemonSets("").List(ctx, o); err == nil {
+		for _, d := range list.Items {
+			add(d.Name, &d.Spec.Template)
+		}
+	}
+	if list, err := on.Client.AppsV1().Deployments("").List(ctx, o); err == nil {
+		for _, d := range list.Items {
+			add(d.Name, &d.Spec.Template)
+		}
+	}
+	return images, standIns
+}
+
+// addText adds a text about a component. If a component of the same name in another
+// namespace has a different text, both are kept.
+func addText(texts map[string]string, name, text string) map[string]string {
+	if text = shorten(text); text == "" {
+		return texts
+	}
+	if texts == nil {
+		texts = map[string]string{}
+	}
+	name = shorten(name)
+	if before := texts[name]; before != "" && before != text {
+		text = before + ", " + text
+	}
+	texts[name] = text
+	return texts
+}

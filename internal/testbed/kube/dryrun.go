@@ -1,0 +1,253 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube/accounting"
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/testbed/kube/inventory"
+	"tare/internal/testbed/kube/pods"
+	"tare/internal/text/safetext"
+)
+
+// dryRun sends objects to the API server without making them. The API server only
+// validates them and runs its admission policies.
+type dryRun struct {
+	client kubernetes.Interface
+
+	mu       sync.Mutex
+	warnings []string // warnings of the API server since the latest finding
+	findings []testbed.Finding
+}
+
+// warningCode is the code of all warnings of an API server.
+const warningCode = 299
+
+// dryRunOnly are the options of a request that makes nothing.
+var dryRunOnly = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+
+func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
+	d := &dryRun{}
+	config := rest.CopyConfig(on.Config)
+	config.WarningHandler = d
+	config.Wrap(cluster.Retrying(limit))
+	client, err := kubernetes.NewForConfig(config)
+	d.client = client
+	return d, err
+}
+
+// HandleWarningHeader keeps a warning of a response, such as one of Pod Security in its
+// mode "warn".
+func (d *dryRun) HandleWarningHeader(code int, _, text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	const most = 5
+	text = safetext.Head(text, cluster.LineLimit)
+	if code == warningCode && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
+		d.warnings = append(d.warnings, text)
+	}
+}
+
+// add adds a finding. Its detail is the error if there is one, and the warnings since the
+// latest finding.
+func (d *dryRun) add(name, detail string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: detail}
+	if err != nil {
+		f.Status, f.Detail = testbed.Refused, safetext.Head(cluster.Explain(err).Error(), 1500)
+	}
+	if d.warnings != nil {
+		f.Detail = strings.TrimPrefix(f.Detail+"; warned: "+strings.Join(d.warnings, "; "), "; ")
+		d.warnings = nil
+	}
+	d.findings = append(d.findings, f)
+}
+
+// Try tests by dry runs that the site can be made with its layers' changes: its nodes,
+// namespace, volume and pods. Ready must not be called after Try.
+func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
+	on, err := s.cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDryRun(on, s.level.Timeouts.Request.Std())
+	if err != nil {
+		return nil, err
+	}
+	of := " of arm " + safetext.Head(s.arm, 100)
+	where := s.tryNamespace(ctx, d, of)
+	if !s.needs.PodsOnClusters() {
+		return d.findings, ctx.Err()
+	}
+	host := s.needs.HostNetwork
+	s.needs.Network = s.hasServer()
+	s.needs.HostNetwork = false // plans would make a namespace for pods in the host's network
+	plans, err := s.plans(ctx, on)
+	if err != nil {
+		d.add("nodes and pods"+of, "", err)
+		return d.findings, ctx.Err()
+	}
+	d.add("nodes"+of, chosenNodes(plans), nil)
+	for _, v := range s.volumes() {
+		if v.where == testbed.ClientPod || v.where == testbed.ServerPod { // other members have equal volumes
+			s.tryVolume(ctx, d, v, where, of)
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(plans)) {
+		plan := plans[place]
+		if podTitle(plan) != plan.Labels[inventory.RoleLabel] {
+			continue // the other members and clients have pods like the first
+		}
+		s.tryPod(ctx, d, plan, where, podTitle(plan)+" pod"+of)
+	}
+	if host {
+		plan := s.planPod(roleClientNode)
+		pods.OnHost(plan)
+		s.tryPod(ctx, d, plan, where, "pod in the host's network"+of)
+	}
+	s.tryPod(ctx, d, s.planNodePod(accounting.RoleNode), where, "pod that counts on a node")
+	return d.findings, ctx.Err()
+}
+
+// chosenNodes names the pods and their nodes.
+func chosenNodes(plans map[testbed.Place]*corev1.Pod) string {
+	var list []string
+	for _, place := range slices.Sorted(maps.Keys(plans)) {
+		list = append(list, podTitle(plans[place])+" on "+shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
+	}
+	return strings.Join(list, ", ")
+}
+
+// tryNamespace tries to make the site's namespace. It returns the namespace in which pods
+// are tried: "default" if the site's does not exist, since the API server refuses every
+// pod in a missing namespace.
+func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
+	if s.sharesNamespace() {
+		ns, err := d.client.CoreV1().Namespaces().Get(ctx, s.level.Namespace, metav1.GetOptions{})
+		switch {
+		case apierrors.IsForbidden(err): // the right is optional; trying the pods shows if the namespace exists
+		case err != nil:
+			d.add("namespace "+s.level.Namespace, "", err)
+		default:
+			level := ns.Labels[cluster.EnforceLabel]
+			if level == "" {
+				level = "as the cluster has it"
+			}
+			d.add("namespace "+s.level.Namespace, "exists; Pod Security "+shorten(level), nil)
+		}
+		return s.level.Namespace
+	}
+	ns := s.planNamespace()
+	for _, shape := range s.shapes.namespace {
+		shape(ns)
+	}
+	_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dryRunOnly)
+	d.add("namespace"+of, "would be made, with Pod Security "+shorten(ns.Labels[cluster.EnforceLabel]), err)
+	if s.level.Accounting == experiment.OnNode || s.needs.HostNetwork {
+		ns.Name = cluster.Label("tare-"+string(s.run.session.Owner)+"-nodes", cluster.NameLimit)
+		ns.Labels[cluster.EnforceLabel] = privileged
+		_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dryRunOnly)
+		d.add("namespace of pods on nodes", "would be made, with Pod Security "+privileged, err)
+	}
+	return metav1.NamespaceDefault
+}
+
+// tryPod tries to make a pod. In another namespace than the site's, refusals by a quota or
+// by Pod Security prove nothing.
+func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, name string) {
+	plan.Namespace = where
+	plan.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + plan.Labels[inventory.RoleLabel]
+	_, err := d.client.CoreV1().Pods(where).Create(ctx, plan, dryRunOnly)
+	if s.sharesNamespace() {
+		d.add(name, "admitted to namespace "+where, err)
+		return
+	}
+	if d.wrongNamespace(name, where, err) {
+		return
+	}
+	d.add(name, "admitted, as tried in namespace "+where, err)
+}
+
+// wrongNamespace reports whether an object was refused only because it was tried in another
+// namespace than the site's. It then adds a finding that the object was not tried.
+func (d *dryRun) wrongNamespace(name, where string, err error) bool {
+	if err == nil {
+		return false
+	}
+	why := ""
+	switch text := err.Error(); {
+	case strings.Contains(text, "violates PodSecurity"), strings.Contains(text, "exceeded quota"):
+		why = "has a quota or a Pod Security that Tare's own will not have"
+	case strings.Contains(text, confined):
+		why = "is not one of Tare's own, to which a policy confines it"
+	default:
+		return false
+	}
+	d.mu.Lock()
+	d.warnings = nil
+	d.mu.Unlock()
+	d.add(name, fmt.Sprintf("not tried: namespace %s, the only one to try it in, %s", where, why), nil)
+	return true
+}
+
+// tryVolume tries to make the claim and looks for its storage class. A dry run of the claim
+// also succeeds without the class; the pod would wait for the volume forever.
+func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of string) {
+	claim := s.planClaim(v)
+	claim.Namespace = where
+	claim.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + volumeName
+	made, err := d.client.CoreV1().PersistentVolumeClaims(where).Create(ctx, claim, dryRunOnly)
+	if !s.sharesNamespace() && d.wrongNamespace("claim of the volume"+of, where, err) {
+		return
+	}
+	d.add("claim of the volume"+of, "admitted", err)
+	if err != nil {
+		return
+	}
+	name := "storage class" + of
+	class, err := storageClass(ctx, d.client, made.Spec.StorageClassName)
+	switch {
+	case apierrors.IsForbidden(err): // Tare does not need the right to read storage classes
+	case apierrors.IsNotFound(err):
+		d.findings = append(d.findings, testbed.Finding{Name: name, Status: testbed.Missing,
+			Detail: safetext.Head(err.Error(), cluster.LineLimit),
+			Hint:   "kubectl get storageclasses lists the existing classes"})
+	case err != nil:
+		d.add(name, "", err)
+	default:
+		d.add(name, shorten(class.Name)+" by "+shorten(class.Provisioner), nil)
+	}
+}
+
+// storageClass returns the storage class of that name; without a name, the default class.
+func storageClass(ctx context.Context, client kubernetes.Interface, name *string) (*storagev1.StorageClass, error) {
+	if name != nil && *name != "" {
+		return client.StorageV1().StorageClasses().Get(ctx, *name, metav1.GetOptions{})
+	}
+	list, err := client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if list.Items[i].Annotations["storageclass.kubernetes.io/is-default-class"] == "true" {
+			return &list.Items[i], nil
+		}
+	}
+	return nil, apierrors.NewNotFound(storagev1.Resource("storageclasses"), "marked as the default")
+}

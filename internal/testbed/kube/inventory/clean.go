@@ -1,0 +1,131 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
+	"tare/internal/testbed/kube/cluster"
+)
+
+// cleanTimeouts are the time limits of Clean, which has no experiment to set them.
+var cleanTimeouts = experiment.Timeouts{
+	Ready: quantity.Duration(time.Minute), Delete: quantity.Duration(2 * time.Minute),
+	Request: quantity.Duration(30 * time.Second), Connect: quantity.Duration(30 * time.Second),
+	Silence: quantity.Duration(time.Hour),
+}
+
+// cleanLimit is the time limit of one Clean.
+const cleanLimit = 15 * time.Minute
+
+// Left finds the leftovers of runs on the cluster of a context, and the objects of runs that
+// are still alive. An empty contextName means the current context, an empty namespace means
+// all. Left returns leftovers together with an error if it cannot use some records.
+func Left(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
+	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
+	if err != nil {
+		return nil, err
+	}
+	return findLeftovers(ctx, c, namespace)
+}
+
+// Clean removes the leftovers that Left finds, except objects of living runs. It returns the
+// removed leftovers. If it cannot remove one, it continues with the others.
+func Clean(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
+	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
+	if err != nil {
+		return nil, err
+	}
+	return clean(ctx, c, namespace)
+}
+
+func clean(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, cleanLimit, &cluster.TimeoutError{
+		What: "everything to be removed", Limit: cleanLimit, Now: "call tare clean again for the rest"})
+	defer cancel()
+	found, err := findLeftovers(limited, c, namespace)
+	errs := []error{err}
+	var removed []Leftover
+	for _, l := range found {
+		if l.Alive {
+			continue
+		}
+		if limited.Err() != nil {
+			errs = append(errs, context.Cause(limited))
+			break
+		}
+		if err := l.remove(limited, &remover{Cluster: c, owner: l.Owner, limit: cleanTimeouts.Delete.Std()}); err != nil {
+			errs = append(errs, fmt.Errorf("leftovers of run %s: %w", l.Owner, err))
+			continue
+		}
+		removed = append(removed, l)
+	}
+	return removed, errors.Join(errs...)
+}
+
+// RemoveEarlier removes the leftovers of earlier sessions of the same run, which were killed.
+// Only its first call does so. It looks in the namespace given, or in all if that is "". It
+// reports errors as progress, since the run can continue in spite of them.
+func (r *Record) RemoveEarlier(ctx context.Context, given string) {
+	r.earlier.Do(func() {
+		if err := r.removeSessions(ctx, given, holderGone+heartbeat); err != nil {
+			r.on.Say(fmt.Sprintf("leftovers of an earlier session of this run could not all be removed: %v; "+
+				"tare clean --context %s tries again", err, r.on.Context))
+		}
+	})
+}
+
+// removeSessions removes the leftovers of earlier sessions. If a session may still be alive,
+// it waits until that session's record is stale, but no longer than patience.
+func (r *Record) removeSessions(ctx context.Context, given string, patience time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for said := false; ; said = true {
+		found, err := findLeftovers(ctx, r.on, given)
+		found = slices.DeleteFunc(found, func(l Leftover) bool {
+			return l.Owner == r.owner || !l.holder.sameRun(r.holder)
+		})
+		if ctx.Err() == nil && limited.Err() == nil && slices.ContainsFunc(found, mayHaveEnded) {
+			if !said {
+				var holders []string
+				for _, l := range found {
+					holders = append(holders, string(l.Owner)+" of "+l.Holder)
+				}
+				r.on.Say(fmt.Sprintf("waiting up to %v until the record of an earlier session of this run is stale: %s",
+					quantity.Duration(patience), strings.Join(holders, "; ")))
+			}
+			select {
+			case <-limited.Done():
+			case <-time.After(min(patience/10, 3*time.Second)):
+			}
+			continue
+		}
+		return errors.Join(err, r.removeFound(ctx, found))
+	}
+}
+
+// mayHaveEnded reports whether a holder with a fresh record may be dead: it is not among the
+// living processes of this machine.
+func mayHaveEnded(l Leftover) bool { return l.Alive && l.holder.state() != living }
+
+// removeFound removes leftovers of dead sessions. Objects of a living session are an error.
+func (r *Record) removeFound(ctx context.Context, found []Leftover) error {
+	var errs []error
+	for _, l := range found {
+		if l.Alive {
+			errs = append(errs, fmt.Errorf("objects with the label %s=%s stay, because their holder seems to be at work: %s",
+				OwnerLabel, l.Owner, l.Holder))
+			continue
+		}
+		r.on.Say("removing leftovers of an earlier session of this run in context " + r.on.Context)
+		if err := l.remove(ctx, r.remover(l.Owner)); err != nil {
+			errs = append(errs, fmt.Errorf("objects with the label %s=%s: %w", OwnerLabel, l.Owner, err))
+		}
+	}
+	return errors.Join(errs...)
+}

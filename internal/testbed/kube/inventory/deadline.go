@@ -1,0 +1,204 @@
+package inventory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tare/internal/experiment/quantity"
+	"tare/internal/testbed/kube/cluster"
+)
+
+// If Tare's machine is lost, the cluster itself removes the run's objects. In each namespace
+// of the run is a Job without pods, called the deadline. It owns all objects of the run in
+// that namespace. The Job ends after a time (activeDeadlineSeconds) that a living run extends
+// again and again. Kubernetes then deletes the Job (ttlSecondsAfterFinished: 0), and the
+// garbage collector deletes the objects that the Job owns: pods with their sidecars,
+// controllers and their objects, services, and claims. The remaining objects use no
+// resources: the record, namespaces, and objects applied outside of the run's namespaces. The
+// record lists these objects.
+
+// deadline is the deadline Job in one namespace.
+type deadline struct {
+	owner   metav1.OwnerReference // reference to the Job
+	made    time.Time
+	seconds int64 // time from the Job's start to its end
+}
+
+// expiredError means that a deadline has passed, which ends the run.
+type expiredError struct {
+	namespace string
+	silence   time.Duration
+}
+
+func (e *expiredError) Error() string {
+	return fmt.Sprintf("the objects of this run in namespace %s are removed, by tare clean or because the run had sent "+
+		"nothing to the cluster for %v (was this machine asleep, or the cluster out of reach?): nothing more is made; "+
+		"start it again with tare resume", e.namespace, quantity.Duration(e.silence))
+}
+
+// Is reports that an expired deadline counts as ErrCleaned.
+func (e *expiredError) Is(target error) bool { return target == ErrCleaned }
+
+// deadlineName returns the name of the session's deadlines.
+func (o Owner) deadlineName() string { return "tare-" + string(o) + "-deadline" }
+
+// AddDeadline makes the deadline of a namespace, unless it exists. From then on, the cluster
+// removes the run's objects there if the run is lost. The image is that of the run's pods.
+// The Job starts no pod, but policies may check the image.
+func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error {
+	r.addingDeadline.Lock()
+	defer r.addingDeadline.Unlock()
+	if r.deadline(namespace) != nil {
+		return nil
+	}
+	name := r.owner.deadlineName()
+	item := Item{Group: batchv1.GroupName, Version: "v1", Resource: "jobs", Namespace: namespace, Name: name}
+	if err := r.Add(ctx, item); err != nil {
+		return err
+	}
+	d := &deadline{made: time.Now(), seconds: seconds(r.limits.Silence.Std())}
+	job, err := Make(ctx, r, r.on.Client.BatchV1().Jobs(namespace), r.planDeadline(namespace, image, d.seconds))
+	if err != nil {
+		return fmt.Errorf("make Job %s/%s, by which the cluster removes the objects of a lost run: %w",
+			namespace, name, cluster.Explain(err))
+	}
+	d.owner = metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deadlines == nil {
+		r.deadlines = map[string]*deadline{}
+	}
+	r.deadlines[namespace] = d
+	return nil
+}
+
+// planDeadline returns the Job of a deadline. Its pod, which is never made, meets the level
+// restricted of Pod Security.
+func (r *Record) planDeadline(namespace, image string, seconds int64) *batchv1.Job {
+	labels := r.owner.Labels("", "deadline")
+	little := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi"),
+	}
+	pod := corev1.PodSpec{
+		RestartPolicy:                corev1.RestartPolicyNever,
+		AutomountServiceAccountToken: new(false),
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   new(true),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{{
+			Name: "never-started", Image: image,
+			Resources: corev1.ResourceRequirements{Requests: little, Limits: little},
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: new(false),
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+		}},
+	}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: r.owner.deadlineName(), Namespace: namespace, Labels: labels},
+		Spec: batchv1.JobSpec{
+			Parallelism: new(int32(0)), Completions: new(int32(1)), BackoffLimit: new(int32(0)),
+			ActiveDeadlineSeconds: &seconds, TTLSecondsAfterFinished: new(int32(0)),
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)}, Spec: pod},
+		},
+	}
+}
+
+// seconds converts a duration to seconds, rounded up.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+func (r *Record) deadline(namespace string) *deadline {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.deadlines[namespace]
+}
+
+// Owners returns the owner references for the run's objects in a namespace; nil if the
+// namespace has no deadline.
+func (r *Record) Owners(namespace string) []metav1.OwnerReference {
+	if d := r.deadline(namespace); d != nil {
+		return []metav1.OwnerReference{d.owner}
+	}
+	return nil
+}
+
+// SetOwner makes the deadline of its namespace an owner of an object, before the object is
+// made.
+func (r *Record) SetOwner(object metav1.Object) {
+	for _, o := range r.Owners(object.GetNamespace()) {
+		others := slices.DeleteFunc(object.GetOwnerReferences(), func(a metav1.OwnerReference) bool {
+			return a.Kind == o.Kind && a.Name == o.Name
+		})
+		object.SetOwnerReferences(append(others, o))
+	}
+}
+
+// A living run extends its deadlines several times (renewals) within the time after which
+// they end. The pause between two renewals is at most longestRenewal.
+const (
+	renewals       = 6
+	longestRenewal = 5 * time.Minute
+)
+
+func (r *Record) renewalInterval() time.Duration {
+	return max(min(r.limits.Silence.Std()/renewals, longestRenewal), time.Second)
+}
+
+// extendAll extends all deadlines. It ignores temporary errors, but keeps the error of a
+// deadline that has passed.
+func (r *Record) extendAll(ctx context.Context) {
+	r.mu.Lock()
+	namespaces := slices.Collect(maps.Keys(r.deadlines))
+	r.mu.Unlock()
+	for _, namespace := range namespaces {
+		if err := r.extend(ctx, namespace); errors.Is(err, ErrCleaned) {
+			r.mu.Lock()
+			if r.cleaned == nil {
+				r.cleaned = err
+			}
+			r.mu.Unlock()
+		}
+	}
+}
+
+// extend extends the deadline of a namespace. A deadline that has passed is an expiredError.
+func (r *Record) extend(ctx context.Context, namespace string) error {
+	d := r.deadline(namespace)
+	// The monotonic clock stops while this machine sleeps, and the wall clock may be set
+	// back. The larger age is the right one.
+	age := max(time.Since(d.made), time.Now().Round(0).Sub(d.made.Round(0)))
+	due := max(d.seconds, seconds(age+r.limits.Silence.Std()))
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"activeDeadlineSeconds": due}})
+	if err != nil {
+		return err
+	}
+	jobs := r.on.Client.BatchV1().Jobs(namespace)
+	job, err := jobs.Patch(ctx, d.owner.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) || err == nil && hasEnded(job) {
+		return &expiredError{namespace, r.limits.Silence.Std()}
+	}
+	if err == nil {
+		d.seconds = due
+	}
+	return err
+}
+
+// hasEnded reports whether a deadline has ended. The cluster then removes its objects.
+func hasEnded(job *batchv1.Job) bool {
+	return job.DeletionTimestamp != nil || slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobFailed || c.Type == batchv1.JobFailureTarget)
+	})
+}

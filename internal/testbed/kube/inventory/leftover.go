@@ -1,0 +1,199 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"tare/internal/experiment/quantity"
+	"tare/internal/testbed/kube/cluster"
+)
+
+// Leftover lists the objects of one session of a run on a cluster.
+type Leftover struct {
+	Owner Owner
+	// Holder is the session's process: "process 17 on host a, last seen 3m ago".
+	Holder string
+	// Alive is set if the holder is or may be alive. Clean then removes none of the objects.
+	Alive bool
+	// Objects are the names of existing objects, in kubectl's form.
+	Objects []string
+	// Foreign are the names of objects outside of the record's namespace, if that namespace
+	// is not Tare's. Clean leaves them alone. Otherwise a user who may write into that
+	// namespace could make tare clean delete objects that the user may not delete.
+	Foreign []string
+
+	holder  holder
+	items   []Item // objects to remove
+	foreign []Item // items of Foreign
+	record  string // namespace of the record; "" for none
+}
+
+// setHolder sets the holder and Alive. age is the time since the last heartbeat.
+func (l *Leftover) setHolder(h holder, age time.Duration) {
+	l.holder = h
+	l.Holder = fmt.Sprintf("%s, last seen %v ago", h.who(), quantity.Duration(max(0, age).Round(time.Second)))
+	l.Alive = age < holderGone
+	switch h.state() {
+	case living:
+		l.Alive = true
+	case ended:
+		l.Alive, l.Holder = false, h.who()+", which has ended"
+	}
+}
+
+// list sets the names of the existing objects.
+func (l *Leftover) list(ctx context.Context, c *cluster.Cluster) {
+	items := slices.Clone(l.items)
+	if l.record != "" {
+		items = append(items, Core("configmaps", l.record, l.Owner.record()))
+	}
+	l.Objects = existing(ctx, c, l.Owner, items)
+	l.Foreign = existing(ctx, c, l.Owner, l.foreign)
+}
+
+func existing(ctx context.Context, c *cluster.Cluster, owner Owner, items []Item) (names []string) {
+	r := &remover{Cluster: c, owner: owner}
+	for _, i := range items {
+		if i.Name != "" {
+			if left, _ := r.stillThere(ctx, []Item{i}); len(left) == 0 {
+				continue
+			}
+		}
+		names = append(names, i.String())
+	}
+	return names
+}
+
+func (l *Leftover) add(i Item) {
+	if !slices.ContainsFunc(l.items, i.same) {
+		l.items = append(l.items, i)
+	}
+}
+
+// remove removes the leftover. The record stays while foreign objects exist, since nothing
+// else lists them.
+func (l *Leftover) remove(ctx context.Context, r *remover) error {
+	there, _ := r.stillThere(ctx, l.foreign)
+	if len(there) == 0 {
+		return r.removeAll(ctx, l.items, l.record)
+	}
+	var names []string
+	for _, i := range there {
+		names = append(names, i.String())
+	}
+	return errors.Join(r.removeAll(ctx, l.items, ""), fmt.Errorf(
+		"its record is in namespace %s, which is not Tare's, so objects in other namespaces are left: %s; "+
+			"delete them with kubectl if they are the run's, and call tare clean again", l.record, strings.Join(names, ", ")))
+}
+
+// findLeftovers reads all records. It also finds namespaces of runs that were killed before
+// they wrote a record.
+func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
+	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})
+	if apierrors.IsForbidden(err) && namespace == "" {
+		return nil, fmt.Errorf("look for records of runs in all namespaces: %w; --namespace names one to look in",
+			cluster.Explain(err))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for records of runs: %w", cluster.Explain(err))
+	}
+	namespaces, err := ownNamespaces(ctx, c, namespace)
+	if err != nil {
+		return nil, err
+	}
+	now := c.Now(ctx)
+	sessions, errs := groupByOwner(records.Items, namespaces, now)
+	var found []Leftover
+	for _, s := range sessions {
+		leftovers, err := s.leftovers(now, namespace == "")
+		found, errs = append(found, leftovers...), append(errs, err)
+	}
+	if len(found) > 0 {
+		served, err := served(c)
+		if err != nil {
+			return nil, errors.Join(append(errs, err)...)
+		}
+		for i := range found {
+			found[i].items = slices.DeleteFunc(found[i].items, served.lacks)
+			found[i].foreign = slices.DeleteFunc(found[i].foreign, served.lacks)
+			found[i].list(ctx, c)
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// ownNamespaces returns the namespaces with the label of a run. If namespace is not "", it
+// only looks at that one.
+func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([]corev1.Namespace, error) {
+	list := &corev1.NamespaceList{}
+	var err error
+	if namespace == "" {
+		list, err = c.Client.CoreV1().Namespaces().List(ctx,
+			metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + OwnerLabel})
+	} else {
+		var ns *corev1.Namespace
+		ns, err = c.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		if err == nil && ns.Labels[ManagedBy] == "tare" && ns.Labels[OwnerLabel] != "" {
+			list.Items = []corev1.Namespace{*ns}
+		}
+	}
+	switch {
+	case apierrors.IsForbidden(err): // a user who may not read namespaces has not made any
+		return nil, nil
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("there is no namespace %s in context %s", namespace, c.Context)
+	case err != nil:
+		return nil, fmt.Errorf("look for namespaces of runs: %w", cluster.Explain(err))
+	}
+	return list.Items, nil
+}
+
+// servedKinds lists the resources that the cluster serves.
+type servedKinds struct {
+	namespaced map[schema.GroupVersionResource]bool // known resources; true for resources in namespaces
+	failed     map[schema.GroupVersion]error        // groups whose extension API server does not answer
+}
+
+// served reads the resources that the cluster serves.
+func served(c *cluster.Cluster) (servedKinds, error) {
+	k := servedKinds{namespaced: map[schema.GroupVersionResource]bool{}}
+	_, lists, err := c.Client.Discovery().ServerGroupsAndResources()
+	var partly *discovery.ErrGroupDiscoveryFailed
+	if errors.As(err, &partly) {
+		k.failed = partly.Groups
+	} else if err != nil {
+		return k, fmt.Errorf("list the kinds of objects that the cluster knows: %w", cluster.Explain(err))
+	}
+	for _, l := range lists {
+		gv, bad := schema.ParseGroupVersion(l.GroupVersion)
+		if bad != nil {
+			continue
+		}
+		for _, r := range l.APIResources {
+			k.namespaced[gv.WithResource(r.Name)] = r.Namespaced
+		}
+	}
+	return k, nil
+}
+
+// lacks reports whether the item cannot exist, because the cluster does not know its kind. It
+// returns false if the kind's API server does not answer. Deleting the item then fails, and
+// the record stays.
+func (k servedKinds) lacks(i Item) bool {
+	if k.failed[i.gvr().GroupVersion()] != nil {
+		return false
+	}
+	namespaced, known := k.namespaced[i.gvr()]
+	return !known || namespaced != (i.Namespace != "")
+}

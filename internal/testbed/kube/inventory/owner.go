@@ -1,0 +1,109 @@
+// Package inventory records the objects that Tare makes on a cluster, and removes them.
+//
+// Before a run makes an object, it adds the object to a ConfigMap in the cluster (Record).
+// Every object has the run's label (Owner). At its end, a run removes exactly its own objects
+// (Record.End). If it is killed, tare clean (Left, Clean) or the session that resumes the run
+// (Record.RemoveEarlier) finds and removes its objects.
+//
+// Everyone who may write ConfigMaps can forge a record. The file sessions.go explains why a
+// forged record does not delete objects that its author may not delete.
+package inventory
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/testbed/kube/cluster"
+)
+
+// Labels of all objects that Tare makes.
+const (
+	ManagedBy  = "app.kubernetes.io/managed-by" // always "tare"
+	OwnerLabel = "tare/owner"                   // the session's Owner
+	ArmLabel   = "tare/arm"                     // the arm, as a DNS label
+	// RoleLabel is the role of a pod: "client", "server" (all members), "client-node",
+	// "server-node", or "node" (accounting).
+	RoleLabel = "tare/role"
+)
+
+// Owner is the random name of one session of a run.
+type Owner string
+
+// NewOwner returns a new random name.
+func NewOwner() Owner { return Owner(randomHex(5)) }
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// Owns reports whether this session made an object.
+func (o Owner) Owns(object metav1.Object) bool { return object.GetLabels()[OwnerLabel] == string(o) }
+
+// Labels returns the labels of an object for an arm and a role. Both may be "".
+func (o Owner) Labels(arm, role string) map[string]string {
+	l := map[string]string{ManagedBy: "tare", OwnerLabel: string(o)}
+	if arm = cluster.Label(arm, cluster.NameLimit); arm != "" {
+		l[ArmLabel] = arm
+	}
+	if role != "" {
+		l[RoleLabel] = role
+	}
+	return l
+}
+
+// valid reports whether the owner can be part of the names of objects.
+func (o Owner) valid() bool {
+	return o != "" && cluster.Label(string(o), cluster.NameLimit) == string(o)
+}
+
+// selector returns the options to list the session's objects.
+func (o Owner) selector() metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: OwnerLabel + "=" + string(o)}
+}
+
+// record returns the name of the session's ConfigMap.
+func (o Owner) record() string { return "tare-" + string(o) }
+
+// idFile is the name of a file in the run directory that holds the run's random id. By the
+// id, sessions of a run recognise each other's records. Paths and host names cannot be used:
+// they change between containers, and two runs may have the same.
+const idFile = "cluster-id"
+
+// Session identifies one session of a run.
+type Session struct {
+	Owner Owner
+	Run   string // run directory; "" for none
+	id    string // id of the run
+}
+
+// NewSession returns a new session of the run in a directory, which may be "".
+func NewSession(run string) (Session, error) {
+	s := Session{Owner: NewOwner(), Run: run}
+	if run == "" {
+		return s, nil
+	}
+	var err error
+	s.id, err = runID(run)
+	return s, err
+}
+
+// runID returns the id of the run in a directory. The first call makes the id.
+func runID(dir string) (string, error) {
+	name := filepath.Join(dir, idFile)
+	data, err := os.ReadFile(name)
+	if id := strings.TrimSpace(string(data)); err == nil && len(id) == 32 && cluster.Label(id, cluster.NameLimit) == id {
+		return id, nil
+	}
+	if err != nil && !os.IsNotExist(err) {
+		return "", err
+	}
+	id := randomHex(16)
+	return id, os.WriteFile(name, []byte(id+"\n"), 0o644)
+}

@@ -1,0 +1,272 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/text/safetext"
+)
+
+// Labels, annotations and keys of the ConfigMap of a record.
+const (
+	recordLabel      = "tare/record" // label of the ConfigMap; its value is recordVersion
+	recordVersion    = "v1"
+	holderAnnotation = "tare/holder" // annotation of namespaces, which are made before the record
+
+	keyHolder    = "holder"
+	keyRenewed   = "renewed"
+	keyInventory = "inventory"
+)
+
+// heartbeat is the interval at which a living run renews its record. If the holder's process
+// cannot be seen, the holder counts as dead when its record is older than holderGone.
+const (
+	heartbeat  = 15 * time.Second
+	holderGone = 60 * time.Second
+)
+
+// Record is the record of one session's objects on one cluster: a ConfigMap whose name
+// contains the owner. It has the holder of the session, the time of its last heartbeat, and
+// all objects that the session has made or is about to make. Clean needs nothing else.
+type Record struct {
+	on      *cluster.Cluster
+	owner   Owner
+	holder  holder
+	limits  experiment.Timeouts
+	earlier sync.Once // makes RemoveEarlier work only once
+
+	addingDeadline sync.Mutex // held while a deadline is made; locked before mu
+
+	mu        sync.Mutex
+	namespace string // namespace of the ConfigMap; "" before Begin
+	items     []Item
+	cleaned   error                // an ErrCleaned once the ConfigMap or a deadline is gone
+	deadlines map[string]*deadline // deadlines of the run, by namespace
+	stop      context.CancelFunc   // stops the goroutine renew
+	stopped   chan struct{}        // closed when renew has returned
+}
+
+// ErrCleaned is the error of a run whose record is gone. The run ends, because nothing would
+// remove its further objects.
+var ErrCleaned = errors.New("this run was cleaned away by tare clean, or its record was deleted: " +
+	"nothing more is made; start it again with tare resume")
+
+// NewRecord returns the record of a session on a cluster. Begin writes it.
+func NewRecord(on *cluster.Cluster, s Session, limits experiment.Timeouts) *Record {
+	h := thisProcess(s.Run)
+	h.ID = s.id
+	limits.Silence = cmp.Or(limits.Silence, cleanTimeouts.Silence)
+	return &Record{on: on, owner: s.Owner, holder: h, limits: limits}
+}
+
+// SetHolder adds the holder to a namespace that is about to be made. Before Begin there is no
+// record with the holder.
+func (r *Record) SetHolder(namespace *corev1.Namespace) {
+	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, holderAnnotation, r.holder.String())
+}
+
+// Begun reports whether the record is in the cluster.
+func (r *Record) Begun() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.namespace != ""
+}
+
+// Begin writes the record into a namespace and starts to renew it, unless it has begun.
+func (r *Record) Begin(ctx context.Context, namespace string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.namespace != "" {
+		return nil
+	}
+	labels := r.owner.Labels("", "")
+	labels[recordLabel] = recordVersion
+	data, err := r.data()
+	if err != nil {
+		return err
+	}
+	data[keyHolder] = r.holder.String()
+	_, err = r.on.Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: r.owner.record(), Namespace: namespace, Labels: labels},
+		Data:       data,
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) { // the name is random, so an earlier try made the ConfigMap
+		return fmt.Errorf("write the record of the run into namespace %s: %w", namespace, cluster.Explain(err))
+	}
+	r.namespace = namespace
+	renew, cancel := context.WithCancel(context.Background())
+	r.stop, r.stopped = cancel, make(chan struct{})
+	go r.renew(renew)
+	return nil
+}
+
+// data returns the part of the ConfigMap's data that changes.
+func (r *Record) data() (map[string]string, error) {
+	inventory, err := json.Marshal(r.items)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{keyRenewed: time.Now().UTC().Format(time.RFC3339), keyInventory: string(inventory)}, nil
+}
+
+// renew writes the record at every heartbeat and extends the deadlines, until the context is
+// done. It ignores temporary errors. It stops when the ConfigMap or a deadline is gone.
+func (r *Record) renew(ctx context.Context) {
+	defer close(r.stopped)
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	renewal := time.NewTicker(r.renewalInterval())
+	defer renewal.Stop()
+	for {
+		select {
+		case <-beat.C:
+			r.mu.Lock()
+			_ = r.write(ctx)
+			r.mu.Unlock()
+		case <-renewal.C:
+			r.extendAll(ctx)
+		case <-ctx.Done():
+			return
+		}
+		if err := r.Present(); err != nil {
+			r.on.Say("context " + r.on.Context + ": " + err.Error())
+			return
+		}
+	}
+}
+
+// write updates the ConfigMap. The caller holds the lock.
+func (r *Record) write(ctx context.Context) error {
+	if r.namespace == "" || r.cleaned != nil {
+		return r.cleaned
+	}
+	data, err := r.data()
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return err
+	}
+	configMaps := r.on.Client.CoreV1().ConfigMaps(r.namespace)
+	_, err = configMaps.Patch(ctx, r.owner.record(), types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		r.cleaned = fmt.Errorf("ConfigMap %s in namespace %s: %w", r.owner.record(), r.namespace, ErrCleaned)
+		return r.cleaned
+	}
+	if err != nil {
+		return fmt.Errorf("record an object before it is made (ConfigMap %s in namespace %s): %w",
+			r.owner.record(), r.namespace, cluster.Explain(err))
+	}
+	return nil
+}
+
+// Add records objects before they are made. It writes the record even if it has all items
+// already. If the record is gone, the error keeps the run from making the objects.
+func (r *Record) Add(ctx context.Context, items ...Item) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := slices.Clone(r.items)
+	for _, i := range items {
+		if !slices.ContainsFunc(r.items, i.same) {
+			r.items = append(r.items, i)
+		}
+	}
+	if len(r.items) > maxItems {
+		r.items = before
+		return fmt.Errorf("a run may have at most %d objects and kinds of objects on a cluster: tare clean reads no more",
+			maxItems)
+	}
+	return r.write(ctx)
+}
+
+// Present returns an ErrCleaned if the record is known to be gone, otherwise nil. It sends no
+// request to the cluster.
+func (r *Record) Present() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cleaned
+}
+
+// Lists reports whether the record has an object of a resource.
+func (r *Record) Lists(resource schema.GroupResource) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.items, func(i Item) bool { return i.gvr().GroupResource() == resource })
+}
+
+func (r *Record) drop(ctx context.Context, items ...Item) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.items = slices.DeleteFunc(r.items, func(i Item) bool { return slices.ContainsFunc(items, i.same) })
+	return r.write(ctx)
+}
+
+// end stops the renewal. It returns the items and the namespace of the record.
+func (r *Record) end() (items []Item, namespace string) {
+	r.mu.Lock()
+	items, namespace = slices.Clone(r.items), r.namespace
+	stop, stopped := r.stop, r.stopped
+	r.stop = nil
+	r.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-stopped
+	}
+	return items, namespace
+}
+
+// readRecord parses the record of any run: its holder, the time of the last heartbeat, and
+// its items.
+func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item, err error) {
+	if v := c.Labels[recordLabel]; v != recordVersion {
+		return h, renewed, nil, fmt.Errorf("a record of version %q, which this Tare does not know", safetext.Head(v, 64))
+	}
+	h, err = readHolder(c.Data[keyHolder])
+	items, badItems := readItems(c.Data[keyInventory])
+	renewed, badTime := time.Parse(time.RFC3339, c.Data[keyRenewed])
+	if len(c.ManagedFields) > 0 {
+		renewed = time.Time{} // the API server's time of the last change is better: all clients share its clock
+	}
+	for _, f := range c.ManagedFields {
+		if f.Time != nil && f.Time.After(renewed) {
+			renewed = f.Time.Time
+		}
+	}
+	return h, renewed, items, errors.Join(err, badItems, badTime)
+}
+
+// Maker is client-go's typed client for one kind of objects.
+type Maker[T metav1.Object] interface {
+	Create(ctx context.Context, object T, o metav1.CreateOptions) (T, error)
+	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
+}
+
+// Make makes an object and sets its owner. The caller has added the object to the record. If
+// an object of this session exists, it is the result of an earlier request whose response was
+// lost, and Make returns it.
+func Make[T metav1.Object](ctx context.Context, r *Record, client Maker[T], want T) (T, error) {
+	r.SetOwner(want)
+	made, err := client.Create(ctx, want, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return made, err
+	}
+	if made, err = client.Get(ctx, want.GetName(), metav1.GetOptions{}); err == nil && !r.owner.Owns(made) {
+		err = errors.New("it exists already, and is not of this run")
+	}
+	return made, err
+}

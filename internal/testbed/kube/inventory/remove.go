@@ -1,0 +1,160 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/testbed/kube/cluster"
+)
+
+// RemovalVerbs are the rights needed to remove all objects of a kind that a session has made.
+var RemovalVerbs = []string{"deletecollection", "get", "list"}
+
+// remove deletes the items that have the owner's label, and waits until they are gone. If one
+// fails, it continues with the others.
+func (r *remover) remove(ctx context.Context, items []Item) error {
+	var errs []error
+	var waits []Item
+	for _, i := range items {
+		deleted, err := r.delete(ctx, i)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("delete %s: %w", i, cluster.Explain(err)))
+		}
+		waits = append(waits, deleted...)
+	}
+	return errors.Join(append(errs, r.awaitGone(ctx, waits))...)
+}
+
+// delete deletes the objects of an item. It returns the deleted objects, which may take a
+// while to be gone.
+func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
+	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
+	if i.Name == "" {
+		return r.deleteAll(ctx, i)
+	}
+	got, err := client.Get(ctx, i.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !r.owner.Owns(got) {
+		return nil, nil // the object is not this run's: making the run's object failed for it
+	}
+	policy := metav1.DeletePropagationForeground // the object's dependents are deleted before it
+	if i.Group == "" {
+		policy = metav1.DeletePropagationBackground // objects of the core group have no dependents here
+	}
+	err = client.Delete(ctx, i.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: new(got.GetUID())},
+		PropagationPolicy: &policy,
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil, nil // the object is gone, or another one has its name
+	}
+	return []Item{i}, err
+}
+
+// deleteAll deletes all objects of a kind in a namespace that have the owner's label. It
+// needs RemovalVerbs.
+func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
+	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
+	list, err := client.List(ctx, r.owner.selector())
+	if apierrors.IsNotFound(err) || err == nil && len(list.Items) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	background := metav1.DeletePropagationBackground
+	err = client.DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, r.owner.selector())
+	var waits []Item
+	for _, o := range list.Items {
+		i.Name = o.GetName()
+		waits = append(waits, i)
+	}
+	return waits, err
+}
+
+// podsFirst is how long removeAll waits for pods to be gone before it deletes their
+// namespaces.
+const podsFirst = 10 * time.Second
+
+// removeAll removes all items of a record, in an order that keeps the record as long as it is
+// needed. First it removes the objects that layers applied and objects in namespaces that
+// stay, the newest first, while their namespaces and controllers exist. Then it removes Tare's
+// namespaces. The record itself is last, when everything else is gone. recordIn is the
+// namespace of the record; "" keeps the record.
+func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) error {
+	var namespaces, rest []Item
+	for _, i := range slices.Backward(items) {
+		if i.Group == "" && i.Resource == "namespaces" {
+			namespaces = append(namespaces, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	// Deleting a namespace also deletes its objects of the core group, so they need no
+	// requests. Objects of other groups do: their controllers may have to act while the
+	// namespace exists. Pods are also deleted first, because the namespace controller waits
+	// for seconds if it finds pods.
+	var pods []Item
+	rest = slices.DeleteFunc(rest, func(i Item) bool {
+		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })
+		if inside && i.Resource == "pods" {
+			pods = append(pods, i)
+		}
+		return inside
+	})
+	if err := r.remove(ctx, rest); err != nil {
+		// The record's namespace stays for tare clean. Other namespaces are removed.
+		others := slices.DeleteFunc(slices.Clone(namespaces), func(n Item) bool { return n.Name == recordIn })
+		return errors.Join(err, r.remove(ctx, others))
+	}
+	quick := *r
+	quick.limit = min(r.limit, podsFirst)
+	_ = quick.remove(ctx, pods) // removing the namespaces reports what remains
+	if err := r.remove(ctx, namespaces); err != nil {
+		return err
+	}
+	if recordIn == "" || slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == recordIn }) {
+		return nil
+	}
+	return r.remove(ctx, []Item{Core("configmaps", recordIn, r.owner.record())})
+}
+
+// Remove deletes objects of the session, waits until they are gone, and drops them from the
+// record.
+func (r *Record) Remove(ctx context.Context, items ...Item) error {
+	if err := r.remover(r.owner).remove(ctx, items); err != nil {
+		return err
+	}
+	return r.drop(ctx, items...)
+}
+
+// End removes all objects of the session from the cluster, and the record. It has a time
+// limit of its own, so it also works after the run's context is done.
+func (r *Record) End() error {
+	items, namespace := r.end()
+	if len(items) == 0 && namespace == "" {
+		return nil
+	}
+	r.on.Say("removing what was made in context " + r.on.Context)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*r.limits.Delete.Std()+r.limits.Request.Std())
+	defer cancel()
+	if err := r.remover(r.owner).removeAll(ctx, items, namespace); err != nil {
+		return fmt.Errorf("context %s: %w", r.on.Context, err)
+	}
+	return nil
+}
+
+func (r *Record) remover(owner Owner) *remover {
+	return &remover{Cluster: r.on, owner: owner, limit: r.limits.Delete.Std()}
+}

@@ -1,0 +1,154 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"tare/internal/text/safetext"
+)
+
+// Everyone who may write ConfigMaps in some namespace can forge a record of any session, and
+// so try to make tare clean, which another user calls, delete objects that the forger may not
+// delete. Two rules prevent this. A session counts as dead only by all records and namespaces
+// with its name. And items outside of a record's namespace count only if the session made that
+// namespace.
+
+// sessionObjects holds the records and namespaces of one session.
+type sessionObjects struct {
+	owner      Owner
+	records    []foundRecord
+	namespaces []corev1.Namespace // namespaces with the session's label
+	unreadable bool               // set if a record cannot be read: the session may be alive
+}
+
+// foundRecord is a ConfigMap in the form of a session's record. It may be forged.
+type foundRecord struct {
+	Leftover
+	own bool // set if the ConfigMap is in a namespace of the session
+}
+
+// groupByOwner groups records and namespaces by session, in the order of the records. Its
+// errors are about records that cannot be read.
+func groupByOwner(
+	records []corev1.ConfigMap, namespaces []corev1.Namespace, now time.Time,
+) (sessions []*sessionObjects, errs []error) {
+	of := func(owner Owner) *sessionObjects {
+		i := slices.IndexFunc(sessions, func(s *sessionObjects) bool { return s.owner == owner })
+		if i < 0 {
+			i, sessions = len(sessions), append(sessions, &sessionObjects{owner: owner})
+		}
+		return sessions[i]
+	}
+	for i := range records {
+		r := &records[i]
+		owner := Owner(r.Labels[OwnerLabel])
+		if !owner.valid() || r.Name != owner.record() {
+			errs = append(errs, fmt.Errorf("ConfigMap %s/%s looks like a record of Tare's, and is none: its owner is %q",
+				r.Namespace, safetext.Head(r.Name, 100), safetext.Head(string(owner), 100)))
+			continue
+		}
+		s := of(owner)
+		h, renewed, items, err := readRecord(r)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("ConfigMap %s/%s, so objects of run %s are left: %w",
+				r.Namespace, r.Name, owner, err))
+			s.unreadable = true
+			continue
+		}
+		found := foundRecord{Leftover: Leftover{Owner: owner, record: r.Namespace, items: items}}
+		found.setHolder(h, now.Sub(renewed))
+		found.own = slices.ContainsFunc(namespaces, func(n corev1.Namespace) bool {
+			return n.Name == r.Namespace && owner.Owns(&n)
+		})
+		s.records = append(s.records, found)
+	}
+	for _, n := range namespaces {
+		if owner := Owner(n.Labels[OwnerLabel]); owner.valid() {
+			s := of(owner)
+			s.namespaces = append(s.namespaces, n)
+		}
+	}
+	return sessions, errs
+}
+
+// leftovers returns the leftovers of a session, or its objects with Alive set. all is set if
+// all namespaces were searched.
+func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) {
+	if s.unreadable {
+		return nil, nil // groupByOwner has returned the error
+	}
+	if alive := slices.IndexFunc(s.records, func(r foundRecord) bool { return r.Alive }); alive >= 0 {
+		return []Leftover{s.records[alive].Leftover}, nil
+	}
+	made := s.fromNamespaces(now)
+	if made.Alive {
+		return []Leftover{made}, nil
+	}
+	own := slices.ContainsFunc(s.records, func(r foundRecord) bool { return r.own })
+	var errs []error
+	var found []Leftover
+	var trusted *Leftover
+	for _, c := range s.records {
+		switch {
+		case c.own && trusted == nil:
+			trusted = &c.Leftover
+		case c.own:
+			for _, i := range c.items {
+				trusted.add(i)
+			}
+		case own:
+			errs = append(errs, fmt.Errorf(
+				"ConfigMap %s/tare-%s is left: run %s has a record in a namespace of its own, and this one is in another's",
+				c.record, s.owner, s.owner))
+		default:
+			l := c.Leftover
+			l.items, l.foreign = split(l.items, l.record)
+			found = append(found, l)
+		}
+	}
+	if trusted == nil {
+		trusted = &Leftover{Owner: s.owner, Holder: made.Holder, holder: made.holder}
+	}
+	if all {
+		for _, i := range made.items {
+			trusted.add(i)
+		}
+	}
+	if trusted.record != "" || len(trusted.items) > 0 {
+		found = append(found, *trusted)
+	}
+	return found, errors.Join(errs...)
+}
+
+// fromNamespaces returns the leftover of a session by its namespaces alone, since a session
+// makes its first namespace before its record. The session is alive if the holder in one
+// namespace's annotation seems to be alive.
+func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
+	made := Leftover{Owner: s.owner}
+	for _, n := range s.namespaces {
+		l := Leftover{}
+		h, _ := readHolder(n.Annotations[holderAnnotation])
+		l.setHolder(h, now.Sub(n.CreationTimestamp.Time))
+		if made.Holder == "" || l.Alive && !made.Alive {
+			made.Holder, made.holder, made.Alive = l.Holder, l.holder, l.Alive
+		}
+		made.items = append(made.items, Namespace(n.Name))
+	}
+	return made
+}
+
+// split separates the items in a namespace from the others.
+func split(items []Item, namespace string) (inside, outside []Item) {
+	for _, i := range items {
+		if i.Namespace == namespace {
+			inside = append(inside, i)
+		} else {
+			outside = append(outside, i)
+		}
+	}
+	return inside, outside
+}

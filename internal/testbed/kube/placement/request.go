@@ -1,0 +1,189 @@
+package placement
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/text/safetext"
+)
+
+// Request describes a site's pods and the nodes that they need.
+type Request struct {
+	Placement      experiment.Placement
+	Spread         string // label whose values must differ between the nodes; "" for none
+	Client, Server PodNeeds
+	Members        []PodNeeds // server pods after the first, if the service has several members
+	Clients        []PodNeeds // client pods after the first
+	// Nodes is the required number of nodes of the members, the server's included. 0 means
+	// one node per member, or fewer if the cluster has fewer.
+	Nodes int
+}
+
+// PodNeeds describes the node that one pod needs.
+type PodNeeds struct {
+	Role   string // role of the pod, such as "client"
+	Choice experiment.NodeChoice
+	Pod    *corev1.Pod // nil if the site has no pod of the role
+}
+
+// fits reports whether two nodes satisfy the request.
+func (r Request) fits(client, server *corev1.Node) bool {
+	if client == nil || r.Client.Misfit(client) != "" || (server == nil) != (r.Server.Pod == nil) {
+		return false
+	}
+	if server == nil {
+		return true
+	}
+	if r.Server.Misfit(server) != "" || (client.Name == server.Name) != (r.Placement == experiment.SameNode) {
+		return false
+	}
+	return r.Placement == experiment.SameNode || r.differ(client, server)
+}
+
+// differ reports whether two nodes have different values of the label Spread. Without Spread,
+// it returns true.
+func (r Request) differ(client, server *corev1.Node) bool {
+	a, b := client.Labels[r.Spread], server.Labels[r.Spread]
+	return r.Spread == "" || a != b && a != "" && b != ""
+}
+
+// Misfit returns the reason why a node is not suitable for the pod; "" if it is.
+func (p PodNeeds) Misfit(n *corev1.Node) string {
+	if p.Choice.Node != "" && p.Choice.Node != n.Name {
+		return "is not the node asked for"
+	}
+	for _, want := range []map[string]string{p.Choice.Labels, p.Pod.Spec.NodeSelector} {
+		for _, key := range slices.Sorted(maps.Keys(want)) {
+			if got, ok := n.Labels[key]; !ok {
+				return fmt.Sprintf("has no label %s", safetext.Head(key, 100))
+			} else if got != want[key] {
+				return fmt.Sprintf("has label %s=%s, not %s",
+					safetext.Head(key, 100), safetext.Head(got, 64), safetext.Head(want[key], 64))
+			}
+		}
+	}
+	if os := n.Labels[corev1.LabelOSStable]; os != "" && os != "linux" {
+		return "runs " + safetext.Head(os, 20)
+	}
+	if n.Labels[corev1.LabelHostname] == "" {
+		return "has no label " + corev1.LabelHostname + " to choose it by"
+	}
+	if n.Spec.Unschedulable {
+		return "is cordoned"
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return "is not ready: " + safetext.Head(c.Message, 120)
+		}
+	}
+	for i := range n.Spec.Taints {
+		taint := &n.Spec.Taints[i]
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(taint, p.Pod.Spec.Tolerations) {
+			return "has taint " + safetext.Head(taint.ToString(), 120)
+		}
+	}
+	return tooSmall(n, p.Pod)
+}
+
+// tolerated reports whether a pod with these tolerations may run despite the taint.
+func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
+	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
+		return (t.Effect == "" || t.Effect == taint.Effect) && (t.Key == "" || t.Key == taint.Key) &&
+			(t.Operator == corev1.TolerationOpExists || t.Key != "" && t.Value == taint.Value)
+	})
+}
+
+// tooSmall names the resource of an empty node that is less than the pods' requests; "" if
+// the node is large enough. Other pods on the node do not count.
+func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		sum := resource.Quantity{}
+		for _, pod := range pods {
+			for _, c := range pod.Spec.Containers {
+				sum.Add(c.Resources.Requests[name])
+			}
+		}
+		if has, ok := n.Status.Allocatable[name]; ok && has.Cmp(sum) < 0 {
+			return fmt.Sprintf("has %s of %s for pods, less than %s", has.String(), name, sum.String())
+		}
+	}
+	return ""
+}
+
+// explain returns an error with the reasons why no nodes satisfy the request.
+func (r Request) explain(nodes []*corev1.Node) error {
+	why := func(p PodNeeds) (fit int, reasons string) {
+		const most = 8 // maximum number of nodes in the error
+		var list []string
+		for _, n := range nodes {
+			if reason := p.Misfit(n); reason == "" {
+				fit++
+			} else {
+				list = append(list, n.Name+" "+reason)
+			}
+		}
+		if more := len(list) - most; more > 0 {
+			list = append(list[:most], fmt.Sprintf("and %d more", more))
+		}
+		return fit, strings.Join(list, "; ")
+	}
+	needs := []PodNeeds{r.Client}
+	if r.Server.Pod != nil {
+		needs = append(needs, r.Server)
+	}
+	for _, p := range needs {
+		if fit, reasons := why(p); fit == 0 {
+			return fmt.Errorf("no node will do for the %s pod (%d of %d): %s",
+				p.Role, fit, len(nodes), cmp.Or(reasons, "the cluster has none"))
+		}
+	}
+	fit, reasons := why(r.Client)
+	if reasons != "" {
+		reasons = ": " + reasons
+	}
+	if r.Placement == experiment.SameNode {
+		return fmt.Errorf("no node will do for both the client and the server pod (placement: %s)%s", r.Placement, reasons)
+	}
+	if r.Spread != "" {
+		return fmt.Errorf("%d of %d nodes will do, but no two of them differ in the label %s (spread)%s",
+			fit, len(nodes), safetext.Head(r.Spread, 100), reasons)
+	}
+	return fmt.Errorf("%d of %d nodes will do, and client and server need two (placement: %s puts both on one)%s",
+		fit, len(nodes), experiment.SameNode, reasons)
+}
+
+// resolveRuntime adds the node selector and tolerations of its RuntimeClass to each pod, as
+// the API server does when the pod is made.
+func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Pod) error {
+	for _, pod := range pods {
+		if pod == nil || pod.Spec.RuntimeClassName == nil {
+			continue
+		}
+		class, err := on.Client.NodeV1().RuntimeClasses().Get(ctx, *pod.Spec.RuntimeClassName, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("there is no RuntimeClass %s in context %s", *pod.Spec.RuntimeClassName, on.Context)
+		case err != nil || class.Scheduling == nil:
+			continue // Tare may not read the class; the scheduler reports unsuitable nodes
+		}
+		for k, v := range class.Scheduling.NodeSelector {
+			if pod.Spec.NodeSelector == nil {
+				pod.Spec.NodeSelector = map[string]string{}
+			}
+			pod.Spec.NodeSelector[k] = v
+		}
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, class.Scheduling.Tolerations...)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package pods
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed/kube/agent"
+	"tare/internal/testbed/kube/inventory"
+)
+
+// Container is the name of the container in which programs run.
+const Container = "tare"
+
+// Program is the path of the agent in Tare's image.
+const Program = "/usr/bin/tare-agent"
+
+// User is the user id of programs, in Tare's image and in others.
+const User = 65532
+
+// graceSeconds is the pods' grace period. The agent needs no time to end.
+const graceSeconds = 2
+
+// Plan returns a pod with the properties that all of Tare's pods have.
+func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: owner.Labels("", role)},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			TerminationGracePeriodSeconds: new(int64(graceSeconds)),
+			AutomountServiceAccountToken:  new(false),
+			EnableServiceLinks:            new(false),
+			DNSPolicy:                     corev1.DNSClusterFirst, // injected sidecars look up their control plane
+			PriorityClassName:             level.Priority,
+			Tolerations:                   tolerations(level.Tolerate),
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot:        new(true),
+				RunAsUser:           new(int64(User)),
+				RunAsGroup:          new(int64(User)),
+				FSGroup:             new(int64(User)),
+				FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
+				SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Volumes: []corev1.Volume{{Name: "agent", VolumeSource: corev1.VolumeSource{
+				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: agentVolumeSize()},
+			}}},
+			Containers: []corev1.Container{{
+				Name:            Container,
+				Image:           level.Image,
+				ImagePullPolicy: corev1.PullIfNotPresent,
+				Command:         []string{Program, "serve"},
+				SecurityContext: unprivileged(),
+				VolumeMounts:    []corev1.VolumeMount{{Name: "agent", MountPath: agent.Dir}},
+			}},
+		},
+	}
+	for _, name := range level.Secrets {
+		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
+	}
+	return pod
+}
+
+// agentVolumeSize returns the size limit of an agent's volume: its outputs, and 256 MiB for
+// the agent's program and for overhead of the file system. If the volume grows larger, the
+// kubelet evicts the pod.
+func agentVolumeSize() *resource.Quantity {
+	return resource.NewQuantity(agent.StoreLimit+256<<20, resource.BinarySI)
+}
+
+// OnHost makes a pod use its node's network.
+func OnHost(pod *corev1.Pod) {
+	pod.Spec.HostNetwork, pod.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet
+}
+
+// unprivileged returns the security context of a container without privileges.
+func unprivileged() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+// Install makes a pod run another image than Tare's. An init container copies the agent from
+// Tare's image.
+func Install(pod *corev1.Pod, tare, image string) {
+	container := &pod.Spec.Containers[0]
+	first := *container.DeepCopy()
+	first.Name, first.Image = "install", tare
+	first.Command = []string{Program, "install", agent.Program}
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, first)
+	container.Image = image
+	container.Command = []string{agent.Program, "serve"}
+}
+
+// ProgramIn returns the path of the agent in a container of the pod.
+func ProgramIn(pod *corev1.Pod, container string) string {
+	for _, c := range pod.Spec.Containers {
+		if c.Name == container && len(c.Command) > 0 {
+			return c.Command[0]
+		}
+	}
+	return Program
+}
+
+func tolerations(given []experiment.Toleration) []corev1.Toleration {
+	var out []corev1.Toleration
+	for _, t := range given {
+		op := corev1.TolerationOpEqual
+		if t.Value == "" {
+			op = corev1.TolerationOpExists
+		}
+		out = append(out, corev1.Toleration{Key: t.Key, Operator: op, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
+	}
+	return out
+}

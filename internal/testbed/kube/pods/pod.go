@@ -1,0 +1,138 @@
+// Package pods makes the pods of a run and holds the connections to their agents.
+//
+// Plan returns a pod, Maker.Launch makes pods and waits until they are ready, and Pod.Mend
+// makes a lost pod again on the same node. The error for a pod that does not become ready has
+// the reason, the pod's events and its last log lines.
+package pods
+
+import (
+	"context"
+	"io"
+	"net/netip"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed/kube/agent"
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/testbed/kube/inventory"
+)
+
+// Maker makes pods of a run on one cluster.
+type Maker struct {
+	On      *cluster.Cluster
+	Record  *inventory.Record // record of pods, written before they are made
+	Owner   inventory.Owner
+	Limits  experiment.Timeouts
+	Version string // version of Tare; agents must have the same
+}
+
+// Pod is one of Tare's pods with the connections to its agents. A lost pod is made again from
+// the same plan, on the same node.
+type Pod struct {
+	maker *Maker
+	plan  *corev1.Pod
+
+	mu      sync.Mutex
+	now     *corev1.Pod              // state when the pod was made or last seen ready; nil before it is made
+	node    string                   // node on which the pod was last ready; "" before that
+	agents  map[string]*agent.Client // connections, by container
+	sandbox *string                  // result of the method Sandbox; nil before its first call
+}
+
+// String returns the pod's name for messages.
+func (p *Pod) String() string { return "pod " + p.plan.Namespace + "/" + p.plan.Name }
+
+// Agent returns the connection to the agent in the container for programs.
+func (p *Pod) Agent() *agent.Client { return p.AgentIn(Container) }
+
+// AgentIn returns the connection to the agent in one of Tare's own containers.
+func (p *Pod) AgentIn(container string) *agent.Client {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.agents[container]
+}
+
+// Agents returns the connections to all agents in the pod. The first is Agent.
+func (p *Pod) Agents() []*agent.Client {
+	var all []*agent.Client
+	for _, name := range agentContainers(p.plan) {
+		all = append(all, p.AgentIn(name))
+	}
+	return all
+}
+
+// Disconnect ends the connections to the agents, before the pod is deleted.
+func (p *Pod) Disconnect() {
+	for _, a := range p.Agents() {
+		_ = a.Close()
+	}
+}
+
+// Get reads the pod from the API server.
+func (p *Pod) Get(ctx context.Context) (*corev1.Pod, error) {
+	return p.maker.On.Client.CoreV1().Pods(p.plan.Namespace).Get(ctx, p.plan.Name, metav1.GetOptions{})
+}
+
+// Plan returns the pod as Tare planned it.
+func (p *Pod) Plan() *corev1.Pod { return p.plan }
+
+// Seen returns the pod's state when it was made or last seen ready. Before that, it returns
+// the plan.
+func (p *Pod) Seen() *corev1.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seen()
+}
+
+// seen is Seen for a caller that holds the lock.
+func (p *Pod) seen() *corev1.Pod {
+	if p.now == nil {
+		return p.plan
+	}
+	return p.now
+}
+
+// UID returns the UID of the pod. A pod that was made again has a new UID.
+func (p *Pod) UID() string { return string(p.Seen().UID) }
+
+// Node returns the name of the pod's node. For a lost pod, it is the last node.
+func (p *Pod) Node() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now != nil && p.now.Spec.NodeName != "" {
+		return p.now.Spec.NodeName
+	}
+	return p.node
+}
+
+// Address returns the pod's IP address; the zero value if it has none.
+func (p *Pod) Address() netip.Addr {
+	a, _ := netip.ParseAddr(p.Seen().Status.PodIP)
+	return a
+}
+
+// New returns a pod that has not been made yet.
+func (m *Maker) New(plan *corev1.Pod) *Pod {
+	p := &Pod{maker: m, plan: plan}
+	p.agents = p.connect()
+	return p
+}
+
+// connect returns clients of the pod's agents. They connect when they are first used, so the
+// pod need not exist yet.
+func (p *Pod) connect() map[string]*agent.Client {
+	all := map[string]*agent.Client{}
+	for _, name := range agentContainers(p.plan) {
+		dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
+			command := []string{ProgramIn(p.plan, name), "connect"}
+			return p.maker.On.Dial(ctx, p.plan.Namespace, p.plan.Name, name, command)
+		}
+		all[name] = agent.NewClient(dial, agent.Options{
+			Patience: p.maker.Limits.Connect.Std(), Alive: p.alive, Version: p.maker.Version,
+		})
+	}
+	return all
+}

@@ -1,0 +1,137 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube/accounting"
+	"tare/internal/testbed/kube/pods"
+)
+
+// Start starts a program in the pod at a place; at testbed.Host, on the machine that Tare
+// runs on. The error for an unreachable pod is a *testbed.Disturbance.
+func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	if where == testbed.Host {
+		return s.run.onHost(ctx, cmd)
+	}
+	where, container := containerAt(where)
+	p, err := s.pod(where)
+	if err != nil {
+		return nil, err
+	}
+	on, err := s.cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tally, err := on.counter.Tally(ctx, s.accountingSite(on), p, cmd)
+	if err != nil {
+		return nil, err
+	}
+	sandbox := ""
+	if cmd.Subject {
+		if sandbox, err = p.Sandbox(ctx); err != nil {
+			tally.Abandon()
+			return nil, err
+		}
+	}
+	process, err := p.AgentIn(container).Start(ctx, cmd)
+	if err != nil {
+		tally.Abandon()
+		return nil, p.Disturbed(ctx, err)
+	}
+	started := &program{Process: process, pod: p, sandboxed: sandbox != "", done: make(chan struct{})}
+	go started.follow(tally)
+	return started, nil
+}
+
+// Self returns the path of the agent in the pod at a place; "" for testbed.Host.
+func (s *Site) Self(where testbed.Place) string {
+	if where == testbed.Host {
+		return ""
+	}
+	where, container := containerAt(where)
+	p, err := s.pod(where)
+	if err != nil {
+		return pods.Program // the pods are not made yet
+	}
+	return pods.ProgramIn(p.Plan(), container)
+}
+
+// program is a process in a pod. When its pod is lost, its errors name the reason.
+type program struct {
+	testbed.Process
+	pod *pods.Pod
+	// sandboxed is set if the program runs in a sandbox with a kernel of its own. That kernel
+	// does not count the resources that the sandbox uses for the program.
+	sandboxed bool
+
+	done  chan struct{} // closed when usage and err are set
+	usage testbed.Usage
+	err   error
+}
+
+// follow finishes the tally as soon as the program has ended, before any call of Wait.
+func (p *program) follow(t accounting.Tally) {
+	defer close(p.done)
+	p.usage, p.err = p.Process.Wait()
+	var exit *testbed.ExitError
+	if p.err != nil && !errors.As(p.err, &exit) {
+		t.Abandon()
+		p.err = p.pod.Disturbed(context.Background(), p.err)
+		return
+	}
+	usage, err := t.Finish(p.usage)
+	p.usage, p.err = usage, errors.Join(p.err, err)
+}
+
+// Wait waits for the end of the program.
+func (p *program) Wait() (testbed.Usage, error) {
+	<-p.done
+	return p.usage, p.err
+}
+
+// CPU returns the CPU time used so far.
+func (p *program) CPU() (used time.Duration, err error) {
+	if p.sandboxed {
+		return 0, testbed.ErrUncounted
+	}
+	used, err = p.Process.CPU()
+	return used, p.pod.Disturbed(context.Background(), err)
+}
+
+var _ testbed.Printer = (*program)(nil)
+
+// Printed returns a piece of the program's output so far.
+func (p *program) Printed(stream string, from int64) (piece []byte, err error) {
+	printer, ok := p.Process.(testbed.Printer)
+	if !ok {
+		return nil, nil
+	}
+	piece, err = printer.Printed(stream, from)
+	return piece, p.pod.Disturbed(context.Background(), err)
+}
+
+// Memory returns the resident memory, in bytes.
+func (p *program) Memory() (resident int64, err error) {
+	if p.sandboxed {
+		return 0, testbed.ErrUncounted
+	}
+	resident, err = p.Process.Memory()
+	return resident, p.pod.Disturbed(context.Background(), err)
+}
+
+// Mend pings every agent of the site, one message each over the open connections. It makes a
+// lost pod again, on the same node: numbers from another node could not be compared. A node
+// that is gone for good is an error that ends the run.
+func (s *Site) Mend(ctx context.Context) error {
+	on, err := s.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	if err := on.record.Present(); err != nil {
+		return err
+	}
+	return pods.Mend(ctx, s.podList())
+}

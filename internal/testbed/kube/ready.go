@@ -1,0 +1,149 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/testbed/kube/placement"
+	"tare/internal/testbed/kube/pods"
+	"tare/internal/text/safetext"
+)
+
+// Ready makes the site with the layers' changes and waits until its pods are ready. A site
+// without pods has at most a namespace.
+func (s *Site) Ready(ctx context.Context) error {
+	if !s.needs.PodsOnClusters() {
+		// A workload that only works on clusters makes objects in the namespace. The namespace
+		// is made in every arm, for proofs that layers are off in the baseline.
+		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
+			_, err := s.ensureNamespace(ctx)
+			return err
+		}
+		return nil
+	}
+	on, err := s.ensureNamespace(ctx)
+	if err != nil {
+		return err
+	}
+	plans, err := s.plans(ctx, on)
+	if err != nil {
+		return err
+	}
+	if err := s.claim(ctx, on); err != nil {
+		return err
+	}
+	if err := s.makeService(ctx, on); err != nil {
+		return err
+	}
+	var list []*pods.Pod
+	made := map[testbed.Place]*pods.Pod{}
+	for _, where := range s.places() {
+		if plan := plans[where]; plan != nil {
+			p := on.pods.New(plan)
+			list, made[where] = append(list, p), p
+		}
+	}
+	s.mu.Lock()
+	s.pods = made
+	s.mu.Unlock()
+	s.run.options.Say(fmt.Sprintf("making the pods of arm %s", safetext.Head(s.arm, 100)))
+	if err := on.pods.Launch(ctx, list...); err != nil {
+		return s.withClaim(ctx, err)
+	}
+	if s.level.Accounting != experiment.OnNode {
+		return nil
+	}
+	return on.counter.MakePods(ctx, s.accountingSite(on), s.nodes()) // accounting pods must be ready for the first program
+}
+
+// plans returns the site's pods, complete and pinned to their nodes, before they are made.
+func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*corev1.Pod, error) {
+	plans := map[testbed.Place]*corev1.Pod{}
+	for i := range s.clients() {
+		plans[testbed.Client(i+1)] = s.planClient(i + 1)
+	}
+	for i := range s.members() {
+		plans[testbed.Member(i+1)] = s.planMember(i + 1)
+	}
+	for _, plan := range plans {
+		for _, shape := range s.shapes.pods {
+			if err := shape(plan); err != nil {
+				return nil, fmt.Errorf("shape the %s pod: %w", podTitle(plan), err)
+			}
+		}
+	}
+	for _, added := range s.shapes.sidecars { // layers have changed all containers before; sidecars stay as they are
+		if plan := plans[added.pod]; plan != nil {
+			pods.AddSidecar(plan, s.level.Image, added.sidecar)
+		}
+	}
+	client, server := plans[testbed.ClientPod], plans[testbed.ServerPod]
+	want := placement.Request{
+		Placement: s.placement(), Spread: s.level.Spread, Nodes: s.level.Nodes.OrZero(),
+		Client: placement.PodNeeds{Role: roleClient, Choice: s.level.Client, Pod: client},
+		Server: placement.PodNeeds{Role: roleServer, Choice: s.level.Server, Pod: server},
+	}
+	for i := 2; i <= s.members(); i++ {
+		plan := plans[testbed.Member(i)]
+		want.Members = append(want.Members, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Server, Pod: plan})
+	}
+	for i := 2; i <= s.clients(); i++ {
+		plan := plans[testbed.Client(i)]
+		want.Clients = append(want.Clients, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Client, Pod: plan})
+	}
+	nodes, err := on.nodes.Choose(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	placement.Pin(client, nodes.Client)
+	if server != nil {
+		placement.Pin(server, nodes.Server)
+	}
+	for i, n := range nodes.Members {
+		placement.Pin(plans[testbed.Member(i+2)], n)
+	}
+	for i, n := range nodes.Clients {
+		placement.Pin(plans[testbed.Client(i+2)], n)
+	}
+	if s.needs.HostNetwork {
+		if err := s.planOnNodes(ctx, on, plans, nodes); err != nil {
+			return nil, err
+		}
+	}
+	return plans, nil
+}
+
+func (s *Site) placement() experiment.Placement {
+	if len(s.level.Placement) == 0 {
+		return experiment.DifferentNodes
+	}
+	return s.level.Placement.One()
+}
+
+// planOnNodes adds the pods in the network of their nodes. They represent programs that run
+// on a node outside of any pod, so layers do not change them.
+func (s *Site) planOnNodes(
+	ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice,
+) error {
+	s.run.options.Say("pods in the host's network need Pod Security " + privileged +
+		": the path node-to-node is measured on the nodes themselves")
+	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, privileged, s.level.Image)
+	if err != nil {
+		return err
+	}
+	add := func(where testbed.Place, role string, node *corev1.Node) {
+		plan := s.planPod(role)
+		plan.Name, plan.Namespace = cluster.Label(s.unique, cluster.NameLimit-len(role)-1)+"-"+role, namespace
+		pods.OnHost(plan)
+		placement.Pin(plan, node)
+		plans[where] = plan
+	}
+	add(testbed.ClientNode, roleClientNode, nodes.Client)
+	add(testbed.ServerNode, roleServerNode, nodes.Server)
+	return nil
+}

@@ -1,0 +1,89 @@
+package local
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/process"
+)
+
+// guardVariable is the environment variable of a guard, which also marks the cleaner that the guard
+// becomes. The value 1 means that the user namespace was made for this Tare alone.
+const guardVariable = "TARE_GUARD"
+
+// guard is the state of the shell that waits for the end of this process.
+var guard struct {
+	mu      sync.Mutex
+	cleaner []string
+	shell   *exec.Cmd // nil: not started
+	pipe    *os.File  // only this process holds this end of the pipe open
+}
+
+// isGuard reports whether a process is a guard, or the cleaner that a guard has become.
+func isGuard(pid int) bool {
+	variables, _ := process.Environment(pid)
+	return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, guardVariable+"=") })
+}
+
+// Guard sets the cleaner, which is run if this process dies without Dismiss, for example by kill -9. The
+// cleaner is a command that calls Clean and CleanTemporary, such as "tare clean". The direct children of
+// this process die with it; the cleaner finds their background processes. The guard starts before the
+// first program of this process. It is only a waiting shell.
+func Guard(cleaner ...string) {
+	guard.mu.Lock()
+	defer guard.mu.Unlock()
+	guard.cleaner = cleaner
+}
+
+// Trials returns nil: trials can run on this system.
+func Trials() error { return nil }
+
+// raiseGuard starts the guard, unless it runs already or no cleaner is set.
+func raiseGuard() error {
+	guard.mu.Lock()
+	defer guard.mu.Unlock()
+	if guard.shell != nil || guard.cleaner == nil {
+		return nil
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("guard: %w", err)
+	}
+	defer func() { _ = reader.Close() }()
+	// The pipe closes when the last holder of its other end dies. Nothing is ever written to it. Hence
+	// read returns exactly at that moment.
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `read -r line; exec "$@"`, "tare-guard"}, guard.cleaner...)...)
+	cmd.Stdin = reader
+	alone := "0"
+	if ownUserNamespace() {
+		alone = "1"
+	}
+	cmd.Env = append(os.Environ(), guardVariable+"="+alone)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the guard outlives the terminal
+	if err := cmd.Start(); err != nil {
+		_ = writer.Close()
+		return fmt.Errorf("guard %s: %w", testbed.Quote(guard.cleaner), err)
+	}
+	commands.Beside(cmd.Process.Pid)
+	guard.shell, guard.pipe = cmd, writer
+	return nil
+}
+
+// Dismiss ends the guard without a clean-up.
+func Dismiss() {
+	guard.mu.Lock()
+	defer guard.mu.Unlock()
+	if guard.shell == nil {
+		return
+	}
+	_ = guard.shell.Process.Kill()
+	_ = guard.shell.Wait()
+	_ = guard.pipe.Close()
+	guard.shell = nil
+}

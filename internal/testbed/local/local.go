@@ -1,0 +1,64 @@
+// Package local is the testbed on this machine: two nodes joined by a wire, and a pod on each. All of them are
+// network namespaces of this process. A service with several members has more pods, on nodes of their own.
+//
+// A Testbed makes sites (Open). A site starts commands at its places (Start). If it was opened with a network,
+// it is also a testbed.Network, Members, Wire, Shaper and Nodes. Several sites are open at the same time, one
+// for each arm and level. All have the same addresses, since their namespaces are separate.
+//
+// Four rules keep the machine clean:
+//
+//   - Namespaces have no name and no mount. They end, with everything in them, with the threads and the file
+//     descriptors of this process.
+//   - Every command is forked by an OS thread that lives as long as its site, and has a death signal from that
+//     thread. If this process dies for any reason, the kernel kills the command.
+//   - Every command has a marker in its environment and a mark (owned.Mark), which both identify this process.
+//     By these, Strays finds descendants that outlived a killed Tare, and Clean kills them.
+//   - A cgroup contains all descendants of a command, if this process may make cgroups.
+//
+// An ordinary user has the right to make namespaces only inside a user namespace of its own: see
+// NeedsUserNamespace and EnterUserNamespace.
+//
+// A local network needs Linux. On other systems, a site can only start programs that control a cluster.
+package local
+
+import (
+	"context"
+	"errors"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/testbed"
+)
+
+// Shaping is the name of Probe's finding about rate limits on the wire.
+const Shaping = "shaping (tbf)"
+
+// Delays is the name of ProbeDelays' finding.
+const Delays = "delay and loss (netem)"
+
+// UserNamespaceVariable is set in a Tare that has entered a user namespace.
+const UserNamespaceVariable = "TARE_USER_NAMESPACE"
+
+// Stray is a leftover process of a Tare that no longer runs.
+type Stray struct {
+	PID     int    `json:"pid"`
+	Command string `json:"command"` // command line of the process
+	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started it
+}
+
+// Try opens a site, calls f with it, and closes it, to test a feature of this machine. The wire of the
+// site has no rate limit.
+func Try(ctx context.Context, needs experiment.Needs, f func(testbed.Site) error) (err error) {
+	bed, err := New()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	link := experiment.Link{Rate: factor.Of[quantity.Rate](0), MTU: factor.Of(1500)}
+	site, err := bed.Open(ctx, testbed.Request{Name: "probe", Needs: needs, Level: &experiment.Local{Link: link}})
+	if err != nil {
+		return err
+	}
+	return f(site)
+}

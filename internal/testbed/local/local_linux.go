@@ -1,0 +1,159 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/experiment"
+	"tare/internal/run/machine/owned"
+	"tare/internal/testbed"
+)
+
+// Testbed makes sites on this machine.
+type Testbed struct {
+	owner owned.Owner // this process, as in the markers of its commands
+	host  *thread     // thread that forks the commands outside of nodes
+
+	number int // unique among the testbeds of this process
+
+	mu     sync.Mutex
+	closed bool
+	sites  []*site
+}
+
+// New makes a testbed, which must be closed. New also makes this process the reaper of its orphaned
+// descendants (PR_SET_CHILD_SUBREAPER). A command that puts itself into the background is then still
+// found, and ended with its trial.
+func New() (*Testbed, error) {
+	self, err := owned.This()
+	if err != nil {
+		return nil, fmt.Errorf("local testbed: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("local testbed: become the reaper of orphaned processes: %w", err)
+	}
+	self.Mark()
+	commands.Scopes = scopes()
+	host, err := startThread(nil)
+	if err != nil {
+		return nil, fmt.Errorf("local testbed: %w", err)
+	}
+	return &Testbed{owner: self, host: host, number: int(testbeds.Add(1))}, nil
+}
+
+// Open sets up a site. If no network is needed, the site has only the place Host, and the level is ignored.
+func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site, error) {
+	name := want.Name
+	s := &site{bed: t, name: name, places: map[testbed.Place]*thread{testbed.Host: t.host}}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !want.Needs.Pods() {
+		return s, t.add(s)
+	}
+	parameters, ok := want.Level.(*experiment.Local)
+	if !ok || parameters == nil {
+		return nil, fmt.Errorf("site %s: a local network needs the parameters of a local testbed, not %T", name, want.Level)
+	}
+	n, err := openNetwork(s, parameters.Link.Rate.OrZero(), parameters.Link.MTU.One(), max(want.Needs.Members, 1), parameters.Nodes.OrZero())
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", name, err)
+	}
+	var made testbed.Site = n
+	if want.Needs.MemberVolume > 0 {
+		err = n.makeVolumes()
+	}
+	if want.Needs.Volume != nil && err == nil {
+		how := experiment.LocalVolume{}
+		if parameters.Volume != nil {
+			how = *parameters.Volume
+		}
+		made, err = n.openVolume(*want.Needs.Volume, how)
+	}
+	if err == nil {
+		err = t.add(s)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("site %s: %w", name, err), s.Close())
+	}
+	return made, nil
+}
+
+func (t *Testbed) add(s *site) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errors.New("local testbed: already closed")
+	}
+	t.sites = append(t.sites, s)
+	return nil
+}
+
+// Close kills all running programs and takes down all sites. It waits until both are done. It may be
+// called more than once.
+func (t *Testbed) Close() error {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil
+	}
+	t.closed = true
+	sites := t.sites
+	t.mu.Unlock()
+
+	var failed []error
+	for _, p := range commands.Running(t) {
+		failed = append(failed, p.Kill())
+	}
+	mine := func(m marker) bool { return m.owner == t.owner && m.bed == t.number }
+	if _, err := endMarked(context.Background(), mine); err != nil {
+		failed = append(failed, err)
+	}
+	for _, s := range sites {
+		failed = append(failed, s.Close())
+	}
+	t.host.stop()
+	return errors.Join(failed...)
+}
+
+// site is the surroundings of one arm, in which commands run.
+type site struct {
+	bed     *Testbed
+	name    string
+	places  map[testbed.Place]*thread
+	network *network // nil: the site has no network
+	volume  *volume  // volume of the client's pod; nil: none
+
+	mu      sync.Mutex
+	scratch string // "": none was made
+	groups  *groups
+}
+
+// Start starts a command at a place of the site.
+func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	place, ok := s.places[where]
+	if !ok && s.network != nil {
+		return nil, fmt.Errorf("site %s has no %s", s.name, where)
+	}
+	if !ok {
+		return nil, fmt.Errorf("site %s has no %s: it was opened without a network", s.name, where)
+	}
+	return s.bed.start(ctx, place, s.groupOf(where, cmd), cmd)
+}
+
+// Close removes everything that the site holds. All its programs must have ended.
+func (s *site) Close() error {
+	err := errors.Join(s.removeScratch(), s.removeGroups())
+	if s.network == nil {
+		return err
+	}
+	err = errors.Join(err, s.volume.close())
+	s.network.close()
+	err = errors.Join(err, s.network.removeVolumes())
+	s.network, s.volume = nil, nil
+	return err
+}

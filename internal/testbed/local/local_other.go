@@ -1,0 +1,148 @@
+//go:build !linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"tare/internal/run/machine/owned"
+	"tare/internal/testbed"
+	"tare/internal/testbed/launcher"
+)
+
+// errSystem is the reason why there is no local testbed here.
+var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runtime.GOOS)
+
+// hint names the alternatives.
+const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
+
+// Testbed starts programs that control a cluster from here. It has no guard, and trials do not run on it.
+type Testbed struct{}
+
+// New makes a testbed without nodes and pods.
+func New() (*Testbed, error) { return &Testbed{}, nil }
+
+// Trials returns an error: no trials can run on this system.
+func Trials() error { return fmt.Errorf("%w: %s", errSystem, hint) }
+
+// Guard does nothing: programs that are started here end by themselves.
+func Guard(...string) {}
+
+// Dismiss does nothing, since there is no guard.
+func Dismiss() {}
+
+// Here is this machine.
+var Here testbed.Site = site{}
+
+// Open returns a site with the place Host only.
+func (*Testbed) Open(_ context.Context, want testbed.Request) (testbed.Site, error) {
+	if want.Needs.Pods() {
+		return nil, fmt.Errorf("site %s: %w: %s", want.Name, errSystem, hint)
+	}
+	return site{}, nil
+}
+
+// Close does nothing: programs end with their context.
+func (*Testbed) Close() error { return nil }
+
+type site struct{}
+
+// Start starts a program on this machine.
+func (site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	if where != testbed.Host {
+		return nil, fmt.Errorf("no %s: %w", where, errSystem)
+	}
+	return start(ctx, cmd)
+}
+
+// Probe reports that no part of a local network works on this system.
+func Probe(context.Context) []testbed.Finding {
+	return []testbed.Finding{refused("network namespaces"), refused(Shaping)}
+}
+
+func refused(name string) testbed.Finding {
+	return testbed.Finding{Name: name, Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}
+}
+
+// ProbeDelays reports that delay and loss do not work on this system.
+func ProbeDelays() testbed.Finding { return refused(Delays) }
+
+// ProbeVolume reports that volumes do not work on this system.
+func ProbeVolume(context.Context) []testbed.Finding {
+	return []testbed.Finding{refused("loop device with direct I/O, and ext4")}
+}
+
+// ProbePrograms reports that there are no cgroups on this system.
+func ProbePrograms() []testbed.Finding { return []testbed.Finding{refused("cgroups")} }
+
+// NeedsUserNamespace returns false: this system has no user namespaces.
+func NeedsUserNamespace() bool { return false }
+
+// EnterUserNamespace fails: this system has no user namespaces.
+func EnterUserNamespace(...string) (int, error) { return 0, errors.ErrUnsupported }
+
+// Strays returns nothing: trials start no program on this system.
+func Strays() ([]Stray, error) { return nil, nil }
+
+// CleanTemporary removes temporary files of this user's dead Tare processes: see owned.Clean.
+func CleanTemporary(dirs ...string) ([]string, error) { return owned.Clean(dirs, nil) }
+
+// Clean does nothing, since Strays finds nothing.
+func Clean(context.Context) ([]Stray, error) { return nil, nil }
+
+// start starts a program on this machine. The program survives if Tare is killed.
+func start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
+	prepared, err := launcher.Prepare(cmd.Args, append(os.Environ(), cmd.Env...), cmd.Dir, cmd.Files)
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
+	c := exec.CommandContext(ctx, prepared.Args[0], prepared.Args[1:]...)
+	c.Env = append(os.Environ(), cmd.Env...)
+	c.Dir, c.Stdin, c.Stdout, c.Stderr = cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr
+	c.ExtraFiles = prepared.Files
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	return &process{cmd: c, started: time.Now()}, nil
+}
+
+type process struct {
+	cmd     *exec.Cmd
+	started time.Time
+}
+
+// Wait waits for the end of the program.
+func (p *process) Wait() (testbed.Usage, error) {
+	err := p.cmd.Wait()
+	// systems count CPU time and memory differently
+	usage := testbed.Usage{Wall: time.Since(p.started), Unavailable: true}
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && err != nil {
+		exit := &testbed.ExitError{Args: p.cmd.Args, Code: status.ExitStatus()}
+		if status.Signaled() {
+			exit.Signal = status.Signal().String()
+		}
+		err = exit
+	}
+	return usage, err
+}
+
+// Kill ends the program.
+func (p *process) Kill() error { return p.cmd.Process.Kill() }
+
+// CPU returns an error, since the CPU time is unknown.
+func (p *process) CPU() (time.Duration, error) {
+	return 0, errors.New("the CPU time is not counted while the program runs")
+}
+
+// Memory returns an error, since the memory is unknown.
+func (p *process) Memory() (int64, error) {
+	return 0, errors.New("the memory is not counted while the program runs")
+}

@@ -1,0 +1,363 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"tare/internal/experiment/quantity"
+	"tare/internal/testbed"
+	"tare/internal/testbed/process"
+)
+
+// The addresses are from the range that RFC 2544 reserves for benchmarks, so that they would collide
+// with nothing even outside of the namespaces. Node 0 is the client's, node 1 the server's, and later
+// ones are those of further members. Node n has the address 198.18.0.(n+1) on the wire. The network of
+// its pods is 198.18.(n+11).0/24, in which the node is .1 and its pods are .2, .3 and so on.
+var serviceAddress = netip.MustParseAddr("198.19.0.10")
+
+func nodeAddress(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, 0, byte(n + 1)}) }
+
+func podNetwork(n int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(n + 11), 0}), 24)
+}
+
+func podGateway(n int) netip.Addr { return podNetwork(n).Addr().Next() }
+
+// podAddress is the address of a node's pod; both count from 0.
+func podAddress(n, pod int) netip.Addr {
+	return netip.AddrFrom4([4]byte{198, 18, byte(n + 11), byte(pod + 2)})
+}
+
+// maxMembers is the maximum number of server pods of a site.
+const maxMembers = 64
+
+// The service forwards the ports from firstPort to lastPort to the server pod.
+const (
+	firstPort = 5201
+	lastPort  = 5210
+)
+
+// The names of interfaces. Each pod has an eth0 to its node, and each node an eth0 to the wire. The
+// node's end of the cable to its first pod is pod0.
+const (
+	ethernet  = "eth0"
+	podEnds   = "pod%d"
+	wireName  = "wire"
+	wirePorts = "node%d"
+)
+
+// network is a site with its namespaces:
+//
+//	client pod --- client node === wire === server node --- server pod
+//	                                 ||
+//	                                 ====== server node 2 --- server pod 2
+//
+// The wire is a bridge in a namespace of its own, where frames can be observed.
+type network struct {
+	*site
+	unshaped testbed.Shape // properties of the wire as set by the testbed
+	mtu      int           // present MTU of the wire
+	wire     *netNamespace
+	nodes    []*node           // the client's node, then the members' nodes
+	pods     []*pod            // the client's pod, then the members' pods
+	built    map[string]string // description of each part as built, for Mend
+
+	volumes []string // directories of the members; nil: not requested
+}
+
+// netNamespace is a network namespace with the thread that lives in it.
+type netNamespace struct {
+	name   string
+	thread *thread
+	ns     netns.NsHandle
+	*netlink.Handle
+}
+
+// The limits of the MTU: the kernel's maximum for a virtual cable, and the minimum that IPv4 hosts must
+// accept.
+const (
+	minMTU = 576
+	maxMTU = 65535
+)
+
+// openNetwork makes the namespaces of a site and joins them. It assigns the members to this many nodes
+// in turn; 0: each member has its own node.
+func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network, error) {
+	if mtu < minMTU || mtu > maxMTU {
+		return nil, fmt.Errorf("link MTU %d: must be %d to %d bytes", mtu, minMTU, maxMTU)
+	}
+	if members > maxMembers {
+		return nil, fmt.Errorf("a service of %d members: there are at most %d", members, maxMembers)
+	}
+	n := &network{site: s, unshaped: testbed.Shape{Rate: float64(rate), MTU: mtu}, mtu: mtu}
+	if err := n.build(testbed.Spread(members, nodes)); err != nil {
+		n.close()
+		return nil, explain(err)
+	}
+	s.network = n
+	return n, nil
+}
+
+// build makes the namespaces. spread holds the number of each member's node, from 1.
+func (n *network) build(spread []int) error {
+	var err error
+	if n.wire, err = openSpace("wire"); err != nil {
+		return err
+	}
+	if err := n.buildWire(); err != nil {
+		return fmt.Errorf("wire: %w", err)
+	}
+	if err := n.buildNode(testbed.ClientNode); err != nil {
+		return err
+	}
+	for i := range slices.Max(spread) {
+		if err := n.buildNode(testbed.MemberNode(i + 1)); err != nil {
+			return err
+		}
+	}
+	if err := n.buildPod(n.nodes[0], testbed.ClientPod); err != nil {
+		return err
+	}
+	for i, on := range spread {
+		if err := n.buildPod(n.nodes[on], testbed.Member(i+1)); err != nil {
+			return err
+		}
+	}
+	if err := n.route(); err != nil {
+		return err
+	}
+	err = addService(n.nodes[0].netNamespace)
+	if err == nil { // packets from the node itself are translated on their way out
+		err = n.nodes[0].routeVia(netip.PrefixFrom(serviceAddress, 32), nodeAddress(1), 0)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: service: %w", n.nodes[0].place, err)
+	}
+	if err := n.Shape(n.unshaped); err != nil {
+		return err
+	}
+	n.built, err = n.describe()
+	return err
+}
+
+// openSpace makes a network namespace with only a loopback interface. IPv6 is off, so that no router
+// solicitations disturb the wire.
+func openSpace(name string) (*netNamespace, error) {
+	s := &netNamespace{name: name, ns: netns.None()}
+	var err error
+	s.thread, err = startThread(func() error {
+		ns, err := netns.New()
+		if err != nil {
+			return fmt.Errorf("make a network namespace for the %s: %w", name, err)
+		}
+		s.ns = ns
+		// The handle must be opened on this thread. NewHandleAt would return to its original namespace,
+		// which an ordinary user may not enter.
+		s.Handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
+		if err != nil {
+			return fmt.Errorf("%s: netlink: %w", name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		_ = s.ns.Close()
+		return nil, err
+	}
+	for _, setting := range []string{"all", "default"} {
+		if err := s.sysctl("ipv6/conf/"+setting+"/disable_ipv6", "1"); err != nil && !os.IsNotExist(err) {
+			s.close()
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := s.up("lo"); err != nil {
+		s.close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// close ends the namespace. Nothing else may run in it.
+func (s *netNamespace) close() {
+	if s.Handle != nil {
+		s.Close() // closes the netlink handle
+	}
+	s.thread.stop()
+	_ = s.ns.Close()
+}
+
+// sysctl sets a kernel parameter below /proc/sys/net, in the namespace of the calling thread. In a
+// container, /proc/sys is read-only; sysctl then mounts its own /proc and writes there.
+func (s *netNamespace) sysctl(name, value string) error {
+	return s.thread.do(func() error {
+		err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)
+		if !errors.Is(err, unix.EROFS) {
+			return err
+		}
+		own, refused := process.Mounted("proc")
+		if refused != nil {
+			return err
+		}
+		defer func() { _ = own.Close() }()
+		return os.WriteFile(fmt.Sprintf("/proc/self/fd/%d/sys/net/%s", own.Fd(), name), []byte(value), 0)
+	})
+}
+
+func (s *netNamespace) link(name string) (netlink.Link, error) {
+	link, err := s.LinkByName(name)
+	if err != nil {
+		err = fmt.Errorf("interface %s: %w", name, err)
+	}
+	return link, err
+}
+
+func (s *netNamespace) up(name string) error {
+	link, err := s.link(name)
+	if err != nil {
+		return err
+	}
+	if err := s.LinkSetUp(link); err != nil {
+		return fmt.Errorf("switch on interface %s: %w", name, err)
+	}
+	return nil
+}
+
+// close ends the namespaces. All programs in them must have ended.
+func (n *network) close() {
+	for _, pod := range n.pods {
+		pod.close()
+	}
+	for _, node := range n.nodes {
+		node.close()
+	}
+	if n.wire != nil {
+		n.wire.close()
+	}
+}
+
+// namespaces lists the namespaces of nodes and pods.
+func (n *network) namespaces() (list []*netNamespace) {
+	for _, node := range n.nodes {
+		list = append(list, node.netNamespace)
+	}
+	for _, pod := range n.pods {
+		list = append(list, pod.netNamespace)
+	}
+	return list
+}
+
+// Address is the address by which the client reaches the server on that path.
+func (n *network) Address(p testbed.Path) netip.Addr {
+	if p == testbed.NodeToNode {
+		return nodeAddress(1)
+	}
+	if p == testbed.PodToService {
+		return serviceAddress
+	}
+	return n.pods[1].address
+}
+
+// Members returns the addresses of the members' pods in order.
+func (n *network) Members() []netip.Addr {
+	var members []netip.Addr
+	for _, p := range n.pods[1:] {
+		members = append(members, p.address)
+	}
+	return members
+}
+
+// Ports lists the ports that the service forwards.
+func (n *network) Ports() []uint16 {
+	var ports []uint16
+	for p := uint16(firstPort); p <= lastPort; p++ {
+		ports = append(ports, p)
+	}
+	return ports
+}
+
+// LinkRate is the rate that the testbed set for the wire, in bit/s. Shape does not change it.
+func (n *network) LinkRate() float64 { return n.unshaped.Rate }
+
+// Nodes returns the client's node and those of the members.
+func (n *network) Nodes() []testbed.Node {
+	var nodes []testbed.Node
+	for _, node := range n.nodes {
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+// Deliver sends one datagram from the client's pod to the server's. The port is random and outside of
+// those that the service forwards.
+func (n *network) Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error) {
+	return n.DeliverBetween(ctx, testbed.ClientPod, testbed.ServerPod, payload, limit)
+}
+
+func (n *network) pod(where testbed.Place) (*pod, error) {
+	for _, p := range n.pods {
+		if p.place == where {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("site %s has no pod %s", n.name, where)
+}
+
+// DeliverBetween sends one datagram between any two pods, as Deliver does.
+func (n *network) DeliverBetween(ctx context.Context, from, to testbed.Place, payload []byte, limit time.Duration) (bool, error) {
+	source, err := n.pod(from)
+	if err != nil {
+		return false, fmt.Errorf("deliver: %w", err)
+	}
+	target, err := n.pod(to)
+	if err != nil {
+		return false, fmt.Errorf("deliver: %w", err)
+	}
+	receiver, err := target.listen(target.address)
+	if err != nil {
+		return false, fmt.Errorf("deliver: %w", err)
+	}
+	defer func() { _ = receiver.Close() }()
+	sender, err := source.listen(source.address)
+	if err != nil {
+		return false, fmt.Errorf("deliver: %w", err)
+	}
+	defer func() { _ = sender.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = receiver.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	err = receiver.SetReadDeadline(time.Now().Add(limit))
+	if err == nil {
+		_, err = sender.WriteTo(payload, receiver.LocalAddr())
+	}
+	got := make([]byte, 1<<16)
+	for err == nil {
+		var size int
+		if size, err = receiver.Read(got); err == nil && string(got[:size]) == string(payload) {
+			return true, nil
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case os.IsTimeout(err):
+		return false, nil
+	}
+	return false, fmt.Errorf("deliver: %w", err)
+}
+
+// listen opens a UDP socket inside the namespace, on a random port chosen by the kernel.
+func (s *netNamespace) listen(address netip.Addr) (socket *net.UDPConn, err error) {
+	err = s.thread.do(func() (err error) {
+		socket, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 0)))
+		return err
+	})
+	return socket, err
+}

@@ -1,0 +1,195 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed"
+	"tare/internal/testbed/process"
+)
+
+// Probe tests every part of a local network in temporary namespaces. A process that needs a user
+// namespace can only test whether it would get one. It should enter the namespace first.
+func Probe(ctx context.Context) []testbed.Finding {
+	findings := []testbed.Finding{probeUserNamespace(ctx)}
+	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
+	defer n.close()
+	steps := []struct {
+		name string
+		try  func() error
+		hint string
+	}{
+		{"network namespaces", n.probeNamespaces, userNamespaceHint()},
+		{"bridge", n.buildWire, "modprobe bridge"},
+		{"virtual cables", n.probeCables, "modprobe veth"},
+		{Shaping, func() error { return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu}) }, "modprobe sch_tbf"},
+		{"nftables dnat", func() error { return addService(n.nodes[0].netNamespace) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
+	}
+	var missing string // the failed step that the following steps need
+	for i, step := range steps {
+		finding := testbed.Finding{Name: step.name, Status: testbed.Works}
+		if missing != "" {
+			finding.Status, finding.Detail = testbed.Refused, "not tried without "+missing
+		} else if err := step.try(); err != nil {
+			finding.Status, finding.Detail, finding.Hint = refusal(err), err.Error(), step.hint
+			if i < 3 {
+				missing = step.name
+			}
+		}
+		findings = append(findings, finding)
+	}
+	return findings
+}
+
+// refusal returns Missing if the kernel lacks a feature, which a module may provide, and Refused if it
+// forbids the feature.
+func refusal(err error) testbed.Status {
+	if errors.Is(err, fs.ErrPermission) {
+		return testbed.Refused
+	}
+	return testbed.Missing
+}
+
+// probeUserNamespace starts a program as root of a new user namespace, in a network namespace that belongs to
+// it. Some systems allow the user namespace but withhold the rights for the network namespace.
+func probeUserNamespace(ctx context.Context) testbed.Finding {
+	const name = "user namespace"
+	if os.Getenv(UserNamespaceVariable) != "" && !NeedsUserNamespace() {
+		return testbed.Finding{Name: name, Status: testbed.Works, Detail: "this runs in one"}
+	}
+	program, err := exec.LookPath("true")
+	if err != nil {
+		return testbed.Finding{Name: name, Status: testbed.Missing, Detail: err.Error()}
+	}
+	cmd := exec.CommandContext(ctx, program)
+	cmd.SysProcAttr = inUserNamespace()
+	cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWNET
+	if err := cmd.Run(); err != nil {
+		return testbed.Finding{Name: name, Status: testbed.Refused, Detail: err.Error(), Hint: userNamespaceHint()}
+	}
+	detail := ""
+	if !NeedsUserNamespace() {
+		detail = "not needed: this process has the rights without"
+	}
+	return testbed.Finding{Name: name, Status: testbed.Works, Detail: detail}
+}
+
+// userNamespaceHint names the setting of this system that forbids user namespaces, if it is known.
+func userNamespaceHint() string {
+	for _, switchOff := range []struct{ file, forbids, hint string }{
+		{"kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"},
+		{"user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=10000"},
+		{"kernel/apparmor_restrict_unprivileged_userns", "1", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
+	} {
+		value, err := os.ReadFile("/proc/sys/" + switchOff.file)
+		if err == nil && strings.TrimSpace(string(value)) == switchOff.forbids {
+			return "as root: " + switchOff.hint + "; or run Tare as root"
+		}
+	}
+	if os.Geteuid() == 0 {
+		return "the container around Tare does not allow it: give it the capabilities NET_ADMIN and SYS_ADMIN, run Tare outside of it, or measure between pods (testbed: kubernetes)"
+	}
+	return "this system (or the container around it) does not allow user namespaces: run Tare as root"
+}
+
+// probeNamespaces makes the namespaces that the other probes use.
+func (n *network) probeNamespaces() error {
+	var err error
+	if n.wire, err = openSpace("wire"); err != nil {
+		return err
+	}
+	s, err := openSpace(string(testbed.ClientNode))
+	if err != nil {
+		return err
+	}
+	n.nodes = append(n.nodes, &node{netNamespace: s, network: n, place: testbed.ClientNode})
+	return s.sysctl("ipv4/ip_forward", "1")
+}
+
+// probeCables plugs a node into the wire.
+func (n *network) probeCables() error {
+	if err := cable(n.nodes[0].netNamespace, ethernet, n.wire, "node1", n.mtu); err != nil {
+		return err
+	}
+	return n.plugIn("node1")
+}
+
+// tryShape shapes one direction and reads the result back.
+func (n *node) tryShape(want testbed.Shape) error {
+	if err := n.shape(want); err != nil {
+		return err
+	}
+	_, got, _, err := n.shaped()
+	if err == nil && got != want {
+		err = fmt.Errorf("the kernel took %+v but shows %+v", want, got)
+	}
+	return err
+}
+
+// ProbeDelays tests, in temporary namespaces, whether this kernel can delay and drop packets of the wire.
+func ProbeDelays() testbed.Finding {
+	f := testbed.Finding{Name: Delays, Status: testbed.Works}
+	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
+	defer n.close()
+	for _, try := range []func() error{n.probeNamespaces, n.buildWire, n.probeCables, func() error {
+		return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu, Delay: time.Millisecond})
+	}} {
+		if err := try(); err != nil {
+			f.Status, f.Detail, f.Hint = refusal(err), err.Error(), "modprobe sch_netem"
+			break
+		}
+	}
+	return f
+}
+
+// ProbeVolume tests a small volume like that of a site.
+func ProbeVolume(ctx context.Context) []testbed.Finding {
+	f := testbed.Finding{Name: "loop device with direct I/O, and ext4", Status: testbed.Works}
+	if err := tryVolume(ctx); err != nil {
+		f.Status, f.Detail = refusal(err), err.Error()
+		if NeedsUserNamespace() || os.Getenv(UserNamespaceVariable) != "" {
+			f.Status, f.Hint = testbed.Refused, "run tare as root"
+		}
+	}
+	return []testbed.Finding{f}
+}
+
+// probedVolume is the size of the tested volume, in bytes.
+const probedVolume = 64 << 20
+
+func tryVolume(ctx context.Context) error {
+	return Try(ctx, experiment.Needs{Volume: &experiment.Volume{Size: probedVolume}}, func(site testbed.Site) error {
+		v := site.(volumeSite)
+		if err := v.Ready(ctx); err != nil {
+			return err
+		}
+		if v.mark.Found == 0 {
+			return errors.New("data written to the volume cannot be found on its device")
+		}
+		return nil
+	})
+}
+
+// ProbePrograms reports how Tare tracks the processes of a program.
+func ProbePrograms() []testbed.Finding {
+	f := testbed.Finding{Name: "cgroups", Status: testbed.Works, Detail: "each program has one, and all its processes end with it"}
+	if all, err := process.OpenScopes(); err != nil {
+		f.Status, f.Hint = refusal(err), "as root, Tare makes them"
+		if os.Geteuid() == 0 {
+			f.Hint = "a container's runtime may forbid them: its profile of seccomp must allow clone3, and its rights CAP_SYS_ADMIN"
+		}
+		f.Detail = "Tare identifies a program's processes by descent and environment instead: " + err.Error()
+	} else {
+		all.Close()
+	}
+	return []testbed.Finding{f}
+}

@@ -1,0 +1,263 @@
+package local
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"tare/internal/testbed"
+)
+
+func (n *network) buildWire() error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = wireName, n.mtu
+	snooping := false
+	if err := n.wire.LinkAdd(&netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}); err != nil {
+		return fmt.Errorf("add a bridge: %w", err)
+	}
+	// If the kernel has br_netfilter loaded, a new namespace sends bridged frames through iptables and
+	// connection tracking. A wire has no such cost.
+	for _, family := range []string{"iptables", "ip6tables", "arptables"} {
+		err := n.wire.sysctl("bridge/bridge-nf-call-"+family, "0")
+		if err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	return n.wire.up(wireName)
+}
+
+// buildNode makes a node and plugs it into the wire.
+func (n *network) buildNode(place testbed.Place) error {
+	s, err := openSpace(string(place))
+	if err != nil {
+		return err
+	}
+	made := &node{netNamespace: s, network: n, index: len(n.nodes), place: place}
+	n.nodes = append(n.nodes, made)
+	n.places[place] = s.thread
+	if err := made.build(); err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	return nil
+}
+
+func (n *node) build() error {
+	// A namespace may inherit reverse path filters from the host. Switching them off makes machines equal.
+	for name, value := range map[string]string{"ip_forward": "1", "conf/all/rp_filter": "0", "conf/default/rp_filter": "0"} {
+		if err := n.sysctl("ipv4/"+name, value); err != nil {
+			return err
+		}
+	}
+	port := fmt.Sprintf(wirePorts, n.index+1)
+	if err := cable(n.netNamespace, ethernet, n.network.wire, port, n.network.mtu); err != nil {
+		return err
+	}
+	if err := n.network.plugIn(port); err != nil {
+		return err
+	}
+	return n.addAddress(ethernet, netip.PrefixFrom(n.Address(), 24))
+}
+
+// pod is a pod on a node.
+type pod struct {
+	*netNamespace
+	place   testbed.Place
+	node    *node
+	number  int // number on its node, from 0
+	address netip.Addr
+}
+
+func (n *network) buildPod(on *node, place testbed.Place) error {
+	s, err := openSpace(string(place))
+	if err != nil {
+		return err
+	}
+	made := &pod{netNamespace: s, place: place, node: on, number: len(on.pods), address: podAddress(on.index, len(on.pods))}
+	on.pods, n.pods = append(on.pods, made), append(n.pods, made)
+	n.places[place] = s.thread
+	if err := made.build(); err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	return nil
+}
+
+// build plugs the pod into its node. The first pod of a node shares a network with it. Every other pod
+// is alone on its cable, and the first pod reaches it through the node.
+func (p *pod) build() error {
+	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podEnds, p.number)
+	if err := cable(p.netNamespace, ethernet, p.node.netNamespace, name, p.node.network.mtu); err != nil {
+		return err
+	}
+	bits := network.Bits()
+	if p.number > 0 {
+		bits = gateway.BitLen()
+	}
+	if err := p.node.addAddress(name, netip.PrefixFrom(gateway, bits)); err != nil {
+		return err
+	}
+	if err := p.addAddress(ethernet, netip.PrefixFrom(p.address, bits)); err != nil {
+		return err
+	}
+	if p.number > 0 {
+		if err := p.linkRoutes(name, gateway); err != nil {
+			return err
+		}
+	}
+	return p.routeVia(netip.PrefixFrom(netip.IPv4Unspecified(), 0), gateway, 0)
+}
+
+// linkRoutes adds routes between the pod and its node, which share no network, and a route from the node's
+// first pod.
+func (p *pod) linkRoutes(name string, gateway netip.Addr) error {
+	for _, r := range []struct {
+		in  *netNamespace
+		to  netip.Addr
+		dev string
+	}{{p.netNamespace, gateway, ethernet}, {p.node.netNamespace, p.address, name}} {
+		if err := r.in.routeOver(netip.PrefixFrom(r.to, r.to.BitLen()), r.dev); err != nil {
+			return err
+		}
+	}
+	return p.node.pods[0].routeVia(netip.PrefixFrom(p.address, p.address.BitLen()), gateway, 0)
+}
+
+// route makes each node send traffic for other nodes' pods over the wire.
+func (n *network) route() error {
+	for _, from := range n.nodes {
+		for _, to := range n.nodes {
+			if from == to {
+				continue
+			}
+			if err := from.RouteVia(to.PodNetwork(), "", 0); err != nil {
+				return fmt.Errorf("%s: %w", from.place, err)
+			}
+		}
+	}
+	return nil
+}
+
+// cable joins two namespaces with a pair of virtual Ethernet interfaces.
+func cable(a *netNamespace, aName string, b *netNamespace, bName string, mtu int) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = aName, mtu
+	pair := netlink.NewVeth(attrs)
+	pair.PeerName, pair.PeerNamespace, pair.PeerMTU = bName, netlink.NsFd(int(b.ns)), uint32(mtu)
+	if err := a.LinkAdd(pair); err != nil {
+		return fmt.Errorf("add the cable from %s to %s with MTU %d: %w", a.name, b.name, mtu, err)
+	}
+	if err := b.up(bName); err != nil {
+		return err
+	}
+	return a.up(aName)
+}
+
+// plugIn makes an interface of the wire's namespace a port of the bridge.
+func (n *network) plugIn(port string) error {
+	bridge, err := n.wire.link(wireName)
+	if err != nil {
+		return err
+	}
+	link, err := n.wire.link(port)
+	if err != nil {
+		return err
+	}
+	if err := n.wire.LinkSetMaster(link, bridge); err != nil {
+		return fmt.Errorf("plug %s into the wire: %w", port, err)
+	}
+	return nil
+}
+
+func (s *netNamespace) addAddress(name string, address netip.Prefix) error {
+	link, err := s.link(name)
+	if err != nil {
+		return err
+	}
+	network := ipNet(address)
+	network.IP = address.Addr().AsSlice()
+	if err := s.AddrAdd(link, &netlink.Addr{IPNet: network}); err != nil {
+		return fmt.Errorf("give %s the address %s: %w", name, address, err)
+	}
+	return nil
+}
+
+// routeVia routes packets for prefix through a neighbour; mtu 0 keeps the interface's MTU.
+func (s *netNamespace) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) error {
+	route := netlink.Route{Dst: ipNet(prefix), Gw: neighbour.AsSlice(), MTU: mtu}
+	if err := s.RouteReplace(&route); err != nil {
+		return fmt.Errorf("route %s via %s: %w", prefix, neighbour, err)
+	}
+	return nil
+}
+
+// routeOver routes packets for prefix over an interface.
+func (s *netNamespace) routeOver(prefix netip.Prefix, dev string) error {
+	link, err := s.link(dev)
+	if err != nil {
+		return err
+	}
+	route := netlink.Route{Dst: ipNet(prefix), LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK}
+	if err := s.RouteReplace(&route); err != nil {
+		return fmt.Errorf("route %s over %s: %w", prefix, dev, err)
+	}
+	return nil
+}
+
+// ipNet converts a prefix to netlink's type.
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Masked().Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// addService makes the ClusterIP on the client's node. Packets from pods and the node itself to this
+// address are redirected to the server pod by destination NAT before routing, as kube-proxy does. Ports
+// do not change. With several members, the server is the first one, so that a path has one end.
+func addService(node *netNamespace) error { return node.thread.do(addRules) }
+
+// serviceTable is the name of the service's rules.
+const serviceTable = "service"
+
+// addRules adds the rules in the namespace of the calling thread.
+func addRules() error {
+	conn, err := nftables.New()
+	if err != nil {
+		return fmt.Errorf("nftables: %w", err)
+	}
+	table := conn.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: serviceTable})
+	for name, hook := range map[string]*nftables.ChainHook{"prerouting": nftables.ChainHookPrerouting, "output": nftables.ChainHookOutput} {
+		chain := conn.AddChain(&nftables.Chain{
+			Name: name, Table: table, Type: nftables.ChainTypeNAT, Hooknum: hook, Priority: nftables.ChainPriorityNATDest,
+		})
+		for _, protocol := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
+			conn.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: redirect(protocol)})
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		return fmt.Errorf("nftables destination NAT (does the kernel have nf_tables and nft_nat?): %w", err)
+	}
+	return nil
+}
+
+// redirect is the rule "ip daddr SERVICE PROTOCOL dport FIRST-LAST dnat to SERVER".
+func redirect(protocol byte) []expr.Any {
+	const (
+		destinationOffset = 16 // offset of the destination address in the IPv4 header
+		portOffset        = 2  // offset of the destination port in the TCP and UDP headers
+	)
+	return []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: destinationOffset, Len: 4},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: serviceAddress.AsSlice()},
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocol}},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: portOffset, Len: 2},
+		&expr.Cmp{Op: expr.CmpOpGte, Register: 1, Data: binaryutil.BigEndian.PutUint16(firstPort)},
+		&expr.Cmp{Op: expr.CmpOpLte, Register: 1, Data: binaryutil.BigEndian.PutUint16(lastPort)},
+		&expr.Immediate{Register: 1, Data: podAddress(1, 0).AsSlice()},
+		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1},
+	}
+}

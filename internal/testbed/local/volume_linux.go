@@ -1,0 +1,263 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
+	"tare/internal/run/machine/owned"
+	"tare/internal/testbed"
+)
+
+// volumeSite is a site with a volume in the client's pod: a loop device on a file, and a file system on
+// the device. Both are in a mount namespace that only programs of the client's pod see. The device
+// bypasses the page cache when it reads and writes its file. The device and the mounts end with the
+// namespace, even if this process is killed. The file is in a directory that CleanTemporary removes.
+type volumeSite struct {
+	*network
+	*volume
+}
+
+var (
+	_ testbed.VolumeStack = volumeSite{}
+	_ testbed.Staged      = volumeSite{}
+)
+
+// volume is the volume of a client's pod.
+type volume struct {
+	bed   *Testbed
+	pod   *thread // thread of the client's pod, which sees the mounts
+	size  quantity.Size
+	block bool
+	how   experiment.LocalVolume
+
+	dir        string   // directory of the file and the mount point; its name identifies the owner
+	loop       *os.File // the open device; nil while the mount alone keeps it
+	holdLoop   bool     // the loop device is not mounted itself, and must be held open
+	mountPoint string   // mount point of the file system; "": not mounted
+	path       string   // directory or device for the workload; "": not made yet
+	parts      []testbed.VolumePart
+	mark       testbed.VolumeMark
+}
+
+// openVolume gives the client's pod a mount namespace. Ready makes the volume itself.
+func (n *network) openVolume(want experiment.Volume, how experiment.LocalVolume) (testbed.Site, error) {
+	if os.Getenv(UserNamespaceVariable) != "" || os.Geteuid() != 0 {
+		return nil, errors.New("a volume of the testbed local is a loop device, which takes root: run tare as root")
+	}
+	dir, err := owned.Dir("", volumeKind)
+	if err != nil {
+		return nil, fmt.Errorf("the volume: %w", err)
+	}
+	pod := n.places[testbed.ClientPod]
+	v := &volume{bed: n.bed, pod: pod, size: max(want.Size, how.Size), block: want.Block, how: how, dir: dir}
+	n.volume = v
+	if err := pod.do(ownMounts); err != nil {
+		return nil, err
+	}
+	return volumeSite{n, v}, nil
+}
+
+// ownMounts gives the calling thread a mount namespace. Its mounts are visible only there. Unmounts by
+// the machine take effect there, too.
+func ownMounts() error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("make a mount namespace: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("keep mounts from the machine: %w", err)
+	}
+	return nil
+}
+
+// Volume is the directory or device for the workload.
+func (v *volume) Volume() string { return v.path }
+
+// InVolume runs f on the thread that sees the mounts of the client's pod.
+func (v *volume) InVolume(f func() error) error { return v.pod.do(f) }
+
+// VolumeMark returns the result of searching the device for the marker.
+func (v *volume) VolumeMark() testbed.VolumeMark { return v.mark }
+
+// VolumeBacking lists the file of the loop device and the directories in which parts store data.
+func (v *volume) VolumeBacking() []string {
+	list := []string{v.image()}
+	for _, p := range v.parts {
+		if p.Backing != nil {
+			list = append(list, p.Backing()...)
+		}
+	}
+	return list
+}
+
+func (v *volume) image() string { return filepath.Join(v.dir, "device") }
+
+// AddVolumePart requests a part.
+func (v *volume) AddVolumePart(p testbed.VolumePart) error {
+	switch {
+	case v.path != "":
+		return errors.New("the volume is made already")
+	case v.block && p.Directory != nil:
+		return fmt.Errorf("%s is about files, and the workload asks for a raw device (mode: block)", p.Name)
+	}
+	v.parts = append(v.parts, p)
+	return nil
+}
+
+// Ready makes the volume, from the device upwards, and searches the device for a marker.
+func (v *volume) Ready(ctx context.Context) error {
+	if err := v.build(ctx); err != nil {
+		return fmt.Errorf("the volume: %w", err)
+	}
+	if err := v.writeMark(); err != nil {
+		return fmt.Errorf("the volume: the marker on it: %w", err)
+	}
+	return nil
+}
+
+func (v *volume) build(ctx context.Context) error {
+	loop, device, err := v.attach()
+	if err != nil {
+		return err
+	}
+	v.loop = loop
+	for _, p := range slices.Backward(v.parts) {
+		if p.Device == nil {
+			continue
+		}
+		v.holdLoop = true
+		if device, err = p.Device(ctx, device, filepath.Base(v.dir)); err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
+	if v.block {
+		v.holdLoop, v.path = true, device
+		return nil
+	}
+	if err := v.mount(ctx, device); err != nil {
+		return err
+	}
+	if !v.holdLoop { // the mount now keeps the device until it is unmounted
+		_ = v.loop.Close()
+		v.loop = nil
+	}
+	dir := filepath.Join(v.mountPoint, "data")
+	if err := v.pod.do(func() error { return os.Mkdir(dir, 0o777) }); err != nil {
+		return err
+	}
+	for _, p := range slices.Backward(v.parts) {
+		if p.Directory == nil {
+			continue
+		}
+		if dir, err = p.Directory(ctx, dir); err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
+	v.path = dir
+	return nil
+}
+
+// makeFS holds the default options of mkfs. They write tables immediately, not by a kernel thread during
+// trials, and do not discard the space of the file. Small file systems get the block size of large ones.
+// The option encrypt only sets a flag that allows encrypted files (fscrypt), in all arms.
+var makeFS = map[string][]string{
+	"ext4": {"-F", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-O", "encrypt"},
+	"xfs":  {"-f", "-q", "-K"},
+}
+
+func (v *volume) mount(ctx context.Context, device string) error {
+	kind := v.how.FileSystem
+	if kind == "" {
+		kind = "ext4"
+	}
+	options := makeFS[kind]
+	if v.how.MakeFS != nil {
+		options = v.how.MakeFS
+	}
+	if err := v.run(ctx, append(append([]string{"mkfs." + kind}, options...), device)...); err != nil {
+		return err
+	}
+	at := filepath.Join(v.dir, "volume")
+	if err := os.Mkdir(at, 0o777); err != nil {
+		return err
+	}
+	args := []string{"mount", "-n", "-t", kind}
+	if len(v.how.Mount) > 0 {
+		args = append(args, "-o", strings.Join(v.how.Mount, ","))
+	}
+	if err := v.run(ctx, append(args, device, at)...); err != nil {
+		return err
+	}
+	v.mountPoint = at
+	return nil
+}
+
+// run runs a program that sees the mounts of the client's pod.
+func (v *volume) run(ctx context.Context, args ...string) error {
+	var said bytes.Buffer
+	p, err := v.bed.start(ctx, v.pod, nil, testbed.Command{Args: args, Stdout: &said, Stderr: &said})
+	if err != nil {
+		return err
+	}
+	if _, err := p.Wait(); err != nil {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
+	}
+	return nil
+}
+
+// unmountLimit is the time limit for unmounting a file system that an ending program still uses.
+const unmountLimit = 5 * time.Second
+
+// close takes the volume down. All programs in the pod must have ended.
+func (v *volume) close() error {
+	if v == nil {
+		return nil
+	}
+	var errs []error
+	if v.mountPoint != "" {
+		errs = append(errs, v.pod.do(v.unmount))
+	}
+	if v.loop != nil {
+		errs = append(errs, v.loop.Close())
+	}
+	v.mountPoint, v.loop = "", nil
+	return errors.Join(append(errs, closeMapping(filepath.Base(v.dir)), owned.Remove(v.dir))...)
+}
+
+// unmount unmounts the file system and everything mounted below it.
+func (v *volume) unmount() error {
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := unmountBelow(v.mountPoint)
+		if err == nil {
+			return nil
+		}
+		if time.Since(begun) > unmountLimit {
+			// Remaining mounts end with the namespace of the pod.
+			return errors.Join(fmt.Errorf("unmount the volume: %w", err), unix.Unmount(v.mountPoint, unix.MNT_DETACH))
+		}
+	}
+}
+
+// unmountBelow unmounts everything mounted at a directory and below, as the calling thread sees it.
+func unmountBelow(dir string) error {
+	at, err := owned.Mounts(dir)
+	if err != nil {
+		return err
+	}
+	for _, one := range slices.Backward(at) {
+		if err := unix.Unmount(one, 0); err != nil {
+			return fmt.Errorf("%s: %w", one, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+// Package orders exchanges requests and responses with helpers (testbed.Helper) at a place of a site.
+// Each request is one line of JSON on the helper's standard input. Each response is one line on its
+// standard output. Secrets are sent in no other way. The helper ends when its input ends.
+//
+// A helper started by Start serves many requests (Main). A helper started for a single request (Once,
+// Command) uses Reading or Answering.
+//
+// It is impossible to write to a running program in a pod of a cluster. There, each request is carried
+// by another process of the same program, which connects to the helper's socket and waits for the
+// response (remote.go).
+package orders
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"tare/internal/testbed"
+)
+
+// Limit is the time limit for a response.
+const Limit = 20 * time.Second
+
+// response is the line with the response to a request.
+type response struct {
+	Error  string          `json:"error,omitempty"`
+	Answer json.RawMessage `json:"answer,omitempty"`
+}
+
+// Helper is a running helper.
+type Helper struct {
+	process    testbed.Process
+	mu         sync.Mutex // held during a request, since the helper serves one at a time
+	connection connection
+}
+
+// connection is a connection to a helper.
+type connection interface {
+	// exchange sends a request, which is one line, and returns the response.
+	exchange(ctx context.Context, request []byte) ([]byte, error)
+	// end makes the helper end; the caller waits for the end. killed reports whether end kills the
+	// helper. Its exit status is then no error.
+	end(testbed.Process) (killed bool, err error)
+	close()
+}
+
+// Start starts the named helper at a place of a site. It runs until Close, even if the context ends.
+func Start(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
+	return start(ctx, site, where, testbed.HelperAt(site, where, name))
+}
+
+// StartSubject starts a helper as a program under test, with the layers' wrappers.
+func StartSubject(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
+	cmd := testbed.HelperAt(site, where, name)
+	cmd.Subject = true
+	return start(ctx, site, where, cmd)
+}
+
+func start(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
+	if testbed.HelperName() != "" {
+		return nil, errors.New("a helper does not start helpers: the program's main function must call Helper first")
+	}
+	if remote, ok := testbed.As[testbed.Remote](site); ok && remote.Self(where) != "" {
+		return startRemote(ctx, site, where, cmd)
+	}
+	return startHere(ctx, site, where, cmd)
+}
+
+// pipes is a connection to a helper on this machine.
+type pipes struct {
+	requests  *os.File
+	responses *os.File
+	reader    *bufio.Reader
+}
+
+func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
+	stdin, requests, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stdin.Close() }()
+	responses, stdout, err := os.Pipe()
+	if err != nil {
+		_ = requests.Close()
+		return nil, err
+	}
+	defer func() { _ = stdout.Close() }()
+	cmd.Stdin, cmd.Stdout = stdin, stdout
+	process, err := site.Start(context.WithoutCancel(ctx), where, cmd)
+	if err != nil {
+		_ = requests.Close()
+		_ = responses.Close()
+		return nil, err
+	}
+	return &Helper{process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
+}
+
+// Ask sends a request and waits for the response. It decodes the response unless into is nil. The error
+// is the helper's own, or the reason why there is no response.
+func (h *Helper) Ask(ctx context.Context, request, into any) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := ctx.Err(); err != nil { // a fast response would hide that the context is done
+		return err
+	}
+	a, err := h.exchange(ctx, request)
+	switch {
+	case err != nil:
+		return err
+	case a.Error != "":
+		return errors.New(a.Error)
+	case into == nil:
+		return nil
+	}
+	return json.Unmarshal(a.Answer, into)
+}
+
+func (h *Helper) exchange(ctx context.Context, request any) (a response, err error) {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return a, err
+	}
+	line, err := h.connection.exchange(ctx, append(text, '\n'))
+	if err != nil {
+		return a, h.failure(ctx, err)
+	}
+	return a, json.Unmarshal(line, &a)
+}
+
+func (p *pipes) exchange(ctx context.Context, request []byte) ([]byte, error) {
+	deadline := time.Now().Add(Limit)
+	if err := errors.Join(p.requests.SetWriteDeadline(deadline), p.responses.SetReadDeadline(deadline)); err != nil {
+		return nil, err
+	}
+	past := time.Unix(1, 0)
+	stop := context.AfterFunc(ctx, func() {
+		_ = p.requests.SetWriteDeadline(past)
+		_ = p.responses.SetReadDeadline(past)
+	})
+	defer stop()
+	if _, err := p.requests.Write(request); err != nil {
+		return nil, err
+	}
+	return p.reader.ReadBytes('\n')
+}
+
+func (p *pipes) end(testbed.Process) (bool, error) { return false, p.requests.Close() }
+
+func (p *pipes) close() { _ = p.responses.Close() }
+
+// failure returns the reason why an exchange failed: the context is done, the process has ended, or err
+// itself.
+func (h *Helper) failure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) {
+		if _, exit := h.process.Wait(); exit != nil {
+			return exit
+		}
+		return errors.New("it has ended")
+	}
+	return err
+}
+
+// CPU is the CPU time that the helper has used.
+func (h *Helper) CPU() (time.Duration, error) { return h.process.CPU() }
+
+// Memory is the helper's present resident memory, in bytes.
+func (h *Helper) Memory() (int64, error) { return h.process.Memory() }
+
+// Kill ends the helper immediately.
+func (h *Helper) Kill() error { return h.process.Kill() }
+
+// Close ends the helper by closing its input, or by killing it when the context is done.
+func (h *Helper) Close(ctx context.Context) error {
+	killed, err := h.connection.end(h.process)
+	stop := context.AfterFunc(ctx, func() { _ = h.process.Kill() })
+	defer stop()
+	_, exit := h.process.Wait()
+	h.connection.close()
+	if failed := (*testbed.ExitError)(nil); killed && errors.As(exit, &failed) {
+		return err
+	}
+	return errors.Join(exit, err)
+}
+
+// Main is the main function of a helper that serves many requests from its standard input. It returns
+// when the input ends or the context is done.
+func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request O) (A, error)) error {
+	if socket := os.Getenv(serverVariable); socket != "" {
+		return Listen(ctx, socket, func(conn net.Conn) {
+			if ownUser(conn) {
+				_ = Serve(ctx, conn, conn, serve) // a caller that has ended needs no response
+			}
+		})
+	}
+	if socket := os.Getenv(clientVariable); socket != "" {
+		return relay(ctx, socket, os.Stdin, os.Stdout)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })
+	defer stop()
+	return Serve(ctx, os.Stdin, os.Stdout, serve)
+}
+
+// Serve answers requests until the input ends. A nil result becomes an empty response.
+func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve func(ctx context.Context, request O) (A, error)) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxRequest)
+	encoder := json.NewEncoder(to)
+	for lines.Scan() {
+		var a response
+		var request O
+		var got A
+		err := json.Unmarshal(lines.Bytes(), &request)
+		if err == nil {
+			got, err = serve(ctx, request)
+		}
+		if err == nil && any(got) != nil {
+			a.Answer, err = json.Marshal(got)
+		}
+		if err != nil {
+			a = response{Error: err.Error()}
+		}
+		if err := encoder.Encode(a); err != nil {
+			return fmt.Errorf("answer: %w", err)
+		}
+	}
+	return lines.Err()
+}
+
+// maxRequest is the size of the longest request, in bytes.
+const maxRequest = 1 << 20

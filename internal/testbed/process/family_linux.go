@@ -1,0 +1,219 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/run/machine/proc"
+	"tare/internal/text/safetext"
+)
+
+// family holds the processes of one program at one moment, including the leader.
+//
+// A process belongs to a program if it is in the program's cgroup, if there is one. Otherwise it belongs
+// by its session or group, by its parent, or by the mark in its environment, which a background process
+// keeps. A process without any of these is a child of this process, and belongs to the last running
+// program. A dead process has no readable mark, but may be known from before.
+type family struct {
+	all       map[int]proc.Stat // all descendants of this process
+	of        map[int]bool
+	abandoned []int // dead children of this process that descend from one of its programs
+	// unsettled is the time until an empty environment can be trusted, if a process is in the middle of
+	// an exec or of its exit; 0: there is no such process.
+	unsettled time.Duration
+}
+
+// descendants reads the state of all descendants of this process. Orphans of programs are among them,
+// since they become children of this process.
+func descendants() map[int]proc.Stat {
+	level, listed := proc.Children("/", os.Getpid())
+	if !listed {
+		return proc.All(proc.Below("/"))
+	}
+	all := map[int]proc.Stat{}
+	for len(level) > 0 {
+		var next []int
+		for _, pid := range level {
+			if stat, err := proc.Read(pid); err == nil {
+				all[pid] = stat
+				children, _ := proc.Children("/", pid)
+				next = append(next, children...)
+			}
+		}
+		level = next
+	}
+	return all
+}
+
+// family finds a program's processes. The caller holds the keeper's lock.
+func (p *Program) family() family {
+	f := family{all: descendants(), of: map[int]bool{}}
+	running := p.keeper.running
+	alone := p.onlyProgram()
+	self, group := os.Getpid(), unix.Getpgrp()
+	if p.scope != nil {
+		for _, pid := range p.scope.processes() {
+			f.of[pid] = true
+		}
+	}
+	for pid, s := range f.all {
+		if pid == self || running[pid] != nil && pid != p.pid {
+			continue
+		}
+		switch {
+		case f.of[pid]:
+		case pid == p.pid, s.Session == p.pid, s.PGRP == p.pid:
+			f.of[pid] = true
+		case s.PPID != self:
+		case alone && (p.keeper.First || p.keeper.mayBeOurs(s)) || p.processes[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
+			f.of[pid] = true
+		case s.Dead():
+			// Programs started without a keeper are in this process's group or lead their own.
+			// The code that started them reaps them.
+			if s.PGRP != group && s.PGRP != pid && running[s.PGRP] == nil {
+				f.abandoned = append(f.abandoned, pid)
+			}
+		default:
+			env, unsettled := Environment(pid)
+			f.of[pid] = !slices.ContainsFunc(p.mark, func(v string) bool { return !slices.Contains(env, v) })
+			f.unsettled = max(f.unsettled, unsettled)
+		}
+	}
+	for grown := true; grown; { // adds the descendants of members
+		grown = false
+		for pid, s := range f.all {
+			if !f.of[pid] && f.of[s.PPID] && running[pid] == nil {
+				f.of[pid], grown = true, true
+			}
+		}
+	}
+	p.processes = f.of
+	return f
+}
+
+// onlyProgram reports whether no other program runs that may start processes. An orphan without an owner then
+// belongs to this program. The caller holds the keeper's lock.
+func (p *Program) onlyProgram() bool {
+	for _, other := range p.keeper.running {
+		if other != p && !other.helper {
+			return false
+		}
+	}
+	return true
+}
+
+// mayBeOurs reports whether an orphan may come from a program: this process has not started it itself, in its
+// own group or with Beside. Its program may have ended while others ran. The caller holds the keeper's lock.
+func (k *Keeper) mayBeOurs(s proc.Stat) bool {
+	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
+}
+
+// Limits for a process without variables in its environment. Without arguments, it may be in the middle
+// of an exec or of its exit for execLimit. With arguments, the variables follow within variablesLimit.
+// After that time, its environment counts as empty.
+const (
+	execLimit      = 2 * time.Second
+	variablesLimit = 50 * time.Millisecond
+)
+
+// Environment reads the variables of a process. During an exec, a process has none for a moment, which
+// may be long on a busy machine. If the environment is empty, unsettled is the maximum length of that
+// moment; 0: the environment is final.
+func Environment(pid int) (variables []string, unsettled time.Duration) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil || len(text) > 0 {
+		return strings.Split(string(text), "\x00"), 0
+	}
+	stat, err := proc.Read(pid)
+	if err != nil || stat.Dead() || stat.Kernel() {
+		return nil, 0
+	}
+	if arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); len(arguments) > 0 {
+		return nil, variablesLimit
+	}
+	return nil, execLimit
+}
+
+// awaitLeftovers waits, after the end of a leader, for the end of its descendants. It returns the names of
+// those that still run after LeftGrace.
+func (p *Program) awaitLeftovers() (names []string) {
+	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
+		p.keeper.mu.Lock()
+		f := p.family()
+		p.keeper.mu.Unlock()
+		names = nil
+		for pid, s := range f.all {
+			if f.of[pid] && pid != p.pid && !s.Gone() {
+				names = append(names, name(pid, s))
+			}
+		}
+		left := LeftGrace - time.Since(begun)
+		if len(names) == 0 || left <= 0 {
+			slices.Sort(names)
+			return names
+		}
+		time.Sleep(min(pause, left))
+	}
+}
+
+func name(pid int, s proc.Stat) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	words := strings.Fields(safetext.Head(strings.ReplaceAll(string(text), "\x00", " "), 200))
+	if len(words) == 0 {
+		return "[" + s.Comm + "]"
+	}
+	return strings.Join(words, " ")
+}
+
+// endFamily kills and reaps the leftovers of a leader that has ended. Each ended process passes its
+// children to this process. Hence endFamily repeats until it finds nothing twice in a row.
+func (p *Program) endFamily() error {
+	quiet := 0
+	for begun := time.Now(); ; {
+		p.keeper.mu.Lock()
+		living, reaped, unsettled := p.endPass()
+		p.keeper.mu.Unlock()
+		since := time.Since(begun)
+		switch {
+		case living == 0 && since > EndLimit:
+			return nil
+		case since > EndLimit:
+			return fmt.Errorf("it ended, but process %d that it left behind could not be ended in %v", living, EndLimit)
+		case living == 0 && !reaped && since >= unsettled:
+			if quiet++; quiet == 2 {
+				return nil
+			}
+			continue
+		}
+		quiet = 0
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// endPass kills and reaps once. living is a process that still exists, or 0. reaped reports whether any
+// was reaped.
+func (p *Program) endPass() (living int, reaped bool, unsettled time.Duration) {
+	f := p.family()
+	self := os.Getpid()
+	for pid, s := range f.all {
+		switch {
+		case !f.of[pid] || pid == p.pid:
+		case !s.Dead():
+			_ = unix.Kill(pid, unix.SIGKILL)
+			living = pid
+		case s.PPID != self || !reap(pid, p):
+			living = pid
+		default:
+			reaped = true
+		}
+	}
+	for _, pid := range f.abandoned {
+		reaped = reap(pid, nil) || reaped
+	}
+	return living, reaped, f.unsettled
+}

@@ -1,0 +1,218 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/run/machine/proc"
+)
+
+// ErrClosed is the error of Start after the keeper is closed.
+var ErrClosed = errors.New("no more programs are started: everything is ending")
+
+// Keeper keeps the programs of this process. One Keeper must keep all of them: orphans become children
+// of the process as a whole, and must not be assigned to the wrong program. Its fields must be set
+// before the first Start.
+type Keeper struct {
+	// First is set if this is the first process of a process id namespace in which no other starts
+	// programs. Every orphan then belongs to a program.
+	First bool
+	// Scopes makes a cgroup for each program; nil if this is impossible. Without it, a program's processes
+	// are found by their descent, their sessions and groups, and the marks in their environment.
+	Scopes *Scopes
+	// OutputLimit replaces the constant OutputLimit; 0: it does not.
+	OutputLimit int64
+
+	mu         sync.Mutex
+	closed     bool
+	firstStart uint64           // start of the first program, in ticks since boot
+	beside     map[int]bool     // children of this process that belong to no program
+	running    map[int]*Program // programs by the process id of their leader, which is not reaped yet
+}
+
+// Order describes a program to start.
+type Order struct {
+	Path   string // path of the program's file
+	Args   []string
+	Env    []string // the complete environment, including Mark
+	Dir    string
+	Stdin  io.Reader
+	Stdout io.Writer // Stdout and Stderr are limited to OutputLimit, unless they are files
+	Stderr io.Writer
+	Files  []*os.File // descriptors 3 and following
+	// Name is the name of its cgroup, unique on the machine.
+	Name string
+	// Within is the group that contains its cgroup; nil: this process's own cgroup.
+	Within *Group
+	// Mark holds variables of Env that no other program has. Descendants inherit them, unless they clear
+	// their environment.
+	Mark []string
+	// Helper is set if the program leaves no processes behind.
+	Helper bool
+	// By is the owner of the program, for Running.
+	By any
+	// Attributes are the process attributes. They must at least make it the leader of a process group.
+	Attributes *syscall.SysProcAttr
+	// Fork runs start at the right time and on the right thread; nil: immediately and here.
+	Fork func(start func() error) error
+}
+
+// Start starts a program. It is killed when the context is done.
+func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
+	p := &Program{keeper: k, args: o.Args, mark: o.Mark, by: o.By, helper: o.Helper, done: make(chan struct{})}
+	p.cmd = &exec.Cmd{
+		Path: o.Path, Args: o.Args, Env: o.Env, Dir: o.Dir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr,
+		WaitDelay: OutputDelay, SysProcAttr: o.Attributes, ExtraFiles: o.Files,
+	}
+	if _, isFile := o.Stdout.(*os.File); !isFile && o.Stdout != nil {
+		p.cmd.Stdout = &limitedWriter{name: "stdout", to: o.Stdout, of: p}
+	}
+	if _, isFile := o.Stderr.(*os.File); !isFile {
+		p.tail = &Tail{To: o.Stderr}
+		p.cmd.Stderr = p.tail
+		if o.Stderr != nil {
+			p.cmd.Stderr = &limitedWriter{name: "stderr", to: p.tail, of: p}
+		}
+	}
+	// A goroutine feeds input that is not a file through a pipe. Waiting for the program thus never
+	// waits for its input.
+	var feed io.WriteCloser
+	if _, isFile := o.Stdin.(*os.File); !isFile && o.Stdin != nil {
+		var err error
+		p.cmd.Stdin = nil
+		if feed, err = p.cmd.StdinPipe(); err != nil {
+			return nil, err
+		}
+	}
+	fork := o.Fork
+	if fork == nil {
+		fork = func(start func() error) error { return start() }
+	}
+	if k.Scopes != nil {
+		var err error
+		if p.scope, err = k.Scopes.open(o.Within, o.Name); err != nil {
+			return nil, fmt.Errorf("make its cgroup: %w", err)
+		}
+		attributes := *o.Attributes
+		attributes.UseCgroupFD, attributes.CgroupFD = true, int(p.scope.dir.Fd())
+		p.cmd.SysProcAttr = &attributes
+	}
+	if err := fork(p.fork); err != nil {
+		if p.scope != nil {
+			_ = p.scope.remove()
+		}
+		if feed != nil {
+			_ = feed.Close()
+		}
+		return nil, err
+	}
+	if feed != nil {
+		go func() {
+			_, _ = io.Copy(feed, o.Stdin) // ends with EPIPE when the program ends
+			_ = feed.Close()
+		}()
+	}
+	go p.follow(ctx)
+	return p, nil
+}
+
+// Beside registers a child of this process, in a group of its own, that belongs to no program.
+func (k *Keeper) Beside(pid int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.beside == nil {
+		k.beside = map[int]bool{}
+	}
+	k.beside[pid] = true
+}
+
+// Running lists the running programs of this owner; nil: all.
+func (k *Keeper) Running(by any) []*Program {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []*Program
+	for _, p := range k.running {
+		if by == nil || p.by == by {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Close prevents further programs from being started.
+func (k *Keeper) Close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
+}
+
+// Reap reaps orphans of programs when they end, until the context is done. The first process of a
+// namespace reaps all orphans. Reap does nothing between these ends.
+func (k *Keeper) Reap(ctx context.Context) {
+	ended := make(chan os.Signal, 1) // a capacity of one is enough: each pass finds all ended processes
+	signal.Notify(ended, unix.SIGCHLD)
+	defer signal.Stop(ended)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+			k.reapPass()
+		}
+	}
+}
+
+func (k *Keeper) reapPass() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	self := os.Getpid()
+	for pid, stat := range descendants() {
+		if stat.PPID != self || !stat.Dead() || k.running[pid] != nil {
+			continue
+		}
+		if p := k.ownerOf(pid, stat); p != nil || k.First {
+			reap(pid, p)
+		}
+	}
+}
+
+// ownerOf returns the running program that a dead process belonged to, or nil if this is unknown.
+func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
+	for _, p := range k.running {
+		if p.processes[pid] || k.First && p.onlyProgram() || p.scope != nil && p.scope.has(pid) {
+			return p
+		}
+	}
+	if p := k.running[dead.Session]; p != nil {
+		return p
+	}
+	return k.running[dead.PGRP]
+}
+
+// reap reaps a dead child and adds its usage to its program, if that is known. It reports whether the
+// child is gone. The caller holds the keeper's lock.
+func reap(pid int, of *Program) bool {
+	var used unix.Rusage
+	for {
+		got, err := unix.Wait4(pid, nil, unix.WNOHANG, &used)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || got != pid {
+			return err == unix.ECHILD
+		}
+		if of != nil {
+			of.orphans = append(of.orphans, used)
+		}
+		return true
+	}
+}

@@ -1,0 +1,335 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/run/machine/proc"
+	"tare/internal/testbed"
+)
+
+// Program is a running program, a testbed.Process: the leader of a process group of its own, and all its
+// descendants.
+type Program struct {
+	keeper *Keeper
+	args   []string
+	mark   []string
+	by     any
+	helper bool
+	cmd    *exec.Cmd
+	tail   *Tail  // end of its standard error; nil: that is a file
+	scope  *scope // nil: it has no cgroup
+	pid    int
+	begun  time.Time
+	peak   proc.Peak
+
+	// The keeper's lock guards these fields.
+	exited    bool // the leader has ended; its id may be reused soon
+	killed    bool // this process killed it
+	spoilt    error
+	orphans   []unix.Rusage
+	processes map[int]bool // processes found the last time
+
+	done chan struct{} // closed when all processes are gone and end is set
+	end  End
+}
+
+// End describes how a program ended.
+type End struct {
+	Usage  testbed.Usage
+	CPU    time.Duration      // later result of Program.CPU
+	Status syscall.WaitStatus // wait status of the leader
+	Tail   string             // end of its standard error
+	Left   error              // error in ending leftover processes
+	// Spoilt is the reason why the program was killed: it wrote too much, or its output could not be kept.
+	Spoilt error
+	// Lost is the reason why Status is unknown. Held is set if a descendant still holds the output open.
+	Lost error
+	Held bool
+
+	output    error // error in taking the output
+	cancelled error // reason why the context was done before the end
+}
+
+// fork starts the program and registers its process, before any other code may take it for an orphan.
+func (p *Program) fork() error {
+	k := p.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return ErrClosed
+	}
+	p.begun = time.Now()
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	p.pid = p.cmd.Process.Pid
+	if stat, err := proc.Read(p.pid); err == nil {
+		k.firstStart = cmp.Or(k.firstStart, stat.Starttime)
+	}
+	if k.running == nil {
+		k.running = map[int]*Program{}
+	}
+	k.running[p.pid] = p
+	return nil
+}
+
+// look reads the peak memory of a process and its living descendants.
+func (p *Program) look(pid, generation int) {
+	p.peak.Look(pid)
+	if generation >= generations {
+		return
+	}
+	children, _ := proc.Children("/", pid)
+	for _, child := range children {
+		p.look(child, generation+1)
+	}
+}
+
+// follow waits for the end of the leader, and then ends all descendants.
+func (p *Program) follow(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() { p.Signal() })
+	exited := make(chan struct{})
+	go func() {
+		// WNOWAIT does not reap the leader: its process id and group still belong to it.
+		for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+		}
+		p.end.Usage.Wall = time.Since(p.begun)
+		close(exited)
+	}()
+	looks.Until(exited, func() { p.look(p.pid, 0) })
+	stop()
+	p.end.cancelled = context.Cause(ctx)
+	p.finish()
+	close(p.done)
+}
+
+// finish ends leftover processes, reaps all, and computes their usage.
+func (p *Program) finish() {
+	k := p.keeper
+	k.mu.Lock()
+	used, killed := p.used(), p.killed
+	p.exited = true
+	k.mu.Unlock()
+
+	if !killed {
+		p.end.Usage.Left = p.awaitLeftovers()
+	}
+	_ = unix.Kill(-p.pid, unix.SIGKILL) // the leader's zombie prevents reuse of the group's id
+	if p.scope != nil {
+		_ = p.scope.kill() // an error is ignored: endFamily ends the remaining processes one by one
+	}
+	p.end.Left = p.endFamily()
+	err := p.cmd.Wait()
+	k.mu.Lock()
+	delete(k.running, p.pid)
+	p.end.Spoilt = p.spoilt
+	k.mu.Unlock()
+	var user, system time.Duration
+	if p.scope != nil {
+		user, system = p.scope.used()
+		p.end.Left = cmp.Or(p.end.Left, p.scope.remove())
+	}
+	p.end.Tail = p.tail.String()
+	p.end.Held = errors.Is(err, exec.ErrWaitDelay)
+	if p.cmd.ProcessState == nil {
+		p.end.Lost = err
+		return
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.end.output = err
+	}
+	p.end.Status, _ = p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	p.account()
+	if missed := user + system - p.end.Usage.CPU(); missed > 0 {
+		p.end.Usage.User, p.end.Usage.System = user, system
+		unreported.Add(int64(missed))
+	}
+	p.end.CPU = max(used, p.end.Usage.CPU())
+}
+
+// account adds up the usage of the leader, the descendants that it waited for, and the orphans.
+func (p *Program) account() {
+	u := &p.end.Usage
+	u.User, u.System = p.cmd.ProcessState.UserTime(), p.cmd.ProcessState.SystemTime()
+	if used, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		p.peak.Ended(used.Maxrss*1024, proc.OwnPeak())
+	}
+	for _, o := range p.orphans {
+		u.User += time.Duration(o.Utime.Nano())
+		u.System += time.Duration(o.Stime.Nano())
+		p.peak.Ended(o.Maxrss*1024, 0)
+	}
+	u.MaxRSS = p.peak.Bytes()
+}
+
+// Signal kills the program unless its leader has ended. In that case its id may have been reused, and
+// finish ends the other processes. It reports whether it killed.
+func (p *Program) Signal() bool {
+	p.keeper.mu.Lock()
+	defer p.keeper.mu.Unlock()
+	if p.exited {
+		return false
+	}
+	p.killed = true
+	_ = unix.Kill(-p.pid, unix.SIGKILL)
+	if p.scope != nil {
+		_ = p.scope.kill()
+	}
+	return true
+}
+
+// spoil kills the program because of its output. The first reason counts.
+func (p *Program) spoil(why error) {
+	p.keeper.mu.Lock()
+	p.spoilt = cmp.Or(p.spoilt, why)
+	p.keeper.mu.Unlock()
+	p.Signal()
+}
+
+// limitedWriter passes a program's output on, up to a limit.
+type limitedWriter struct {
+	name string // "stdout", "stderr"
+	to   io.Writer
+	size int64
+	of   *Program
+}
+
+func (b *limitedWriter) Write(text []byte) (n int, err error) {
+	limit := cmp.Or(b.of.keeper.OutputLimit, OutputLimit)
+	if b.size += int64(len(text)); b.size > limit {
+		err = fmt.Errorf("it was killed because it wrote more than %d bytes to %s", limit, b.name)
+	} else if n, err = b.to.Write(text); err != nil {
+		err = fmt.Errorf("it was killed because its %s could not be kept: %w", b.name, err)
+	}
+	if err != nil {
+		b.of.spoil(err)
+	}
+	return n, err
+}
+
+// Done is closed when the program and all its descendants are gone.
+func (p *Program) Done() <-chan struct{} { return p.done }
+
+// End waits until the program and all its descendants are gone, and describes the end.
+func (p *Program) End() End {
+	<-p.done
+	return p.end
+}
+
+// Wait waits for the end of the program. The error is not nil if the program failed.
+func (p *Program) Wait() (testbed.Usage, error) {
+	end := p.End()
+	return end.Usage, p.verdict(end)
+}
+
+func (p *Program) verdict(end End) error {
+	switch {
+	case end.Spoilt != nil:
+		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.Spoilt)
+	case end.Lost != nil:
+		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.Lost)
+	case end.Status.Signaled() && end.cancelled != nil:
+		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.cancelled)
+	case end.Status.Signaled():
+		return &testbed.ExitError{Args: p.args, Code: -1, Signal: end.Status.Signal().String(), Stderr: end.Tail}
+	case end.Status.ExitStatus() != 0:
+		return &testbed.ExitError{Args: p.args, Code: end.Status.ExitStatus(), Stderr: end.Tail}
+	case end.Held:
+		return fmt.Errorf("%s: it ended, but something that it started still holds its output open", testbed.Quote(p.args))
+	case end.output != nil:
+		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.output)
+	}
+	return nil
+}
+
+// Kill ends the program and its descendants and waits until they are gone.
+func (p *Program) Kill() error {
+	p.Signal()
+	<-p.done
+	return nil
+}
+
+// PID is the process id of the leader.
+func (p *Program) PID() int { return p.pid }
+
+// CPU is the CPU time used so far by all processes of the program, as counted by the scheduler in
+// nanoseconds. After the end it is the total.
+func (p *Program) CPU() (time.Duration, error) {
+	p.keeper.mu.Lock()
+	if !p.exited {
+		defer p.keeper.mu.Unlock()
+		return p.used(), nil
+	}
+	p.keeper.mu.Unlock()
+	return p.End().CPU, nil
+}
+
+// Memory is the present resident memory of all processes of the program, in bytes.
+func (p *Program) Memory() (int64, error) {
+	return p.sum(func(_ int, stat proc.Stat) (int64, error) { return int64(stat.ResidentMemory()), nil })
+}
+
+// Proportional is the present resident memory of all processes of the program, in bytes. A page shared
+// by several processes counts for each of them in equal parts.
+func (p *Program) Proportional() (int64, error) {
+	return p.sum(func(pid int, stat proc.Stat) (int64, error) {
+		if stat.Gone() {
+			return 0, nil
+		}
+		return proc.Proportional(pid)
+	})
+}
+
+// sum adds up the memory of all processes of the program; 0 after its end.
+func (p *Program) sum(memory func(pid int, stat proc.Stat) (int64, error)) (total int64, err error) {
+	p.keeper.mu.Lock()
+	defer p.keeper.mu.Unlock()
+	if p.exited {
+		return 0, nil
+	}
+	f := p.family()
+	for pid, stat := range f.all {
+		if !f.of[pid] {
+			continue
+		}
+		one, err := memory(pid, stat)
+		if err != nil {
+			return 0, err
+		}
+		total += one
+	}
+	return total, nil
+}
+
+// Begun is the time of the fork.
+func (p *Program) Begun() time.Time { return p.begun }
+
+// used is the CPU time while the leader exists: of living processes, of those that they have waited for,
+// and of reaped orphans. The caller holds the keeper's lock.
+func (p *Program) used() time.Duration {
+	var used time.Duration
+	f := p.family()
+	for pid, stat := range f.all {
+		if f.of[pid] {
+			used += stat.Clock() + stat.Reaped()
+		}
+	}
+	for _, o := range p.orphans {
+		used += time.Duration(o.Utime.Nano() + o.Stime.Nano())
+	}
+	if p.scope != nil {
+		user, system := p.scope.used()
+		used = max(used, user+system)
+	}
+	return used
+}

@@ -1,0 +1,268 @@
+package process
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/run/machine/proc"
+)
+
+// Scopes makes version 2 cgroups, one for each program. All descendants of a program start in its
+// cgroup. They cannot leave it by clearing their environment, by a new session or by changing the user.
+// The cgroup can be killed as a whole. A cgroup without limits costs a program nothing.
+//
+// The hierarchy is mounted for this process alone and has no path. It therefore works on machines that
+// use version 1, and in containers whose cgroups are read-only. It needs CAP_SYS_ADMIN in the first user
+// namespace.
+type Scopes struct {
+	mount *os.File
+	own   string // path of this process's cgroup, below the mount
+}
+
+// OpenScopes tests whether this process may make cgroups and kill processes in them.
+func OpenScopes() (*Scopes, error) {
+	mount, err := Mounted("cgroup2")
+	if err != nil {
+		return nil, fmt.Errorf("mount cgroups of version 2: %w", err)
+	}
+	s := &Scopes{mount: mount, own: path.Join("/", proc.Groups(proc.Below("/"))[""])}
+	tried, err := s.open(nil, "tare-try-"+rand.Text())
+	if err == nil {
+		err = errors.Join(tried.start(), tried.kill(), tried.remove())
+	}
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("a cgroup for a program: %w", err)
+	}
+	return s, nil
+}
+
+// start starts a program in the cgroup, to test the system call clone3, which some seccomp profiles
+// forbid. If there is no program, it tests nothing.
+func (s *scope) start() error {
+	program, err := exec.LookPath("true")
+	if err != nil {
+		return nil
+	}
+	cmd := exec.Command(program)
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(s.dir.Fd()), Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("start a program in it by clone3: %w", err)
+	}
+	return nil
+}
+
+// Mounted mounts a file system of the kernel, such as cgroup2. It is accessible only by the returned file.
+func Mounted(kind string) (*os.File, error) {
+	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unix.Close(context) }()
+	if err := unix.FsconfigCreate(context); err != nil {
+		return nil, err
+	}
+	mount, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(mount), kind), nil
+}
+
+// Close unmounts the hierarchy; its cgroups stay.
+func (s *Scopes) Close() { _ = s.mount.Close() }
+
+// path is the path of a cgroup for this process.
+func (s *Scopes) path(name string) string {
+	return filepath.Join(fmt.Sprintf("/proc/self/fd/%d", s.mount.Fd()), name)
+}
+
+// Group is a cgroup for several programs, each of which has its own cgroup inside.
+type Group struct{ scope *scope }
+
+// Group makes a group inside this process's own cgroup, or inside another group. The name must be one
+// that Left can recognise.
+func (s *Scopes) Group(within *Group, name string) (*Group, error) {
+	made, err := s.open(within, name)
+	if err != nil {
+		return nil, err
+	}
+	return &Group{made}, nil
+}
+
+// Dir is the group's directory. Remove closes it.
+func (g *Group) Dir() *os.File { return g.scope.dir }
+
+// Remove kills all processes in the group, and removes it.
+func (g *Group) Remove() error {
+	err := g.scope.kill()
+	return errors.Join(err, g.scope.remove())
+}
+
+// open makes a cgroup inside this process's own, or inside a group.
+func (s *Scopes) open(within *Group, name string) (*scope, error) {
+	group := path.Join(s.own, name)
+	if within != nil {
+		group = path.Join(within.scope.group, name)
+	}
+	if err := os.Mkdir(s.path(group), 0o755); err != nil {
+		return nil, err
+	}
+	dir, err := os.Open(s.path(group))
+	if err != nil {
+		_ = os.Remove(s.path(group))
+		return nil, err
+	}
+	return &scope{of: s, group: group, dir: dir}, nil
+}
+
+// Left lists all cgroups with wanted names, wherever they are.
+func (s *Scopes) Left(wanted func(name string) bool) (groups []string) {
+	_ = fs.WalkDir(os.DirFS(s.path("/")), ".", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && wanted(d.Name()) {
+			groups = append(groups, path.Join("/", p))
+		}
+		return nil
+	})
+	return groups
+}
+
+// Processes lists the living processes in a cgroup returned by Left.
+func (s *Scopes) Processes(group string) []int { return (&scope{of: s, group: group}).processes() }
+
+// End kills all processes in a cgroup returned by Left, and removes it.
+func (s *Scopes) End(group string) error {
+	left := &scope{of: s, group: group}
+	if err := left.kill(); err != nil {
+		return err
+	}
+	return left.remove()
+}
+
+// scope is the cgroup of a program.
+type scope struct {
+	of    *Scopes
+	group string
+	dir   *os.File // descriptor for starting programs in the cgroup; nil: none is started
+}
+
+// processes lists the living processes in the cgroup and below.
+func (s *scope) processes() (pids []int) {
+	for _, dir := range s.directories() {
+		text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		for line := range strings.FieldsSeq(string(text)) {
+			if pid, err := strconv.Atoi(line); err == nil && pid > 0 {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// directories lists the directories of the cgroup and of those that programs have made below it, the deepest
+// last.
+func (s *scope) directories() (dirs []string) {
+	top := s.of.path(s.group)
+	_ = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, p)
+		}
+		return nil
+	})
+	return dirs
+}
+
+// has reports whether a process, dead or alive, is in the cgroup or below.
+func (s *scope) has(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	for line := range strings.Lines(string(text)) {
+		if group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return group == s.group || strings.HasPrefix(group, s.group+"/")
+		}
+	}
+	return false
+}
+
+// unreported is the CPU time of this process's programs that is missing from every resource usage.
+var unreported atomic.Int64
+
+// Unseen is the CPU time of this process's programs that getrusage does not report, since this process
+// began: that of processes that ended without being waited for.
+func Unseen() time.Duration { return time.Duration(unreported.Load()) }
+
+// used is the CPU time of all processes that have run in the cgroup. It includes processes without a
+// waiting parent: a program may ignore the ends of its children, as the first process of a process id
+// namespace does while it dies. Zeros mean that it is unknown.
+func (s *scope) used() (user, system time.Duration) {
+	text, _ := os.ReadFile(filepath.Join(s.of.path(s.group), "cpu.stat"))
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			continue
+		}
+		switch name {
+		case "user_usec":
+			user = time.Duration(n) * time.Microsecond
+		case "system_usec":
+			system = time.Duration(n) * time.Microsecond
+		}
+	}
+	return user, system
+}
+
+// isGone reports whether err means that a cgroup or its file no longer exists.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }
+
+// kill kills all processes in the cgroup, including those that are just being forked. A missing cgroup
+// is no error.
+func (s *scope) kill() error {
+	f, err := os.OpenFile(filepath.Join(s.of.path(s.group), "cgroup.kill"), os.O_WRONLY, 0)
+	if isGone(err) { // before Linux 5.14 the file does not exist
+		for _, pid := range s.processes() {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if _, err = f.WriteString("1"); isGone(err) {
+		return nil // another process has removed the cgroup, for example a guard during tare clean
+	}
+	return err
+}
+
+// remove removes the cgroup when it is empty. The last killed process may delay this a little.
+func (s *scope) remove() error {
+	if s.dir != nil {
+		_ = s.dir.Close()
+	}
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		var err error
+		dirs := s.directories()
+		for i := len(dirs) - 1; i >= 0; i-- {
+			if e := unix.Rmdir(dirs[i]); e != nil && e != unix.ENOENT {
+				err = fmt.Errorf("remove cgroup %s: %w", s.group, e)
+			}
+		}
+		if err == nil || time.Since(begun) > time.Second {
+			return err
+		}
+		_ = s.kill()
+	}
+}

@@ -1,0 +1,158 @@
+// Package testbed defines, as interfaces, the surroundings that a trial needs.
+//
+// A Site is the surroundings of one arm at one level of the testbed's factors. Open prepares it, the arm's
+// layers are put up, and then the site is made ready. It stays until all arms are set up anew, or until the
+// end of the run.
+//
+// Capabilities of only some testbeds are small optional interfaces of the site. As finds them, also through
+// wrappers, like errors.As:
+//
+//	Staged   the site is made only after layers have requested its parts (Ready)
+//	Mender   the site may break, and is repaired before a trial
+//	Closer   the site can be taken down alone, and opened anew
+//	Remote   some places of the site are not on this machine
+//	Network  two nodes, a pod on each, and a service; Courier, Wire, Shaper and Nodes
+//	         use or change the network between them
+//	Members  the server pods of a service with several; MemberVolumes are their volumes
+//	Clients  the client pods of a load with several
+//	Volume   a volume in the client's pod; VolumeStack if layers add parts to it
+//	Holder   values that layers and workloads share (Held)
+//	Sidecars pods that can have a container for a layer's own processes
+//	Scratch  a directory for files that programs under test need
+//	Cgrouped a cgroup for programs under test
+//	Wrapper  commands with the wrappers of layers, without starting them
+package testbed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"tare/internal/experiment"
+)
+
+// Site is the surroundings of one arm at one level of the testbed.
+type Site interface {
+	// Start starts a command. It is killed when the context is done.
+	Start(ctx context.Context, where Place, cmd Command) (Process, error)
+}
+
+// Run starts a command at a place of a site and waits for its end.
+func Run(ctx context.Context, site Site, where Place, cmd Command) (Usage, error) {
+	process, err := site.Start(ctx, where, cmd)
+	if err != nil {
+		return Usage{}, err
+	}
+	return process.Wait()
+}
+
+// Output runs a program at a place of a site and returns its standard output. The error contains the end
+// of its standard error.
+func Output(ctx context.Context, site Site, where Place, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	_, err := Run(ctx, site, where, Command{Args: args, Stdout: &out})
+	return out.Bytes(), err
+}
+
+// Testbed makes sites.
+type Testbed interface {
+	Open(ctx context.Context, want Request) (Site, error)
+	// Close takes down all sites and everything else that the testbed made.
+	Close() error
+}
+
+// Request is the purpose of a site: its arm, needs and level.
+type Request struct {
+	Name  string           // name of the arm
+	Needs experiment.Needs // needs of all workloads and layers at the site
+	// Level holds the testbed's parameters at one level. Its type depends on the testbed:
+	// *experiment.Local or *experiment.Kubernetes.
+	Level any
+}
+
+// As finds the optional interface T of a site or of the site that it wraps.
+func As[T any](s Site) (T, bool) { return find[T](s) }
+
+// Need is As for an interface that the caller cannot do without. lack is the error if the site has none.
+func Need[T any](s Site, lack string) (T, error) {
+	t, ok := As[T](s)
+	if !ok {
+		return t, errors.New(lack)
+	}
+	return t, nil
+}
+
+// find returns the first value of type T among w and the values that it wraps.
+func find[T, Wrapping any](w Wrapping) (T, bool) {
+	for {
+		if t, ok := any(w).(T); ok {
+			return t, true
+		}
+		u, ok := any(w).(interface{ Unwrap() Wrapping })
+		if !ok {
+			var zero T
+			return zero, false
+		}
+		w = u.Unwrap()
+	}
+}
+
+// Holder is a site with values that layers and workloads share there, such as settings and running servers.
+type Holder interface {
+	// Holds lists the values of this site, without those of the wrapped site.
+	Holds() []any
+}
+
+// Held lists the values of type T at a site and at all sites that it wraps.
+func Held[T any](s Site) []T {
+	var list []T
+	for s != nil {
+		if h, ok := s.(Holder); ok {
+			for _, one := range h.Holds() {
+				if t, ok := one.(T); ok {
+					list = append(list, t)
+				}
+			}
+		}
+		u, ok := s.(interface{ Unwrap() Site })
+		if !ok {
+			break
+		}
+		s = u.Unwrap()
+	}
+	return list
+}
+
+// Holding returns the site with additional values.
+func Holding(s Site, held ...any) Site { return holding{s, held} }
+
+type holding struct {
+	Site
+	held []any
+}
+
+// Unwrap returns the site without the additional values.
+func (h holding) Unwrap() Site { return h.Site }
+
+// Holds lists the additional values.
+func (h holding) Holds() []any { return h.held }
+
+// Disturbance is an error that spoils the present trial, but does not depend on the measured system: the
+// surroundings were lost. For example, a pod was evicted, its node failed, or the connection broke. The
+// run continues after the site is repaired.
+type Disturbance struct {
+	What string // "pod tare-1/client on node-2 cannot be reached"
+	Err  error
+}
+
+// Error names the lost thing and the reason.
+func (e *Disturbance) Error() string { return e.What + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *Disturbance) Unwrap() error { return e.Err }
+
+// Broken reports damage of a site that can only be repaired by opening the site anew. What describes it.
+type Broken struct{ What string }
+
+// Error describes the damage.
+func (e *Broken) Error() string { return e.What }

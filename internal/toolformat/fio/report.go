@@ -1,0 +1,197 @@
+// Package fio reads the JSON that fio 3.x writes (--output-format=json and json+). The storage workload
+// measures with it and the importer makes trials of it, each by its own rules.
+//
+// report.go defines the file, job.go computes figures from it, latency.go reads distributions, and options.go
+// interprets the options of a job.
+package fio
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"tare/internal/toolformat/jsondoc"
+)
+
+// Report is the output of one run of fio.
+type Report struct {
+	Version string    // in fio's form, "fio-3.33"
+	End     time.Time // when the report was made; zero: unknown
+	Options Options   // the options of the [global] section
+	Jobs    []Job
+
+	clients bool // set if fio drove servers with --client
+}
+
+// Job is one entry of the report: a job, one of its clones, or with group_reporting all jobs of a group merged.
+type Job struct {
+	Name        string   `json:"jobname"`
+	Group       float64  `json:"groupid"`   // jobs of a group run at the same time
+	JobStart    float64  `json:"job_start"` // in ms since 1970; since fio 3.36
+	Error       float64  `json:"error"`     // the errno of the first failure; 0: none
+	TotalErrors *float64 `json:"total_err"` // the number of failed I/Os; only with continue_on_error
+	FirstError  float64  `json:"first_error"`
+	Elapsed     float64  `json:"elapsed"`     // how long all of fio has run so far, in s
+	Runtime     float64  `json:"job_runtime"` // in ms, added up over threads; since fio 3.8
+	UserCPU     float64  `json:"usr_cpu"`     // in % of one CPU, mean of the threads
+	SystemCPU   float64  `json:"sys_cpu"`
+	Depth       float64  `json:"latency_depth"` // the iodepth, also if no option sets it
+	Options     Options  `json:"job options"`
+	Read        *Way     `json:"read"`
+	Write       *Way     `json:"write"`
+	Trim        *Way     `json:"trim"`
+	Mixed       *Way     `json:"mixed"` // all kinds of I/O merged, with unified_rw_reporting
+	Sync        *Way     `json:"sync"`  // fsync and similar calls: a count and a latency
+}
+
+// Way holds the results for one kind of I/O, which fio calls a data direction.
+type Way struct {
+	Bytes     float64 `json:"io_bytes"`
+	BytesRate float64 `json:"bw_bytes"` // bytes per second; since fio 3.2
+	KiBRate   float64 `json:"bw"`
+	IOPS      float64 `json:"iops"`
+	Runtime   float64 `json:"runtime"`   // in ms
+	Total     float64 `json:"total_ios"` // issued I/Os, including failed ones
+	Complete  Latency `json:"clat_ns"`   // the latency from submission to completion
+	Whole     Latency `json:"lat_ns"`    // the latency including submission
+}
+
+// Options are options by name, with the text that the user wrote: "bs": "4k".
+type Options map[string]string
+
+// Parse reads the report of a run of fio. It ignores text around the JSON, such as warnings. With
+// --status-interval, fio writes a report of everything so far at each interval, and Parse returns the last one.
+// Reports of two runs are an error.
+func Parse(r io.Reader) (*Report, error) {
+	documents := jsondoc.New(r)
+	var last *Report
+	err := documents.Each(func(d *json.Decoder) error {
+		report, err := decode(d)
+		switch {
+		case err != nil || report == nil:
+			return err
+		case last != nil && !last.continuedBy(report):
+			return documents.Second()
+		}
+		last = report
+		return nil
+	})
+	if err == nil && last == nil {
+		err = errors.New("no report in JSON: fio writes one with --output-format=json or json+, unless it fails before the first job")
+	}
+	return last, err
+}
+
+// slack is the largest difference between the computed starts of a run in two of its reports, since fio writes
+// the elapsed time in whole seconds.
+const slack = 2 * time.Second
+
+// continuedBy reports whether a later report can be of the same run: jobs have the same start, and time has
+// passed according to the run's own clock. It also returns true if the reports lack these times, or come from
+// servers, which answer in any order.
+func (r *Report) continuedBy(later *Report) bool {
+	if r.clients && later.clients {
+		return true
+	}
+	for i := range min(len(r.Jobs), len(later.Jobs)) {
+		a, b := &r.Jobs[i], &later.Jobs[i]
+		if a.Name != b.Name || a.JobStart > 0 && b.JobStart > 0 && a.JobStart != b.JobStart || b.Elapsed < a.Elapsed {
+			return false
+		}
+		moved := later.began(b).Sub(r.began(a)).Abs()
+		if !r.End.IsZero() && !later.End.IsZero() && a.Elapsed > 0 && moved > slack {
+			return false
+		}
+	}
+	return true
+}
+
+// decode reads one document, a job at a time, so that only the fields it keeps need memory. It returns nil for
+// a document that is not fio's.
+func decode(d *json.Decoder) (*Report, error) {
+	open, err := d.Token()
+	if err != nil {
+		return nil, jsondoc.Explain(err)
+	}
+	if open != json.Delim('{') {
+		return nil, errors.New("the JSON is a list, and not fio's report")
+	}
+	var r Report
+	var stamp, stampMS float64
+	members := map[json.Token]any{"fio version": &r.Version, "timestamp": &stamp, "timestamp_ms": &stampMS, "global options": &r.Options}
+	ours := false
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, jsondoc.Explain(err)
+		}
+		if key == "jobs" || key == "client_stats" { // the key is client_stats if fio drives servers with --client
+			ours, r.clients = true, key == "client_stats"
+			if r.Jobs, err = decodeJobs(d); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		into, known := members[key]
+		if !known {
+			into = &skipped{}
+		}
+		if err := d.Decode(into); err != nil {
+			return nil, jsondoc.Explain(err)
+		}
+	}
+	if _, err := d.Token(); err != nil { // the closing brace
+		return nil, jsondoc.Explain(err)
+	}
+	if stampMS == 0 {
+		stampMS = stamp * 1e3
+	}
+	r.End = moment(stampMS)
+	if !ours {
+		return nil, nil
+	}
+	return &r, nil
+}
+
+// skipped is a value that is read and dropped.
+type skipped struct{}
+
+// UnmarshalJSON accepts any value.
+func (skipped) UnmarshalJSON([]byte) error { return nil }
+
+// mostJobs is far more than the number of jobs that fio can run at once.
+const mostJobs = 1 << 16
+
+func decodeJobs(d *json.Decoder) ([]Job, error) {
+	open, err := d.Token()
+	if err != nil {
+		return nil, jsondoc.Explain(err)
+	}
+	if open != json.Delim('[') {
+		return nil, errors.New("the jobs of the report are not a list")
+	}
+	var jobs []Job
+	for d.More() {
+		if len(jobs) == mostJobs {
+			return nil, fmt.Errorf("more than %d jobs, the most that are read", mostJobs)
+		}
+		var j Job
+		if err := d.Decode(&j); err != nil {
+			return nil, fmt.Errorf("job %d: %w", len(jobs)+1, jsondoc.Explain(err))
+		}
+		jobs = append(jobs, j)
+	}
+	_, err = d.Token() // the closing bracket
+	return jobs, jsondoc.Explain(err)
+}
+
+// moment returns a time in milliseconds since 1970; zero if the number is not a sensible time.
+func moment(ms float64) time.Time {
+	const end = 253402300800e3 // the year 10000
+	if !(ms > 0 && ms < end) {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
+}

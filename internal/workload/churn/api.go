@@ -1,0 +1,234 @@
+package churn
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/text/safetext"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// api is this workload's own connection to an API server. It has no client-side limit on requests, and repeats a
+// request only after a response with status 429.
+type api struct {
+	http *http.Client
+	base string // URL without a final slash
+}
+
+func connect(config *rest.Config) (*api, error) {
+	own := rest.CopyConfig(config)
+	own.Timeout, own.UserAgent = 0, "tare/churn"
+	if own.Proxy == nil {
+		own.Proxy = http.ProxyFromEnvironment // client-go shares connections between configurations unless Proxy is set
+	}
+	client, err := rest.HTTPClientFor(own)
+	if err != nil {
+		return nil, fmt.Errorf("connection to the API server: %w", err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(own)
+	if err != nil {
+		return nil, fmt.Errorf("address of the API server: %w", err)
+	}
+	return &api{http: client, base: strings.TrimSuffix(base.String(), "/")}, nil
+}
+
+// apiError is an error response of the API server, or a failed connection.
+type apiError struct {
+	code    int // HTTP status; 0: no response came
+	reason  string
+	message string
+	wait    time.Duration // pause that the response asks for before the next attempt
+}
+
+// Error returns the error in one line.
+func (a *apiError) Error() string {
+	if a.code == 0 {
+		return a.message
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s: %s", a.code, a.reason, a.message))
+}
+
+// Values of the Accept header: whole objects, or their metadata only.
+const (
+	whole    = "application/json"
+	metadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+)
+
+// Values of the Content-Type header.
+const (
+	plainJSON  = "application/json"
+	mergePatch = "application/merge-patch+json"
+)
+
+// request is an HTTP request to the API server.
+type request struct {
+	method, path string // path and query
+	contentType  string
+	accept       string
+	body         []byte
+}
+
+// send returns the body of the response; the caller closes the body. For a status of 400 or more the error is an
+// *apiError.
+func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, a.base+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", r.accept)
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	got, err := a.http.Do(req)
+	if err != nil {
+		return nil, &apiError{message: safetext.Head(cause(err), mostSaid)}
+	}
+	if got.StatusCode < 400 {
+		return got.Body, nil
+	}
+	defer got.Body.Close()
+	return nil, refusal(got)
+}
+
+// cause returns the text of an error without the URL that Go's HTTP errors contain.
+func cause(err error) string {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return err.Error()
+}
+
+// Bounds, in bytes, on the part of an error response, and of a list or page, that is read.
+const (
+	mostRefusal = 64 << 10
+	mostSaid    = 300 // characters of a message by the server or the system
+	mostAnswer  = 64 << 20
+)
+
+func refusal(got *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(got.Body, mostRefusal)) // a read error is ignored: the part that was read is enough
+	var status metav1.Status
+	refused := &apiError{code: got.StatusCode}
+	if json.Unmarshal(text, &status) == nil && status.Message != "" {
+		refused.reason, refused.message = safetext.Head(string(status.Reason), mostSaid), safetext.Head(status.Message, mostSaid)
+	} else {
+		refused.reason, refused.message = http.StatusText(got.StatusCode), safetext.Head(string(text), mostSaid)
+	}
+	if seconds, err := strconv.Atoi(got.Header.Get("Retry-After")); err == nil && seconds >= 0 && seconds <= 60 {
+		refused.wait = time.Duration(seconds) * time.Second
+	}
+	return refused
+}
+
+func hasStatus(err error, code int) bool {
+	var refused *apiError
+	return errors.As(err, &refused) && refused.code == code
+}
+
+// tooMany reports whether an error is a response with status 429, and how long to wait then.
+func tooMany(err error) (wait time.Duration, is bool) {
+	var refused *apiError
+	if !errors.As(err, &refused) || refused.code != http.StatusTooManyRequests {
+		return 0, false
+	}
+	return max(refused.wait, shortestWait), true
+}
+
+// do sends a request and discards the response's body.
+func (a *api) do(ctx context.Context, r request) error {
+	r.accept = whole
+	body, err := a.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if _, err := io.Copy(io.Discard, body); err != nil { // reading to the end lets the connection be used again
+		return &apiError{message: safetext.Head(cause(err), mostSaid)}
+	}
+	return nil
+}
+
+// again calls ask until its error is not the status 429 (too many requests), with the pause that the server asks for.
+func again(ctx context.Context, ask func() error) error {
+	for {
+		err := ask()
+		if wait, busy := tooMany(err); !busy || testbed.Pause(ctx, wait) != nil {
+			return err
+		}
+	}
+}
+
+// get sends a GET request, repeats it after status 429, and decodes the JSON response.
+func (a *api) get(ctx context.Context, path, accept string, into any) error {
+	var body io.ReadCloser
+	err := again(ctx, func() (err error) {
+		body, err = a.send(ctx, request{method: http.MethodGet, path: path, accept: accept})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(io.LimitReader(body, mostAnswer)).Decode(into); err != nil {
+		return &apiError{message: safetext.Head("response to "+path+": "+err.Error(), mostSaid)}
+	}
+	_, _ = io.Copy(io.Discard, body)
+	return nil
+}
+
+func (a *api) close() { utilnet.CloseIdleConnectionsFor(a.http.Transport) }
+
+// resource is the API resource of a kind, such as deployments.
+type resource struct {
+	schema.GroupVersionResource
+	kind kind
+}
+
+// resource asks the cluster for the resource of a kind. The kind must be namespaced.
+func (a *api) resource(ctx context.Context, k kind) (resource, error) {
+	at := root(k.group, k.version)
+	var list metav1.APIResourceList
+	err := a.get(ctx, at, whole, &list)
+	if hasStatus(err, http.StatusNotFound) {
+		return resource{}, fmt.Errorf("the cluster has no %s: install its custom resource definition first, by a layer of every arm or by hand", k)
+	}
+	if err != nil {
+		return resource{}, fmt.Errorf("resource of %s: %w", k, err)
+	}
+	for _, r := range list.APIResources {
+		if r.Kind != k.name || !plainWord(r.Name) {
+			continue
+		}
+		if !r.Namespaced {
+			return resource{}, fmt.Errorf("%s is not namespaced; churn makes objects in the arm's namespace only", k)
+		}
+		return resource{schema.GroupVersionResource{Group: k.group, Version: k.version, Resource: r.Name}, k}, nil
+	}
+	return resource{}, fmt.Errorf("the cluster has no %s", k)
+}
+
+func (r resource) path(namespace string) string {
+	return root(r.Group, r.Version) + "/namespaces/" + namespace + "/" + r.Resource
+}
+
+func root(group, version string) string {
+	if group == "" {
+		return "/api/" + version
+	}
+	return "/apis/" + group + "/" + version
+}

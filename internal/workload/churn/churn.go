@@ -1,0 +1,236 @@
+// Package churn loads the control plane of a cluster. It makes, updates and deletes objects from templates at a
+// steady offered rate, and measures the latencies of the API server and the times until controllers, the scheduler
+// and other watchers (a service mesh, a policy engine) have the objects ready.
+//
+//	workloads:
+//	  - churn:
+//	      objects: [100, 300, 1000]
+//	      rate: 50/s
+//	      templates:
+//	        - inline: |
+//	            apiVersion: v1
+//	            kind: Pod
+//	            …
+//
+// The load is open: each request has an intended time, from which latencies and times until ready count, so that a
+// slow response does not hide the wait of the requests behind it. A bounded number of workers sends the requests;
+// when none is free the generator is late, which is measured and has a limit.
+//
+// A trial begins without objects of earlier trials. The trial before, in whichever arm, has just deleted all of its
+// objects, so Prepare deletes leftovers, waits until they are gone, and then lets the cluster settle. Without churn
+// the measured part makes all objects. With churn, Prepare makes the objects, and the measured part takes a share of
+// them down and up again, or changes it. The trial then waits until all objects are ready, and lets the cluster
+// settle. Its objects are deleted after it (workload.Trial.Clear).
+//
+// The files: template.go turns a template into requests, and sandbox.go keeps templates from looping; schedule.go
+// computes the due time of each request; api.go sends one request, and generate.go all of them; watch.go and ready.go
+// see objects become ready, by one watch for each kind; update.go refuses objects whose status does not show that an
+// update is complete; clean.go deletes leftovers; record.go computes metrics and raw files, trial.go runs a trial,
+// and try.go makes one object of each template.
+package churn
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/strictyaml"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube/inventory"
+	"tare/internal/workload"
+)
+
+// Operation is the change that churn makes to its share of the objects.
+type Operation string
+
+// The operations.
+const (
+	Recreate Operation = "recreate" // all objects of the share are deleted, then made again under new names
+	Update   Operation = "update"   // each object of the share changes to the template's next revision
+	Scale    Operation = "scale"    // all objects of the share are scaled to no replicas, then to the template's number
+)
+
+// Values lists the operations.
+func (Operation) Values() []string { return []string{string(Recreate), string(Update), string(Scale)} }
+
+// Config is the parameters of the workload.
+type Config struct {
+	Objects     factor.Levels[int]                `yaml:"objects" json:"objects" doc:"number of objects, made from the templates in turn"`
+	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"requests offered per second"`
+	Templates   []Template                        `yaml:"templates" json:"templates" required:"true" doc:"templates that objects are made from"`
+	Churn       factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the objects that is deleted and made again, or changed, while measuring; with 0% all objects are made while measuring"`
+	Operation   Operation                         `yaml:"operation" json:"operation" doc:"change that is made to the share of the objects given by churn"`
+	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"length of the churn, in whole turns (down and up) and at least one"`
+	PodSecurity Level                             `yaml:"podSecurity" json:"podSecurity" doc:"level of Pod Security that the templates' pods need; the namespaces that Tare makes allow it"`
+	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the cluster to come to rest: before the measurement, after objects are deleted and after objects are made; and after the measurement, while components are still observed"`
+	Concurrency int                               `yaml:"concurrency" json:"concurrency" min:"1" max:"1000" doc:"most requests under way at a time"`
+	Ready       quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long objects may take to be ready after the last request"`
+	Request     quantity.Duration                 `yaml:"requestTimeout" json:"requestTimeout" doc:"how long a request may take, repetitions after status 429 included"`
+	Late        quantity.Duration                 `yaml:"late" json:"late" doc:"limit on the send lag, at its 99th percentile; beyond it the generator counts as late"`
+	Shortfall   quantity.Percent                  `yaml:"shortfall" json:"shortfall" max:"100%" doc:"share of the offered rate that may be missing from the reached rate"`
+}
+
+// Template is a template of objects: exactly one of File and Inline.
+type Template struct {
+	Inline strictyaml.Document `yaml:"inline" json:"inline,omitempty" doc:"the object, with {{.Index}}, {{.Name}} and so on"`
+	File   string              `yaml:"file" json:"file,omitempty" doc:"file with the object in place of inline, relative to the experiment file; its content is kept with the run"`
+	Ready  Condition           `yaml:"ready" json:"ready" doc:"when an object counts as ready"`
+	Fixed  int                 `yaml:"fixed" json:"fixed,omitempty" min:"0" max:"100000" doc:"number of objects of this template that are made before each trial and neither measured nor churned; such a template takes no turns"`
+
+	read string // content of File
+}
+
+// Level is a level of the Pod Security Standards.
+type Level string
+
+// The levels.
+const (
+	Restricted Level = "restricted"
+	Baseline   Level = "baseline"
+	Privileged Level = "privileged"
+)
+
+// Values lists the levels.
+func (Level) Values() []string {
+	return []string{string(Restricted), string(Baseline), string(Privileged)}
+}
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{
+		Objects:     factor.Of(100),
+		Rate:        factor.Of(quantity.Frequency(20)),
+		Churn:       factor.Of(quantity.Percent(0)),
+		Operation:   Recreate,
+		PodSecurity: Restricted,
+		Settle:      quantity.Duration(5 * time.Second),
+		Concurrency: 64,
+		Ready:       quantity.Duration(time.Minute),
+		Request:     quantity.Duration(30 * time.Second),
+		Late:        quantity.Duration(100 * time.Millisecond),
+		Shortfall:   0.05,
+	}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    "churn",
+	Example: "templates:\n  - inline: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata: {labels: {app: example}}",
+	Summary: "objects made, updated and deleted on a cluster at a steady rate: API latency, time until ready",
+	New:     New,
+	Probe:   testbed.AlwaysWorks("churn", "needs the testbed kubernetes; no program"),
+}
+
+// Declare lists the cluster, rights and settings that the workload needs.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: c.needs(), Rights: c.rights,
+		Elsewhere: "it makes objects of a cluster: bring one up, such as that of docs/test-cluster.md"}
+}
+
+// needs asks for a cluster, and for none of Tare's pods.
+func (c *Config) needs() experiment.Needs {
+	needs := experiment.Needs{Only: experiment.TestbedKubernetes}
+	if c.PodSecurity != Restricted {
+		needs.PodSecurity = []experiment.PodSecurity{{Level: string(c.PodSecurity), Why: "the workload churn says that its templates need it"}}
+	}
+	return needs
+}
+
+// Measures returns the metrics of a trial, and its duration.
+func (c *Config) Measures() experiment.Measures {
+	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: c.bound()}
+}
+
+// measured lists the metrics. A quantile is included only if the number of requests leaves a hundred of them beyond
+// it. The highest quantile of the time until ready is the headline.
+func (c *Config) measured() []experiment.Metric {
+	counts := c.counts()
+	var metrics []experiment.Metric
+	for _, v := range verbs {
+		if n := counts[v]; n > 0 {
+			metrics = append(metrics, distributionMetrics(v.metric(), n)...)
+		}
+	}
+	ready := distributionMetrics(readyMetric, counts[create]+counts[update])
+	ready[len(ready)-1].Headline, ready[len(ready)-1].Optional = true, false
+	metrics = append(metrics, ready...)
+	return append(metrics,
+		experiment.Metric{Name: "rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio},
+		experiment.Metric{Name: "ready-rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio, Optional: true},
+		experiment.Metric{Name: "throttled", Better: experiment.Lower, Scale: experiment.Difference})
+}
+
+// distributionMetrics lists the metrics of one distribution of n times: the mean, and the quantiles that n values
+// support.
+func distributionMetrics(name string, n int) []experiment.Metric {
+	metrics := []experiment.Metric{{Name: name + "-mean", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true}}
+	for _, q := range quantiles {
+		if q.supported(n) {
+			metrics = append(metrics, experiment.Metric{Name: name + "-" + q.name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
+		}
+	}
+	return metrics
+}
+
+// usualPace is the number of objects per second that a cluster is assumed to make and delete outside of the
+// measurement, for estimates.
+const usualPace = 100
+
+// expected estimates the duration of a trial, with its parts before and after the measurement.
+func (c *Config) expected() time.Duration {
+	expected := c.span() + 2*c.Settle.Std() // one settling before the measurement and one after
+	made := c.fixed()
+	if c.Churn.One() > 0 {
+		made += c.Objects.One()
+	}
+	if made > 0 {
+		expected += c.Settle.Std()
+	}
+	return expected + time.Duration(made)*time.Second/usualPace
+}
+
+func (c *Config) bound() time.Duration {
+	prepare := deleteLimit(c.Objects.One()+c.fixed()) + c.makeLimit() + 2*c.Ready.Std() + 2*c.Settle.Std()
+	return prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
+}
+
+// makeLimit is the longest time for making the objects before the measurement.
+func (c *Config) makeLimit() time.Duration {
+	return time.Minute + time.Duration(c.Objects.One()+c.fixed())*time.Second/slowestPace
+}
+
+// slowestPace is the lowest number of objects per second that a cluster makes and deletes while nothing else loads it.
+const slowestPace = 10
+
+func (c *Config) fixed() int {
+	n := 0
+	for _, t := range c.Templates {
+		n += t.Fixed
+	}
+	return n
+}
+
+// rights lists the rights to make, change, watch and delete the objects, and to remove leftovers of a run. The
+// resource of a kind is guessed by the rule that nearly all kinds follow; only the cluster knows the resource for
+// certain.
+func (c *Config) rights(namespace string) []experiment.Right {
+	verbs := append([]string{"create", "delete", "list", "patch", "watch"}, inventory.RemovalVerbs...)
+	slices.Sort(verbs)
+	verbs = slices.Compact(verbs)
+	var list []experiment.Right
+	for _, t := range c.Templates {
+		s, err := t.compile()
+		if err != nil {
+			continue // validation refuses the template
+		}
+		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: s.kind.group, Version: s.kind.version, Kind: s.kind.name})
+		list = append(list, experiment.Right{Group: plural.Group, Resource: plural.Resource, Namespace: namespace,
+			Verbs: verbs, Why: "the workload churn makes objects of the kind " + s.kind.name})
+	}
+	return list
+}

@@ -1,0 +1,245 @@
+package churn
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"tare/internal/workload"
+)
+
+// quantile is a quantile with its name in metrics.
+type quantile struct {
+	name string
+	at   float64 // percent
+}
+
+var quantiles = []quantile{{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99.9", 99.9}}
+
+// beyond is the number of values that must lie beyond a quantile that is shown.
+const beyond = 100
+
+// supported reports whether enough of n values lie beyond the quantile.
+func (q quantile) supported(n int) bool {
+	return math.Round(float64(n)*(100-q.at)*1e6)/1e8 >= beyond
+}
+
+// rank returns the rank of the quantile among n values in ascending order, from 1.
+func (q quantile) rank(n int) int { return max(1, int(q.at/100*float64(n)+0.5)) }
+
+// Bounds of histograms, in nanoseconds, the unit of HdrHistogram's logs. Steps are at least a microsecond, with three
+// significant digits.
+const (
+	shortestSeen = int64(time.Microsecond)
+	longestSeen  = int64(time.Hour)
+	figures      = 3
+)
+
+// histogram is one distribution of a trial.
+type histogram struct {
+	*hdrhistogram.Histogram
+	planned int // number of values that the trial planned
+}
+
+func newHistogram() *histogram {
+	return &histogram{Histogram: hdrhistogram.New(shortestSeen, longestSeen, figures)}
+}
+
+func (h *histogram) add(d time.Duration) {
+	_ = h.RecordValue(min(max(int64(d), shortestSeen), longestSeen)) // RecordValue cannot fail within its bounds
+}
+
+// values adds the mean and the quantiles that the planned number of values supports, in s. A missing value, of a
+// failed request or an object that was never ready, counts as longer than all others; without it, an arm that loses
+// its slowest requests would look faster. A quantile among the missing values is therefore left out, and so is the
+// mean if any value is missing.
+func (h *histogram) values(name string, into map[string]float64) {
+	n := int(h.TotalCount())
+	if n > 0 && n >= h.planned {
+		into[name+"-mean"] = h.Mean() / float64(time.Second)
+	}
+	for _, q := range quantiles {
+		rank := q.rank(h.planned)
+		if q.supported(h.planned) && rank <= n {
+			into[name+"-"+q.name] = float64(h.ValueAtPercentile(100*float64(rank)/float64(n))) / float64(time.Second)
+		}
+	}
+}
+
+// outcome is the result of the measured part of a trial.
+type outcome struct {
+	offered   float64 // offered requests per second
+	requests  []*timedRequest
+	start     time.Time
+	latencies map[verb]*histogram
+	ready     *histogram
+	lag       *histogram
+	succeeded int
+	throttled int
+	unready   int           // number of objects that were made or changed, and never seen ready
+	lastSent  time.Duration // time when the last successful request was sent
+	last      time.Duration // time of the last response
+	lastReady time.Duration
+	failures  map[string]int // number of failures by message
+	unseen    time.Duration  // longest time for which a watch was broken
+	breaks    int
+}
+
+// summarize computes the outcome from the requests of the measured part.
+func summarize(requests []*timedRequest, offered float64, start time.Time) *outcome {
+	out := &outcome{offered: offered, requests: requests, start: start, failures: map[string]int{},
+		latencies: map[verb]*histogram{}, ready: newHistogram(), lag: newHistogram()}
+	for _, o := range requests {
+		if out.latencies[o.verb] == nil {
+			out.latencies[o.verb] = newHistogram()
+		}
+		out.latencies[o.verb].planned++
+		if o.awaited {
+			out.ready.planned++
+		}
+		out.lag.add(o.taken - o.at)
+		out.throttled += o.throttled
+		if o.failure != "" {
+			out.fail(strings.ReplaceAll(o.failure, o.name, "NAME"))
+			continue
+		}
+		out.succeeded++
+		out.lastSent, out.last = max(out.lastSent, o.sent), max(out.last, o.done)
+		out.latencies[o.verb].add(o.done - o.at)
+		out.becameReady(o)
+	}
+	return out
+}
+
+// becameReady records the time until a request's object was ready, or counts the object as never ready.
+func (out *outcome) becameReady(o *timedRequest) {
+	if !o.awaited {
+		return
+	}
+	at := time.Duration(o.readyAt.Load())
+	if at == 0 {
+		out.unready++
+		return
+	}
+	out.ready.add(at - o.at)
+	out.lastReady = max(out.lastReady, at)
+}
+
+// mostFailures is the greatest number of different messages that are kept.
+const mostFailures = 20
+
+func (out *outcome) fail(message string) {
+	if _, known := out.failures[message]; !known && len(out.failures) >= mostFailures {
+		message = "others"
+	}
+	out.failures[message]++
+}
+
+// rate returns the number of successful requests per second. It divides by the planned time or the time that sending
+// took, whichever is longer.
+func (out *outcome) rate() float64 { return out.over(out.succeeded, out.lastSent+due(1, out.offered)) }
+
+// readyRate returns the number of objects that became ready per second, over the time until the last one was ready.
+func (out *outcome) readyRate() float64 { return out.over(int(out.ready.TotalCount()), out.lastReady) }
+
+func (out *outcome) over(n int, took time.Duration) float64 {
+	planned := due(len(out.requests), out.offered)
+	return float64(n) / max(planned, took).Seconds()
+}
+
+// values returns the trial's metrics.
+func (out *outcome) values() map[string]float64 {
+	values := map[string]float64{"rate": out.rate(), "throttled": float64(out.throttled)}
+	for v, h := range out.latencies {
+		h.values(v.metric(), values)
+	}
+	out.ready.values(readyMetric, values)
+	if out.ready.TotalCount() > 0 {
+		values["ready-rate"] = out.readyRate()
+	}
+	return values
+}
+
+// failed returns the share of requests that failed, or whose objects were never ready.
+func (out *outcome) failed() float64 {
+	return float64(len(out.requests)-out.succeeded+out.unready) / float64(len(out.requests))
+}
+
+// write writes the raw files from which the metrics can be computed again.
+func (out *outcome) write(raw workload.Raw) error {
+	err := errors.Join(
+		keep(raw, "summary.json", out.writeSummary),
+		keep(raw, "requests.csv", out.writeRequests),
+		keep(raw, "send-lag.hlog", out.log(out.lag)),
+		keep(raw, "ready.hlog", out.log(out.ready)),
+	)
+	for v, h := range out.latencies {
+		err = errors.Join(err, keep(raw, v.metric()+".hlog", out.log(h)))
+	}
+	return err
+}
+
+// keep writes one raw file.
+func keep(raw workload.Raw, name string, write func(io.Writer) error) error {
+	f, err := raw.Create(name)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(f)
+	if err := errors.Join(write(b), b.Flush(), f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// log returns a function that writes a histogram in the format of HdrHistogram's logs: values in nanoseconds, the
+// column of maxima in milliseconds.
+func (out *outcome) log(h *histogram) func(io.Writer) error {
+	return func(w io.Writer) error {
+		log := hdrhistogram.NewHistogramLogWriter(w)
+		h.SetStartTimeMs(out.start.UnixMilli())
+		h.SetEndTimeMs(out.start.Add(max(out.last, out.lastReady)).UnixMilli())
+		return errors.Join(log.OutputLogFormatVersion(), log.OutputLegend(), log.OutputIntervalHistogram(h.Histogram))
+	}
+}
+
+// writeSummary writes the most important numbers of a trial as JSON.
+func (out *outcome) writeSummary(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(map[string]any{
+		"start": out.start.UTC().Format(time.RFC3339Nano), "requests": len(out.requests), "succeeded": out.succeeded,
+		"throttled": out.throttled, "neverReady": out.unready, "failures": out.failures,
+		"offeredPerSecond": out.offered, "reachedPerSecond": out.rate(), "readyPerSecond": out.readyRate(),
+		"sendLagP99Seconds": float64(out.lag.ValueAtPercentile(99)) / float64(time.Second), "sendLagMaxSeconds": float64(out.lag.Max()) / float64(time.Second),
+		"watchBreaks": out.breaks, "watchUnseenSeconds": out.unseen.Seconds(),
+	})
+}
+
+// writeRequests writes one CSV line for each request, with times in seconds since the start. The time of an event
+// that did not happen is empty.
+func (out *outcome) writeRequests(w io.Writer) error {
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // an error shows in the call of Error below
+	seconds := func(d time.Duration) string {
+		if d <= 0 {
+			return ""
+		}
+		return strconv.FormatFloat(d.Seconds(), 'f', 6, 64)
+	}
+	for _, o := range out.requests {
+		_ = c.Write([]string{o.verb.String(), o.name, strconv.FormatFloat(o.at.Seconds(), 'f', 6, 64), seconds(o.sent), seconds(o.done),
+			seconds(time.Duration(o.readyAt.Load())), strconv.Itoa(o.throttled), o.failure})
+	}
+	c.Flush()
+	return c.Error()
+}

@@ -1,0 +1,260 @@
+// Package command runs any program as a workload and reads its metrics.
+//
+//	workloads:
+//	  - command:
+//	      run: [./bench.sh, --fast]
+//	      warmup: 1
+//	      metrics:
+//	        - {name: latency, unit: ms, better: lower, regex: 'took ([0-9.]+) ms'}
+//	        - {name: throughput, unit: req/s, better: higher, json: 'results[0].rate'}
+//	        - {name: wall, from: wall-clock}
+//
+// A trial runs the program once, after the warm-up runs. A sliced trial runs it once in each slice, and its values
+// are averages over these runs. If the file gives no metrics, Tare measures wall clock, CPU time and peak memory, of
+// the program and of the children that it waited for. The first metric is the headline unless the file chooses
+// others.
+//
+// Standard output and error are kept with the run unchanged, except that the values of references ($NAME) are masked.
+// Metrics are read from the original output, up to a size of 16 MiB. A larger output makes the trial invalid, so that
+// no output is read in part. A metric that is not found makes the trial invalid too; the message shows the text that
+// was there.
+//
+// In a pod or node the program has the variables TARE_PEER and TARE_SERVICE: the address of the server's pod, and the
+// address of the service in front of it. In arguments, $(TARE_PEER) and $(TARE_SERVICE) stand for them. On a cluster
+// the pods may use any image that contains the program.
+//
+// With a server, the program is the client of a server that stays up in the server's pod (package service). TARE_PORT
+// is the server's port. With factors, parts of the texts have a value for each level:
+//
+//	command:
+//	  run: [./client, --rate, $(qps), "http://$(TARE_PEER):$(TARE_PORT)/"]
+//	  factors: {qps: [100, 1000]}
+//	  server: {run: [./server, --listen, $(TARE_PORT)]}
+package command
+
+import (
+	"slices"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/environ"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/reference"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+	"tare/internal/workload/service"
+)
+
+// Config is the parameters of the workload.
+type Config struct {
+	Command reference.Arguments `yaml:"run" json:"run,omitempty" doc:"program and arguments, which may hold $NAME and $(file:PATH); either this or shell"`
+	Shell   string              `yaml:"shell" json:"shell,omitempty" doc:"text for /bin/sh -c; either this or run"`
+	Env     environ.Variables   `yaml:"env" json:"env,omitempty" doc:"variables to add; $NAME takes a value from the environment of tare, $(file:PATH) from a file, $$ is a $"`
+	Dir     string              `yaml:"dir" json:"dir,omitempty" doc:"working directory; that of tare if absent"`
+	In      testbed.Place       `yaml:"in" json:"in" doc:"where the program runs"`
+	Image   string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the pods that the program is in, on a cluster; that of the testbed if absent"`
+	Timeout quantity.Duration   `yaml:"timeout" json:"timeout" doc:"how long one run of the program may take"`
+	Warmup  int                 `yaml:"warmup" json:"warmup" doc:"runs in each trial before the one that counts"`
+	Expects quantity.Duration   `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`
+	OK      []int               `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
+	Expect  Expected            `yaml:"expectOutput" json:"expectOutput,omitempty" doc:"same: every arm must print the same bytes on stdout; if absent, only a very different amount is reported"`
+	Makes   []string            `yaml:"files" json:"files,omitempty" doc:"files that each run of the program writes again, on the machine that Tare runs on; Tare reports arms whose runs do not"`
+	// Plans without Server and Factors do not contain these fields.
+	Server  *service.Config `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
+	Factors factor.Named    `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
+	Judged  []string        `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of the choice in metrics: [cpu]"`
+	Read    []Metric        `yaml:"metrics" json:"metrics,omitempty" doc:"metrics; wall clock, CPU time and peak memory if absent"`
+}
+
+// Metric is one metric and its source: exactly one of From, Regex and JSON.
+type Metric struct {
+	Name     string            `yaml:"name" json:"name" required:"true" doc:"name of the metric: lower-case letters, digits and dashes"`
+	From     Source            `yaml:"from" json:"from,omitempty" doc:"resource of the program that is the metric's value"`
+	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number; ^ and $ match at each line"`
+	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
+	Output   Output            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
+	Which    Which             `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
+	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as Tare shows it"`
+	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"better direction; lower if absent"`
+	Scale    experiment.Scale  `yaml:"scale" json:"scale,omitempty" doc:"ratio for a metric that is never zero, which is usual; difference for one that may be zero, such as a count of errors"`
+	Discrete bool              `yaml:"discrete" json:"discrete,omitempty" doc:"true if the metric may have the same value in every trial; otherwise Tare takes such a metric to measure nothing"`
+	Headline *bool             `yaml:"headline" json:"headline,omitempty" doc:"whether the metric is judged under the correction for many comparisons; if no metric has this field, the first one is"`
+}
+
+// Source is a resource that the program used.
+type Source string
+
+// The sources.
+const (
+	WallClock  Source = "wall-clock"  // in s
+	UserCPU    Source = "user-cpu"    // in s
+	SystemCPU  Source = "system-cpu"  // in s
+	CPU        Source = "cpu"         // user and system, s
+	PeakMemory Source = "peak-memory" // in bytes
+)
+
+// Values lists the sources.
+func (Source) Values() []string {
+	return []string{string(WallClock), string(UserCPU), string(SystemCPU), string(CPU), string(PeakMemory)}
+}
+
+func (s Source) unit() string {
+	if s == PeakMemory {
+		return "B"
+	}
+	return "s"
+}
+
+func (s Source) value(u testbed.Usage) float64 {
+	switch s {
+	case UserCPU:
+		return u.User.Seconds()
+	case SystemCPU:
+		return u.System.Seconds()
+	case CPU:
+		return u.CPU().Seconds()
+	case PeakMemory:
+		return float64(u.MaxRSS)
+	}
+	return u.Wall.Seconds()
+}
+
+// Output is one of the program's outputs.
+type Output string
+
+// The outputs.
+const (
+	Stdout Output = "stdout"
+	Stderr Output = "stderr"
+)
+
+// Values lists the outputs.
+func (Output) Values() []string { return []string{string(Stdout), string(Stderr)} }
+
+// Which selects one of several numbers.
+type Which string
+
+// Values of Which.
+const (
+	First Which = "first"
+	Last  Which = "last"
+	Sum   Which = "sum"
+	Mean  Which = "mean"
+)
+
+// Values lists the choices.
+func (Which) Values() []string {
+	return []string{string(First), string(Last), string(Sum), string(Mean)}
+}
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{In: testbed.Host, Timeout: quantity.Duration(10 * time.Minute), OK: []int{0}}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    "command",
+	Summary: "any program: wall clock, CPU time, memory, or numbers from its output",
+	Example: "run: [gzip, -1, -k, -f, big]",
+	New:     New,
+	Probe:   testbed.AlwaysWorks("command", "any program"),
+	Helpers: []testbed.Helper{service.Helper},
+}
+
+// Declare lists the needs of the workload, and the program that it starts.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(), Replaceable: true,
+		Elsewhere: "there are no images on this machine: leave image out, and its own program runs"}
+}
+
+// place returns the place where the program runs. The client of a server runs in a pod, unless the file gives another
+// place.
+func (c *Config) place() testbed.Place {
+	if c.Server != nil && c.In == testbed.Host {
+		return testbed.ClientPod
+	}
+	return c.In
+}
+
+// needs asks for the network if the program runs in a pod or node, and for a cluster if the program's pods have their
+// own image.
+func (c *Config) needs() experiment.Needs {
+	in := c.place()
+	needs := experiment.Needs{Network: in != testbed.Host, HostNetwork: in == testbed.ClientNode || in == testbed.ServerNode, Image: c.Image}
+	if c.Image != "" {
+		needs.Only = experiment.TestbedKubernetes
+	} else if c.Server != nil {
+		needs.Image = c.Server.Image
+	}
+	return needs
+}
+
+// metrics returns the metrics of the file, or else wall clock, CPU time and peak memory. The last two are optional:
+// the kernel may count neither for a program that ends at once.
+func (c *Config) metrics() []Metric {
+	if len(c.Read) > 0 {
+		return c.Read
+	}
+	if c.Server != nil { // the Cost of a server's client has CPU time and memory of both sides
+		return []Metric{{Name: "wall-clock", From: WallClock}}
+	}
+	return []Metric{{Name: "wall-clock", From: WallClock}, {Name: "cpu", From: CPU}, {Name: "peak-memory", From: PeakMemory}}
+}
+
+// Measures returns the metrics of a trial, and its duration.
+func (c *Config) Measures() experiment.Measures {
+	one := c.Expects.Std()
+	if one == 0 {
+		one = usual
+	}
+	runs := time.Duration(c.Warmup + 1)
+	longest := c.Timeout.Std() + time.Second
+	m := experiment.Measures{Metrics: c.measured(), Expected: runs * one, Limit: runs * longest,
+		Slice: &experiment.Slice{Expected: one, Limit: longest}}
+	for _, metric := range c.metrics() {
+		if metric.From == CPU {
+			m.CPU = metric.Name
+		}
+	}
+	if c.Server != nil {
+		m.Cost = &experiment.Cost{Prefix: "run", Unit: "run", Parts: []string{"client", "server"}}
+	}
+	return m
+}
+
+func (c *Config) measured() []experiment.Metric {
+	var metrics []experiment.Metric
+	chosen := false
+	for _, m := range c.metrics() {
+		e := experiment.Metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Scale: m.Scale, Discrete: m.Discrete || m.From == PeakMemory, FromStart: m.From == WallClock}
+		if m.From != "" {
+			e.Unit = m.From.unit()
+		}
+		if e.Better == "" {
+			e.Better = experiment.Lower
+		}
+		if e.Scale == "" {
+			e.Scale = experiment.Ratio
+		}
+		if m.Headline != nil {
+			e.Headline = *m.Headline
+			chosen = true
+		}
+		e.Optional = len(c.Read) == 0 && m.From != WallClock
+		metrics = append(metrics, e)
+	}
+	switch {
+	case len(c.Judged) > 0:
+		for i, m := range metrics {
+			metrics[i].Headline = slices.Contains(c.Judged, m.Name)
+		}
+	case !chosen:
+		metrics[0].Headline = metrics[0].Scale == experiment.Ratio
+	}
+	return metrics
+}
+
+// usual is the expected duration of a run if the file gives none.
+const usual = time.Second

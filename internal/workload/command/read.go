@@ -1,0 +1,161 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+
+	"tare/internal/workload"
+)
+
+const (
+	readLimit    = 16 << 20 // bytes of an output from which metrics are read
+	snippetShown = 160      // bytes of the output that an error shows
+)
+
+// output writes one of the program's outputs to a file. It also keeps the beginning if metrics are read from the
+// output.
+type output struct {
+	file io.WriteCloser
+	keep bool
+	kept bytes.Buffer
+	over bool // set if the output is longer than readLimit
+
+	behaviour workload.Listener
+	digest    hash.Hash // digest of the output; nil: no digest is needed
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.keep {
+		room := min(len(p), readLimit-o.kept.Len())
+		o.kept.Write(p[:room])
+		o.over = o.over || room < len(p)
+	}
+	_, _ = o.behaviour.Write(p) // neither Write below can fail
+	if o.digest != nil {
+		_, _ = o.digest.Write(p)
+	}
+	return o.file.Write(p)
+}
+
+func (m Metric) read(o *output) (float64, error) {
+	invalid := func(why string) error {
+		return workload.Invalidf(workload.RuleParse, "metric %s: %s; %s is %s", m.Name, why, m.from(), snippet(o.kept.Bytes()))
+	}
+	if o.over {
+		return 0, workload.Invalidf(workload.RuleParse, "metric %s: %s is longer than the %d MiB that are read", m.Name, m.from(), readLimit>>20)
+	}
+	numbers, err := m.numbers(o.kept.Bytes())
+	if err != nil {
+		return 0, invalid(err.Error())
+	}
+	v := m.Which.of(numbers)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, invalid(fmt.Sprintf("%v is not a usable number", v))
+	}
+	return v, nil
+}
+
+func (m Metric) from() Output {
+	if m.Output == "" {
+		return Stdout
+	}
+	return m.Output
+}
+
+// pattern compiles Regex so that ^ and $ match at each line, as in grep.
+func (m Metric) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + m.Regex) }
+
+// numbers returns the numbers of all matches; there is at least one.
+func (m Metric) numbers(text []byte) ([]float64, error) {
+	if m.JSON != "" {
+		return jsonNumbers(text, m.JSON)
+	}
+	pattern, err := m.pattern()
+	if err != nil {
+		return nil, err
+	}
+	var numbers []float64
+	for _, match := range pattern.FindAllSubmatch(text, -1) {
+		v, err := strconv.ParseFloat(string(match[1]), 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q, matched by %s, is not a number", match[1], m.Regex)
+		}
+		numbers = append(numbers, v)
+	}
+	if len(numbers) == 0 {
+		return nil, fmt.Errorf("no match for %s", m.Regex)
+	}
+	return numbers, nil
+}
+
+// jsonNumbers returns the number at a path in each of the JSON documents that follow each other in text. If there are
+// several documents, as in logs of JSON lines, documents without a number at the path are skipped. If there is only
+// one, a missing number is an error.
+func jsonNumbers(text []byte, where string) ([]float64, error) {
+	p, err := parsePath(where)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var numbers []float64
+	var lacking error
+	for {
+		var document any
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("not JSON: %w", err)
+		}
+		v, err := p.number(document)
+		if err != nil {
+			lacking = err
+			continue
+		}
+		numbers = append(numbers, v)
+	}
+	switch {
+	case len(numbers) > 0:
+		return numbers, nil
+	case lacking != nil:
+		return nil, lacking
+	}
+	return nil, errors.New("no JSON")
+}
+
+// of selects one of several numbers. There is at least one.
+func (w Which) of(numbers []float64) float64 {
+	sum := 0.0
+	for _, v := range numbers {
+		sum += v
+	}
+	switch w {
+	case Last:
+		return numbers[len(numbers)-1]
+	case Sum:
+		return sum
+	case Mean:
+		return sum / float64(len(numbers))
+	}
+	return numbers[0]
+}
+
+func snippet(text []byte) string {
+	if len(text) == 0 {
+		return "empty"
+	}
+	if len(text) <= snippetShown {
+		return strconv.Quote(string(text))
+	}
+	half := snippetShown / 2
+	return fmt.Sprintf("%q … %q (%d bytes)", text[:half], text[len(text)-half:], len(text))
+}

@@ -1,0 +1,191 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/experiment/environ"
+	"tare/internal/experiment/reference"
+	"tare/internal/layer/program"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+	"tare/internal/workload/service"
+)
+
+// Prepare does the warm-up runs.
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	r, err := c.begin(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return r.measure, nil
+}
+
+// begin does the warm-up runs, and returns a runner for the measured ones.
+func (c *Config) begin(ctx context.Context, t *workload.Trial) (runner, error) {
+	r := runner{config: c, site: t.Site, raw: t.Raw, serving: serving{raw: t.Raw}}
+	r.server, _ = t.Standing.(*service.Server)
+	values, err := c.variables(ctx, t.Site, r.server)
+	if err != nil {
+		return runner{}, err
+	}
+	r.values = values
+	for n := range c.Warmup {
+		if _, _, err := r.run(ctx, fmt.Sprintf("warmup-%d-", n+1), false); err != nil {
+			return runner{}, numbered("warm-up run", n+1, err)
+		}
+	}
+	return r, nil
+}
+
+// numbered adds to an error the number of the run that failed.
+func numbered(which string, n int, err error) error {
+	var invalid *workload.Invalid
+	if errors.As(err, &invalid) {
+		return &workload.Invalid{Rule: invalid.Rule, Detail: fmt.Sprintf("%s %d: %s", which, n, invalid.Detail)}
+	}
+	return fmt.Errorf("%s %d: %w", which, n, err)
+}
+
+// values holds the program's variables, and a replacer for $(TARE_PEER) and similar names in arguments.
+type values struct {
+	variables []string
+	fill      *strings.Replacer
+}
+
+// variables returns the program's variables: the given ones, and the addresses of the peers and the server.
+func (c *Config) variables(ctx context.Context, site testbed.Site, server *service.Server) (v values, err error) {
+	given, err := c.Env.Resolve(ctx)
+	if err != nil {
+		return v, err
+	}
+	levels := c.filler()
+	for name, text := range given {
+		given[name] = levels.Replace(text)
+	}
+	v.variables, v.fill = environ.Assignments(given), strings.NewReplacer()
+	if c.place() == testbed.Host {
+		return v, nil
+	}
+	network, ok := testbed.As[testbed.Network](site)
+	if !ok {
+		return v, fmt.Errorf("the program is to run in the %s, but the site has no network", c.place())
+	}
+	var at [][2]string
+	for i, path := range []testbed.Path{testbed.PodToPod, testbed.PodToService} {
+		if address := network.Address(path); address.IsValid() {
+			at = append(at, [2]string{peerNames[i], address.String()})
+		}
+	}
+	if server != nil {
+		at = append(at, [2]string{port, fmt.Sprint(server.Address[testbed.PodToPod].Port())})
+	}
+	var pairs []string
+	for _, a := range at {
+		v.variables = append(v.variables, a[0]+"="+a[1])
+		pairs = append(pairs, "$("+a[0]+")", a[1])
+	}
+	v.fill = strings.NewReplacer(pairs...)
+	return v, nil
+}
+
+// Variables of a program in a pod or node: the server's port, the address of the server's pod, and the address of the
+// service in front of it.
+const port = "TARE_PORT"
+
+var peerNames = []string{"TARE_PEER", "TARE_SERVICE"}
+
+type runner struct {
+	config *Config
+	site   testbed.Site
+	raw    workload.Raw
+	values values
+	serving
+}
+
+// measure does the measured run.
+func (r runner) measure(ctx context.Context) (workload.Result, error) {
+	t := totals{runner: r}
+	if err := errors.Join(t.add(ctx, ""), t.keep()); err != nil {
+		return workload.Result{}, err
+	}
+	return t.outcome(), nil
+}
+
+// run runs the program once. Its outputs go to PREFIXstdout.txt and PREFIXstderr.txt. If the run counts, their
+// beginnings are kept for reading metrics.
+func (r runner) run(ctx context.Context, prefix string, counts bool) (used testbed.Usage, outputs map[Output]*output, err error) {
+	outputs = map[Output]*output{}
+	for _, name := range []Output{Stdout, Stderr} {
+		file, err := r.raw.Create(prefix + string(name) + ".txt")
+		if err != nil {
+			return used, nil, errors.Join(err, closeAll(outputs))
+		}
+		outputs[name] = &output{file: file, keep: counts && r.config.reads(name)}
+		if name == Stdout && r.config.Expect == Same {
+			outputs[name].digest = sha256.New()
+		}
+	}
+	defer func() { err = errors.Join(err, closeAll(outputs)) }()
+
+	c := r.config
+	args, err := c.arguments(ctx, r.site, r.values)
+	if err != nil {
+		return used, outputs, err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, c.Timeout.Std(), errTimeout)
+	defer cancel()
+	process, err := r.site.Start(limited, c.place(), testbed.Command{
+		Args: args, Env: r.values.variables, Dir: c.Dir, Stdout: outputs[Stdout], Stderr: outputs[Stderr], Subject: true,
+	})
+	if err != nil {
+		return used, nil, err
+	}
+	used, err = process.Wait()
+	return used, outputs, c.judge(ctx, limited, used, err)
+}
+
+// arguments returns the program and its arguments.
+func (c *Config) arguments(ctx context.Context, site testbed.Site, v values) ([]string, error) {
+	own := program.At(site, program.Text(c.Command, c.Shell))
+	args, err := reference.Arguments(filled(c.filler(), own)).Resolve(ctx, nil)
+	return filled(v.fill, args), err
+}
+
+var errTimeout = errors.New("timeout")
+
+// judge returns a broken rule if the program ended as it may not.
+func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err error) error {
+	var exit *testbed.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && errors.Is(context.Cause(limited), errTimeout):
+		return workload.Invalidf(workload.RuleTimeout, "not done after %v, the limit is %v", used.Wall.Round(time.Millisecond), c.Timeout)
+	case errors.As(err, &exit):
+		if slices.Contains(c.OK, exit.Code) {
+			return nil
+		}
+		return &workload.Invalid{Rule: workload.RuleExit, Detail: exit.Error()}
+	case err == nil && !slices.Contains(c.OK, 0):
+		return workload.Invalidf(workload.RuleExit, "exit status 0, which is not one of %v", c.OK)
+	}
+	return err
+}
+
+func (c *Config) reads(name Output) bool {
+	return slices.ContainsFunc(c.metrics(), func(m Metric) bool { return m.From == "" && m.from() == name })
+}
+
+func closeAll(outputs map[Output]*output) error {
+	var errs []error
+	for _, o := range outputs {
+		errs = append(errs, o.file.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,138 @@
+// Package dns measures what name resolution costs. It has two kinds of trials.
+//
+// A trial with proxies measures the DNS load of a service mesh. It runs real Envoys against a server of
+// Tare's own that counts queries. Each Envoy has a cluster of type STRICT_DNS for every host, as a sidecar has
+// for a ServiceEntry with resolution DNS. No client sends requests: Envoy looks each host up again when the
+// last response has expired, whether the host is used or not. The expected queries per second are proxies ×
+// hosts × families ÷ TTL. Tare fits the exponents of this law (analysis.PowerLaw).
+//
+//	workloads:
+//	  - dns: {proxies: [1, 2, 4], hosts: 50, families: [1, 2]}
+//
+// A trial with a rate sends queries to any server, in an open loop over UDP, TCP or TLS (package query). It
+// measures latency from the intended time, lost queries, and CPU time per query, as dnsperf does.
+//
+//	workloads:
+//	  - dns: {rate: [1000/s, 5000/s], transport: [udp, tls]}
+package dns
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/layer/dnstransport"
+	"tare/internal/testbed"
+	"tare/internal/testbed/local"
+	"tare/internal/workload"
+	"tare/internal/workload/http/load"
+	"tare/internal/workload/service"
+)
+
+const name = "dns"
+
+// Resolution is how proxies find the addresses of hosts, named as in a ServiceEntry.
+type Resolution string
+
+const (
+	ByDNS Resolution = "dns"  // a proxy looks each host up repeatedly
+	None  Resolution = "none" // a proxy uses a connection's original address, and sends no queries
+)
+
+// Values lists the resolutions.
+func (Resolution) Values() []string { return []string{string(ByDNS), string(None)} }
+
+// Config holds the parameters of the workload.
+type Config struct {
+	Proxies    factor.Levels[int]                    `yaml:"proxies" json:"proxies,omitempty" min:"1" max:"256" doc:"number of Envoys, which look hosts up by themselves, in place of queries at a rate"`
+	Hosts      factor.Levels[int]                    `yaml:"hosts" json:"hosts" min:"1" max:"10000" doc:"hosts that each proxy looks up, or that queries ask for in turn"`
+	Families   factor.Levels[int]                    `yaml:"families" json:"families" min:"1" max:"2" doc:"address families that are looked up for each host: 1 for IPv4, 2 for IPv4 and IPv6, which takes two queries"`
+	TTL        factor.Levels[quantity.Duration]      `yaml:"ttl" json:"ttl" min:"1s" max:"24h" doc:"time for which a response of the builtin server may be cached, in whole seconds"`
+	Refresh    factor.Levels[quantity.Duration]      `yaml:"refresh" json:"refresh,omitempty" min:"10ms" max:"24h" doc:"time after which proxies look a host up again, whatever the TTL; the TTL if absent"`
+	Resolution factor.Levels[Resolution]             `yaml:"resolution" json:"resolution" doc:"how proxies find the addresses of hosts: dns, or none, which sends no queries"`
+	Rate       factor.Levels[quantity.Frequency]     `yaml:"rate" json:"rate,omitempty" max:"10000000/s" doc:"queries per second, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor proxies is given"`
+	Arrivals   load.Arrivals                         `yaml:"arrivals" json:"arrivals" doc:"how queries are spaced: constant, or poisson"`
+	Transport  factor.Levels[dnstransport.Transport] `yaml:"transport" json:"transport" doc:"transport of queries: udp, tcp, or tls (DNS over TLS)"`
+	Conns      factor.Levels[int]                    `yaml:"connections" json:"connections" min:"1" max:"10000" doc:"sockets or connections that queries use in turn"`
+	Names      []string                              `yaml:"names" json:"names,omitempty" doc:"names that queries ask for, with server or address"`
+	Server     *service.Config                       `yaml:"server" json:"server,omitempty" doc:"program of the server; Tare's own if absent"`
+	Address    string                                `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of an existing server, in place of one that Tare starts"`
+	TLS        *load.TLSConfig                       `yaml:"tls" json:"tls,omitempty" doc:"certificates to trust with the transport tls, for a server that is not Tare's own"`
+	Paths      factor.Levels[testbed.Path]           `yaml:"paths" factor:"path" json:"paths" doc:"network paths to the server's pod from the client's pod, in which proxies or the generator run"`
+	Duration   quantity.Duration                     `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial; with proxies a whole number of TTLs, or at least three"`
+	Warmup     quantity.Duration                     `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"least time before the measured time; with proxies it ends between two lookups of a host"`
+	// Timeout is shorter than orders.Limit, the time that a helper may take for a request.
+	Timeout quantity.Duration `yaml:"timeout" json:"timeout" min:"1ms" max:"15s" doc:"time after which a query without a response is lost"`
+	Late    quantity.Percent  `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
+	Judged  []string          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; queries with proxies, else p50, p99 and the CPU time per query, if absent"`
+}
+
+// New returns the workload with its defaults.
+func New() workload.Workload {
+	return &Config{
+		Hosts: factor.Of(50), Families: factor.Of(1), TTL: factor.Of(quantity.Duration(time.Second)), Resolution: factor.Of(ByDNS),
+		Arrivals: load.Constant, Transport: factor.Of(dnstransport.UDP), Conns: factor.Of(4),
+		Paths:    factor.Of(testbed.PodToPod),
+		Duration: quantity.Duration(6 * time.Second), Warmup: quantity.Duration(time.Second), Timeout: quantity.Duration(2 * time.Second),
+		Late: 0.3,
+	}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    name,
+	Summary: "name resolution: queries that Envoys make for their hosts, with the law that they follow; latency and losses of queries at a rate",
+	New:     New,
+	Probe:   probe,
+	Helpers: Helpers,
+}
+
+func probe(ctx context.Context) []testbed.Finding {
+	queries := testbed.Finding{Name: "queries", Status: testbed.Works, Detail: "by a generator and a server of Tare's own"}
+	proxies := testbed.Finding{Name: program, Status: testbed.Missing, Hint: "make envoy; or put envoy on PATH"}
+	path, err := testbed.Installed(program, program)
+	if err != nil {
+		proxies.Detail = err.Error()
+		return []testbed.Finding{queries, proxies}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	out, err := testbed.Output(ctx, local.Here, testbed.Host, path, "--version")
+	_, version, _ := strings.Cut(strings.TrimSpace(string(out)), "version: ")
+	proxies.Status, proxies.Detail, proxies.Hint = testbed.Works, version, ""
+	if err != nil {
+		proxies.Status, proxies.Detail = testbed.Refused, err.Error()
+	}
+	return []testbed.Finding{queries, proxies}
+}
+
+// Declare declares that the workload needs a client's and a server's pod, and that proxies need the local
+// testbed.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{ReadFiles: c.TLS.ReadFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true},
+		Elsewhere: "on a cluster the workload dns only sends queries at a rate; the queries of a mesh's own sidecars are not measured yet"}
+	if c.proxied() {
+		path, _ := testbed.Installed(program, program)
+		d.Tools = []experiment.Tool{{Name: program, Path: path, Version: []string{"--version"}}}
+		d.Needs.Only = experiment.TestbedLocal
+	}
+	c.Server.Declare(&d)
+	return d
+}
+
+// proxied reports whether proxies send the queries.
+func (c *Config) proxied() bool { return len(c.Proxies) > 0 }
+
+// builtin reports whether the server is Tare's own.
+func (c *Config) builtin() bool { return c.Server == nil && c.Address == "" }
+
+// Measures returns the metrics of a trial and its expected duration.
+func (c *Config) Measures() experiment.Measures {
+	if c.proxied() {
+		return c.proxyMeasures()
+	}
+	return c.loadMeasures()
+}

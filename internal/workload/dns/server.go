@@ -1,0 +1,180 @@
+package dns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/internal/layer/dnstransport"
+	"tare/internal/testbed"
+	"tare/internal/testbed/orders"
+	"tare/internal/workload"
+	"tare/internal/workload/dns/zone"
+	"tare/internal/workload/service"
+)
+
+// The workload's helpers.
+var (
+	serverHelper = testbed.Helper{Name: "dns-server", Run: runServer}
+	clientHelper = testbed.Helper{Name: "dns-client", Run: runClient}
+)
+
+// Helpers are the workload's helpers.
+var Helpers = []testbed.Helper{serverHelper, clientHelper}
+
+// serverRequest is one request to the builtin server. Exactly one member is set.
+type serverRequest struct {
+	Listen *zone.Config `json:"listen,omitempty"` // starts the server; the response comes when it listens
+	Count  *string      `json:"count,omitempty"`  // asks for the zone.Counts of a label
+}
+
+// runServer is the builtin server, a helper. It carries out requests from standard input until the input
+// ends.
+func runServer(ctx context.Context) error {
+	var listening *zone.Server
+	defer func() {
+		if listening != nil {
+			_ = listening.Close()
+		}
+	}()
+	return orders.Main(ctx, func(ctx context.Context, r serverRequest) (any, error) {
+		switch {
+		case r.Listen != nil && listening == nil:
+			var err error
+			listening, err = zone.Listen(ctx, *r.Listen)
+			return nil, err
+		case r.Count != nil && listening != nil:
+			return listening.Counts(*r.Count), nil
+		}
+		return nil, errEarly
+	})
+}
+
+// errEarly is the error of a request that is empty or comes too early.
+var errEarly = errors.New("a request without content, or too early")
+
+// Shared names the server that cells share. The builtin server has a certificate only with transport TLS.
+func (c *Config) Shared() string {
+	switch {
+	case c.proxied():
+		return "builtin dns server of proxies"
+	case c.Address != "":
+		return "dns server at " + c.Address
+	case c.Server != nil:
+		return "dns " + c.Server.Shared()
+	case c.Transport.One() == dnstransport.TLS:
+		return "builtin dns server with TLS"
+	}
+	return "builtin dns server"
+}
+
+// transport returns the transport of queries at a site. A layer there may replace the workload's transport.
+func (c *Config) transport(site testbed.Site) dnstransport.Transport {
+	t := c.Transport.One()
+	for _, set := range testbed.Held[dnstransport.Transport](site) {
+		t = set
+	}
+	return t
+}
+
+// server is the server at a site, with the proxies of the trial under way.
+type server struct {
+	program   *service.Server // the user's program
+	builtin   *orders.Helper  // nil with program nil: the server is not Tare's
+	address   service.ByPath
+	authority string // certificate that clients trust, in PEM; "": they trust the file's or the system's
+	trials    int    // number of trials so far
+	proxies   []*proxy
+}
+
+// SetUp starts the server.
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
+	up := new(server)
+	if c.Address != "" {
+		return up, nil
+	}
+	if c.Server != nil {
+		program, err := c.Server.SetUp(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		up.program, up.address = program, program.Address
+		return up, nil
+	}
+	at, err := service.Addresses(s, 0)
+	if err != nil {
+		return nil, err
+	}
+	up.address = at
+	listen := zone.Config{Listen: fmt.Sprintf(":%d", at[testbed.PodToPod].Port())}
+	if !c.proxied() && c.transport(s.Site) == dnstransport.TLS {
+		if listen.Cert, listen.Key, err = service.SelfSigned(at); err != nil {
+			return nil, err
+		}
+		up.authority = listen.Cert
+	}
+	if up.builtin, err = orders.StartSubject(ctx, s.Site, testbed.ServerPod, serverHelper.Name); err != nil {
+		return nil, fmt.Errorf("the server cannot be started: %w", err)
+	}
+	if err := up.builtin.Ask(ctx, serverRequest{Listen: &listen}, nil); err != nil {
+		return nil, errors.Join(fmt.Errorf("the server: %w", err), up.builtin.Close(context.WithoutCancel(ctx)))
+	}
+	return up, nil
+}
+
+// count reads the server's counts for a label.
+func (up *server) count(ctx context.Context, label string) (c zone.Counts, err error) {
+	if err = up.builtin.Ask(ctx, serverRequest{Count: &label}, &c); err != nil {
+		err = fmt.Errorf("the server: %w", err)
+	}
+	return c, err
+}
+
+// Check checks that the server is up.
+func (up *server) Check(ctx context.Context) error {
+	switch {
+	case up.program != nil:
+		return up.program.Check(ctx)
+	case up.builtin != nil:
+		_, err := up.count(ctx, "")
+		return err
+	}
+	return nil
+}
+
+// CPU returns the CPU time that the server and the running proxies have used so far, for workload.Running.
+func (up *server) CPU() (sum time.Duration, err error) {
+	switch {
+	case up.program != nil:
+		return up.program.CPU()
+	case up.builtin != nil:
+		sum, err = up.builtin.CPU()
+	}
+	for _, p := range up.proxies {
+		if p.Check(context.Background()) == nil { // the CPU time of ended proxies counts as that of child processes
+			cpu, e := p.CPU()
+			sum, err = sum+cpu, errors.Join(err, e)
+		}
+	}
+	return sum, err
+}
+
+// Down ends the server.
+func (up *server) Down(ctx context.Context) error {
+	if up.program != nil {
+		return up.program.Down(ctx)
+	}
+	if up.builtin == nil {
+		return nil
+	}
+	err := errors.Join(up.endProxies(), up.builtin.Close(ctx))
+	up.builtin = nil
+	return err
+}
+
+// label returns a new label for a trial.
+func (up *server) label() string {
+	up.trials++
+	return fmt.Sprintf("t%d", up.trials)
+}

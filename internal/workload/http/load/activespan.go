@@ -1,0 +1,289 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tare/internal/workload/http/pause"
+)
+
+// due is a request that falls due.
+type due struct {
+	intended time.Duration // start of the latency
+	request  int           // index of its kind
+}
+
+// activeSpan is one span under way. Its times count from the start of the session.
+type activeSpan struct {
+	session    *Session
+	span       Span
+	begin, end time.Duration // the measured time
+	last       time.Duration // end of the drain
+	tallies    []tally
+	wake       chan struct{} // tells the pacer that a slot is free again
+	done       chan struct{} // closed when no request is under way and none will follow
+
+	mu        sync.Mutex
+	arrivals  *arrivals // nil: a closed loop
+	mix       *mix
+	next      due
+	more      bool    // next is still to be sent
+	free      []*slot // ring of all slots; the n slots from first are free
+	first, n  int
+	freeSince time.Duration
+	underWay  int
+	over      bool // no more requests are sent
+
+	ended atomic.Bool // over is set, and requests under way are given up
+}
+
+func newActiveSpan(s *Session, span Span) *activeSpan {
+	random := rand.New(rand.NewPCG(span.Seed, 0x7461_7265))
+	begin := s.now()
+	if !span.Start.IsZero() {
+		begin = span.Start.Sub(s.began) // the same moment for all clients that begin together
+	}
+	drain := span.Drain
+	if drain == 0 {
+		drain = s.conf.Timeout
+	}
+	r := &activeSpan{
+		session: s, span: span,
+		begin: begin, end: begin + span.Duration, last: begin + span.Duration + drain,
+		tallies: make([]tally, min(runtime.GOMAXPROCS(0), 8)),
+		wake:    make(chan struct{}, 1), done: make(chan struct{}),
+		mix: newMix(s.conf.Requests, random), freeSince: begin, more: true,
+	}
+	var names []string
+	for _, q := range s.conf.Requests {
+		names = append(names, q.Name)
+	}
+	for i := range r.tallies {
+		r.tallies[i].result, r.tallies[i].names = NewResult(), names
+	}
+	for _, c := range s.connections {
+		if agreed, up := c.agreed(); up {
+			r.tallies[0].result.Handshakes[agreed]++
+		}
+	}
+	if span.Rate == 0 {
+		return r
+	}
+	r.arrivals = newArrivals(span, random)
+	r.free, r.n = append(r.free, s.slots...), len(s.slots)
+	r.draw()
+	return r
+}
+
+// draw draws the next due request of an open loop.
+func (r *activeSpan) draw() {
+	at := r.begin + r.arrivals.next()
+	r.next = due{intended: at, request: r.mix.draw()}
+	r.more = at < r.end
+}
+
+// do runs the span.
+func (r *activeSpan) do(ctx context.Context) (*Result, error) {
+	expiring, stop := context.WithCancel(ctx)
+	var expirer sync.WaitGroup
+	expirer.Go(func() { r.expire(expiring) })
+	defer expirer.Wait()
+	defer stop()
+
+	last := time.NewTimer(r.last - r.session.now())
+	defer last.Stop()
+	if r.arrivals != nil {
+		if err := r.pace(ctx, last.C); err != nil {
+			r.finish()
+			return nil, err
+		}
+	} else {
+		r.startWorkers()
+	}
+	if r.session.now() < r.last {
+		select {
+		case <-r.done:
+		case <-last.C:
+		case <-ctx.Done():
+		}
+	}
+	r.finish()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return r.result(), nil
+}
+
+// startWorkers sends the first request of each worker of a closed loop.
+func (r *activeSpan) startWorkers() {
+	now := r.session.now()
+	r.mu.Lock()
+	r.underWay = r.span.Workers
+	all := make([]due, r.span.Workers)
+	for i := range all {
+		all[i] = r.dueNow(now)
+	}
+	r.mu.Unlock()
+	for i, t := range all {
+		r.session.slots[i].send(r, t, now)
+	}
+}
+
+// dueNow draws the next request of a worker, which is due at once.
+func (r *activeSpan) dueNow(now time.Duration) due {
+	return due{intended: now, request: r.mix.draw()}
+}
+
+// pace sends due requests to free connections, until all are sent or the drain ends. If no connection is free
+// when a request falls due, freed sends the request.
+func (r *activeSpan) pace(ctx context.Context, last <-chan time.Time) error {
+	timer, err := pause.NewTimer()
+	if err != nil {
+		return err
+	}
+	defer timer.Close()
+	defer context.AfterFunc(ctx, timer.Close)()
+	for ctx.Err() == nil {
+		now := r.session.now()
+		if now > r.last {
+			return nil
+		}
+		r.mu.Lock()
+		if !r.more {
+			r.closeIfDone()
+			r.mu.Unlock()
+			return nil
+		}
+		if r.n == 0 {
+			r.mu.Unlock()
+			select {
+			case <-r.wake:
+			case <-ctx.Done():
+			case <-last:
+				return nil
+			}
+			continue
+		}
+		if wait := r.next.intended - now; wait > 0 {
+			r.mu.Unlock()
+			timer.Wait(wait)
+			continue
+		}
+		t, since, sl := r.next, r.freeSince, r.free[r.first]
+		r.first, r.n = (r.first+1)%len(r.free), r.n-1
+		r.underWay++
+		r.draw()
+		r.mu.Unlock()
+		sl.send(r, t, since)
+	}
+	return nil
+}
+
+// freed frees a slot whose request has ended. An overdue request is sent through it at once.
+func (r *activeSpan) freed(sl *slot, now time.Duration) {
+	r.mu.Lock()
+	r.underWay--
+	t, since, send := due{}, now, false
+	switch {
+	case r.over:
+	case r.arrivals == nil:
+		if r.more = now < r.end; r.more {
+			t, send = r.dueNow(now), true
+		}
+	case r.more && r.next.intended <= now:
+		if r.n > 0 {
+			since = r.freeSince // the pacer is late: it could have sent the request
+		}
+		t, send = r.next, true
+		r.draw()
+	default:
+		if r.n == 0 {
+			r.freeSince = now
+			select {
+			case r.wake <- struct{}{}:
+			default:
+			}
+		}
+		r.free[(r.first+r.n)%len(r.free)] = sl
+		r.n++
+	}
+	if send {
+		r.underWay++
+	} else {
+		r.closeIfDone()
+	}
+	r.mu.Unlock()
+	if send {
+		sl.send(r, t, since)
+	}
+}
+
+// closeIfDone closes done if no request is under way and none will follow. The caller holds the lock.
+func (r *activeSpan) closeIfDone() {
+	if r.underWay > 0 || r.more && !r.over {
+		return
+	}
+	select {
+	case <-r.done:
+	default:
+		close(r.done)
+	}
+}
+
+// finish stops sending, gives up requests under way, and counts the requests that were not sent.
+func (r *activeSpan) finish() {
+	r.mu.Lock()
+	r.over = true
+	now := r.session.now()
+	if r.arrivals != nil {
+		for r.more {
+			r.tallies[0].unsent(r.next, now, r.begin)
+			r.draw()
+		}
+	}
+	r.closeIfDone()
+	r.mu.Unlock()
+	r.ended.Store(true) // a sender either sees this, or has its request given up below
+	for _, c := range r.session.connections {
+		c.giveUp(Unanswered, now)
+	}
+	<-r.done
+}
+
+// expire gives up requests that are under way for longer than the timeout.
+func (r *activeSpan) expire(ctx context.Context) {
+	timeout := r.session.conf.Timeout
+	tick := time.NewTicker(min(max(timeout/20, time.Millisecond), 100*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		before := r.session.now() - timeout
+		for _, c := range r.session.connections {
+			c.giveUp(Timeout, before)
+		}
+	}
+}
+
+// result adds up the tallies.
+func (r *activeSpan) result() *Result {
+	var parts []*Result
+	for i := range r.tallies {
+		b := &r.tallies[i]
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		parts = append(parts, b.result)
+	}
+	sum := Merge(parts...)
+	sum.Duration = r.span.Duration
+	sum.Elapsed = max(sum.Elapsed, sum.Duration)
+	sum.Closed = r.arrivals == nil
+	return sum
+}

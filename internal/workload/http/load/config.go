@@ -1,0 +1,224 @@
+package load
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"tare/internal/experiment"
+	"tare/internal/workload"
+)
+
+// Protocol is the protocol of requests.
+type Protocol string
+
+// H2 and GRPC carry several requests on a connection at a time (Config.Streams).
+const (
+	HTTP1 Protocol = "http/1.1"
+	H2    Protocol = "h2"   // over TLS with ALPN; without TLS with prior knowledge
+	GRPC  Protocol = "grpc" // unary calls over HTTP/2; messages are plain bytes, not encoded protocol buffers
+)
+
+// Values lists the protocols.
+func (Protocol) Values() []string { return []string{string(HTTP1), string(H2), string(GRPC)} }
+
+// Config is the configuration of a session: the server, the connections and the requests.
+type Config struct {
+	// URL is the address of the server: http://HOST[:PORT][/PATH], or https. For gRPC the path is
+	// /SERVICE/METHOD.
+	URL      string   `json:"url"`
+	Protocol Protocol `json:"protocol"`
+	// Connections is the number of connections that are open at a time.
+	Connections int `json:"connections"`
+	// Streams is the number of requests that a connection of H2 or GRPC carries at a time; 0 means 1.
+	Streams int `json:"streams,omitempty"`
+	// RequestsPerConnection is the number of requests after which a connection is closed; 0: it stays open.
+	// If 0, all connections are opened before a span begins. Otherwise the first request of each connection
+	// opens it, and its latency includes that time.
+	RequestsPerConnection int `json:"requestsPerConnection,omitempty"`
+	// Requests are the kinds of requests, drawn by their weights. An empty list is one plain GET of the URL.
+	Requests []Request `json:"requests,omitempty"`
+	// TLS is the client's side of TLS, for an https URL; nil trusts the system's certificates.
+	TLS *TLS `json:"tls,omitempty"`
+	// Timeout is the time within which a response must be complete. It runs from sending, and includes a new
+	// connection. 0 means 10 s.
+	Timeout time.Duration `json:"timeout,omitempty"`
+}
+
+// Request is one kind of request.
+type Request struct {
+	// Name groups requests whose latency is also recorded apart, under that name; "": it is not.
+	Name   string `json:"name,omitempty"`
+	Method string `json:"method,omitempty"` // "": GET, or POST if there is a payload
+	Path   string `json:"path,omitempty"`   // replaces the URL's path and query
+	// Headers are names and values to add.
+	Headers [][2]string `json:"headers,omitempty"`
+	// Payload is the number of bytes of a body of noise, the same in every request. Body is an alternative:
+	// the body itself.
+	Payload int    `json:"payload,omitempty"`
+	Body    []byte `json:"body,omitempty"`
+	// Answer asks the builtin server (package target) for a body of this many bytes, in the header
+	// answerHeader. A response of another length is an error of kind Length. Nil: any length is right.
+	Answer *int `json:"answer,omitempty"`
+	// Weight is how often this request is drawn, relative to the others; 0 means 1.
+	Weight float64 `json:"weight,omitempty"`
+}
+
+// answerHeader is the header that asks the builtin server for a response of a number of bytes.
+const answerHeader = "Tare-Answer-Bytes"
+
+// TLS is the client's side of TLS.
+type TLS struct {
+	CA         string `json:"ca,omitempty"`         // certificates to trust, in PEM; "": the system's
+	ServerName string `json:"serverName,omitempty"` // expected in the server's certificate; "": the host
+}
+
+// TLSConfig is the client's side of TLS in an experiment file.
+type TLSConfig struct {
+	CA         string `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent, but Tare's own for the builtin server"`
+	ServerName string `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; its address if absent"`
+
+	trusted string // contents of CA
+}
+
+// ReadFiles reads the certificates to trust.
+func (t *TLSConfig) ReadFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+	if t == nil {
+		return nil
+	}
+	return workload.ReadFile(read, "tls.ca", t.CA, &t.trusted)
+}
+
+// Client returns the client's side of TLS.
+func (t *TLSConfig) Client() *TLS {
+	if t == nil {
+		return &TLS{}
+	}
+	return &TLS{CA: t.trusted, ServerName: t.ServerName}
+}
+
+// Bounds of a configuration. They keep a mistake from overloading the machine.
+const (
+	mostConnections = 100_000
+	mostStreams     = 10_000
+	mostPayload     = 64 << 20   // bytes
+	mostRate        = 10_000_000 // requests per second
+)
+
+// Validate returns all errors of the configuration.
+func (c Config) Validate() error {
+	var wrong []error
+	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil:
+		no("url: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		no("url %q: it must be http://HOST or https://HOST", c.URL)
+	case u.User != nil:
+		no("url: it must not hold a user; give an Authorization header")
+	}
+	if !slices.Contains([]Protocol{HTTP1, H2, GRPC}, c.Protocol) {
+		no("protocol %q: it must be one of %s, %s, %s", c.Protocol, HTTP1, H2, GRPC)
+	}
+	if c.Protocol == HTTP1 && c.Streams > 1 {
+		no("streams %d: %s carries one request at a time", c.Streams, HTTP1)
+	}
+	if c.Connections < 1 || c.Connections > mostConnections {
+		no("connections %d: it must be 1 to %d", c.Connections, mostConnections)
+	}
+	if c.Streams < 0 || c.Streams > mostStreams {
+		no("streams %d: it must be 0 to %d", c.Streams, mostStreams)
+	}
+	if c.RequestsPerConnection < 0 {
+		no("requestsPerConnection %d: it must not be negative", c.RequestsPerConnection)
+	}
+	if c.Timeout < 0 {
+		no("timeout %v: it must not be negative", c.Timeout)
+	}
+	for i, r := range c.Requests {
+		if err := r.validate(c.Protocol); err != nil {
+			no("request %d: %w", i+1, err)
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// taken lists the headers that the generator sets itself. A second value would change the message's framing.
+var taken = []string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", strings.ToLower(answerHeader)}
+
+func (r Request) validate(p Protocol) error {
+	var wrong []error
+	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	if r.Method != "" && !httpguts.ValidHeaderFieldName(r.Method) { // both are tokens (RFC 9110, 9.1)
+		no("method %q: it is not a token", r.Method)
+	}
+	switch {
+	case strings.EqualFold(r.Method, "HEAD"), strings.EqualFold(r.Method, "CONNECT"):
+		no("method %s: its answers are framed in another way", r.Method)
+	case p == GRPC && r.Method != "" && r.Method != http.MethodPost:
+		no("method %s: gRPC has only POST", r.Method)
+	}
+	if r.Path != "" && (r.Path[0] != '/' || strings.ContainsFunc(r.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f })) {
+		no("path %q: it must begin with / and be encoded", r.Path)
+	}
+	for _, h := range r.Headers {
+		if !httpguts.ValidHeaderFieldName(h[0]) || !httpguts.ValidHeaderFieldValue(h[1]) {
+			no("header %q: not a valid name and value", h)
+		}
+		if slices.Contains(taken, strings.ToLower(h[0])) {
+			no("header %q: it is set by the generator", h[0])
+		}
+	}
+	if r.Payload < 0 || r.Payload > mostPayload || len(r.Body) > mostPayload {
+		no("payload %d: it must be 0 to %d bytes", max(r.Payload, len(r.Body)), mostPayload)
+	}
+	if r.Payload > 0 && r.Body != nil {
+		no("payload and body: only one of them")
+	}
+	if r.Answer != nil && (*r.Answer < 0 || *r.Answer > mostPayload) {
+		no("answer %d: it must be 0 to %d bytes", *r.Answer, mostPayload)
+	}
+	if !(r.Weight >= 0 && r.Weight < 1e12) {
+		no("weight %v: it must not be negative", r.Weight)
+	}
+	return errors.Join(wrong...)
+}
+
+// Trust returns a TLS configuration that trusts certificates in PEM; "" trusts the system's.
+func Trust(ca string) (*tls.Config, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM([]byte(ca)) {
+			return nil, errors.New("tls: ca holds no certificate in PEM")
+		}
+	}
+	return conf, nil
+}
+
+// clientTLS returns the client's TLS configuration; nil: the URL is not https.
+func (c Config) clientTLS(u *url.URL) (*tls.Config, error) {
+	if u.Scheme != "https" {
+		return nil, nil
+	}
+	t := cmp.Or(c.TLS, &TLS{})
+	conf, err := Trust(t.CA)
+	if err != nil {
+		return nil, err
+	}
+	conf.ServerName, conf.NextProtos = cmp.Or(t.ServerName, u.Hostname()), []string{"http/1.1"}
+	if c.Protocol != HTTP1 {
+		conf.NextProtos = []string{"h2"}
+	}
+	return conf, nil
+}

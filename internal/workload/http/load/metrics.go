@@ -1,0 +1,166 @@
+package load
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
+	"tare/internal/workload"
+)
+
+// metricRow is a metric of a load, with the function of Result that gives its value.
+type metricRow struct {
+	experiment.Metric
+	value    func(*Result) float64 // nil: Quantile gives the value
+	quantile float64               // the share of requests at or below a quantile of the latency; 0 for other metrics
+	openLoop bool                  // only an open loop has a value
+	extra    bool                  // only workloads that ask for the metric have it
+}
+
+// metrics lists the metrics of loads, in the order in which results show them. The workloads http, dns and
+// vault all have these metrics, except for metrics marked extra. A workload asks for an extra metric by its
+// name.
+var metrics = []metricRow{
+	{Metric: latency("latency-p50"), quantile: 0.5},
+	{Metric: latency("latency-p90"), quantile: 0.9},
+	{Metric: latency("latency-p99"), quantile: 0.99},
+	{Metric: latency("latency-p99.9"), quantile: 0.999},
+	{Metric: latency("latency-mean"), value: (*Result).meanLatency},
+	{
+		Metric: experiment.Metric{Name: "rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio, Discrete: true},
+		value:  (*Result).Rate,
+	},
+	{Metric: share("lost"), value: (*Result).lostShare, extra: true},
+	{Metric: share("errors"), value: (*Result).ErrorShare},
+	{
+		Metric: experiment.Metric{Name: "send-lag-p99", Unit: "s", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
+		value:  (*Result).sendLag, openLoop: true,
+	},
+	{Metric: latency("latency-max"), value: (*Result).maxLatency, extra: true},
+	{Metric: latency("latency-min"), value: (*Result).minLatency, extra: true},
+}
+
+func latency(name string) experiment.Metric {
+	return experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}
+}
+
+// share is a metric whose value is a share of the requests.
+func share(name string) experiment.Metric {
+	return experiment.Metric{Name: name, Better: experiment.Lower, Scale: experiment.Difference, Discrete: true}
+}
+
+func (r *Result) meanLatency() float64 { return r.Latency.Mean().Seconds() }
+func (r *Result) maxLatency() float64  { return r.Latency.Max().Seconds() }
+func (r *Result) minLatency() float64  { return r.Latency.Min().Seconds() }
+func (r *Result) sendLag() float64     { return r.Lag.At(0.99).Seconds() }
+func (r *Result) lostShare() float64   { return float64(r.Errors[Timeout]) / float64(r.Due) }
+
+// Metrics returns the metrics of a trial that sends a number of requests; 0: it sends in a closed loop. An
+// open loop lacks quantiles for which it sends too few requests. In a closed loop quantiles are optional.
+// Judged names the headlines. If judged is empty, the headlines are p50 and p99, or rate and latency-mean of
+// a closed loop. Extra names the extra metrics.
+func Metrics(requests float64, judged []string, extra ...string) (list []experiment.Metric) {
+	closed := requests == 0
+	switch {
+	case len(judged) > 0:
+	case closed:
+		judged = []string{"rate", "latency-mean"}
+	default:
+		judged = []string{"latency-p50", "latency-p99"}
+	}
+	for _, m := range metrics {
+		if m.extra && !slices.Contains(extra, m.Name) || m.quantile > 0 && !closed && !enough(requests, m.quantile) {
+			continue
+		}
+		m.Headline = slices.Contains(judged, m.Name)
+		m.Optional = !m.Headline && (m.Optional || m.quantile > 0 && closed)
+		list = append(list, m.Metric)
+	}
+	return list
+}
+
+// Values returns the values of the metrics, and the names of metrics without a known value. Extra names the
+// extra metrics.
+func (r *Result) Values(extra ...string) (values map[string]float64, unavailable []string) {
+	values = map[string]float64{}
+	for _, m := range metrics {
+		if m.extra && !slices.Contains(extra, m.Name) || m.openLoop && r.Closed {
+			continue
+		}
+		if m.value != nil {
+			values[m.Name] = m.value(r)
+		} else if v, known := r.Quantile(m.quantile); known {
+			values[m.Name] = v.Seconds()
+		} else {
+			unavailable = append(unavailable, m.Name)
+		}
+	}
+	return values, unavailable
+}
+
+// Beyond is the number of samples that a quantile needs beyond it.
+const Beyond = 100
+
+// enough reports whether a number of requests suffices for a quantile.
+func enough(requests, q float64) bool { return requests*(1-q) >= Beyond*(1-1e-9) }
+
+// CheckHeadline checks the names of headline metrics: quantiles, for which each rate must send enough
+// requests, or others. Noun is the word for requests in messages: "requests", "queries".
+func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates []quantity.Frequency, d quantity.Duration, noun string) {
+	names := slices.Clone(others)
+	quantiles := map[string]float64{}
+	for _, m := range metrics {
+		if m.quantile > 0 {
+			names = append(names, m.Name)
+			quantiles[m.Name] = m.quantile
+		}
+	}
+	for i, name := range judged {
+		at := fmt.Sprintf("headline[%d]", i)
+		if !slices.Contains(names, name) {
+			errs.Add(at, "%q is not one of %v", name, names)
+		}
+		for _, rate := range rates {
+			n := float64(rate) * d.Std().Seconds()
+			if q := quantiles[name]; q > 0 && !enough(n, q) {
+				errs.Add(at, "%s needs %d %s beyond it, and %v over %v are %.0f in all: measure for longer", name, Beyond, noun, rate, d, n)
+			}
+		}
+	}
+}
+
+// timerError is a lateness that any timer may have.
+const timerError = 50 * time.Microsecond
+
+// LeastRate is the share of the offered rate that must be reached.
+const LeastRate = 0.99
+
+// Judge applies the rules to an open loop. The generator may be late by at most a share of the latency, and
+// the rate must be reached. Noun is the word for requests in messages: "requests", "queries".
+func (r *Result) Judge(t *workload.Trial, late quantity.Percent, noun string) error {
+	lag, latency := r.Lag.Mean(), r.Latency.Mean()
+	if lag > timerError && t.Late(lag, time.Duration(float64(late)*float64(latency))) {
+		return workload.Invalidf(workload.RuleLate, "the generator was late by %v on average, at a latency of %v: more than %v of it", lag, latency, late)
+	}
+	if offered := r.Offered(); r.Rate() < LeastRate*offered && r.ErrorShare() == 0 {
+		return workload.Invalidf(workload.RuleRate, "%.0f of %.0f %s per second were answered", r.Rate(), offered, noun)
+	}
+	return nil
+}
+
+// Failures lists the errors of requests by kind: "closed 12 (connection reset by peer)".
+func (r *Result) Failures() string {
+	var list []string
+	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
+		text := fmt.Sprintf("%s %d", kind, r.Errors[kind])
+		if example := r.Examples[kind]; example != "" {
+			text += " (" + example + ")"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,189 @@
+package load
+
+import (
+	"slices"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/workload"
+)
+
+// Kind is the kind of error by which a request ended.
+type Kind string
+
+// A response with a status other than 2xx has kind "status-404", with a gRPC status other than 0 "grpc-14".
+const (
+	Dial       Kind = "dial"       // no connection
+	Handshake  Kind = "tls"        // no TLS session, or a session for another protocol
+	Timeout    Kind = "timeout"    // no complete response within Config.Timeout
+	Closed     Kind = "closed"     // the connection or stream closed before the response was complete
+	Malformed  Kind = "protocol"   // the response breaks the protocol
+	Length     Kind = "length"     // the body is complete, but its length is not the expected one
+	Unanswered Kind = "unanswered" // no response, or not even sent, by the end of the drain
+)
+
+// Result is the result of a span of load.
+type Result struct {
+	// Due is the number of requests that fell due: the sum of OK and Errors.
+	Due    int64          `json:"due"`
+	OK     int64          `json:"ok"`
+	Errors map[Kind]int64 `json:"errors,omitempty"`
+	// Examples holds the text of the first error of each kind.
+	Examples map[Kind]string `json:"examples,omitempty"`
+	// Latency is the latency of requests that ended OK. Failed is the time until the error, of all other
+	// requests.
+	Latency *Histogram `json:"latency"`
+	Failed  *Histogram `json:"failed"`
+	// Named is the latency of requests by Request.Name.
+	Named map[string]*Histogram `json:"named,omitempty"`
+	// Lag is the generator's own lateness: the time by which requests were sent late although a connection
+	// was free. Waited is the time in which due requests had no free connection. Both are parts of the
+	// latency, and cover all requests sent in an open loop.
+	Lag    *Histogram `json:"lag"`
+	Waited *Histogram `json:"waited"`
+	// Connect is the time that new connections took, including TLS. Connections made before a
+	// span do not count.
+	Connect *Histogram `json:"connect"`
+	// Handshakes counts the connections of the span by their TLS version, cipher, key exchange, protocol and
+	// server names: "TLS 1.3, TLS_AES_128_GCM_SHA256, X25519MLKEM768, h2, spiffe://…"; "clear" without TLS.
+	Handshakes map[string]int64 `json:"handshakes,omitempty"`
+	// BytesSent and BytesReceived count the bytes of bodies.
+	BytesSent     int64 `json:"bytesSent"`
+	BytesReceived int64 `json:"bytesReceived"`
+	// Duration is the measured time, as requested. Elapsed is the time from its beginning to the end of its
+	// last request, at least Duration.
+	Duration time.Duration `json:"duration"`
+	Elapsed  time.Duration `json:"elapsed"`
+	// Closed is set for a closed loop, whose latency runs from sending.
+	Closed bool `json:"closedLoop,omitempty"`
+}
+
+// NewResult returns a result without requests.
+func NewResult() *Result {
+	return &Result{
+		Errors: map[Kind]int64{}, Examples: map[Kind]string{}, Handshakes: map[string]int64{},
+		Latency: NewHistogram(), Failed: NewHistogram(), Lag: NewHistogram(), Waited: NewHistogram(), Connect: NewHistogram(),
+	}
+}
+
+// Count counts a request that has ended; kind "" is OK. Latency runs from the intended time, elapsed from the
+// beginning of the measured time.
+func (r *Result) Count(kind Kind, text string, latency, elapsed time.Duration) {
+	r.Due++
+	r.Elapsed = max(r.Elapsed, elapsed)
+	if kind == "" {
+		r.OK++
+		r.Latency.Record(latency)
+		return
+	}
+	r.Failed.Record(latency)
+	r.Errors[kind]++
+	if _, known := r.Examples[kind]; !known {
+		r.Examples[kind] = text
+	}
+}
+
+// named returns the histogram of a request name.
+func (r *Result) named(name string) *Histogram {
+	if r.Named == nil {
+		r.Named = map[string]*Histogram{}
+	}
+	if r.Named[name] == nil {
+		r.Named[name] = NewHistogram()
+	}
+	return r.Named[name]
+}
+
+// Rate returns the reached rate: requests per second of Elapsed that ended OK.
+func (r *Result) Rate() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.OK) / r.Elapsed.Seconds()
+}
+
+// Offered returns the rate at which requests fell due, per second. A Poisson process does not exactly reach
+// the requested rate.
+func (r *Result) Offered() float64 {
+	if r.Duration <= 0 {
+		return 0
+	}
+	return float64(r.Due) / r.Duration.Seconds()
+}
+
+// ErrorShare returns the share of requests that did not end OK, 0 to 1.
+func (r *Result) ErrorShare() float64 {
+	if r.Due == 0 {
+		return 0
+	}
+	return float64(r.Due-r.OK) / float64(r.Due)
+}
+
+// Behaviour returns the kinds of errors in the server's responses, and the number and size of the good
+// responses.
+func (r *Result) Behaviour() workload.Behaviour {
+	seen := workload.Seen{Bytes: r.BytesReceived, Runs: r.OK}
+	for kind := range r.Errors {
+		seen.Marks = append(seen.Marks, string(kind))
+	}
+	slices.Sort(seen.Marks)
+	return workload.Behaviour{experiment.Answers: seen}
+}
+
+// Quantile returns the latency that a share q of all requests does not exceed. Failed requests count as
+// longer than any other. The quantile is unknown (false) if fewer than 100 requests lie beyond it, or if it
+// lies among failed requests.
+func (r *Result) Quantile(q float64) (time.Duration, bool) {
+	rank := max(1, ceil(q*float64(r.Due)))
+	if r.Due-rank < Beyond || rank > r.Latency.Count() {
+		return 0, false
+	}
+	return r.Latency.At((float64(rank) - 0.5) / float64(r.Latency.Count())), true
+}
+
+// Merge adds up the results of clients that sent at the same time. Histograms are merged and counts added,
+// without loss. Each duration is the longest of the results.
+func Merge(results ...*Result) *Result {
+	sum := NewResult()
+	for _, r := range results {
+		sum.Due += r.Due
+		sum.OK += r.OK
+		for k, n := range r.Errors {
+			sum.Errors[k] += n
+		}
+		for k, text := range r.Examples {
+			if sum.Examples[k] == "" {
+				sum.Examples[k] = text
+			}
+		}
+		for k, n := range r.Handshakes {
+			sum.Handshakes[k] += n
+		}
+		for _, p := range [][2]*Histogram{{sum.Latency, r.Latency}, {sum.Failed, r.Failed}, {sum.Lag, r.Lag}, {sum.Waited, r.Waited}, {sum.Connect, r.Connect}} {
+			if p[1] != nil {
+				p[0].Merge(p[1])
+			}
+		}
+		for name, h := range r.Named {
+			sum.named(name).Merge(h)
+		}
+		sum.BytesSent += r.BytesSent
+		sum.BytesReceived += r.BytesReceived
+		sum.Duration = max(sum.Duration, r.Duration)
+		sum.Elapsed = max(sum.Elapsed, r.Elapsed)
+		sum.Closed = sum.Closed || r.Closed
+	}
+	return sum
+}
+
+// Join adds up the results of consecutive spans, such as the slices of a trial. It works like Merge, but adds
+// durations.
+func Join(results ...*Result) *Result {
+	sum := Merge(results...)
+	sum.Duration, sum.Elapsed = 0, 0
+	for _, r := range results {
+		sum.Duration += r.Duration
+		sum.Elapsed += r.Elapsed
+	}
+	return sum
+}

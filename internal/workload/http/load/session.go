@@ -1,0 +1,179 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tare/internal/workload/http/pause"
+)
+
+// defaultTimeout is the timeout of a Config without one.
+const defaultTimeout = 10 * time.Second
+
+// Session is a number of connections to one server. Spans of load use them one after the other.
+type Session struct {
+	conf        Config
+	address     string // "HOST:PORT" to connect to
+	tls         *tls.Config
+	requests    []*encodedRequest
+	connections []*connection
+	slots       []*slot
+	loops       *eventLoops
+	began       time.Time // all times within a session count from here
+
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	links   sync.WaitGroup // goroutines of links
+	running sync.Mutex     // held by Run
+	run     atomic.Pointer[activeSpan]
+}
+
+// Open makes a session. Run makes the connections. The caller must close the session.
+func Open(c Config) (*Session, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.Streams = max(c.Streams, 1)
+	if len(c.Requests) == 0 {
+		c.Requests = []Request{{}}
+	}
+	s := &Session{conf: c, began: time.Now()}
+	s.address = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
+	if s.tls, err = c.clientTLS(u); err != nil {
+		return nil, err
+	}
+	for i, r := range c.Requests {
+		q, err := encode(c.Protocol, u, r)
+		if err != nil {
+			return nil, fmt.Errorf("request %d: %w", i+1, err)
+		}
+		s.requests = append(s.requests, q)
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	for range c.Connections {
+		s.connections = append(s.connections, &connection{session: s, number: len(s.connections)})
+	}
+	for range c.Streams { // makes neighbouring slots belong to different connections
+		for _, c := range s.connections {
+			sl := &slot{conn: c, number: len(s.slots)}
+			c.slots = append(c.slots, sl)
+			s.slots = append(s.slots, sl)
+		}
+	}
+	s.loops, err = newEventLoops(s)
+	return s, err
+}
+
+// now returns the time since the session began.
+func (s *Session) now() time.Duration { return time.Since(s.began) }
+
+// Run runs a span of load and returns its result. A server that is unreachable or answers badly is part of
+// the result, and no error. Errors are an invalid span, a span whose start has passed, the end of ctx, and a
+// closed session. A session runs one span at a time.
+func (s *Session) Run(ctx context.Context, span Span) (*Result, error) {
+	if err := span.Validate(); err != nil {
+		return nil, err
+	}
+	if span.Workers > len(s.slots) {
+		return nil, fmt.Errorf("workers %d: the session carries %d requests at a time (connections × streams)", span.Workers, len(s.slots))
+	}
+	s.running.Lock()
+	defer s.running.Unlock()
+	if s.ctx.Err() != nil {
+		return nil, errClosed
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(errClosed) })()
+	if s.conf.RequestsPerConnection == 0 {
+		s.connect(ctx)
+	}
+	if err := waitUntil(ctx, span.Start); err != nil {
+		return nil, err
+	}
+	r := newActiveSpan(s, span)
+	s.run.Store(r)
+	defer s.run.Store(nil)
+	return r.do(ctx)
+}
+
+var errClosed = errors.New("the session is closed")
+
+// ErrLate is the error of a span whose start had passed when it was requested.
+var ErrLate = errors.New("too late")
+
+// waitUntil waits for the start of a span.
+func waitUntil(ctx context.Context, start time.Time) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if start.IsZero() {
+		return nil
+	}
+	left := time.Until(start)
+	if left < 0 {
+		return fmt.Errorf("%w: the start at %s was %v ago: clients that begin together need a later one", ErrLate, start.Format(time.RFC3339Nano), -left)
+	}
+	timer, err := pause.NewTimer()
+	if err != nil {
+		return err
+	}
+	defer timer.Close()
+	defer context.AfterFunc(ctx, timer.Close)()
+	timer.Wait(time.Until(start))
+	return context.Cause(ctx)
+}
+
+// dialsAtATime bounds simultaneous dials, so that the server's queue of new connections does not overflow.
+const dialsAtATime = 32
+
+// connect makes the missing connections, until one fails. Requests then make the remaining connections, and
+// fail themselves if they cannot.
+func (s *Session) connect(ctx context.Context) {
+	turns := make(chan struct{}, dialsAtATime)
+	var all sync.WaitGroup
+	var failed atomic.Bool
+	for _, c := range s.connections {
+		if ctx.Err() != nil || failed.Load() {
+			break
+		}
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			c.mu.Lock()
+			k := c.current()
+			c.mu.Unlock()
+			select {
+			case <-k.dialled:
+				if _, up := c.agreed(); !up {
+					failed.Store(true)
+				}
+			case <-ctx.Done():
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Close ends the session with any span under way, and waits until its connections are closed.
+func (s *Session) Close() {
+	s.cancel()
+	s.running.Lock() // waits for the end of the span
+	defer s.running.Unlock()
+	s.links.Wait()
+	s.loops.close()
+	s.loops = nil
+}

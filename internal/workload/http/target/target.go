@@ -1,0 +1,211 @@
+// Package target is Tare's own HTTP server, the target of a load if the user gives no server. It speaks
+// HTTP/1.1, HTTP/2 (over TLS, or without TLS with prior knowledge) and gRPC unary calls, on one port.
+//
+// The request says what to answer:
+//
+//	/                    "ok"
+//	/bytes/N             N bytes
+//	/delay/DURATION      "ok" after that time, such as 20ms
+//	/status/CODE         that status
+//	/served              the number of earlier requests
+//	POST to any of them  the same, after reading the body
+//
+// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION do the same on any path. A gRPC call of any
+// method is answered with its own message, or with N bytes. It ends with the status in the header
+// Tare-Grpc-Status.
+//
+// The server uses net/http. Its cost per request is therefore typical of many servers.
+package target
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"tare/internal/workload/http/pause"
+)
+
+// Headers of requests.
+const (
+	answerHeader = "Tare-Answer-Bytes"
+	delayHeader  = "Tare-Delay"
+	statusHeader = "Tare-Grpc-Status"
+)
+
+// most bounds the bodies of requests and responses, in bytes.
+const most = 64 << 20
+
+// longest is the longest delay of a response.
+const longest = 5 * time.Minute
+
+// New makes the server; conf is nil for a server without TLS. Start it by Serve, or by ServeTLS with empty
+// file names.
+func New(conf *tls.Config) *http.Server {
+	served := new(atomic.Int64)
+	counted := func(w http.ResponseWriter, r *http.Request) {
+		if before := served.Add(1) - 1; r.URL.Path == "/served" {
+			fmt.Fprint(w, before)
+			return
+		}
+		serve(w, r)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(counted), ReadHeaderTimeout: 30 * time.Second, TLSConfig: conf}
+	s.ErrorLog = log.New(io.Discard, "", 0) // failed handshakes, which the client counts
+	s.Protocols = new(http.Protocols)
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetHTTP2(conf != nil)
+	s.Protocols.SetUnencryptedHTTP2(conf == nil)
+	// Responses never wait for a small window, and loads may have many streams.
+	s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 10_000, MaxReceiveBufferPerConnection: 16 << 20, MaxReceiveBufferPerStream: 4 << 20}
+	return s
+}
+
+// responseSpec is the response that a request asks for.
+type responseSpec struct {
+	bytes  int // -1: not given
+	delay  time.Duration
+	status int
+}
+
+// serve answers one request.
+func serve(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		call(w, r)
+		return
+	}
+	if r.ContentLength != 0 {
+		if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, most)); err != nil {
+			http.Error(w, "the body is too large, or broken", http.StatusBadRequest)
+			return
+		}
+	}
+	a, err := parse(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	pause.For(a.delay)
+	if a.bytes < 0 {
+		w.WriteHeader(a.status)
+		if a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+			_, _ = io.WriteString(w, "ok")
+		}
+		return
+	}
+	w.Header()["Content-Length"] = []string{strconv.Itoa(a.bytes)}
+	w.Header()["Content-Type"] = octetStream
+	w.WriteHeader(a.status)
+	fill(w, a.bytes)
+}
+
+var octetStream = []string{"application/octet-stream"}
+
+// filler is the content of responses.
+var filler = []byte(strings.Repeat("0123456789abcdef", 4<<10))
+
+// fill writes n bytes.
+func fill(w io.Writer, n int) {
+	for n > 0 {
+		m, err := w.Write(filler[:min(n, len(filler))])
+		if err != nil {
+			return
+		}
+		n -= m
+	}
+}
+
+// parse reads from a request which response it asks for.
+func parse(r *http.Request) (responseSpec, error) {
+	a := responseSpec{bytes: -1, status: http.StatusOK}
+	size, delay, status := r.Header.Get(answerHeader), r.Header.Get(delayHeader), ""
+	name, value, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	switch name {
+	case "bytes":
+		size = value
+	case "delay":
+		delay = value
+	case "status":
+		status = value
+	}
+	var err error
+	if size != "" {
+		if a.bytes, err = strconv.Atoi(size); err != nil || a.bytes < 0 || a.bytes > most {
+			return a, fmt.Errorf("%.40q bytes: it must be 0 to %d", size, most)
+		}
+	}
+	if delay != "" {
+		if a.delay, err = time.ParseDuration(delay); err != nil || a.delay < 0 || a.delay > longest {
+			return a, fmt.Errorf("delay %.40q: it must be 0 to %v", delay, longest)
+		}
+	}
+	if status != "" {
+		if a.status, err = strconv.Atoi(status); err != nil || a.status < 200 || a.status > 599 {
+			return a, fmt.Errorf("status %.40q: it must be 200 to 599", status)
+		}
+	}
+	return a, nil
+}
+
+// call answers a gRPC call (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
+func call(w http.ResponseWriter, r *http.Request) {
+	w.Header()["Content-Type"] = grpcType
+	message, err := readMessage(r.Body)
+	a, wrong := parse(r)
+	end := func(status, text string) {
+		w.Header().Set(http.TrailerPrefix+"Grpc-Status", status)
+		if text != "" {
+			w.Header().Set(http.TrailerPrefix+"Grpc-Message", text)
+		}
+	}
+	if err := errors.Join(err, wrong); err != nil {
+		w.WriteHeader(http.StatusOK)
+		end("3", strings.ReplaceAll(err.Error(), "\n", "; ")) // INVALID_ARGUMENT
+		return
+	}
+	pause.For(a.delay)
+	if status := r.Header.Get(statusHeader); status != "" && status != "0" {
+		w.WriteHeader(http.StatusOK)
+		end(status, "as asked for")
+		return
+	}
+	n := a.bytes
+	if n < 0 {
+		n = len(message)
+	}
+	var prefix [5]byte
+	binary.BigEndian.PutUint32(prefix[1:], uint32(n))
+	_, _ = w.Write(prefix[:])
+	if a.bytes < 0 {
+		_, _ = w.Write(message)
+	} else {
+		fill(w, n)
+	}
+	end("0", "")
+}
+
+var grpcType = []string{"application/grpc"}
+
+// readMessage reads the only message of a call.
+func readMessage(body io.Reader) ([]byte, error) {
+	var prefix [5]byte
+	if _, err := io.ReadFull(body, prefix[:]); err != nil {
+		return nil, errors.New("no message")
+	}
+	n := binary.BigEndian.Uint32(prefix[1:])
+	if prefix[0] != 0 || n > most {
+		return nil, fmt.Errorf("a message that is compressed, or of more than %d bytes", most)
+	}
+	message, err := io.ReadAll(io.LimitReader(body, int64(n)+1))
+	if err != nil || len(message) != int(n) {
+		return nil, errors.New("not one message of the length that it says")
+	}
+	return message, nil
+}

@@ -1,0 +1,287 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/workload"
+	"tare/internal/workload/http/load"
+	"tare/internal/workload/service"
+)
+
+// Prepare opens the connections and sends the warm-up.
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	if c.Objective == nil {
+		return workload.Uncut(ctx, c, t)
+	}
+	r, err := c.begin(ctx, t, 1)
+	if err != nil {
+		return nil, err
+	}
+	return r.capacity, nil
+}
+
+// PrepareSlices opens the connections and sends the warm-up. Slices share the trial's duration and its
+// connections.
+func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
+	return c.begin(ctx, t, n)
+}
+
+// Trial is the load of a trial under way.
+type Trial struct {
+	config  *Config
+	t       *workload.Trial
+	servers []*service.Running // none: the server is not Tare's
+	clients []*client
+	slices  int
+	results []*load.Result // of each client, its slices joined
+	used    map[string]testbed.Usage
+	lead    time.Duration // time between a request and the clients' common start; 0: minLead
+}
+
+func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*Trial, error) {
+	up, _ := t.Standing.(*server)
+	config, err := c.session(up)
+	if err != nil {
+		return nil, err
+	}
+	var servers []*service.Running
+	if up != nil {
+		servers = append(servers, up.Running)
+	}
+	return c.Drive(ctx, t, n, config, servers)
+}
+
+// Drive begins the load of a trial in n slices: it starts the clients, opens their connections and sends the
+// warm-up. The session's configuration says where requests go. The load's rate, workers, connections,
+// clients and times are those of c, which has one level of each factor. All servers together are the part
+// "server" of the usage. The workload vault drives its load by this.
+func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session load.Config, servers []*service.Running) (*Trial, error) {
+	r := &Trial{config: c, t: t, servers: servers, slices: n, used: map[string]testbed.Usage{}}
+	clients, places := c.Clients.One(), []testbed.Place{testbed.ClientPod}
+	if pods, ok := testbed.As[testbed.Clients](t.Site); ok {
+		places = pods.Clients()
+	}
+	r.results = make([]*load.Result, clients)
+	for i := range clients {
+		part := "client"
+		if clients > 1 {
+			part = fmt.Sprintf("client-%d", i+1)
+		}
+		session.Connections = share(c.Connections.One(), clients, i)
+		one, err := startClient(ctx, t.Site, part, places[i%len(places)], session, c.Threads)
+		if err != nil {
+			return nil, r.fail(ctx, err)
+		}
+		r.clients = append(r.clients, one)
+	}
+	if err := r.readClocks(ctx); err != nil {
+		return nil, r.fail(ctx, err)
+	}
+	if c.Warmup > 0 {
+		if err := r.warmUp(ctx); err != nil {
+			return nil, r.fail(ctx, err)
+		}
+	}
+	return r, nil
+}
+
+// share returns client i's part of n connections or workers, at least 1.
+func share(n, clients, i int) int {
+	part := n / clients
+	if i < n%clients {
+		part++
+	}
+	return max(part, 1)
+}
+
+// session returns the configuration of all clients' sessions.
+func (c *Config) session(up *server) (load.Config, error) {
+	config := load.Config{
+		Protocol: c.Protocol.One(), RequestsPerConnection: c.PerConn.One(), Timeout: c.Timeout.Std(),
+		Requests: []load.Request{{Payload: int(c.Payload.One())}},
+	}
+	if config.Protocol != load.HTTP1 {
+		config.Streams = c.Streams.One()
+	}
+	if c.builtin() {
+		size := int(c.Answer.OrZero())
+		config.Requests[0].Answer = &size
+	}
+	var err error
+	if config.URL, err = c.destination(up); err != nil {
+		return config, err
+	}
+	if strings.HasPrefix(config.URL, "https:") {
+		config.TLS = c.TLS.Client()
+		if up != nil && up.authority != "" {
+			config.TLS.CA = up.authority
+		}
+	}
+	return config, nil
+}
+
+// send has all clients send at the same time, at a rate that they share; 0 is a closed loop. Each span of a
+// trial has a number, so that spans draw different requests. The warm-up is span 0.
+func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number int) ([]*load.Result, error) {
+	start, err := r.commonStart(ctx)
+	if err != nil {
+		return nil, err
+	}
+	results, err := eachClient(r, func(i int, one *client) (*load.Result, error) {
+		part := r.clientSpan(span, rate, number, i)
+		if !start.IsZero() {
+			part.Start = start.Add(one.ahead)
+		}
+		result, _, err := one.ask(ctx, load.ClientRequest{Run: &part})
+		return result, err
+	})
+	if errors.Is(err, load.ErrLate) {
+		return nil, workload.Invalidf(workload.RuleLate, "not all clients learned of their common start in time: %v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// clientSpan returns client i's part of a span. The clients' requests interleave, and differ by their seeds.
+func (r *Trial) clientSpan(span load.Span, rate float64, number, i int) load.Span {
+	n := len(r.clients)
+	span.Arrivals, span.Phase = r.config.Arrivals, float64(i)/float64(n)
+	span.Seed = uint64(r.t.Round)<<32 | uint64(number)<<16 | uint64(i)
+	if span.Rate = rate / float64(n); span.Rate == 0 {
+		span.Workers = share(r.config.Workers.One(), n, i)
+	}
+	return span
+}
+
+// Run sends the load of one slice.
+func (r *Trial) Run(ctx context.Context, i int) error {
+	used, err := r.parts().Begin()
+	if err != nil {
+		return r.fail(ctx, err)
+	}
+	results, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.Duration.Std() / time.Duration(r.slices)}, i+1)
+	if err != nil {
+		return r.fail(ctx, err)
+	}
+	parts, err := used()
+	if err != nil {
+		return r.fail(ctx, err)
+	}
+	for part, u := range parts {
+		if i > 0 {
+			u = r.used[part].Plus(u)
+		}
+		r.used[part] = u
+	}
+	for k, result := range results {
+		if r.results[k] == nil {
+			r.results[k] = result
+		} else {
+			r.results[k] = load.Join(r.results[k], result)
+		}
+	}
+	return nil
+}
+
+// parts lists the clients and servers.
+func (r *Trial) parts() service.Parts {
+	parts := service.Parts{}
+	for _, c := range r.clients {
+		parts["client"] = append(parts["client"], c)
+	}
+	for _, s := range r.servers {
+		parts["server"] = append(parts["server"], s)
+	}
+	return parts
+}
+
+// Finish ends the clients and returns the result of the trial.
+func (r *Trial) Finish(ctx context.Context) (workload.Result, error) {
+	result, _, err := r.End(ctx)
+	return result, err
+}
+
+// End ends the clients. It returns the result of the trial, and the result of the load.
+func (r *Trial) End(ctx context.Context) (workload.Result, *load.Result, error) {
+	sent := load.Merge(r.results...)
+	if err := errors.Join(r.record(sent), r.endClients(ctx)); err != nil {
+		return workload.Result{}, nil, err
+	}
+	if err := r.serverEnded(ctx); err != nil {
+		return workload.Result{}, nil, err
+	}
+	result, err := r.judge(sent)
+	return result, sent, err
+}
+
+// serverEnded returns an error that breaks a rule if a server has ended.
+func (r *Trial) serverEnded(ctx context.Context) error {
+	for _, s := range r.servers {
+		if err := s.Judge(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record records results of the load, and the servers' output, with the trial.
+func (r *Trial) record(sent *load.Result) error {
+	errs := []error{workload.KeepJSON(r.t.Raw, "load.json", sent)}
+	if len(r.results) > 1 {
+		for i, one := range r.results {
+			errs = append(errs, workload.KeepJSON(r.t.Raw, fmt.Sprintf("load-%d.json", i+1), one))
+		}
+	}
+	return errors.Join(append(errs, r.recordLogs())...)
+}
+
+func (r *Trial) recordLogs() error {
+	var errs []error
+	for _, s := range r.servers {
+		errs = append(errs, s.Log(r.t.Raw))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Trial) endClients(ctx context.Context) error {
+	var errs []error
+	for _, c := range r.clients {
+		errs = append(errs, c.Down(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// fail ends a trial after an error, and returns the cause: the end of a server, or the error.
+func (r *Trial) fail(ctx context.Context, err error) error {
+	_ = r.endClients(context.WithoutCancel(ctx))
+	if ctx.Err() == nil {
+		if ended := r.serverEnded(ctx); ended != nil {
+			return errors.Join(ended, r.recordLogs())
+		}
+	}
+	return err
+}
+
+// judge applies the rules to the load, and returns the result of the trial.
+func (r *Trial) judge(sent *load.Result) (workload.Result, error) {
+	if sent.OK == 0 {
+		return workload.Result{}, workload.Invalidf(workload.RuleErrors, "none of %d requests was answered: %s", sent.Due, sent.Failures())
+	}
+	if r.config.rate() > 0 {
+		if err := sent.Judge(r.t, r.config.Late, "requests"); err != nil {
+			return workload.Result{}, err
+		}
+	}
+	values, unavailable := sent.Values()
+	return workload.Result{
+		Values: values, Used: r.used, Unavailable: unavailable, Work: float64(sent.OK),
+		Sent: uint64(sent.BytesSent + sent.BytesReceived), Failed: sent.ErrorShare(), Behaviour: sent.Behaviour(),
+	}, nil
+}

@@ -1,0 +1,218 @@
+package network
+
+import (
+	"encoding/json"
+	"math"
+
+	"tare/internal/toolformat/iperf3"
+	"tare/internal/workload"
+)
+
+// parse parses the JSON of iperf3. Tare reads the list of intervals. It does not use iperf3's own option to leave out
+// a warm-up (-O): the output then lacks some bytes of the warm-up, although the CPU time of the processes includes
+// them. An error in the JSON breaks the rule exit-status, and JSON that cannot be parsed breaks the rule parse.
+func parse(data []byte) (*iperf3.Report, error) {
+	var r iperf3.Report
+	if len(data) == 0 {
+		return nil, &workload.Invalid{Rule: workload.RuleParse, Detail: "no output"}
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, workload.Invalidf(workload.RuleParse, "JSON of %d bytes: %v", len(data), err)
+	}
+	if r.Error != "" {
+		return nil, &workload.Invalid{Rule: workload.RuleExit, Detail: r.Error}
+	}
+	if r.Start.TestStart == nil {
+		return nil, missing("start.test_start")
+	}
+	if len(r.Intervals) == 0 {
+		return nil, missing("intervals")
+	}
+	return &r, nil
+}
+
+func missing(field string) error {
+	return &workload.Invalid{Rule: workload.RuleParse, Detail: "the JSON has no " + field}
+}
+
+func number(v *float64, name string) (float64, error) {
+	if v == nil {
+		return 0, missing(name)
+	}
+	n := iperf3.Count(*v)
+	if math.Abs(n) >= 1<<62 {
+		return 0, workload.Invalidf(workload.RuleParse, "%s is %g", name, *v)
+	}
+	return n, nil
+}
+
+// totals are sums over the intervals after the warm-up, at one side and in one direction. Only whole includes the
+// warm-up.
+type totals struct {
+	whole       float64 // bytes, warm-up included
+	bytes       float64
+	seconds     float64
+	retransmits float64
+	sent        int  // number of intervals of a TCP sender
+	unavailable int  // number of these intervals without retransmits
+	window      bool // set if the sender's kernel reports a congestion window
+	lost        float64
+	packets     float64
+	jitter      float64 // ms × packets
+	rtt         float64 // s, sum over readings
+	readings    float64
+}
+
+// side is one end of a run, with the data in one direction.
+type side struct {
+	report   *iperf3.Report
+	reverse  bool // in a run in both directions: the direction from server to client
+	receives bool
+}
+
+// total adds up the intervals. An interval counts unless half of its time or more is before omit seconds.
+func (s side) total(omit float64) (totals, error) {
+	var t totals
+	for _, i := range s.report.Intervals {
+		u, name := i.Sum, "intervals.sum"
+		if s.reverse {
+			u, name = i.Reverse, "intervals.sum_bidir_reverse"
+		}
+		if u == nil {
+			return t, missing(name)
+		}
+		if err := s.add(&t, i, u, name, omit); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+func (s side) add(t *totals, i iperf3.Interval, u *iperf3.Sum, name string, omit float64) error {
+	var failed error
+	read := func(v *float64, key string) float64 {
+		n, err := number(v, name+"."+key)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		return n
+	}
+	start, end, bytes := read(u.Start, "start"), read(u.End, "end"), read(u.Bytes, "bytes")
+	t.whole += bytes
+	if (start+end)/2 < omit || failed != nil {
+		return failed
+	}
+	t.bytes += bytes
+	t.seconds += read(u.Seconds, "seconds")
+	switch udp := s.report.UDP(); {
+	case udp && s.receives:
+		packets := read(u.Packets, "packets")
+		t.packets += packets
+		t.lost += read(u.Lost, "lost_packets")
+		t.jitter += packets * read(u.Jitter, "jitter_ms")
+	case !udp && !s.receives:
+		if u.Retransmits == nil {
+			t.unavailable++
+		} else {
+			t.retransmits += read(u.Retransmits, "retransmits")
+		}
+		t.sent++
+		for _, stream := range i.Streams {
+			t.window = t.window || stream.Cwnd == nil || *stream.Cwnd != 0
+			if stream.Sender && stream.RTT > 0 {
+				t.rtt += stream.RTT / 1e6
+				t.readings++
+			}
+		}
+	}
+	return failed
+}
+
+// known reports whether the retransmits are those of the connection. iperf3 reads them from the kernel together with
+// the congestion window, which is never zero. gVisor's kernel fills in few of the fields, and leaves both at zero.
+// UDP has no retransmits.
+func (t totals) known() bool { return t.sent == 0 || t.unavailable == 0 && t.window }
+
+// figures are the results of a run after the warm-up.
+type figures struct {
+	received    float64 // bit/s of payload; sum of both directions
+	sent        float64 // bit/s of payload; sum of both directions
+	loss        float64 // UDP: share of packets, 0 to 1; the worse of both directions
+	jitter      float64 // UDP: seconds, mean; 0 if unknown
+	retransmits float64 // TCP: segments; -1 if unknown
+	rtt         float64 // TCP: seconds, mean of the readings of the senders' kernels; 0 if unknown
+	moved       float64 // bytes received, warm-up included
+}
+
+// read computes the figures of a run. length includes the warm-up omit; both are in seconds.
+func read(client, server *iperf3.Report, d Direction, length, omit float64) (figures, error) {
+	type way struct{ sender, receiver side }
+	var ways []way
+	switch d {
+	case Upload:
+		ways = []way{{side{report: client}, side{report: server, receives: true}}}
+	case Download:
+		ways = []way{{side{report: server}, side{report: client, receives: true}}}
+	case Both:
+		ways = []way{
+			{side{report: client}, side{report: server, receives: true}},
+			{side{report: server, reverse: true}, side{report: client, reverse: true, receives: true}},
+		}
+	}
+	var f figures
+	readings := 0.0
+	for _, w := range ways {
+		sent, err := w.sender.total(omit)
+		if err != nil {
+			return figures{}, err
+		}
+		received, err := w.receiver.total(omit)
+		if err != nil {
+			return figures{}, err
+		}
+		if err := plausible(sent, received, client.UDP(), length-omit); err != nil {
+			return figures{}, err
+		}
+		f.received += received.bytes * 8 / received.seconds
+		f.sent += sent.bytes * 8 / sent.seconds
+		f.moved += received.whole
+		if f.retransmits >= 0 && sent.known() {
+			f.retransmits += sent.retransmits
+		} else {
+			f.retransmits = -1
+		}
+		f.rtt += sent.rtt
+		readings += sent.readings
+		if client.UDP() {
+			f.loss = max(f.loss, received.lost/received.packets)
+			f.jitter += received.jitter / received.packets / 1e3 / float64(len(ways))
+		}
+	}
+	if readings > 0 {
+		f.rtt /= readings
+	}
+	return f, nil
+}
+
+// covered is the smallest share of the measured time that the intervals must cover.
+const covered = 0.5
+
+// plausible returns an error for totals that are impossible in a run of this many seconds.
+func plausible(sent, received totals, udp bool, seconds float64) error {
+	for _, t := range []totals{sent, received} {
+		if !(t.seconds >= covered*seconds && t.seconds <= seconds/covered+1) {
+			return workload.Invalidf(workload.RuleParse, "the intervals cover %.3g of %.3g seconds", t.seconds, seconds)
+		}
+	}
+	switch {
+	case sent.bytes <= 0 || received.bytes <= 0:
+		return &workload.Invalid{Rule: workload.RuleMetric, Detail: "nothing was received"}
+	case udp && !(received.packets > 0 && received.lost <= received.packets && received.jitter >= 0):
+		return workload.Invalidf(workload.RuleParse, "%g of %g packets lost", received.lost, received.packets)
+	case sent.unavailable > 0 && sent.unavailable < sent.sent:
+		return missing("intervals.sum.retransmits in some intervals")
+	case sent.retransmits < 0:
+		return workload.Invalidf(workload.RuleParse, "%g retransmits", sent.retransmits)
+	}
+	return nil
+}

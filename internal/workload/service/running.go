@@ -1,0 +1,229 @@
+// Package service starts servers that a workload's load goes to. A service stays up at the site of an arm
+// between trials, under the arm's layers. The load comes from a client in another pod.
+//
+//	workloads:
+//	  - command:
+//	      run: [./client, --to, $(TARE_PEER), --port, $(TARE_PORT)]
+//	      server:
+//	        run: [./server, --listen, $(TARE_PORT)]
+//	        ready: {log: 'listening'}
+//
+// A service starts when the site is ready and the arm's layers are up. It is ready when the client's pod
+// reaches it. Its output during a trial is recorded with the trial. Its CPU time and memory are a part of
+// their own. If it ends, the trial under way fails, and the arm is set up again before the next trial.
+//
+// Workloads with their own servers (a builtin server, the members of a cluster) start them by Start.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/text/safetext"
+	"tare/internal/workload"
+)
+
+// Program is one program of a service.
+type Program struct {
+	Name    string // "server"; also names the part, and the log file in trials
+	Where   testbed.Place
+	Command testbed.Command // command without outputs
+}
+
+// Running is a program that was started, for use by one goroutine.
+type Running struct {
+	Program
+	process testbed.Process
+	printed *outputTail
+	streams [2]*outputStream // streams of stdout and stderr
+	stop    context.CancelFunc
+	done    chan struct{}
+	err     error // error of its end, valid once done is closed
+}
+
+// Start starts a program, which runs until Down.
+func Start(ctx context.Context, site testbed.Site, p Program) (*Running, error) {
+	r := &Running{Program: p, printed: new(outputTail), done: make(chan struct{})}
+	for i, name := range []string{"stdout", "stderr"} {
+		r.streams[i] = &outputStream{name: name, to: r.printed}
+	}
+	p.Command.Stdout, p.Command.Stderr = r.streams[0], r.streams[1]
+	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+	var err error
+	if r.process, err = site.Start(ctx, p.Where, p.Command); err != nil {
+		r.stop()
+		return nil, fmt.Errorf("the %s cannot be started: %w", p.Name, err)
+	}
+	go func() {
+		_, r.err = r.process.Wait()
+		close(r.done)
+	}()
+	return r, nil
+}
+
+// Ended returns a channel that is closed when the program ends.
+func (r *Running) Ended() <-chan struct{} { return r.done }
+
+// Check returns an error with the cause if the program has ended.
+func (r *Running) Check(context.Context) error {
+	select {
+	case <-r.done:
+	default:
+		return nil
+	}
+	var lost *testbed.Disturbance
+	if errors.As(r.err, &lost) {
+		return r.err
+	}
+	why := "it ended by itself"
+	if r.err != nil {
+		why = r.err.Error()
+	}
+	var exit *testbed.ExitError
+	if last := r.printed.last(); last != "" && (!errors.As(r.err, &exit) || exit.Stderr == "") {
+		why += fmt.Sprintf("; its last output: %s", last)
+	}
+	return fmt.Errorf("the %s has ended: %s", r.Name, why)
+}
+
+// Judge returns an error that breaks a rule if the program has ended during a trial.
+func (r *Running) Judge(ctx context.Context) error {
+	err := r.Check(ctx)
+	var lost *testbed.Disturbance
+	if err == nil || errors.As(err, &lost) {
+		return err
+	}
+	return &workload.Invalid{Rule: workload.RuleServer, Detail: err.Error()}
+}
+
+// read reads new output of the program, on a testbed that does not deliver output by itself.
+func (r *Running) read() error {
+	p, ok := r.process.(testbed.Printer)
+	if !ok {
+		return nil
+	}
+	return errors.Join(r.streams[0].read(p), r.streams[1].read(p))
+}
+
+// Log records the output since the last call with a trial.
+func (r *Running) Log(raw workload.Raw) error {
+	if err := r.read(); err != nil {
+		return err
+	}
+	return workload.Keep(raw, r.Name+".log", r.printed.take())
+}
+
+// Down ends the program. A second call does nothing.
+func (r *Running) Down(ctx context.Context) error {
+	select {
+	case <-r.done:
+		return nil
+	default:
+	}
+	err := r.process.Kill()
+	r.stop()
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(err, fmt.Errorf("the %s has not ended: %w", r.Name, ctx.Err()))
+	}
+}
+
+// CPU returns the CPU time that the program has used so far, for workload.Running.
+func (r *Running) CPU() (time.Duration, error) { return r.process.CPU() }
+
+// Memory returns the program's resident memory now, in bytes.
+func (r *Running) Memory() (int64, error) { return r.process.Memory() }
+
+// Account begins an account of what the program uses.
+func (r *Running) Account() (Account, error) { return Begin(r.process) }
+
+// Since returns what the program has used since an account began.
+func (r *Running) Since(a Account) (testbed.Usage, error) { return a.Since(r.process) }
+
+// outputStream receives one output, as it is written, or in pieces that read reads.
+type outputStream struct {
+	name string
+	to   *outputTail
+
+	mu          sync.Mutex
+	alreadyRead int64 // bytes that read has read, which Write receives again when the program ends
+}
+
+func (s *outputStream) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := min(s.alreadyRead, int64(len(b)))
+	s.alreadyRead -= again
+	_, err := s.to.Write(b[again:])
+	return len(b), err
+}
+
+// read reads the output so far.
+func (s *outputStream) read(p testbed.Printer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		piece, err := p.Printed(s.name, s.alreadyRead)
+		if err != nil || len(piece) == 0 {
+			return err
+		}
+		s.alreadyRead += int64(len(piece))
+		_, _ = s.to.Write(piece)
+	}
+}
+
+// outputTail keeps the last part of a program's output.
+type outputTail struct {
+	mu      sync.Mutex
+	text    []byte
+	dropped int // bytes dropped before text
+}
+
+// maxTail bounds the output that is kept between two trials, in bytes.
+const maxTail = 1 << 20
+
+var _ io.Writer = (*outputTail)(nil)
+
+func (r *outputTail) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.text = append(r.text, b...)
+	if over := len(r.text) - maxTail; over > 0 {
+		r.text = append(r.text[:0], r.text[over:]...)
+		r.dropped += over
+	}
+	return len(b), nil
+}
+
+// take returns the output since the last call.
+func (r *outputTail) take() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text := r.text
+	if r.dropped > 0 {
+		text = append(fmt.Appendf(nil, "[%d earlier bytes were dropped]\n", r.dropped), text...)
+	}
+	r.text, r.dropped = nil, 0
+	return text
+}
+
+// last returns the end of the output, on one line.
+func (r *outputTail) last() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return safetext.Line(string(r.text[max(0, len(r.text)-400):]))
+}
+
+// matches reports whether the output since the last take matches.
+func (r *outputTail) matches(match func([]byte) bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return match(r.text)
+}

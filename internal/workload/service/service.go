@@ -1,0 +1,180 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/environ"
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/reference"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+)
+
+// Config is the configuration of a program that is the server.
+type Config struct {
+	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments of the server; they may hold $NAME, $(file:PATH) and $(TARE_PORT)"`
+	Image string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the arm's pods on a cluster, which holds the program; the testbed's if absent. On this machine the program must be installed"`
+	Env   environ.Variables   `yaml:"env" json:"env,omitempty" doc:"environment variables to add; Tare adds TARE_PORT"`
+	Dir   string              `yaml:"dir" json:"dir,omitempty" doc:"working directory; that of tare if absent"`
+	Port  int                 `yaml:"port" json:"port,omitempty" doc:"port that the server listens on; if absent a port that the testbed's service forwards, given as TARE_PORT"`
+	Ready Ready               `yaml:"ready" json:"ready" doc:"when the server counts as ready"`
+}
+
+// Declare adds the needs of the server, if there is one.
+func (c *Config) Declare(d *experiment.Declaration) {
+	if c != nil && len(c.Run) > 0 {
+		d.Needs.Image = c.Image
+		d.Programs = []experiment.Program{{Name: c.Run[0], Dir: c.Dir, Where: experiment.AtSite}}
+	}
+}
+
+// Ready is the condition for a server to be ready.
+type Ready struct {
+	Path   string            `yaml:"path" json:"path,omitempty" doc:"path that must answer over HTTP with a status of 2xx; with neither path nor log, the server must accept a connection"`
+	Log    string            `yaml:"log" json:"log,omitempty" doc:"regular expression that the server's output must match; ^ and $ match at each line"`
+	Within quantity.Duration `yaml:"within" json:"within,omitempty" doc:"time within which the server must be ready; 30s if absent"`
+}
+
+// limit returns the time within which the server must be ready.
+func (r Ready) limit() quantity.Duration {
+	return cmp.Or(r.Within, quantity.Duration(30*time.Second))
+}
+
+// portName is the placeholder for the port in arguments.
+const portName = "$(TARE_PORT)"
+
+// Validate returns all errors, with their fields below a field.
+func (c *Config) Validate(field string) []experiment.FieldError {
+	errs := experiment.FieldErrors(c.Run.ValidateCommand(field + ".run"))
+	errs = append(errs, c.Env.Validate(field+".env")...)
+	if c.Port < 0 || c.Port > 65535 {
+		errs.Add(field+".port", "%d is not a port from 1 to 65535", c.Port)
+	}
+	if c.Ready.Path != "" && !strings.HasPrefix(c.Ready.Path, "/") {
+		errs.Add(field+".ready.path", "%q does not begin with /", c.Ready.Path)
+	}
+	if _, err := regexp.Compile(c.Ready.Log); err != nil {
+		errs.Add(field+".ready.log", "%q is not a regular expression: %v", c.Ready.Log, err)
+	}
+	return errs
+}
+
+// Shared names the server, for workload.Resident.
+func (c *Config) Shared() string {
+	text, _ := json.Marshal(c)
+	return "server " + string(text)
+}
+
+// Server is a server that is up.
+type Server struct {
+	*Running
+	Address ByPath // addresses for the client's pod
+	Scratch string // directory for the server's files, removed with the site; "": none
+}
+
+// SetUp starts the server in the server's pod and waits until it is ready.
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (*Server, error) {
+	at, err := Addresses(s, c.Port)
+	if err != nil {
+		return nil, err
+	}
+	port := fmt.Sprint(at[testbed.PodToPod].Port())
+	args, err := c.Run.Resolve(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i, arg := range args {
+		args[i] = strings.ReplaceAll(arg, portName, port)
+	}
+	values, err := c.Env.Resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	env, scratch := append(environ.Assignments(values), "TARE_PORT="+port), ""
+	if site, ok := testbed.As[testbed.Scratch](s.Site); ok {
+		if scratch, err = site.Scratch(); err != nil {
+			return nil, err
+		}
+		env = append(env, "TARE_SCRATCH="+scratch)
+	}
+	up, err := Up(ctx, s, at, c.Ready, testbed.Command{Args: args, Dir: c.Dir, Env: env, Subject: true})
+	if err != nil {
+		return nil, err
+	}
+	up.Scratch = scratch
+	return up, nil
+}
+
+// Up starts a server's command in the server's pod and waits until it is ready.
+func Up(ctx context.Context, s workload.SetUp, at ByPath, ready Ready, command testbed.Command) (*Server, error) {
+	r, err := Start(ctx, s.Site, Program{Name: "server", Where: testbed.ServerPod, Command: command})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.await(ctx, s.Site, at[testbed.PodToPod], ready); err != nil {
+		_ = r.Down(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return &Server{Running: r, Address: at}, nil
+}
+
+// ByPath holds the addresses of a server, by the network path from the client's pod.
+type ByPath map[testbed.Path]netip.AddrPort
+
+// On returns the address on a path.
+func (a ByPath) On(path testbed.Path) (netip.AddrPort, error) {
+	at, ok := a[path]
+	if !ok {
+		return at, fmt.Errorf("the server cannot be reached from %s: the service does not forward its port %d", path, a[testbed.PodToPod].Port())
+	}
+	return at, nil
+}
+
+// Addresses returns the addresses of a server at a site. Port 0 chooses one of the ports that the site's
+// service forwards, a different one for each server. A server at a port that is not forwarded is only reached
+// at its pod.
+func Addresses(s workload.SetUp, port int) (ByPath, error) {
+	network, ok := testbed.As[testbed.Network](s.Site)
+	if !ok {
+		return nil, fmt.Errorf("the site has no network for a server")
+	}
+	ports := network.Ports()
+	if port == 0 {
+		// The first ports are for tools that start again in each trial.
+		if s.Number >= len(ports)-1 {
+			return nil, fmt.Errorf("more servers at a site than the %d ports that its service forwards", len(ports))
+		}
+		port = int(ports[len(ports)-1-s.Number])
+	}
+	at := ByPath{testbed.PodToPod: netip.AddrPortFrom(network.Address(testbed.PodToPod), uint16(port))}
+	if slices.Contains(ports, uint16(port)) {
+		if address := network.Address(testbed.PodToService); address.IsValid() {
+			at[testbed.PodToService] = netip.AddrPortFrom(address, uint16(port))
+		}
+	}
+	return at, nil
+}
+
+// Variables returns a client's environment variables: the server's address (TARE_PEER, TARE_SERVICE,
+// TARE_PORT) and the directory of its files (TARE_SCRATCH).
+func (s *Server) Variables() []string {
+	at := s.Address[testbed.PodToPod]
+	list := []string{"TARE_PEER=" + at.Addr().String(), "TARE_PORT=" + strconv.Itoa(int(at.Port()))}
+	if at, ok := s.Address[testbed.PodToService]; ok {
+		list = append(list, "TARE_SERVICE="+at.Addr().String())
+	}
+	if s.Scratch != "" {
+		list = append(list, "TARE_SCRATCH="+s.Scratch)
+	}
+	return list
+}

@@ -1,0 +1,122 @@
+// Package staircase searches the capacity of a server: the largest load that it carries.
+package staircase
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"tare/internal/workload"
+)
+
+// Search describes a search. Loads are positive, such as requests per second or sidecars.
+type Search struct {
+	Fineness
+	// Near is about where the search begins. Least and Most bound the loads that it tries.
+	Near, Least, Most float64
+	Unit              string // unit of the load in errors: "per second"
+}
+
+// Fineness is the precision of a search.
+type Fineness struct {
+	Halvings int // times that the first step, a doubling, is halved
+	Turns    int // number of reversals that are averaged, even
+	// Usual is the number of tries if the result lies between a quarter of Near and four times Near.
+	Usual int
+}
+
+// Fine (to 2.2 %) is for tries that take about a second, Coarse (to 9 %) for longer tries.
+var (
+	Fine   = Fineness{Halvings: 5, Turns: 8, Usual: 23}
+	Coarse = Fineness{Halvings: 3, Turns: 4, Usual: 13}
+)
+
+// Record is the record of a search, which is kept with its trial.
+type Record[Try any] struct {
+	Began float64 `json:"began"` // load of the search's first try
+	Tries []Try   `json:"tries"` // all tries in order, also before and after the search
+}
+
+// MostTries bounds the tries of a search.
+const MostTries = 40
+
+// AtMost writes a limit of an objective: "p99 ≤ 20 ms".
+func AtMost(of string, most fmt.Stringer) string { return of + " ≤ " + Spaced(most) }
+
+// Spaced writes a quantity with a space before its unit: "20 ms".
+func Spaced(quantity fmt.Stringer) string {
+	text := quantity.String()
+	unit := len(strings.TrimRight(text, "%abcdefghijklmnopqrstuvwxyzµ"))
+	return text[:unit] + " " + text[unit:]
+}
+
+const (
+	doubling = math.Ln2 // the first step; all steps here are of logarithms
+	// settling is the number of turns by finest steps that are not averaged. Noise may have made the search
+	// turn too early.
+	settling = 2
+)
+
+// First draws the first load of a search, evenly over one doubling about Near. The loads of a search form a
+// grid that the first load fixes, and its result lies on the grid. If all searches began at the same load,
+// all would have the same error. Repeating the search would only make a wrong value look certain.
+func (s Search) First(seed uint64) float64 {
+	most := math.Log(s.Most)
+	from := max(min(math.Log(s.Near)-doubling/2, most-doubling), math.Log(s.Least))
+	return math.Exp(from + rand.New(rand.NewPCG(seed, 0)).Float64()*min(doubling, most-from))
+}
+
+// Find returns the load that is carried in half of the tries. It uses up-down steps (Levitt 1971, Transformed
+// up-down methods in psychoacoustics, Journal of the Acoustical Society of America 49). Each turn halves the
+// step, down to the finest step. The result is the geometric mean of the loads at the last turns with the
+// finest steps. The seed draws the first load, so each search needs its own seed. If even the least load is
+// not carried, or even the largest is, the error breaks the rule on rates.
+func (s Search) Find(seed uint64, try func(load float64) (carried bool, err error)) (float64, error) {
+	least, most := math.Log(s.Least), math.Log(s.Most)
+	x, halved := math.Log(s.First(seed)), 0
+	step := func() float64 { return math.Ldexp(doubling, -halved) }
+	before, turns := false, []float64{} // loads at turns
+	for n := 0; len(turns) < settling+s.Turns && n < MostTries; n++ {
+		carried, err := try(math.Exp(x))
+		switch {
+		case err != nil:
+			return 0, err
+		case carried && x >= most:
+			return 0, noCapacity("all were carried, up to %.0f %s", s.Most, s.Unit)
+		case !carried && x <= least:
+			return 0, noCapacity("none was carried, down to %.0f %s", s.Least, s.Unit)
+		}
+		if n > 0 && carried != before {
+			if halved == s.Halvings {
+				turns = append(turns, x)
+			}
+			halved = min(halved+1, s.Halvings)
+		}
+		bound, up := most, 1.0
+		if !carried {
+			bound, up = least, -1
+		}
+		for step() > up*(bound-x) && halved < s.Halvings { // a step that ended at the bound would leave the grid
+			halved++
+		}
+		if x += up * step(); up*(bound-x) < 0 {
+			x = bound
+		}
+		before = carried
+	}
+	turns = turns[:len(turns)&^1] // equal numbers of upper and lower turns
+	if turns = turns[min(settling, len(turns)):]; len(turns) < s.Turns/2 {
+		return 0, noCapacity("it was not found in %d tries", MostTries)
+	}
+	sum := 0.0
+	for _, v := range turns {
+		sum += v
+	}
+	return math.Exp(sum / float64(len(turns))), nil
+}
+
+// noCapacity returns the error of a search that found no load.
+func noCapacity(format string, args ...any) error {
+	return workload.Invalidf(workload.RuleRate, "the search for the capacity: "+format, args...)
+}

@@ -1,0 +1,186 @@
+// Package answer has the programs of the workload startup: a program that prints one byte (program.go), and on a
+// cluster two helpers that find the time of this byte.
+//
+// In each pod that a trial starts, the Caller starts the program, reads the first byte of its output, and then calls
+// the Listener over the network. The Listener runs in the arm's own pod, which is up already. The call goes through
+// the started pod's network, and its time is known at once. The kubelet, in contrast, looks at a pod's containers
+// only once a second.
+//
+// The package is small, since it is in every pod.
+package answer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/orders"
+)
+
+// Caller is the first process of a pod that a trial starts. Its arguments are the Listener's address, the name by
+// which it calls, the path to which it writes the program of this package, and the program under test with its
+// arguments. It stays until it is killed, even if the program ends.
+var Caller = testbed.Helper{Name: "startup-call", Run: func(ctx context.Context) error { return call(ctx, os.Args[1:]) }}
+
+// Listener takes the calls. It also serves requests of package orders.
+var Listener = testbed.Helper{Name: "startup-listen", Run: func(ctx context.Context) error { return new(listener).serve(ctx) }}
+
+var Helpers = []testbed.Helper{Caller, Listener}
+
+// CallerCommand returns the arguments and the environment of a Caller.
+func CallerCommand(self, address, name, path string, program testbed.Command) (args, env []string) {
+	args = slices.Concat([]string{self, address, name, path}, program.Args)
+	return args, append(slices.Clone(program.Env), testbed.HelperVariable+"="+Caller.Name)
+}
+
+// call runs the Caller.
+func call(ctx context.Context, args []string) error {
+	if len(args) < 4 {
+		return fmt.Errorf("%q: the arguments are ADDRESS NAME PATH PROGRAM…", args)
+	}
+	address, name, path, program := args[0], args[1], args[2], args[3:]
+	if slices.Contains(program, path) {
+		if err := Write(path); err != nil {
+			return err
+		}
+	}
+	if err := os.Unsetenv(testbed.HelperVariable); err != nil {
+		return err
+	}
+	said, ended, err := begin(ctx, program)
+	if err != nil {
+		return err
+	}
+	if n, _ := said.Read(make([]byte, 1)); n == 0 {
+		if err := <-ended; err != nil {
+			return fmt.Errorf("%s printed nothing: %w", testbed.Quote(program), err)
+		}
+		return fmt.Errorf("%s printed nothing", testbed.Quote(program))
+	}
+	go func() { _, _ = io.Copy(io.Discard, said) }() // the program's further output is discarded
+	to, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("call the listener as %s: %w", name, err)
+	}
+	_, err = to.Write([]byte(name + "\n"))
+	if err := errors.Join(err, to.Close()); err != nil {
+		return fmt.Errorf("call the listener as %s: %w", name, err)
+	}
+	<-ctx.Done() // the pod stays as it is, whether or not the program does
+	return nil
+}
+
+// begin starts the program. The channel receives the program's end.
+func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-chan error, err error) {
+	cmd := exec.CommandContext(ctx, program[0], program[1:]...)
+	cmd.Stderr = os.Stderr // standard error goes to the pod's log
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd.Stdout = w
+	if err := errors.Join(cmd.Start(), w.Close()); err != nil {
+		return nil, nil, err
+	}
+	over := make(chan error, 1)
+	go func() { over <- cmd.Wait() }()
+	return r, over, nil
+}
+
+// Order is a request to the Listener to wait for the call with the name in Wait. The first request has no name; the
+// response has the port for calls.
+type Order struct {
+	Wait string        `json:"wait,omitempty"`
+	For  time.Duration `json:"for,omitempty"` // longest wait
+}
+
+// Answer is the response to an Order.
+type Answer struct {
+	Port   int  `json:"port,omitempty"`
+	Called bool `json:"called,omitempty"`
+	// Ago is the time between the call and the response.
+	Ago time.Duration `json:"ago,omitempty"`
+}
+
+// listener records the times of calls.
+type listener struct {
+	mu     sync.Mutex
+	at     map[string]time.Time
+	port   int
+	called chan struct{} // closed and replaced at each call
+}
+
+// mostName bounds the length of a caller's name, in bytes.
+const mostName = 256
+
+func (l *listener) serve(ctx context.Context) error {
+	on, err := new(net.ListenConfig).Listen(ctx, "tcp", ":0")
+	if err != nil {
+		return fmt.Errorf("listen for the calls of pods: %w", err)
+	}
+	defer func() { _ = on.Close() }()
+	l.at, l.called, l.port = map[string]time.Time{}, make(chan struct{}), on.Addr().(*net.TCPAddr).Port
+	go l.accept(on)
+	return orders.Main(ctx, l.obey)
+}
+
+func (l *listener) accept(on net.Listener) {
+	for {
+		c, err := on.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { _ = c.Close() }()
+			_ = c.SetDeadline(time.Now().Add(orders.Limit))
+			text, _ := io.ReadAll(io.LimitReader(c, mostName))
+			if name, whole := strings.CutSuffix(string(text), "\n"); whole {
+				l.record(name)
+			}
+		}()
+	}
+}
+
+func (l *listener) record(name string) {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.at[name]; !known {
+		l.at[name] = now
+	}
+	close(l.called)
+	l.called = make(chan struct{})
+}
+
+func (l *listener) obey(ctx context.Context, o Order) (any, error) {
+	if o.Wait == "" {
+		return Answer{Port: l.port}, nil
+	}
+	limit := time.NewTimer(o.For)
+	defer limit.Stop()
+	for {
+		l.mu.Lock()
+		at, known := l.at[o.Wait]
+		called := l.called
+		l.mu.Unlock()
+		if known {
+			return Answer{Called: true, Ago: time.Since(at)}, nil
+		}
+		select {
+		case <-called:
+		case <-limit.C:
+			return Answer{}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package startup
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"tare/internal/layer/program"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube"
+	"tare/internal/testbed/kube/pods"
+	"tare/internal/testbed/orders"
+	"tare/internal/workload"
+	"tare/internal/workload/startup/answer"
+)
+
+// role is the role of pods that a trial starts.
+const role = "start"
+
+// inPod is the path in a pod of the program of package answer. It is on the agent's volume, so that any image can be
+// used.
+const inPod = "/var/run/tare/first-byte"
+
+// podStarter starts pods.
+type podStarter struct {
+	config   *Config
+	site     testbed.Site
+	like     *kube.Like
+	listener *orders.Helper
+	address  string
+	program  testbed.Command // program with its wrappers
+	stem     string          // beginning of the pods' names
+	stop     context.CancelFunc
+
+	mu      sync.Mutex
+	number  int
+	waits   map[string]*progress // by pod name
+	staying []*progress
+}
+
+func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStarter, err error) {
+	on, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	s = &podStarter{config: c, site: site, waits: map[string]*progress{}, stem: "start-" + strings.ToLower(rand.Text()[:6])}
+	if s.program, err = c.inPods(site); err != nil {
+		return nil, err
+	}
+	if s.like, err = on.Like(ctx, role); err != nil {
+		return nil, err
+	}
+	addresses := on.PodAddresses(testbed.ClientPod)
+	if len(addresses) == 0 {
+		return nil, fmt.Errorf("the arm's pod has no address that started pods can call")
+	}
+	if s.listener, err = orders.Start(ctx, site, testbed.ClientPod, answer.Listener.Name); err != nil {
+		return nil, err
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // the watch runs until release
+	s.stop = stop
+	var a answer.Answer
+	err = s.listener.Ask(ctx, answer.Order{}, &a)
+	s.address = netip.AddrPortFrom(addresses[0], uint16(a.Port)).String()
+	if err == nil {
+		err = s.like.Watch(watching, s.see)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.release(ctx))
+	}
+	return s, nil
+}
+
+// inPods returns the program as it is started in a pod. Its arguments and environment are in the pod's specification,
+// where no secret may be.
+func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
+	command := program.At(site, c.Command)
+	if wanted := command.References(); len(wanted) > 0 {
+		return testbed.Command{}, fmt.Errorf("%s: the arguments of a program would be in the specification of pods, where everybody who may read pods sees them", wanted[0])
+	}
+	args, err := command.Resolve(context.Background(), nil)
+	if err != nil {
+		return testbed.Command{}, err
+	}
+	subject := testbed.Command{Args: args, Subject: true}
+	if len(args) == 0 {
+		subject.Args = []string{inPod, "stay"}
+	}
+	if w, ok := testbed.As[testbed.Wrapper](site); ok {
+		return w.Wrapped(testbed.ClientPod, subject)
+	}
+	return subject, nil
+}
+
+// progress is the state of a pod that is starting.
+type progress struct {
+	name   string
+	begun  time.Time
+	phases map[string]float64 // time since begun in s, by metric
+	uid    string
+	failed string        // reason why the pod will not become ready; "": none is known
+	change chan struct{} // closed and replaced at each change of the fields above
+	gone   bool
+}
+
+// see handles a state of a pod from the watch.
+func (s *podStarter) see(pod *corev1.Pod, gone bool) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.waits[pod.Name]; p != nil {
+		p.see(pod, gone, now)
+	}
+}
+
+// see records the time of each phase that the pod has reached for the first time.
+func (p *progress) see(pod *corev1.Pod, gone bool, now time.Time) {
+	reach := func(phase string, is bool) {
+		if _, known := p.phases[phase]; is && !known {
+			p.phases[phase] = now.Sub(p.begun).Seconds()
+		}
+	}
+	p.gone = gone
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		p.failed = ended(pod)
+	}
+	for _, c := range pod.Status.Conditions {
+		reach("pod-scheduled", c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue)
+		reach("pod-ready", c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue)
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		reach("pod-started", c.Name == pods.Container && c.State.Running != nil)
+	}
+	close(p.change)
+	p.change = make(chan struct{})
+}
+
+// ended describes the end of a pod's container.
+func ended(pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil && c.Name == pods.Container {
+			return strings.TrimSpace(fmt.Sprintf("it ended with exit status %d %s", t.ExitCode, t.Message))
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintf("the pod is %s %s %s", pod.Status.Phase, pod.Status.Reason, pod.Status.Message))
+}
+
+// begin makes one pod, and waits for its call and until it is ready.
+func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err error) {
+	s.mu.Lock()
+	s.number++
+	title := fmt.Sprintf("%s-%d", s.stem, s.number)
+	s.mu.Unlock()
+	plan, err := s.like.Plan(title, func(self string) (args, env []string) {
+		return answer.CallerCommand(self, s.address, title, inPod, s.program)
+	})
+	if err != nil {
+		return nil, one, err
+	}
+	p = &progress{name: plan.Name, phases: map[string]float64{}, change: make(chan struct{})}
+	s.mu.Lock()
+	s.waits[p.name] = p
+	p.begun = time.Now()
+	s.mu.Unlock()
+	made, err := s.like.Make(ctx, plan)
+	s.mu.Lock()
+	p.phases["pod-created"] = time.Since(p.begun).Seconds()
+	for _, later := range p.phases { // the watch may have shown a phase before the response arrived
+		p.phases["pod-created"] = min(p.phases["pod-created"], later)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return p, one, err
+	}
+	p.uid = string(made.UID)
+	limited, cancel := context.WithTimeout(ctx, s.config.Timeout.Std())
+	defer cancel()
+	answered, err := s.answered(limited, p, title)
+	if err == nil {
+		err = s.ready(limited, p)
+	}
+	if err != nil {
+		return p, one, s.failure(ctx, p, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one = start{First: answered.Sub(p.begun).Seconds(), Phases: p.phases}
+	return p, one, nil
+}
+
+// longestWait is the longest that the listener waits in one request.
+const longestWait = 5 * time.Second
+
+// answered waits for the call of a pod, and returns the time of the call.
+func (s *podStarter) answered(ctx context.Context, p *progress, title string) (at time.Time, err error) {
+	for ctx.Err() == nil {
+		if why := s.failed(p); why != "" {
+			return at, errors.New(why)
+		}
+		var a answer.Answer
+		if err := s.listener.Ask(ctx, answer.Order{Wait: title, For: longestWait}, &a); err != nil {
+			return at, err
+		}
+		if a.Called {
+			return time.Now().Add(-a.Ago), nil
+		}
+	}
+	return at, ctx.Err()
+}
+
+// ready waits until the watch has shown that the pod is ready.
+func (s *podStarter) ready(ctx context.Context, p *progress) error {
+	for {
+		s.mu.Lock()
+		_, is := p.phases["pod-ready"]
+		why, change := p.failed, p.change
+		s.mu.Unlock()
+		switch {
+		case is:
+			return nil
+		case why != "":
+			return errors.New(why)
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (s *podStarter) failed(p *progress) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.gone {
+		return "it was deleted while it was waited for"
+	}
+	return p.failed
+}
+
+// failure returns the error of a pod that did not start, with the events and logs that the cluster has about the pod.
+func (s *podStarter) failure(ctx context.Context, p *progress, err error) error {
+	var lost *testbed.Disturbance
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &lost):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("it has not printed its first byte, or is not ready, after %v, which is the limit of a start", s.config.Timeout)
+		why := s.like.Why(ctx, p.name, err)
+		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("pod %s: %v", p.name, why)}
+	}
+	return &workload.Invalid{Rule: workload.RuleExit, Detail: fmt.Sprintf("pod %s: %v", p.name, err)}
+}
+
+// once starts a pod, and deletes it.
+func (s *podStarter) once(ctx context.Context) (start, error) {
+	p, one, err := s.begin(ctx)
+	if p == nil {
+		return one, err
+	}
+	if err == nil {
+		one.used, err = s.used(ctx, p)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.staying = append(s.staying, p) // the trial deletes the pod at its end
+		return one, err
+	}
+	return one, errors.Join(err, s.like.Delete(ctx, p.name))
+}
+
+// used returns the resources that a started pod has used so far, if its node counts them.
+func (s *podStarter) used(ctx context.Context, p *progress) (testbed.Usage, error) {
+	wall := time.Since(p.begun)
+	used, known, err := s.like.Used(ctx, []string{p.uid})
+	one, there := used[p.uid]
+	if err != nil || !known || !there {
+		return testbed.Usage{Wall: wall, Unavailable: true}, err
+	}
+	return testbed.Usage{User: one.CPU - one.System, System: one.System, Wall: wall, MaxRSS: one.WorkingSet}, nil
+}
+
+func (s *podStarter) stay(ctx context.Context, n int) error {
+	for range n {
+		p, _, err := s.begin(ctx)
+		if p != nil {
+			s.staying = append(s.staying, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *podStarter) uses(ctx context.Context) (sum use, err error) {
+	var uids []string
+	for _, p := range s.staying {
+		if why := s.failed(p); why != "" {
+			return use{}, &workload.Invalid{Rule: workload.RuleExit, Detail: fmt.Sprintf("pod %s: %s", p.name, why)}
+		}
+		uids = append(uids, p.uid)
+	}
+	used, known, err := s.like.Used(ctx, uids)
+	if err != nil || !known {
+		return use{Unknown: !known}, err
+	}
+	for _, uid := range uids {
+		one, there := used[uid]
+		if !there {
+			return use{}, fmt.Errorf("the node shows no cgroup of the pod %s", uid)
+		}
+		sum.Memory += one.WorkingSet
+		sum.CPU += one.CPU
+	}
+	return sum, nil
+}
+
+func (s *podStarter) end(ctx context.Context) error {
+	var names []string
+	for _, p := range s.staying {
+		names = append(names, p.name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if err := s.like.Delete(ctx, names...); err != nil {
+		return err
+	}
+	s.staying = nil
+	return nil
+}
+
+func (s *podStarter) release(ctx context.Context) error {
+	s.stop()
+	if s.listener == nil {
+		return nil
+	}
+	err := s.listener.Close(ctx)
+	s.listener = nil
+	return err
+}

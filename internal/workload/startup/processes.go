@@ -1,0 +1,198 @@
+package startup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"tare/internal/layer/program"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+	"tare/internal/workload/startup/answer"
+)
+
+// processStarter starts processes on this machine.
+type processStarter struct {
+	config  *Config
+	site    testbed.Site
+	args    []string
+	staying []string // additional arguments of an instance that stays
+	up      []testbed.Process
+}
+
+func (c *Config) processStarter(ctx context.Context, site testbed.Site) (*processStarter, error) {
+	args, err := program.At(site, c.Command).Resolve(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	h := &processStarter{config: c, site: site, args: args}
+	if len(args) > 0 {
+		return h, nil
+	}
+	scratch, ok := testbed.As[testbed.Scratch](site)
+	if !ok {
+		return nil, fmt.Errorf("the site has no directory for Tare's own program: give the workload %s a program in run", name)
+	}
+	dir, err := scratch.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "first-byte")
+	h.args, h.staying = []string{path}, []string{"stay"}
+	return h, answer.Write(path)
+}
+
+// instance is a process that has printed its first byte.
+type instance struct {
+	process testbed.Process
+	first   time.Duration
+}
+
+// start starts an instance, and waits for its first byte.
+func (h *processStarter) start(ctx context.Context, more ...string) (i instance, err error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return i, err
+	}
+	said := make(chan error, 1)
+	var at time.Time
+	go func() {
+		n, err := r.Read(make([]byte, 1))
+		at = time.Now()
+		if n > 0 {
+			err = nil
+		}
+		said <- err
+		_, _ = io.Copy(io.Discard, r) // reading all output keeps the program from blocking
+		_ = r.Close()
+	}()
+	begun := time.Now()
+	limited, cancel := context.WithTimeout(ctx, h.config.Timeout.Std())
+	defer cancel()
+	args := slices.Concat(h.args, more)
+	i.process, err = h.site.Start(context.WithoutCancel(ctx), testbed.Host, testbed.Command{Args: args, Stdout: w, Subject: true})
+	_ = w.Close()
+	if err != nil {
+		return i, err
+	}
+	if timed, ok := testbed.ProcessAs[testbed.Timed](i.process); ok {
+		begun = timed.Begun() // the time excludes Tare's own work before the start
+	}
+	select {
+	case err = <-said:
+	case <-limited.Done():
+		return i, errors.Join(h.config.late(ctx, "nothing was printed"), i.process.Kill())
+	}
+	if err != nil { // the program closed its output or ended
+		stop := context.AfterFunc(limited, func() { _ = i.process.Kill() })
+		_, why := i.process.Wait()
+		stop()
+		return i, broken(ctx, fmt.Sprintf("%s printed nothing", testbed.Quote(args)), why)
+	}
+	i.first = at.Sub(begun)
+	return i, nil
+}
+
+// broken returns the rule that a failed program broke.
+func broken(ctx context.Context, what string, why error) error {
+	var exit *testbed.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(why, &exit):
+		return &workload.Invalid{Rule: workload.RuleExit, Detail: exit.Error()}
+	case why != nil:
+		return why
+	}
+	return &workload.Invalid{Rule: workload.RuleExit, Detail: what}
+}
+
+func (h *processStarter) once(ctx context.Context) (start, error) {
+	i, err := h.start(ctx)
+	if err != nil {
+		return start{}, err
+	}
+	limited, cancel := context.WithTimeout(ctx, h.config.Timeout.Std())
+	defer cancel()
+	if h.config.Stays {
+		err = i.process.Kill()
+	} else {
+		defer context.AfterFunc(limited, func() { _ = i.process.Kill() })()
+	}
+	used, why := i.process.Wait()
+	switch {
+	case h.config.Stays:
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+	case limited.Err() != nil:
+		err = h.config.late(ctx, "it had not ended")
+	case why != nil:
+		err = broken(ctx, "", why)
+	}
+	return start{First: i.first.Seconds(), used: used}, err
+}
+
+func (h *processStarter) stay(ctx context.Context, n int) error {
+	for range n {
+		i, err := h.start(ctx, h.staying...)
+		if err != nil {
+			return err
+		}
+		h.up = append(h.up, i.process)
+	}
+	return nil
+}
+
+// uses adds up the resources of all instances. An instance that has ended is an error.
+func (h *processStarter) uses(ctx context.Context) (sum use, err error) {
+	for _, p := range h.up {
+		shared, ok := testbed.ProcessAs[testbed.Proportional](p)
+		if !ok {
+			return use{}, errors.New("this system does not count memory in proportional shares (PSS)")
+		}
+		one, err := shared.Proportional()
+		if err != nil {
+			return use{}, fmt.Errorf("memory of an instance: %w", err)
+		}
+		if one == 0 {
+			_, why := p.Wait()
+			return use{}, broken(ctx, "an instance has ended by itself", why)
+		}
+		used, err := p.CPU()
+		if err != nil {
+			return use{}, err
+		}
+		sum.Memory += one
+		sum.CPU += used
+	}
+	if files, err := procfs.NewDefaultFS(); err == nil {
+		if m, err := files.Meminfo(); err == nil && m.MemAvailableBytes != nil {
+			sum.Available = int64(*m.MemAvailableBytes)
+		}
+	}
+	return sum, nil
+}
+
+// end kills all instances at the same time, and waits for their end.
+func (h *processStarter) end(context.Context) error {
+	var wait sync.WaitGroup
+	errs := make([]error, len(h.up))
+	for i, p := range h.up {
+		wait.Go(func() { errs[i] = p.Kill() })
+	}
+	wait.Wait()
+	h.up = nil
+	return errors.Join(errs...)
+}
+
+// release keeps the program for the next trial; the site removes it.
+func (h *processStarter) release(context.Context) error { return nil }

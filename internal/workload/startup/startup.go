@@ -1,0 +1,172 @@
+// Package startup measures the cost of a sandbox's start: the time from a start to the first byte that the program
+// prints, and the memory and CPU time of idle instances.
+//
+//	workloads:
+//	  - startup: {starts: 20}
+//	  - name: density
+//	    startup: {instances: [1, 10, 100]}
+//
+// On this machine an instance is a process of the program, with the layers around it. On a cluster it is a pod like
+// the arm's own, with the same layers, in which the program is started (pods.go).
+//
+// # Cold starts
+//
+// A trial starts the program many times, one start after the other. Concurrent starts would wait for each other, and
+// measure the size of the machine. Each start makes a new instance; the files that the instance needs are in the page
+// cache after the warm-up starts, in all arms alike. The metrics are the mean of the trial's starts, and quantiles
+// beyond which a hundred starts lie.
+//
+// On this machine the time runs from the fork to the first byte at Tare's end of a pipe. On a cluster it runs from
+// the request that makes the pod, by Tare's clock, since times in the Kubernetes API are whole seconds. A pod counts
+// as scheduled, started or ready when a watch shows that state.
+//
+// # Density
+//
+// With instances, a trial starts this many instances that stay, waits, and reads the resources that all of them use
+// together. On this machine the memory is PSS: a page that n processes share counts 1/n in each. The instances add
+// up, and shared pages are part of the base of the line through the levels, and not of the slope. Cgroups would count
+// the kernel's own memory too, but charge a shared page to the process that touched it first. Neither PSS nor cgroups
+// see a process that runs elsewhere. On a cluster the memory is the working set of the pods' cgroups, which includes
+// the runtime's own processes. Only the node can read it (testbed.kubernetes.accounting).
+package startup
+
+import (
+	"fmt"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/reference"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube/inventory"
+	"tare/internal/workload"
+	"tare/internal/workload/startup/answer"
+)
+
+// Config is the parameters of the workload.
+type Config struct {
+	Command   reference.Arguments `yaml:"run" json:"run,omitempty" doc:"program and its arguments; the program prints something when it has started. If absent, a program of Tare's with a few hundred bytes that prints one byte"`
+	Starts    int                 `yaml:"starts" json:"starts" min:"1" max:"10000" doc:"starts in a trial, one after the other"`
+	Warmup    int                 `yaml:"warmup" json:"warmup" min:"0" max:"1000" doc:"starts before the measured ones"`
+	Instances factor.Levels[int]  `yaml:"instances" json:"instances,omitempty" min:"1" max:"1000" doc:"number of idle instances, whose memory and CPU time are measured in place of starts"`
+	Duration  quantity.Duration   `yaml:"duration" json:"duration" doc:"how long CPU time of idle instances is counted"`
+	Settle    quantity.Duration   `yaml:"settle" json:"settle" doc:"time between the first byte of the last instance and the measurement"`
+	Stays     bool                `yaml:"stays" json:"stays,omitempty" doc:"true: the program does not end by itself, and is killed after its first byte. false: the trial waits for its end"`
+	Timeout   quantity.Duration   `yaml:"timeout" json:"timeout" doc:"how long one start may take"`
+	Expects   quantity.Duration   `yaml:"expect" json:"expect,omitempty" doc:"how long one start is expected to take, for the estimate of tare plan"`
+	Image     string              `yaml:"image" json:"image,omitempty" doc:"on a cluster, image of the pods, with the program in it; the testbed's if absent"`
+}
+
+const name = "startup"
+
+// usual is the expected duration of a start if the file gives none.
+const usual = 100 * time.Millisecond
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{Starts: 20, Warmup: 1, Duration: quantity.Duration(2 * time.Second), Settle: quantity.Duration(time.Second),
+		Timeout: quantity.Duration(time.Minute)}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    name,
+	Summary: "cold starts, from the start of a program or pod to its first byte; memory and CPU of idle ones",
+	New:     New,
+	Probe:   testbed.AlwaysWorks(name, "any program; without one, Tare's own"),
+	Helpers: answer.Helpers,
+}
+
+// Declare lists the needs of the workload: on a cluster, a pod in which the layers' proofs run and which takes the
+// calls of the started pods.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Validate: c.validate, Needs: experiment.Needs{OwnPod: true, Image: c.Image}, Programs: c.programs(), Rights: rights, Replaceable: true}
+}
+
+func (c *Config) programs() []experiment.Program {
+	if len(c.Command) == 0 || c.Image != "" {
+		return nil
+	}
+	return []experiment.Program{{Name: c.Command[0], Where: experiment.AtSite}}
+}
+
+func rights(namespace string) []experiment.Right {
+	verbs := append([]string{"create", "delete", "list", "watch"}, inventory.RemovalVerbs...)
+	return []experiment.Right{{Resource: "pods", Namespace: namespace, Verbs: verbs, Why: "the workload startup makes pods and watches them start"}}
+}
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if len(c.Command) > 0 && c.Command[0] == "" {
+		errs.Add("run[0]", "the program has no name")
+	}
+	errs = append(errs, c.Command.Validate("run")...)
+	for _, d := range []struct {
+		field        string
+		value        quantity.Duration
+		least, limit time.Duration
+	}{{"timeout", c.Timeout, 10 * time.Millisecond, time.Hour}, {"duration", c.Duration, 100 * time.Millisecond, time.Hour},
+		{"settle", c.Settle, 0, time.Hour}, {"expect", c.Expects, 0, time.Hour}} {
+		if d.value.Std() < d.least || d.value.Std() > d.limit {
+			errs.Add(d.field, "%v is not between %v and %v", d.value, quantity.Duration(d.least), quantity.Duration(d.limit))
+		}
+	}
+	if len(c.Instances) > 0 && c.Stays {
+		errs.Add("stays", "idle instances stay in any case: leave it out")
+	}
+	return errs
+}
+
+// The metrics.
+const (
+	mean          = "start-mean"     // in s
+	memory        = "memory"         // memory of all instances, in bytes
+	cpu           = "cpu"            // CPUs that all instances use together
+	machineMemory = "memory-machine" // in bytes
+)
+
+// phases lists the phases of a pod in the order in which it reaches them.
+var phases = []string{"pod-created", "pod-scheduled", "pod-started", "pod-ready"}
+
+// cost is the cost of a start.
+var cost = experiment.Cost{Prefix: "start", Unit: "start", Parts: []string{"program"}}
+
+// Measures returns the metrics of a trial, and its duration.
+func (c *Config) Measures() experiment.Measures {
+	one := usual
+	if c.Expects > 0 {
+		one = c.Expects.Std()
+	}
+	if n := c.Instances.OrZero(); n > 0 {
+		watched := c.Settle.Std() + c.Duration.Std()
+		return experiment.Measures{Expected: time.Duration(n)*one + watched, Limit: time.Duration(n+1)*2*c.Timeout.Std() + watched,
+			Metrics: []experiment.Metric{
+				{Name: memory, Unit: "B", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio, Discrete: true},
+				{Name: cpu, Unit: "cores", Better: experiment.Lower, Scale: experiment.Difference},
+			},
+			OnMachine: []experiment.Metric{{Name: machineMemory, Unit: "B", Better: experiment.Lower, Scale: experiment.Difference, Optional: true}}}
+	}
+	n := time.Duration(c.Starts + c.Warmup)
+	m := experiment.Measures{Cost: &cost, Expected: n * one, Limit: (n + 1) * 2 * c.Timeout.Std(), Slice: &experiment.Slice{},
+		Metrics: []experiment.Metric{{Name: mean, Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio}}}
+	for _, q := range quantiles {
+		if q.supported(c.Starts) {
+			m.Metrics = append(m.Metrics, experiment.Metric{Name: q.name(), Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio})
+		}
+	}
+	for _, p := range phases {
+		m.OnClusters = append(m.OnClusters, experiment.Metric{Name: p, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
+	}
+	return m
+}
+
+// quantile is a quantile's level, from 0 to 1.
+type quantile float64
+
+var quantiles = []quantile{0.5, 0.9}
+
+func (q quantile) name() string { return fmt.Sprintf("start-p%g", 100*float64(q)) }
+
+// supported reports whether a hundred of n starts lie beyond the quantile.
+func (q quantile) supported(n int) bool { return float64(n)*(1-float64(q)) >= 100-1e-6 }

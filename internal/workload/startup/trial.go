@@ -1,0 +1,239 @@
+package startup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/workload"
+)
+
+// start is one start, as it is kept in a raw file.
+type start struct {
+	First  float64            `json:"first"`            // time until the first byte, in s
+	Phases map[string]float64 `json:"phases,omitempty"` // time until the watch showed the phase, in s, by metric
+	used   testbed.Usage
+}
+
+// starter starts instances at a site.
+type starter interface {
+	// once starts an instance, and ends it after its first byte or waits for its own end.
+	once(ctx context.Context) (start, error)
+	// stay starts n instances that stay until end, and waits for the first byte of each.
+	stay(ctx context.Context, n int) error
+	// uses returns the resources that the staying instances use now.
+	uses(ctx context.Context) (use, error)
+	// end ends the staying instances.
+	end(ctx context.Context) error
+	// release releases the starter's own resources at the site.
+	release(ctx context.Context) error
+}
+
+// use is the resources that idle instances use together.
+type use struct {
+	CPU       time.Duration `json:"cpu"` // CPU time so far
+	Memory    int64         `json:"memory"`
+	Available int64         `json:"available,omitempty"` // memory of the machine that programs could use, in bytes; 0: unknown
+	Unknown   bool          `json:"unknown,omitempty"`   // set if CPU and Memory cannot be read here
+}
+
+// starter returns the starter for a site.
+func (c *Config) starter(ctx context.Context, site testbed.Site) (starter, error) {
+	if remote, ok := testbed.As[testbed.Remote](site); ok && remote.Self(testbed.ClientPod) != "" {
+		return c.podStarter(ctx, site)
+	}
+	return c.processStarter(ctx, site)
+}
+
+// Try starts one instance, and removes it.
+func (c *Config) Try(ctx context.Context, site testbed.Site) error {
+	by, err := c.starter(ctx, site)
+	if err != nil {
+		return err
+	}
+	if c.Instances.OrZero() > 0 {
+		err = by.stay(ctx, 1)
+	} else {
+		_, err = by.once(ctx)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // the testbed removes the instance
+	}
+	return errors.Join(err, by.end(ctx), by.release(ctx))
+}
+
+// runningTrial is the state of a trial.
+type runningTrial struct {
+	config *Config
+	raw    workload.Raw
+	by     starter
+	starts []start
+}
+
+// begin does the warm-up starts.
+func (c *Config) begin(ctx context.Context, t *workload.Trial) (*runningTrial, error) {
+	by, err := c.starter(ctx, t.Site)
+	if err != nil {
+		return nil, err
+	}
+	s := &runningTrial{config: c, raw: t.Raw, by: by}
+	t.Clear = func(ctx context.Context) error { return errors.Join(by.end(ctx), by.release(ctx)) }
+	if c.Instances.OrZero() > 0 {
+		return s, nil
+	}
+	for range c.Warmup {
+		if _, err := by.once(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Prepare does the warm-up starts.
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	n := c.Instances.OrZero()
+	if n == 0 {
+		return workload.Uncut(ctx, c, t)
+	}
+	s, err := c.begin(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (workload.Result, error) { return s.density(ctx, n) }, nil
+}
+
+// PrepareSlices does the warm-up starts. Each slice has its share of the starts, and at least one.
+func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
+	s, err := c.begin(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return &sliced{runningTrial: s, n: n}, nil
+}
+
+type sliced struct {
+	*runningTrial
+	n int
+}
+
+// Run does the starts of slice i.
+func (s *sliced) Run(ctx context.Context, i int) error {
+	all := s.config.Starts
+	return s.repeat(ctx, max(1, all*(i+1)/s.n-all*i/s.n))
+}
+
+// repeat starts the program n times.
+func (s *runningTrial) repeat(ctx context.Context, n int) error {
+	for range n {
+		one, err := s.by.once(ctx)
+		if err != nil {
+			return errors.Join(err, s.keep())
+		}
+		s.starts = append(s.starts, one)
+	}
+	return nil
+}
+
+// keep writes the times of all starts to a raw file.
+func (s *runningTrial) keep() error { return keep(s.raw, "starts.json", s.starts) }
+
+func keep(raw workload.Raw, name string, what any) error {
+	text, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	return workload.Keep(raw, name, append(text, '\n'))
+}
+
+// Finish returns the mean and the quantiles of all starts.
+func (s *runningTrial) Finish(context.Context) (workload.Result, error) {
+	n := float64(len(s.starts))
+	var used testbed.Usage
+	var firsts []float64
+	sums, seen := map[string]float64{}, map[string]int{}
+	for _, one := range s.starts {
+		firsts = append(firsts, one.First)
+		sums[mean] += one.First
+		for phase, at := range one.Phases {
+			sums[phase] += at
+			seen[phase]++
+		}
+		used = used.Plus(one.used)
+	}
+	values := map[string]float64{mean: sums[mean] / n}
+	for phase, count := range seen {
+		if count == len(s.starts) {
+			values[phase] = sums[phase] / n
+		}
+	}
+	slices.Sort(firsts)
+	for _, q := range quantiles {
+		if q.supported(s.config.Starts) {
+			values[q.name()] = q.of(firsts)
+		}
+	}
+	return workload.Result{Values: values, Used: map[string]testbed.Usage{cost.Parts[0]: used}, Work: n}, s.keep()
+}
+
+// of returns the quantile of values in ascending order, interpolated between the two nearest values.
+func (q quantile) of(sorted []float64) float64 {
+	at := float64(q) * float64(len(sorted)-1)
+	below := int(at)
+	if below+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[below] + (at-float64(below))*(sorted[below+1]-sorted[below])
+}
+
+// density starts instances, and measures the resources that they use while idle.
+func (s *runningTrial) density(ctx context.Context, n int) (workload.Result, error) {
+	before, err := s.by.uses(ctx)
+	if err != nil {
+		return workload.Result{}, err
+	}
+	if err := s.by.stay(ctx, n); err != nil {
+		return workload.Result{}, err
+	}
+	if err := testbed.Pause(ctx, s.config.Settle.Std()); err != nil {
+		return workload.Result{}, err
+	}
+	first, err := s.by.uses(ctx)
+	if err != nil {
+		return workload.Result{}, err
+	}
+	from := time.Now()
+	if err := testbed.Pause(ctx, s.config.Duration.Std()); err != nil {
+		return workload.Result{}, err
+	}
+	last, err := s.by.uses(ctx)
+	if err != nil {
+		return workload.Result{}, err
+	}
+	took := time.Since(from)
+	if err := errors.Join(s.by.end(ctx), keep(s.raw, "instances.json", map[string]use{"before": before, "settled": first, "after": last})); err != nil {
+		return workload.Result{}, err
+	}
+	if last.Unknown {
+		return workload.Result{}, errUnknown
+	}
+	values := map[string]float64{memory: float64(last.Memory), cpu: max(0, last.CPU-first.CPU).Seconds() / took.Seconds()}
+	if before.Available > 0 && last.Available > 0 {
+		values[machineMemory] = float64(before.Available - last.Available)
+	}
+	return workload.Result{Values: values}, nil
+}
+
+// errUnknown ends a run if the cluster does not count the resources of pods.
+var errUnknown = errors.New("the resources of idle pods are counted on their nodes only: write accounting: node below testbed.kubernetes")
+
+// late returns the broken rule of a start that took longer than the limit.
+func (c *Config) late(ctx context.Context, what string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("%s after %v, which is the limit of a start", what, c.Timeout)}
+}

@@ -1,0 +1,135 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"tare/internal/experiment/quantity"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+	"tare/internal/workload/storage/residency"
+)
+
+// Direct is the parameter direct, which selects I/O past the page cache: true, false or auto.
+type Direct string
+
+// Values of Direct.
+const (
+	// PastCache asks for I/O past the page cache; a trial that went through the cache is invalid.
+	PastCache Direct = "true"
+	// ThroughCache asks for I/O through the page cache; the metrics are named buffered-.
+	ThroughCache Direct = "false"
+	// Auto asks for I/O past the page cache; the metrics of a trial that went through the cache are named buffered-.
+	Auto Direct = "auto"
+)
+
+// Describe returns the accepted texts.
+func (Direct) Describe() string { return "true, false or auto" }
+
+// UnmarshalText parses the parameter.
+func (d *Direct) UnmarshalText(text []byte) error {
+	switch v := Direct(strings.ToLower(string(text))); v {
+	case PastCache, ThroughCache, Auto:
+		*d = v
+		return nil
+	}
+	return fmt.Errorf("%q is not %s", text, d.Describe())
+}
+
+// MarshalJSON writes true and false as booleans, and auto as a text.
+func (d Direct) MarshalJSON() ([]byte, error) {
+	if d == Auto {
+		return json.Marshal(string(d))
+	}
+	return []byte(d), nil
+}
+
+// MarshalText returns the parameter as it is written in a file.
+func (d Direct) MarshalText() ([]byte, error) { return []byte(d), nil }
+
+// tolerated is the number of bytes of a file that may be in the page cache after a trial past the cache. Another
+// process may have read this much in the meantime. A trial through the cache leaves more in its first second, except
+// on a device with fewer than 64 I/Os per second.
+const tolerated = 256 << 10
+
+// empty drops the file, and the files behind the volume, from the page cache.
+func (t *trial) empty(ctx context.Context) error {
+	_, err := t.look(ctx, true)
+	return err
+}
+
+// cached reports whether the trial went through the page cache. With direct: true this breaks a rule.
+func (t *trial) cached(ctx context.Context) (bool, error) {
+	r, err := t.look(ctx, false)
+	if err != nil {
+		return false, err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return false, err
+	}
+	if err := workload.Keep(t.raw, "page-cache.json", append(text, '\n')); err != nil {
+		return false, err
+	}
+	most := r.Most()
+	if most.Cached <= tolerated && !t.dropped {
+		return false, nil
+	}
+	if t.config.Direct == PastCache {
+		return false, workload.Invalidf(workload.RuleDirect, "fio asked for direct I/O, and the page cache was used: after the trial it held %v of %s "+
+			"(direct: false measures all arms through the page cache; direct: auto names the metrics of such a trial buffered-)", quantity.Size(most.Cached), most.Path)
+	}
+	return true, nil
+}
+
+// look asks the helper how much of the file, and of the files behind the volume, is in the page cache.
+func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) {
+	r, err := residency.Look(ctx, t.site, testbed.ClientPod, residency.Order{Paths: append([]string{t.file}, t.backing...), Drop: drop})
+	var exit *testbed.ExitError
+	if errors.As(err, &exit) && ctx.Err() == nil {
+		return nil, workload.Invalidf(workload.RuleDirect, "Tare cannot check whether the page cache was used: %v", err)
+	}
+	return r, err
+}
+
+// gvisor lists texts in /proc/version by which gVisor is recognized: its name since 2025, and the build time that
+// every gVisor kernel reports.
+var gvisor = []string{"-gvisor", "Sun Jan 10 15:06:54 PST 2016"}
+
+// errDropped is the error of a system that accepts O_DIRECT and ignores it. gVisor does: after a run with direct=1
+// the whole file is in the page cache of the node's kernel, and after the same run without gVisor none of it is.
+var errDropped = errors.New("gVisor accepts O_DIRECT and ignores it: this arm would measure the page cache of its node, while other arms measure the volume; " +
+	"write direct: false, so that all arms go through the page cache, under metrics of other names")
+
+// checkDirect returns an error if the system of the client's pod is known to ignore O_DIRECT and the trial must not go
+// through the page cache.
+func (t *trial) checkDirect(ctx context.Context) error {
+	var stdout output
+	process, err := t.site.Start(ctx, testbed.ClientPod, testbed.Command{Args: []string{"cat", "/proc/version"}, Stdout: &stdout})
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil // an image without cat does not show its system
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := process.Wait(); err != nil {
+		var exit *testbed.ExitError
+		if errors.As(err, &exit) && ctx.Err() == nil {
+			return nil
+		}
+		return errors.Join(ctx.Err(), err)
+	}
+	for _, sign := range gvisor {
+		if strings.Contains(string(stdout.kept), sign) {
+			if t.dropped = true; t.config.Direct == Auto {
+				return nil
+			}
+			return errDropped
+		}
+	}
+	return nil
+}

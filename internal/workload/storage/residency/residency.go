@@ -1,0 +1,62 @@
+// Package residency measures how much of a volume's files is in the page cache, and can drop the files from it. A
+// program that asks for direct I/O (O_DIRECT) may silently get the page cache nevertheless: encrypted files of ext4
+// (fscrypt) without inline encryption, gVisor, and file systems outside of the kernel (FUSE) ignore O_DIRECT. The
+// page cache after a trial shows whether O_DIRECT worked.
+//
+// The package uses cachestat(2), which Linux has since 6.5, or else mincore(2). Both show nothing to a user who may
+// not write to the file (https://lwn.net/Articles/776801/ has the reason). This is an error here, since mincore would
+// report the whole file as cached.
+//
+// The helper of this package examines the files in the client's pod, where the volume is mounted.
+package residency
+
+import (
+	"context"
+	"fmt"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/orders"
+)
+
+// Helper examines files in a pod. It reads an Order, and prints a Report.
+var Helper = testbed.Helper{Name: "storage-residency", Run: orders.Answering("the request", look)}
+
+// Order is a request to the helper.
+type Order struct {
+	// Paths lists files, block devices and directories; of a directory, all files are examined.
+	Paths []string `json:"paths"`
+	// Drop writes cached data to the disk and drops it from the page cache before the pages are counted.
+	Drop bool `json:"drop,omitempty"`
+}
+
+// Report lists the files and their cached parts.
+type Report struct {
+	Files []File `json:"files"`
+}
+
+// File is one file and its part in the page cache.
+type File struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`   // bytes
+	Cached int64  `json:"cached"` // bytes in the page cache
+	Method string `json:"method"` // "cachestat" or "mincore"
+}
+
+// Most returns the file with the most cached bytes.
+func (r *Report) Most() (most File) {
+	for _, f := range r.Files {
+		if f.Cached > most.Cached {
+			most = f
+		}
+	}
+	return most
+}
+
+// Look sends a request to the helper at a place of a site.
+func Look(ctx context.Context, site testbed.Site, where testbed.Place, o Order) (*Report, error) {
+	r := new(Report)
+	if err := orders.Once(ctx, site, where, Helper.Name, o, r); err != nil {
+		return nil, fmt.Errorf("look at the page cache: %w", err)
+	}
+	return r, nil
+}

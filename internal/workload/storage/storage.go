@@ -1,0 +1,260 @@
+// Package storage measures a volume with fio (3.33 and later): one kind of I/O, at one block size and depth, in each
+// trial.
+//
+// fio runs in the client's pod, on a file of the volume or on the block device itself, on either testbed. Only blocks
+// that were written before are read: file systems and thin volumes answer reads of unwritten blocks from memory, far
+// faster than any disk. The first trial at a site therefore lays the data out, with contents that do not compress,
+// and writes a mark to the volume (layout.go). Each trial checks the mark. Layout and check are not measured.
+//
+// Tare checks whether I/O went past the page cache: after each trial that asked for direct I/O it examines the cache
+// (residency, direct.go).
+//
+// The warm-up is a separate run of fio instead of fio's ramp_time, so that the CPU time of the measured process
+// belongs to the measured I/O alone.
+//
+// A trial is a closed loop: ioDepth × jobs I/Os are under way, and each completion starts the next I/O. Latency and
+// I/O per second are then two views of the same quantity; the plan records this (Loop).
+//
+// Random offsets are drawn again in each round, and are the same for all arms of a round: the trials of a pair read
+// the same blocks, and no round reads the blocks that a cache still holds from the round before.
+package storage
+
+import (
+	"context"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/testbed"
+	"tare/internal/toolformat/fio"
+	"tare/internal/workload"
+	"tare/internal/workload/storage/residency"
+)
+
+// Operation is a kind of I/O, by fio's name for it.
+type Operation string
+
+// The kinds of I/O.
+const (
+	RandomRead  Operation = "randread"
+	RandomWrite Operation = "randwrite"
+	Read        Operation = "read"
+	Write       Operation = "write"
+)
+
+// Values lists the operations.
+func (Operation) Values() []string {
+	return []string{string(RandomRead), string(RandomWrite), string(Read), string(Write)}
+}
+
+// cold reports whether the trial begins with an empty page cache and reads each block at most once.
+func (c *Config) cold() bool { return c.Cold && c.Operations.One().reads() }
+
+func (o Operation) reads() bool { return o == RandomRead || o == Read }
+
+// sequential reports whether the blocks follow each other.
+func (o Operation) sequential() bool { return o == Read || o == Write }
+
+// Engine is fio's way to request I/O from the kernel.
+type Engine string
+
+// The engines.
+const (
+	LibAIO  Engine = "libaio"
+	IOURing Engine = "io_uring"
+	PSync   Engine = "psync"
+)
+
+// Values lists the engines.
+func (Engine) Values() []string { return []string{string(LibAIO), string(IOURing), string(PSync)} }
+
+// Mode is the form in which the pod has the volume.
+type Mode string
+
+// The modes.
+const (
+	Filesystem Mode = "filesystem"
+	Block      Mode = "block"
+)
+
+// Values lists the modes.
+func (Mode) Values() []string { return []string{string(Filesystem), string(Block)} }
+
+// Config is the parameters of the workload.
+type Config struct {
+	Profile    Profile                      `yaml:"profile" json:"profile,omitempty" doc:"published study whose operations, block sizes, depth, size and times are used where none are given"`
+	Operations factor.Levels[Operation]     `yaml:"operations" factor:"operation" json:"operations" doc:"kinds of I/O, each measured in separate trials"`
+	BlockSize  factor.Levels[quantity.Size] `yaml:"blockSize" json:"blockSize" doc:"size of one I/O, from 512B to 64MiB"`
+	IODepth    factor.Levels[int]           `yaml:"ioDepth" json:"ioDepth" doc:"I/Os that each job keeps under way, 1 to 4096"`
+	Jobs       factor.Levels[int]           `yaml:"jobs" json:"jobs" doc:"jobs at the same time, 1 to 256"`
+	Engine     Engine                       `yaml:"engine" json:"engine" doc:"how fio asks the kernel for I/O"`
+	Direct     Direct                       `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT), which is checked after each trial. With false, metrics are named buffered-; with auto, only those of trials that went through the page cache are"`
+	Cold       bool                         `yaml:"cold" json:"cold,omitempty" doc:"with direct: false, reads begin with an empty page cache and read each block once at most"`
+	Size       quantity.Size                `yaml:"size" json:"size" doc:"size of the file or of the part of the device that is used"`
+	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement"`
+	Ramp       quantity.Duration            `yaml:"ramp" json:"ramp" doc:"warm-up before the measurement; it does not count"`
+	Mode       Mode                         `yaml:"mode" json:"mode" doc:"a file on the volume's file system, or the volume as a raw block device"`
+	SyncEvery  int                          `yaml:"syncEvery" json:"syncEvery,omitempty" doc:"number of writes after which fio calls fsync; never if absent"`
+	Cap        *Cap                         `yaml:"cap" json:"cap,omitempty" doc:"highest performance of the device: values above it are flagged, since they are not the device's"`
+	Volume     quantity.Size                `yaml:"volume" json:"volume,omitempty" doc:"size of the volume to ask for; size and some slack if absent"`
+}
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{
+		Operations: factor.Of(RandomRead, RandomWrite),
+		BlockSize:  factor.Of[quantity.Size](4<<10, 1<<20),
+		IODepth:    factor.Of(128),
+		Jobs:       factor.Of(1),
+		Engine:     LibAIO,
+		Direct:     PastCache,
+		Size:       10 << 30,
+		Duration:   quantity.Duration(15 * time.Second),
+		Ramp:       quantity.Duration(2 * time.Second),
+		Mode:       Filesystem,
+	}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    "storage",
+	Summary: "reads and writes on a volume: I/O per second, bandwidth, latency, CPU per gigabyte (fio)",
+	New:     New,
+	Probe:   probe,
+	Helpers: []testbed.Helper{residency.Helper},
+}
+
+// Declare lists the needs of the workload: a volume, and fio.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Fill:     c.fill,
+		Validate: c.validate,
+		Needs:    experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}},
+		Tools:    []experiment.Tool{{Name: "fio", Version: []string{"--version"}}},
+		Tests:    map[Direct]string{PastCache: experiment.TestsDisk}[c.Direct],
+	}
+}
+
+// least returns the size of the smallest volume that holds the data. A file system keeps a tenth of the volume or
+// less for itself and for root.
+func (c *Config) least() quantity.Size {
+	if c.Mode == Block {
+		return c.Size + trailer
+	}
+	return (c.Size+c.Size/10)/trailer*trailer + 64<<20
+}
+
+// volume returns the size of the volume to ask for. It is in whole GiB if the volume is larger than 1 GiB, since
+// clouds have whole GiB.
+func (c *Config) volume() quantity.Size {
+	if c.Volume > 0 {
+		return c.Volume
+	}
+	whole := quantity.Size(1 << 20)
+	if c.least() > 1<<30 {
+		whole = 1 << 30
+	}
+	return (c.least() + whole - 1) / whole * whole
+}
+
+// prefix returns the beginning of the metrics' names, for trials through the page cache (buffered) or past it.
+func (c *Config) prefix(buffered bool) string {
+	name := "write"
+	if c.Operations.One().reads() {
+		name = "read"
+	}
+	if buffered {
+		return "buffered-" + name
+	}
+	return name
+}
+
+// part is the name of the only program under test.
+const part = "fio"
+
+// startUp is the time that starting and ending fio takes. A trial does so three times.
+const startUp = 350 * time.Millisecond
+
+// Measures returns the metrics of a trial with the present levels. The limit has time for laying out the data, the
+// expected time does not. With direct: auto there are two sets of metrics, and a trial has one of them. Cost and loop
+// are then left out, since neither holds for all trials.
+func (c *Config) Measures() experiment.Measures {
+	m := experiment.Measures{
+		Expected: (c.Ramp + c.Duration).Std() + 3*startUp,
+		Limit:    c.layoutLimit() + limit(c.Ramp.Std()) + limit(c.Duration.Std()) + 2*limit(0),
+	}
+	if c.Direct == Auto {
+		m.Metrics = append(c.measured(c.prefix(false)), c.measured(c.prefix(true))...)
+		for i := range m.Metrics {
+			m.Metrics[i].Optional = true
+		}
+		return m
+	}
+	p := c.prefix(c.Direct == ThroughCache)
+	m.Metrics, m.Cost, m.Loop = c.measured(p), &experiment.Cost{Prefix: p, Unit: "GB", Parts: []string{part}}, c.loop(p)
+	return m
+}
+
+func (c *Config) measured(p string) []experiment.Metric {
+	small := c.BlockSize.One() <= fio.SmallBlock
+	latency := func(name string, optional bool) experiment.Metric {
+		return experiment.Metric{Name: p + name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: optional}
+	}
+	iops, bandwidth := c.Cap.of(c.BlockSize.One())
+	metrics := []experiment.Metric{
+		{Name: p + "-iops", Unit: "1/s", Better: experiment.Higher, Headline: small, Scale: experiment.Ratio, Cap: iops},
+		{Name: p + "-bandwidth", Unit: "B/s", Better: experiment.Higher, Headline: !small, Scale: experiment.Ratio, Cap: bandwidth},
+		latency("-latency", false), latency("-total-latency", false),
+	}
+	for _, q := range quantiles {
+		metrics = append(metrics, latency("-"+q.name, true))
+	}
+	if c.SyncEvery > 0 {
+		metrics = append(metrics, latency("-sync-latency", true), latency("-sync-p99", true))
+	}
+	return metrics
+}
+
+func (c *Config) workers() int {
+	if c.Engine == PSync {
+		return c.Jobs.One()
+	}
+	return c.Jobs.One() * c.IODepth.One()
+}
+
+// loop ties latency to I/O per second. With fsync there is no loop, since neither latency nor I/O per second includes
+// the time of fsync.
+func (c *Config) loop(p string) *experiment.Loop {
+	if c.SyncEvery > 0 {
+		return nil
+	}
+	return &experiment.Loop{Latency: p + "-total-latency", Throughput: p + "-iops", Workers: float64(c.workers())}
+}
+
+// Prepare lays the data out if necessary, warms up, and empties the page cache if the trial needs an empty one.
+func (c *Config) Prepare(ctx context.Context, on *workload.Trial) (workload.Measured, error) {
+	t, err := c.begin(on)
+	if err != nil {
+		return nil, err
+	}
+	if c.Direct != ThroughCache {
+		if err := t.checkDirect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.layOut(ctx); err != nil {
+		return nil, err
+	}
+	if c.Ramp > 0 {
+		if err := t.ramp(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.Direct != ThroughCache || c.Cold {
+		if err := t.empty(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return t.measure, nil
+}

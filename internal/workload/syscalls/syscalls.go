@@ -1,0 +1,177 @@
+// Package syscalls measures small operations of the kernel. Each passes one or a few of the hooks of a sandbox or a
+// Linux security module. The operations are those of UnixBench, and also connect, bind, ptrace, mount and the check
+// of a capability.
+//
+//	workloads:
+//	  - syscalls: {tests: [getppid, pipe, open], duration: 1s}
+//
+// Each test is a separate cell; there is no index over all tests. docs/syscalls.md describes one operation of each
+// test.
+//
+// The measured program is the probe (directory probe): a static program of a few kB that makes raw system calls. Go's
+// runtime would distort the times with its threads, its preemption signals and its collector, and a process with
+// threads can neither fork cheaply nor unshare a mount namespace. getppid, stat and similar tests could be measured
+// in Go nearly without error; they are in the probe too, so that all tests use the same program. The helper of this
+// package replaces itself by the probe from memory. The probe therefore needs no file at its place, and starts inside
+// the layers around a command under test.
+//
+// The headline is CPU time. On a shared machine, wall clock depends on the CPU time that other programs leave: at a
+// load of 5 to 17 on two CPUs, runs of a second spread by 50 to 120 % in wall clock, and by 11 to 28 % in CPU time.
+//
+// Slices, processes, trials: a process measures batches of about a millisecond, and its value is their median. Some
+// random properties of a process (the location of its memory, its page frames) are the same in all of its batches.
+// Batches are therefore not independent, and intervals computed from them would claim differences between equal arms.
+// A trial, and each slice, starts new processes, and its value is the mean of theirs. The unit of analysis is the
+// trial, or the set-up if several trials share one (package internal/analysis/contrast).
+package syscalls
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+)
+
+const name = "syscalls"
+
+// Test is the name of a test in the probe.
+type Test string
+
+// tests lists the tests in the order of docs/syscalls.md.
+var tests = []string{
+	"getppid", "pipe", "context-switch", "open", "stat",
+	"read-256", "read-1024", "read-4096", "write-256", "write-1024", "write-4096", "copy-256", "copy-1024", "copy-4096",
+	"fork", "execl", "shell", "socket", "bind", "connect", "connect-tcp", "ptrace", "mount", "capability",
+}
+
+// Values lists the tests.
+func (Test) Values() []string { return slices.Clone(tests) }
+
+// Config is the parameters of the workload.
+type Config struct {
+	Tests     factor.Levels[Test] `yaml:"tests" factor:"test" json:"tests" doc:"operations, each measured in separate trials"`
+	Duration  quantity.Duration   `yaml:"duration" json:"duration" doc:"measured time of a trial; slices share it"`
+	Processes int                 `yaml:"processes" json:"processes" min:"1" doc:"processes of a trial, one after the other, each with its own memory layout; a slice has at least one"`
+	In        testbed.Place       `yaml:"in" json:"in" doc:"place where the processes run: client-pod, server-pod (for layers around the server), or host, which is Tare's own machine and needs no network"`
+	Image     string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the pods, on a cluster; that of the testbed if absent"`
+	File      string              `yaml:"file" json:"file,omitempty" doc:"file for the tests open and stat; Tare's own program if absent"`
+	Directory string              `yaml:"directory" json:"directory" doc:"directory for the unnamed files of read, write and copy; mount binds it to itself"`
+	Judged    []string            `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons: operation-cpu if absent"`
+}
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	c := &Config{Duration: quantity.Duration(time.Second), Processes: 8, In: testbed.ClientPod, Directory: "/tmp"}
+	for _, t := range tests {
+		c.Tests = append(c.Tests, Test(t))
+	}
+	return c
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    name,
+	Summary: "operations of the kernel that sandboxes guard: CPU time and wall clock of one (a program of Tare's own)",
+	New:     New,
+	Probe:   probe,
+	Helpers: []testbed.Helper{Helper},
+}
+
+// Declare describes the places where the workload runs. Tare's own machine has none of a cluster's layers.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{Validate: c.validate}
+	if c.In != testbed.Host {
+		d.Needs.Network, d.Needs.Image = true, c.Image
+		if c.Image != "" {
+			d.Needs.Only, d.Elsewhere = experiment.TestbedKubernetes, "there are no images on this machine: leave image out"
+		}
+		return d
+	}
+	d.Needs.Only, d.Elsewhere = experiment.TestbedLocal, "leave in out: the pod of the client is there on both testbeds"
+	return d
+}
+
+// Bounds on the parameters.
+const (
+	leastDuration = 20 * time.Millisecond
+	longest       = time.Hour
+	mostProcesses = 1000
+)
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if d := c.Duration.Std(); d < leastDuration || d > longest {
+		errs.Add("duration", "%v is not a time from %v to %v", c.Duration, quantity.Duration(leastDuration), quantity.Duration(longest))
+	}
+	if c.Processes > mostProcesses {
+		errs.Add("processes", "%d are more than %d processes", c.Processes, mostProcesses)
+	} else if c.Processes > 0 && c.Duration.Std()/time.Duration(c.Processes) < leastProcess {
+		errs.Add("processes", "%d processes have less than %v each of a duration of %v", c.Processes, leastProcess, c.Duration)
+	}
+	if places := []testbed.Place{testbed.Host, testbed.ClientPod, testbed.ServerPod}; !slices.Contains(places, c.In) {
+		errs.Add("in", "%s is not one of %s", c.In, places)
+	}
+	if c.Image != "" && c.In == testbed.Host {
+		errs.Add("image", "programs on the host use no image: leave out image, or in: host")
+	}
+	for field, value := range map[string]string{"file": c.File, "directory": c.Directory} {
+		if value != "" && !path.IsAbs(value) || len(value) > mostPath {
+			errs.Add(field, "%q is not an absolute path of up to %d bytes", value, mostPath)
+		}
+	}
+	if c.Directory == "" {
+		errs.Add("directory", "no directory is given")
+	}
+	for i, m := range c.Judged {
+		if !slices.Contains(metricNames, m) {
+			errs.Add(fmt.Sprintf("headline[%d]", i), "%q is not one of %v", m, metricNames)
+		}
+	}
+	return errs
+}
+
+// mostPath bounds the length of a path: the probe stores a path in 4 KiB.
+const mostPath = 3000
+
+// leastProcess is the shortest measured time of a process, enough for some batches.
+const leastProcess = 5 * time.Millisecond
+
+// The metrics; each is the time of one operation.
+const (
+	cpuMetric  = "operation-cpu"      // CPU time: median over the batches of a process
+	wallMetric = "operation-wall"     // wall clock: median over the batches of a process
+	meanMetric = "operation-cpu-mean" // CPU time: mean over all batches
+)
+
+var metricNames = []string{cpuMetric, wallMetric, meanMetric}
+
+// startUp is the time that starting a slice takes besides the measured time. Each process takes a little more.
+const (
+	startUp        = 60 * time.Millisecond
+	processStartUp = 3 * time.Millisecond
+)
+
+// Measures returns the metrics of a trial, and its duration.
+func (c *Config) Measures() experiment.Measures {
+	judged := c.Judged
+	if len(judged) == 0 {
+		judged = []string{cpuMetric}
+	}
+	m := experiment.Measures{
+		Expected: c.Duration.Std() + startUp + time.Duration(c.Processes)*processStartUp,
+		Limit:    5*c.Duration.Std() + time.Minute,
+		Slice:    &experiment.Slice{Expected: startUp, Limit: time.Second}, // slices share the duration
+	}
+	for _, n := range metricNames {
+		m.Metrics = append(m.Metrics, experiment.Metric{
+			Name: n, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Headline: slices.Contains(judged, n),
+		})
+	}
+	return m
+}

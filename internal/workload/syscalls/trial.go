@@ -1,0 +1,250 @@
+package syscalls
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/orders"
+	"tare/internal/workload"
+)
+
+// Prepare begins a trial with one slice.
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	return workload.Uncut(ctx, c, t)
+}
+
+// PrepareSlices begins a trial with n slices. They share its duration and its processes; each slice has at least one
+// process.
+func (c *Config) PrepareSlices(_ context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
+	return &trial{config: c, on: t, slices: n, each: (c.Processes + n - 1) / n}, nil
+}
+
+// trial is the state of a running trial.
+type trial struct {
+	config *Config
+	on     *workload.Trial
+	slices int
+	each   int // number of processes in a slice
+
+	used    testbed.Usage
+	lines   []line
+	raw     bytes.Buffer
+	refused bool // set if the test cannot run at this place even without layers
+}
+
+// Run runs the processes of one slice. Successive processes are pinned to successive CPUs, in the same way in all
+// arms.
+func (t *trial) Run(ctx context.Context, i int) error {
+	if t.refused {
+		return nil
+	}
+	processes := t.slices * t.each
+	o := t.config.request()
+	o.Mode, o.Processes, o.CPU = modeRun, t.each, (t.on.Round-1)*processes+i*t.each
+	o.Amount = max(int(t.config.Duration.Std()/time.Millisecond)/processes, int(leastProcess/time.Millisecond))
+	a, err := ask(ctx, t.on.Site, t.config.In, o, true)
+	if err != nil {
+		return err
+	}
+	if t.raw.Write(a.text); i == 0 {
+		t.used = a.used
+	} else {
+		t.used = t.used.Plus(a.used)
+	}
+	if a.failed != nil {
+		return t.judge(ctx, *a.failed)
+	}
+	if len(a.lines) != t.each {
+		return errors.Join(workload.Invalidf(workload.RuleParse, "%d of %d processes printed their times", len(a.lines), t.each), t.keep())
+	}
+	t.lines = append(t.lines, a.lines...)
+	return nil
+}
+
+// judge finds the cause of a test that cannot run. If the test runs without the arm's layers, the arm has failed. If
+// it does not, the test is unavailable at this place.
+func (t *trial) judge(ctx context.Context, why line) error {
+	outside, err := ask(ctx, t.on.Site, t.config.In, t.config.try(), false)
+	if err != nil {
+		return err
+	}
+	if outside.failed != nil && outside.failed.refusal() {
+		t.refused = true
+		return nil
+	}
+	if outside.failed != nil {
+		return errors.Join(workload.Invalidf(workload.RuleExit, "%s", outside.failed.failure()), t.keep())
+	}
+	return errors.Join(workload.Invalidf(workload.RuleExit, "%s; without the layers it works there", why.failure()), t.keep())
+}
+
+func (t *trial) keep() error { return workload.Keep(t.on.Raw, "probe.jsonl", t.raw.Bytes()) }
+
+// Finish returns the means over the processes.
+func (t *trial) Finish(context.Context) (workload.Result, error) {
+	r := workload.Result{Unavailable: metricNames}
+	if !t.refused {
+		r = t.values()
+	}
+	r.Used = map[string]testbed.Usage{"probe": t.used}
+	return r, t.keep()
+}
+
+func (t *trial) values() workload.Result {
+	r := workload.Result{Values: map[string]float64{}}
+	var total float64
+	coarse := false
+	for _, l := range t.lines {
+		n := float64(l.Operations)
+		r.Values[cpuMetric] += l.CPU / n / float64(len(t.lines)) / nanoseconds
+		r.Values[wallMetric] += l.Wall / n / float64(len(t.lines)) / nanoseconds
+		total, r.Work = total+l.CPUTotal, r.Work+n*float64(l.Batches)
+		coarse = coarse || l.Step > coarsest
+	}
+	r.Values[meanMetric] = total / r.Work / nanoseconds
+	if coarse { // the kernel of a sandbox may count CPU time in ticks
+		r.Unavailable = []string{cpuMetric, meanMetric}
+		delete(r.Values, cpuMetric)
+		delete(r.Values, meanMetric)
+	}
+	return r
+}
+
+const nanoseconds = 1e9 // in a second
+
+// coarsest is the largest step of a CPU clock, in ns, with which batches can be timed.
+const coarsest = 100_000
+
+// Try does one operation inside the site's layers. If the operation also fails without the layers, the test is
+// unavailable at this place, and Try returns no error.
+func (c *Config) Try(ctx context.Context, site testbed.Site) error {
+	inside, err := ask(ctx, site, c.In, c.try(), true)
+	if err != nil || inside.failed == nil {
+		return err
+	}
+	outside, err := ask(ctx, site, c.In, c.try(), false)
+	switch {
+	case err != nil:
+		return err
+	case outside.failed != nil && outside.failed.refusal():
+		return nil
+	case outside.failed != nil:
+		return errors.New(outside.failed.failure())
+	}
+	return errors.New(inside.failed.failure() + "; without the layers it works there")
+}
+
+// output is the output of a helper that became the probe.
+type output struct {
+	text   []byte
+	lines  []line
+	failed *line // line of the process that failed
+	used   testbed.Usage
+}
+
+// ask runs the probe with a request, inside the site's layers (subject) or outside of them.
+func ask(ctx context.Context, site testbed.Site, where testbed.Place, o request, subject bool) (a output, err error) {
+	cmd, err := orders.Command(site, where, Helper.Name, o)
+	if err != nil {
+		return a, err
+	}
+	cmd.Subject = subject
+	a.text, a.used, err = orders.Output(ctx, site, where, cmd)
+	if ctx.Err() != nil {
+		return a, ctx.Err()
+	}
+	var parse error
+	if a.lines, a.failed, parse = readLines(a.text); parse != nil {
+		return a, workload.Invalidf(workload.RuleParse, "%v", parse)
+	}
+	var exit *testbed.ExitError
+	switch {
+	case err == nil && a.failed != nil:
+		return a, workload.Invalidf(workload.RuleExit, "%s, but the exit status is 0", a.failed.failure())
+	case err == nil || a.failed != nil && errors.As(err, &exit):
+		return a, nil
+	case errors.As(err, &exit):
+		return a, &workload.Invalid{Rule: workload.RuleExit, Detail: exit.Error()}
+	}
+	return a, err
+}
+
+// line is the output of one process of the probe; times are in ns per batch.
+type line struct {
+	Test       Test    `json:"test"`
+	Operations uint64  `json:"operations"` // operations in a batch
+	Batches    uint64  `json:"batches"`
+	CPU        float64 `json:"cpu"` // CPU time of the median batch
+	CPUTotal   float64 `json:"cpuTotal"`
+	Wall       float64 `json:"wall"`
+	WallTotal  float64 `json:"wallTotal"`
+	Step       uint64  `json:"step"`         // step of the process' CPU clock
+	On         *int    `json:"on,omitempty"` // CPU that the process was pinned to
+
+	// The next fields describe a failed call of the process.
+	Failed string  `json:"failed,omitempty"`
+	Errno  uint64  `json:"errno,omitempty"`
+	Signal int     `json:"signal,omitempty"`
+	Result *uint64 `json:"result,omitempty"` // result of the call if it is unexpected and no error
+}
+
+// failure describes the failed call: "ptrace: operation not permitted".
+func (l line) failure() string {
+	switch {
+	case l.Signal > 0:
+		return fmt.Sprintf("%s: %s was ended by %s", l.Test, l.Failed, signalText(l.Signal))
+	case l.Errno > 0:
+		return fmt.Sprintf("%s: %s: %s", l.Test, l.Failed, errorText(l.Errno))
+	case l.Result != nil:
+		return fmt.Sprintf("%s: %s gave %d", l.Test, l.Failed, *l.Result)
+	}
+	return fmt.Sprintf("%s: %s failed", l.Test, l.Failed)
+}
+
+// refusal reports whether a call failed because the kernel does not allow it or does not have it, or because the test
+// shell found no program. Any other failure is a wrong request.
+func (l line) refusal() bool {
+	return l.Failed == shell || l.Signal > 0 || slices.Contains(refusals, l.Errno)
+}
+
+const shell = "/bin/sh"
+
+// refusals lists numbers of Linux's errors: EPERM, EACCES, EINVAL and ENOSPC (the latter two by user namespaces),
+// ENOSYS, EOPNOTSUPP, EAFNOSUPPORT.
+var refusals = []uint64{1, 13, 22, 28, 38, 95, 97}
+
+// mostLines bounds the number of lines that one slice may print.
+const mostLines = 2 * mostProcesses
+
+// readLines parses the output of the probe up to the first failed process.
+func readLines(text []byte) (lines []line, failed *line, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for decoder.More() {
+		var l line
+		if err := decoder.Decode(&l); err != nil {
+			return nil, nil, fmt.Errorf("output of the probe: %w", err)
+		}
+		if l.Failed != "" {
+			return lines, &l, nil
+		}
+		for _, v := range []float64{l.CPU, l.CPUTotal, l.Wall, l.WallTotal} {
+			if v < 0 || math.IsInf(v, 0) {
+				return nil, nil, fmt.Errorf("output of the probe: %v ns", v)
+			}
+		}
+		if l.Operations == 0 || l.Batches == 0 {
+			return nil, nil, errors.New("output of the probe: a process that did nothing")
+		}
+		if lines = append(lines, l); len(lines) > mostLines {
+			return nil, nil, fmt.Errorf("output of the probe: more than %d processes", mostLines)
+		}
+	}
+	return lines, nil, nil
+}

@@ -1,0 +1,73 @@
+package vault
+
+import (
+	"strings"
+	"testing"
+
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+)
+
+func TestValidate(t *testing.T) {
+	for _, test := range []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(*Config) {}, ""},
+		{func(c *Config) { c.Members = factor.Of(2) }, "members: 2 members survive no more than 1 do: give an odd number"},
+		{func(c *Config) { c.Workers, c.Rate = factor.Of(1), factor.Of[quantity.Frequency](1) }, "rate: there is workers too"},
+		{func(c *Config) {
+			c.Encryption, c.Payload = factor.Of[EncryptionKey]("rsa-2048"), factor.Of[quantity.Size](191)
+		}, "payload: 191B do not fit a key rsa-2048, which encrypts 190 bytes at most"},
+		{func(c *Config) {
+			c.Encryption, c.Payload, c.Operations = factor.Of[EncryptionKey]("rsa-2048"), factor.Of[quantity.Size](191), Operations{Sign: 1}
+		}, ""},
+		{func(c *Config) { c.Token = "$T" }, "token: there is no url"},
+		{func(c *Config) { c.URL = "https://v:8200" }, "token: the server at the url asks for a token"},
+		{func(c *Config) { c.URL, c.Token, c.TLS = "https://v:8200", "$T", factor.Of(true, false) }, "url: an existing server keeps its own"},
+		{func(c *Config) { c.URL, c.Token = "https://v/v1", "$T" }, "url: "},
+		{func(c *Config) { c.Judged = []string{"latency"} }, "headline[0]: "},
+	} {
+		c := New().(*Config)
+		test.change(c)
+		var all []string
+		for _, e := range c.validate() {
+			all = append(all, e.Field+": "+e.Message)
+		}
+		if got := strings.Join(all, "\n"); test.want == "" && got != "" || !strings.HasPrefix(got, test.want) || len(all) > 1 {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}
+
+// Cells share servers if only their loads differ.
+func TestShared(t *testing.T) {
+	a, b := New().(*Config), New().(*Config)
+	b.Workers, b.Operations, b.Duration = factor.Of(7), Operations{Sign: 1}, 1
+	if a.Shared() != b.Shared() {
+		t.Error("another load has servers of its own")
+	}
+	b.Signing = factor.Of[SigningKey]("rsa-2048")
+	if a.Shared() == b.Shared() {
+		t.Error("another key is at the same servers")
+	}
+}
+
+// Requests are drawn by their weights. Requests to KV are spread over the secrets.
+func TestRequests(t *testing.T) {
+	c := New().(*Config)
+	c.Operations, c.Secrets = Operations{Sign: 3, Read: 1}, 4
+	sum := map[string]float64{}
+	for _, r := range c.requests(&prepared{Mount: "m", LoadToken: "t", Signature: "s"}) {
+		sum[r.Name] += r.Weight
+		if r.Name == "kv-read" && (!strings.HasPrefix(r.Path, "/v1/m-kv/data/secret-") || r.Body != nil) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if sum["sign"] != 3 || sum["kv-read"] != 1 || len(sum) != 2 {
+		t.Errorf("weights %v", sum)
+	}
+	if text := payload(100); len(text) != 100 || text != payload(100) {
+		t.Errorf("payload %q", text)
+	}
+}

@@ -1,0 +1,198 @@
+package vault
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"tare/internal/layer/vaultserver"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+	"tare/internal/workload/service"
+)
+
+// servers are the servers at a site.
+type servers struct {
+	site      testbed.Site
+	apis      []netip.AddrPort // addresses of members that Tare started
+	urls      []string
+	tls       bool
+	authority string // certificates that clients trust, in PEM
+	auditFile string // path of the audit file; "": there is no audit device
+	audited   int64  // bytes that the load of the last trial added to the audit file
+	members   []*service.Running
+	prepared  prepared
+	down      bool
+	failure   error // why the servers must be set up again; nil: they are well
+}
+
+var _ vaultserver.Servers = (*servers)(nil)
+
+// Shared names the servers that cells share. Cells that differ only in their load share servers.
+func (c *Config) Shared() string {
+	like := *c
+	like.Operations, like.Workers, like.Rate, like.Arrivals, like.Conns = Operations{}, nil, nil, "", 0
+	like.Clients, like.Threads, like.Duration, like.Warmup, like.Timeout, like.Judged = nil, 0, 0, 0, 0, nil
+	text, _ := json.Marshal(like)
+	return name + " " + string(text)
+}
+
+// SetUp starts the members and makes the data that the load needs.
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
+	up, err := c.setUp(ctx, s)
+	if err != nil {
+		if ended := up.memberEnded(ctx); ended != nil && ctx.Err() == nil {
+			err = ended // the end of the member is the cause
+		}
+		return nil, errors.Join(fmt.Errorf("the servers: %w", err), up.Down(context.WithoutCancel(ctx)))
+	}
+	return up, nil
+}
+
+func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) {
+	tls := c.TLS.One()
+	settings := vaultserver.Settings{TLS: &tls, Audit: c.Audit.One(), Members: c.Members.One()}
+	others := testbed.Held[vaultserver.Settings](s.Site)
+	settings = settings.Over(others...)
+	up := &servers{site: s.Site, tls: *settings.TLS, authority: c.trusted}
+	p := &setUpRequest{
+		Limit: c.Within.Std(), Mount: "tare-" + strings.ToLower(rand.Text()),
+		Encryption: c.Encryption.One(), Signing: c.Signing.One(), Payload: int(c.Payload.One()), Secrets: c.Secrets,
+	}
+	token := ""
+	if c.URL != "" {
+		if len(others) > 0 {
+			return up, errors.New("the layer vault-server only configures servers that Tare starts, and not the server at the url")
+		}
+		var err error
+		if token, err = c.Token.Resolve(ctx); err != nil {
+			return up, err
+		}
+		up.urls = []string{c.URL}
+		up.prepared = prepared{Mount: p.Mount, Token: token} // Down removes this mount
+	} else {
+		if err := up.startAll(ctx, s, c, settings); err != nil {
+			return up, err
+		}
+		p.Initialise = true
+		if settings.Audit == vaultserver.FileAudit {
+			p.AuditFile = up.auditFile
+		} else {
+			up.auditFile = ""
+		}
+	}
+	for _, m := range up.members { // a member that ends also ends the wait
+		var stop context.CancelFunc
+		ctx, stop = testbed.Until(ctx, m.Ended())
+		defer stop()
+	}
+	err := up.ask(ctx, testbed.ClientPod, p.Limit+callLimit, request{Token: token, Prepare: p}, &up.prepared)
+	if err != nil {
+		return up, err
+	}
+	_, err = up.Look(ctx)
+	return up, err
+}
+
+// startAll chooses the members' addresses and certificate, and starts the members.
+func (up *servers) startAll(ctx context.Context, s workload.SetUp, c *Config, settings vaultserver.Settings) error {
+	at, err := service.Addresses(s, 0)
+	if err != nil {
+		return err
+	}
+	network, ok := testbed.As[testbed.Members](s.Site)
+	if !ok || len(network.Members()) < settings.Members {
+		return fmt.Errorf("the site has no pods for %d members", settings.Members)
+	}
+	scheme := "http"
+	if up.tls {
+		scheme = "https"
+	}
+	for _, address := range network.Members()[:settings.Members] {
+		api := netip.AddrPortFrom(address, at[testbed.PodToPod].Port())
+		up.apis = append(up.apis, api)
+		up.urls = append(up.urls, scheme+"://"+api.String())
+	}
+	var cert, key string
+	if up.tls {
+		if up.authority, cert, key, err = service.Signed("vault", up.apis); err != nil {
+			return err
+		}
+	}
+	return up.start(ctx, s, c, cert, key)
+}
+
+// ask has a helper at a place carry out a request at the servers.
+func (up *servers) ask(ctx context.Context, where testbed.Place, limit time.Duration, r request, out any) error {
+	r.URLs, r.CA, r.Foreign = up.urls, up.authority, len(up.apis) == 0
+	return ask(ctx, up.site, where, limit, r, out)
+}
+
+// Look returns the state of the servers, as seen from the client's pod.
+func (up *servers) Look(ctx context.Context) (*vaultserver.State, error) {
+	s := new(vaultserver.State)
+	if err := up.ask(ctx, testbed.ClientPod, 2*callLimit, request{Token: up.prepared.Token, Look: true}, s); err != nil {
+		return nil, fmt.Errorf("the servers: %w", err)
+	}
+	return s, nil
+}
+
+// Audited returns the bytes that the load of the last trial added to the leader's audit file.
+func (up *servers) Audited() int64 { return up.audited }
+
+// place returns the pod of the member at a URL.
+func (up *servers) place(url string) testbed.Place {
+	for i, u := range up.urls {
+		if u == url {
+			return testbed.Member(i + 1)
+		}
+	}
+	return testbed.ServerPod
+}
+
+// Check returns an error if a member has ended, or if the servers did not answer in the last trial.
+func (up *servers) Check(ctx context.Context) error {
+	return cmp.Or(up.memberEnded(ctx), up.failure)
+}
+
+// CPU returns the CPU time that the members have used so far, for workload.Running.
+func (up *servers) CPU() (sum time.Duration, err error) {
+	for _, m := range up.members {
+		cpu, e := m.CPU()
+		sum, err = sum+cpu, errors.Join(err, e)
+	}
+	return sum, err
+}
+
+// memberEnded returns an error with the last output of a member that has ended; nil if all are up.
+func (up *servers) memberEnded(ctx context.Context) error {
+	for _, m := range up.members {
+		if err := m.Check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Down ends the members, or removes the data at an existing server.
+func (up *servers) Down(ctx context.Context) error {
+	if up.down {
+		return nil
+	}
+	var errs []error
+	if len(up.apis) == 0 && up.prepared.Token != "" {
+		errs = append(errs, up.ask(ctx, testbed.ClientPod, callLimit, request{Token: up.prepared.Token, Clear: up.prepared.Mount}, nil))
+	}
+	for _, m := range up.members {
+		errs = append(errs, m.Down(ctx))
+	}
+	err := errors.Join(errs...)
+	up.down = err == nil
+	return err
+}

@@ -1,0 +1,136 @@
+// Package vault measures what a layer costs a secrets server: OpenBao, or Vault if it is installed, with 1, 3
+// or 5 members and raft storage. The load signs, verifies, encrypts and decrypts with the transit engine, and
+// reads and writes secrets.
+//
+//	workloads:
+//	  - vault: {members: 5, workers: 300, duration: 10s}
+//
+// Tare starts the members in pods of their own, or uses an existing server at a URL. It initialises and
+// unseals the members through their HTTP API (api.go), from the client's pod. Keys and tokens stay in memory
+// and are never recorded. A member is the program itself, with its configuration and certificate in files in
+// memory (member.go). Members always use TLS among themselves. TLS on the listener for clients is a
+// parameter, as is the audit device. The layer vault-server makes arms differ in these.
+//
+// The load goes to the leader over HTTP/1.1. Package load generates it, as for the workload http: in a closed
+// loop with workers, as vault-benchmark does, or in an open loop at a rate. A leader that changes during a
+// trial breaks the rule "server". Requests that fail count as errors.
+package vault
+
+import (
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/reference"
+	"tare/internal/layer/vaultserver"
+	"tare/internal/workload"
+	"tare/internal/workload/http"
+	"tare/internal/workload/http/load"
+)
+
+const name = "vault"
+
+// Config holds the parameters of the workload.
+type Config struct {
+	Members    factor.Levels[int]                `yaml:"members" json:"members" min:"1" max:"9" doc:"members of the cluster, an odd number, each in a pod of its own"`
+	TLS        factor.Levels[bool]               `yaml:"tls" json:"tls" doc:"TLS on the members' listener for clients, by an authority that Tare makes for each set-up; members always use TLS among themselves"`
+	Audit      factor.Levels[vaultserver.Audit]  `yaml:"audit" json:"audit" doc:"audit device: none, or file, which is on the leader's volume"`
+	Operations Operations                        `yaml:"operations" json:"operations" doc:"weight of each operation among the requests; sign, verify, encrypt and decrypt alike if absent"`
+	Encryption factor.Levels[EncryptionKey]      `yaml:"encryption" json:"encryption" doc:"type of the transit key for encrypt and decrypt"`
+	Signing    factor.Levels[SigningKey]         `yaml:"signing" json:"signing" doc:"type of the transit key for sign and verify"`
+	Payload    factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" min:"1B" max:"256KiB" doc:"bytes to sign or encrypt, or of a secret"`
+	Secrets    int                               `yaml:"secrets" json:"secrets" min:"1" max:"10000" doc:"number of secrets that kv-read and kv-write use"`
+	Workers    factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" min:"1" max:"100000" doc:"closed loop: this many requests are under way at a time, each on its own connection, and each response is followed by the next request; 300 if neither workers nor rate is given"`
+	Rate       factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" max:"10000000/s" doc:"open loop, in place of workers: requests per second of all clients together, each sent at its time whatever the server does"`
+	Arrivals   load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spaces its requests: constant, or poisson"`
+	Conns      int                               `yaml:"connections" json:"connections" min:"1" max:"100000" doc:"connections of an open loop, of all clients together"`
+	Clients    factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"processes that share the load"`
+	Threads    int                               `yaml:"threads" json:"threads,omitempty" min:"0" max:"1024" doc:"CPUs that each client may use at a time; 0 for all"`
+	Duration   quantity.Duration                 `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial"`
+	Warmup     quantity.Duration                 `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"time before the measured time, with the same load"`
+	Timeout    quantity.Duration                 `yaml:"timeout" json:"timeout" min:"1ms" max:"1m" doc:"time after which a request without a response has failed"`
+	Within     quantity.Duration                 `yaml:"within" json:"within" min:"1s" max:"10m" doc:"time within which the servers must be ready"`
+	Pace       int                               `yaml:"performanceMultiplier" json:"performanceMultiplier" min:"1" max:"10" doc:"multiplier of raft's timeouts. At 1, which upstream recommends for production, a member is suspected after a second without a heartbeat; 5 is upstream's default"`
+	Program    string                            `yaml:"program" json:"program" doc:"program of the servers: bao, vault, or a path"`
+	Image      string                            `yaml:"image" json:"image,omitempty" doc:"image of the members' pods on a cluster, which holds the program; the testbed's if absent"`
+	Volume     quantity.Size                     `yaml:"volume" json:"volume" min:"16MiB" doc:"size of each member's volume, for its data and its audit file"`
+	URL        string                            `yaml:"url" json:"url,omitempty" doc:"URL of an existing server, in place of servers that Tare starts: http://HOST[:PORT], or https. Tare adds engines, a policy and a token, and removes them again"`
+	Token      reference.Text                    `yaml:"token" json:"token,omitempty" doc:"token for the server at the url, as a reference: $VAULT_TOKEN, $(file:/PATH)"`
+	CA         string                            `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust at the url, in PEM; the system's if absent"`
+	Judged     []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; if absent rate and latency-mean of a closed loop or p50 and p99 of an open loop, and the CPU time per request"`
+
+	trusted string // contents of CA
+}
+
+// New returns the workload with its defaults.
+func New() workload.Workload {
+	return &Config{
+		Members: factor.Of(1), TLS: factor.Of(false), Audit: factor.Of(vaultserver.NoAudit),
+		Encryption: factor.Of(EncryptionKey("aes256-gcm96")), Signing: factor.Of(SigningKey("ed25519")),
+		Payload: factor.Of(quantity.Size(128)), Secrets: 100,
+		Arrivals: load.Constant, Conns: 64, Clients: factor.Of(1),
+		Duration: quantity.Duration(10 * time.Second), Warmup: quantity.Duration(time.Second), Timeout: quantity.Duration(30 * time.Second),
+		Within: quantity.Duration(time.Minute), Pace: 5, Program: "bao", Volume: 1 << 30,
+	}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    name,
+	Summary: "OpenBao or Vault: transit and KV requests to 1, 3 or 5 members; latency, success, CPU per request",
+	New:     New,
+	Probe:   probe,
+	Helpers: Helpers,
+}
+
+// Declare declares the pods that the members need.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true}}
+	if c.URL == "" {
+		d.Needs.MemberVolume, d.Needs.Image = c.Volume, c.Image
+		for _, n := range c.Members {
+			d.Needs.Members = max(d.Needs.Members, n)
+		}
+	}
+	return d
+}
+
+// usualWorkers is the number of workers if neither workers nor rate is given.
+const usualWorkers = 300
+
+// load returns the load as a configuration of the workload http, which drives it.
+func (c *Config) load() *http.Config {
+	h := &http.Config{
+		Arrivals: c.Arrivals, Clients: c.Clients, Connections: factor.Of(c.Conns), Threads: c.Threads,
+		Duration: c.Duration, Warmup: c.Warmup, Timeout: c.Timeout, Late: 0.3, Judged: c.Judged,
+		URL: c.URL,
+	}
+	if len(c.Rate) > 0 {
+		h.Rate = c.Rate
+		return h
+	}
+	h.Workers = c.Workers
+	if len(h.Workers) == 0 {
+		h.Workers = factor.Of(usualWorkers)
+	}
+	h.Connections = h.Workers
+	return h
+}
+
+// extra lists metrics of package load that the workload http does not have.
+var extra = []string{"latency-max", "latency-min"}
+
+// Measures returns the metrics of a trial: those of the workload http, the extremes of the latency, and the
+// latency of each operation.
+func (c *Config) Measures() experiment.Measures {
+	m := c.load().MeasuresWith(extra...)
+	m.Expected += 200 * time.Millisecond
+	m.Limit += 2 * callLimit
+	for _, o := range c.Operations.drawn() {
+		for _, name := range []string{o.name + "-latency-mean", o.name + "-latency-p99"} {
+			m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
+		}
+	}
+	return m
+}

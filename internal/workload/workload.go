@@ -1,0 +1,212 @@
+// Package workload is the interface between the runner and workloads. A workload runs once per trial, in a
+// site, and yields metrics. Each workload is a package below this one. Package catalog lists them.
+//
+// A workload is a struct of parameters from the experiment file, with three methods. Declare and Measures
+// give what the file and the plan must know before anything runs. Prepare begins a trial.
+//
+// # The sequence
+//
+// For the experiment file the runner calls, in the order of experiment.Declaration: ReadFiles, Validate, and
+// the other declared functions. Then factors are expanded. Measures and Prepare therefore see each parameter
+// at one level.
+//
+// For each trial, after the proofs that the arm's layers are in force:
+//
+//	Prepare      the unmeasured preparation of the trial
+//	Measured     the measured part, which CPU time, conditions and Result.Used cover
+//	             (see also experiment.Measures.Searches)
+//	…            proofs, rules, and the record of the trial
+//	Trial.Clear  removes what the trial left at its site
+//
+// A Resident keeps a server or the like up at a site between its trials. A Sliceable can have its trials cut
+// into slices.
+//
+// Prepare and Measured together must end within experiment.Measures.Limit.
+package workload
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/testbed"
+)
+
+// Workload holds a workload's parameters, all at one level, ready to run.
+type Workload interface {
+	experiment.WorkloadConfig
+	// Prepare begins a trial. It does the work that is not measured, such as a search for a rate, warm-up
+	// runs, or laying out files, and returns the measured part. Prepare and Measured return an *Invalid error
+	// for a trial that breaks a rule. Any other error ends the run.
+	Prepare(ctx context.Context, t *Trial) (Measured, error)
+}
+
+// Trier is a workload that makes things which nothing tests before a trial, such as pods from templates. Try
+// makes as few of them as show whether they work, and removes them again. `tare doctor --try` calls it at the
+// site of each arm.
+type Trier interface {
+	Try(ctx context.Context, site testbed.Site) error
+}
+
+// Measured is the measured part of a trial.
+type Measured func(ctx context.Context) (Result, error)
+
+// Trial is the input of one trial.
+type Trial struct {
+	// Site is the arm's site. It starts programs under test through the wrappers of the arm's layers.
+	Site testbed.Site
+	// Raw takes raw files, such as the output of tools.
+	Raw Raw
+	// Standing is the server, or the like, that a Resident keeps up at the site; nil for other workloads.
+	Standing Standing
+	// Lateness multiplies the lateness that a workload allows its load generator (limits.late); 0 means 1.
+	Lateness float64
+	// Round is the trial's round, from 1. Random draws should differ between rounds, and be the same for all
+	// arms of a round.
+	Round int
+	// Seed is the seed for draws of this trial alone, such as the begin of a search
+	// (experiment.Plan.TrialSeed).
+	Seed uint64
+	// Clear removes what the trial leaves at its site, such as objects in a cluster. Prepare sets it first of
+	// all, if it is needed. It is called after every trial, valid or not, once the trial is recorded and
+	// before another trial starts in any arm. If it fails, it is called again within the trial's limit. After
+	// that its error ends the run.
+	Clear func(ctx context.Context) error
+}
+
+// Late reports whether a load generator's lag exceeds the allowed lag, times Lateness.
+func (t *Trial) Late(lag, allowed time.Duration) bool {
+	return lag.Seconds() > cmp.Or(t.Lateness, 1)*allowed.Seconds()
+}
+
+// Raw takes the raw files of a trial.
+type Raw interface {
+	// Create creates a raw file by a plain name ("iperf3-client.json").
+	Create(name string) (io.WriteCloser, error)
+}
+
+// Discard is a Raw that keeps nothing, for probes.
+var Discard Raw = discard{}
+
+type discard struct{}
+
+func (discard) Create(string) (io.WriteCloser, error) { return discard{}, nil }
+func (discard) Write(p []byte) (int, error)           { return len(p), nil }
+func (discard) Close() error                          { return nil }
+
+// Result is the result of one trial.
+type Result struct {
+	Values map[string]float64 // values by metric name, in the metric's unit
+	// Used is the usage of the programs under test, by part: "client", "server".
+	Used map[string]testbed.Usage
+	// Resources lists the use of shared resources. It is set if the workload measures it better than the
+	// runner, which only sees the whole trial.
+	Resources []testbed.Resource
+	// Unavailable names metrics that the testbed cannot measure in this trial, such as those of a program
+	// with unavailable Usage. Their absence breaks no rule.
+	Unavailable []string
+	// Work is the amount of work done, in the unit of experiment.Cost.
+	Work float64
+	// Sent is the payload moved between the pods in bytes; 0 if unknown.
+	Sent uint64
+	// Failed is the share of operations that failed, 0 to 1.
+	Failed float64
+	// Connections lists the kinds of connections that carried the work. Workloads set it if a layer acts on
+	// their connections (layer.Did).
+	Connections []string
+	// Behaviour lists exit statuses, answers and files of the trial's programs, as the workload observed
+	// them; nil if it observed none. The runner adds the exit statuses and stderr of programs whose stderr
+	// the workload reads.
+	Behaviour Behaviour
+}
+
+// ReadFile reads a text file, such as the certificates to trust, into a string. The path "" leaves the string
+// unchanged.
+func ReadFile(read func(string) ([]byte, error), field, path string, into *string) (errs experiment.FieldErrors) {
+	if path == "" {
+		return nil
+	}
+	text, err := read(path)
+	if err != nil {
+		errs.Add(field, "%v", err)
+	}
+	*into = string(text)
+	return errs
+}
+
+// Rules that make a trial invalid. They are fixed before the run, and none depends on the value of a metric.
+const (
+	RuleExit        = "exit-status"  // a program failed
+	RuleParse       = "parse"        // output cannot be read
+	RuleMetric      = "metric"       // a metric is missing, zero, negative or not finite
+	RuleTimeout     = "timeout"      // the trial took too long
+	RuleErrors      = "errors"       // failed operations over the limit
+	RuleRate        = "rate"         // the requested rate was not reached
+	RuleLate        = "late"         // the generator fell behind
+	RuleProof       = "proof"        // a proof of treatment failed
+	RuleForeignCPU  = "foreign-cpu"  // other programs used the CPU
+	RuleSteal       = "steal"        // the hypervisor took the CPU
+	RulePressure    = "cpu-pressure" // tasks waited for a CPU
+	RuleThrottled   = "throttling"   // the clock or the cgroup was throttled
+	RuleStopped     = "stopped"      // Tare or the machine was suspended during the trial
+	RuleLeftRunning = "left-running" // processes of a program ran on after its end
+	RuleServer      = "server"       // the server that the load goes to has ended
+	RuleDirect      = "direct"       // I/O went through the page cache, although direct I/O was asked for
+	RuleLost        = "lost"         // the site broke: a pod, its node or the connection to it
+)
+
+// OfMachine reports whether a rule is about the machine's condition, which may improve, and not about the
+// workload or a layer. A load generator that lacks CPU time is late, so lateness is one of these rules.
+// Throttling by a limit on CPU time, such as that of a pod, is not, since it stays.
+func OfMachine(rule string, cpuLimited bool) bool {
+	switch rule {
+	case RuleForeignCPU, RuleSteal, RulePressure, RuleStopped, RuleLate:
+		return true
+	case RuleThrottled:
+		return !cpuLimited
+	}
+	return false
+}
+
+// Blind reports whether a rule about the machine's condition is independent of the measured values. The
+// lateness of a generator is not: it may depend on the latency.
+func Blind(rule string) bool { return rule != RuleLate }
+
+// Repeated reports whether a trial that broke a rule is tried again. It is if the machine's condition spoilt
+// the trial, or a proof failed. The other rules are about the program in its arm. Breaking them is a result
+// of the arm, and is counted.
+func Repeated(rule string, cpuLimited bool) bool {
+	return rule == RuleProof || OfMachine(rule, cpuLimited)
+}
+
+// Invalid is the error of a trial that broke a rule.
+type Invalid struct {
+	Rule   string
+	Detail string
+}
+
+func (e *Invalid) Error() string { return e.Rule + ": " + e.Detail }
+
+// VolumeOwner is the hint for a program that may not write to a volume of a cluster.
+const VolumeOwner = "the volume's directory or device must belong to the user or group that the pod runs as: many drivers see to that by fsGroup, hostPath volumes do not"
+
+// Invalidf returns an *Invalid error with a formatted detail.
+func Invalidf(rule, format string, args ...any) error {
+	return &Invalid{Rule: rule, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Kind describes a workload to `tare list` and `tare doctor`.
+type Kind struct {
+	Name    string
+	Summary string // one line
+	// Example holds parameters that a workload needs to have in a file, for a user to begin with.
+	Example string
+	New     func() Workload
+	// Probe tries whether the workload works on this machine.
+	Probe func(ctx context.Context) []testbed.Finding
+	// Helpers are the workload's helpers, if it has any (see testbed.HelperAt).
+	Helpers []testbed.Helper
+}

@@ -1,0 +1,176 @@
+package xds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/orders"
+	"tare/internal/workload"
+	"tare/internal/workload/service"
+	"tare/internal/workload/xds/fleet"
+)
+
+// client is a process that simulates sidecars.
+type client struct {
+	*orders.Helper
+	ahead  time.Duration   // lead of the clock at the client's place over this machine's clock
+	before service.Account // account of the process at the beginning of the measured part
+}
+
+// start starts the clients for this many sidecars, and gives each client its share of them.
+func (r *trial) start(ctx context.Context, sidecars int) error {
+	open, err := r.openRequest(ctx)
+	if err != nil {
+		return err
+	}
+	places, n := r.places(), r.config.Clients.One()
+	for i := range n {
+		helper, err := orders.StartSubject(ctx, r.t.Site, places[i%len(places)], fleet.Helper.Name)
+		if err != nil {
+			return err
+		}
+		c := &client{Helper: helper}
+		r.clients = append(r.clients, c)
+		open.Sidecars, open.First, open.Fleets = share(sidecars, n, i), i, n
+		if _, err := c.send(ctx, fleet.Order{Open: &open}); err != nil {
+			return fmt.Errorf("the sidecars: %w", err)
+		}
+		if remote, ok := testbed.As[testbed.Remote](r.t.Site); ok && remote.Self(places[i%len(places)]) != "" {
+			if err := c.compare(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// places lists the places where clients run. On this machine, sidecars of a server at an address run on the host,
+// since a local pod reaches nothing outside.
+func (r *trial) places() []testbed.Place {
+	remote, ok := testbed.As[testbed.Remote](r.t.Site)
+	if r.config.Address != "" && (!ok || remote.Self(testbed.ClientPod) == "") {
+		return []testbed.Place{testbed.Host}
+	}
+	if pods, ok := testbed.As[testbed.Clients](r.t.Site); ok {
+		return pods.Clients()
+	}
+	return []testbed.Place{testbed.ClientPod}
+}
+
+// share returns the number of sidecars of client i when n sidecars are divided among this many clients.
+func share(n, clients, i int) int {
+	part := n / clients
+	if i < n%clients {
+		part++
+	}
+	return part
+}
+
+// send sends a request to the client, and returns its response.
+func (c *client) send(ctx context.Context, o fleet.Order) (a fleet.Answer, err error) {
+	err = c.Ask(ctx, o, &a)
+	return a, err
+}
+
+// compare sets the lead of the clock at the client's place over this machine's clock. Of three responses the fastest
+// counts; its error is at most half of the time that the response took. A lead within this error is taken as zero.
+func (c *client) compare(ctx context.Context) error {
+	var best time.Duration
+	for i := range 3 {
+		before := time.Now()
+		a, err := c.send(ctx, fleet.Order{})
+		if err != nil {
+			return err
+		}
+		half := time.Since(before) / 2
+		if i > 0 && half >= best {
+			continue
+		}
+		best, c.ahead = half, a.Now.Sub(before.Add(half).Round(0))
+		if c.ahead.Abs() <= half {
+			c.ahead = 0
+		}
+	}
+	return nil
+}
+
+// sendAll sends a request to every client at the same time, and returns their responses.
+func (r *trial) sendAll(ctx context.Context, order func(i int, c *client) fleet.Order) ([]fleet.Answer, error) {
+	answers, errs := make([]fleet.Answer, len(r.clients)), make([]error, len(r.clients))
+	var wait sync.WaitGroup
+	for i, c := range r.clients {
+		wait.Go(func() { answers[i], errs[i] = c.send(ctx, order(i, c)) })
+	}
+	wait.Wait()
+	return answers, errors.Join(errs...)
+}
+
+// longestWait is the longest that a client waits in one request. The server's memory is read after each request.
+const longestWait = time.Second
+
+// awaitStage waits until all clients have finished their stage, or the limit has passed, and returns the stage's
+// record.
+func (r *trial) awaitStage(ctx context.Context, name string, limit time.Duration, meter func(context.Context) []testbed.Resource) (*stage, error) {
+	end := time.Now().Add(limit)
+	for {
+		left := time.Until(end)
+		answers, err := r.sendAll(ctx, func(int, *client) fleet.Order {
+			return fleet.Order{Look: &fleet.Look{For: min(max(left, 0), longestWait), Final: left <= 0}}
+		})
+		if err != nil {
+			return nil, err
+		}
+		s := &stage{Name: name}
+		done := true
+		for _, a := range answers {
+			done = done && a.Done
+			s.Reports = append(s.Reports, a.Report)
+		}
+		if r.up.server != nil {
+			if err := r.up.server.Judge(ctx); err != nil {
+				return nil, err
+			}
+			used, err := r.up.server.Since(service.Account{})
+			if err != nil {
+				return nil, err
+			}
+			s.Memory = used.MaxRSS
+			r.peak = max(r.peak, s.Memory)
+		}
+		if done || left <= 0 {
+			r.shared = testbed.Joined(r.shared, meter(ctx))
+			if done && r.config.Metrics > 0 {
+				if s.Heap, err = r.heap(ctx); err != nil {
+					return nil, err
+				}
+			}
+			r.stages = append(r.stages, s)
+			return s, nil
+		}
+	}
+}
+
+// heap returns the bytes in use on the server's heap. The first client asks the server for them.
+func (r *trial) heap(ctx context.Context) (int64, error) {
+	at := netip.AddrPortFrom(r.up.server.Address[testbed.PodToPod].Addr(), uint16(r.config.Metrics))
+	a, err := r.clients[0].send(ctx, fleet.Order{Heap: "http://" + at.String() + "/metrics"})
+	if err != nil && ctx.Err() == nil {
+		err = workload.Invalidf(workload.RuleMetric, "%v", err)
+	}
+	return a.Heap, err
+}
+
+// end ends the clients.
+func (r *trial) end(ctx context.Context) error {
+	var errs []error
+	for _, c := range r.clients {
+		errs = append(errs, c.Close(ctx))
+	}
+	r.clients = nil
+	return errors.Join(errs...)
+}

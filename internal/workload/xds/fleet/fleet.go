@@ -1,0 +1,210 @@
+// Package fleet is the process that the workload xds runs in a client's pod. It holds thousands of simulated sidecars
+// (package sidecar). On request it connects them, disconnects them or has them wait for a push, and it records the
+// time of each event. Requests go over package orders. A request that takes long only begins a stage; later requests
+// (Look) ask for the stage's state.
+package fleet
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/orders"
+	"tare/internal/workload/xds/sidecar"
+)
+
+// Helper runs a Fleet in a process of its own.
+var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) error { return orders.Main(ctx, New(ctx).Obey) }}
+
+// Order is a request to a fleet. At most one field is set; if none is, the response only gives the time.
+type Order struct {
+	Open *Open  `json:"open,omitempty"`
+	Up   *Ramp  `json:"up,omitempty"`
+	Down *Ramp  `json:"down,omitempty"`
+	Push *Push  `json:"push,omitempty"`
+	Look *Look  `json:"look,omitempty"`
+	Heap string `json:"heap,omitempty"` // address at which the fleet asks the server for its heap in use
+}
+
+// Open describes the sidecars and the server that they connect to. It is the first request.
+type Open struct {
+	Server    string           `json:"server"` // HOST:PORT
+	Protocol  sidecar.Protocol `json:"protocol"`
+	TLS       *TLS             `json:"tls,omitempty"`
+	Token     string           `json:"token,omitempty"`
+	Node      sidecar.Node     `json:"node"`
+	Sidecars  int              `json:"sidecars"`
+	First     int              `json:"first"`     // number of the first sidecar among all fleets'
+	Fleets    int              `json:"fleets"`    // number of fleets; a fleet's sidecars are First, First + Fleets, First + 2 × Fleets and on
+	LeastWait time.Duration    `json:"leastWait"` // upper bound of the first pause before a sidecar reconnects; the pause is random. 0: Envoy's bound
+}
+
+// TLS is the sidecars' encryption; certificates and key are PEM texts.
+type TLS struct {
+	CA         string `json:"ca,omitempty"`
+	Cert       string `json:"cert,omitempty"`
+	Key        string `json:"key,omitempty"`
+	ServerName string `json:"serverName,omitempty"`
+}
+
+// Ramp connects or disconnects the first Count sidecars, one after the other.
+type Ramp struct {
+	Count int     `json:"count"`
+	Rate  float64 `json:"rate"`  // in 1/s
+	Phase float64 `json:"phase"` // time until the first sidecar is due, as a share of the gap between two sidecars
+}
+
+// Push makes all ready sidecars wait for a response of the server.
+type Push struct {
+	Since time.Time      `json:"since"` // time of the change by the clock of this process; earlier responses do not count
+	Types []sidecar.Type `json:"types"` // types of resources whose response counts as the push; none: any type
+}
+
+// Look asks for the state of the current stage.
+type Look struct {
+	For   time.Duration `json:"for"`             // longest wait for the end of the stage
+	Final bool          `json:"final,omitempty"` // set if the response has a report also before the stage's end
+}
+
+// Answer is the response to each request.
+type Answer struct {
+	Now    time.Time `json:"now"`
+	Done   bool      `json:"done,omitempty"`   // the stage that was begun last has ended
+	Report *Report   `json:"report,omitempty"` // report on the current stage; only in the response to a Look
+	Heap   int64     `json:"heap,omitempty"`   // bytes in use on the server's heap
+}
+
+// Report is the result so far of a stage: an Up, a Down or a Push.
+type Report struct {
+	Expected int             `json:"expected"`       // number of sidecars that the stage waits for
+	Times    []time.Duration `json:"times"`          // times of the sidecars that have finished the stage, from when each was due, or from the change
+	Lags     []time.Duration `json:"lags,omitempty"` // time from each sidecar's due time until it began to connect or disconnect
+	Last     time.Duration   `json:"last"`           // time from the beginning of the stage until the last sidecar finished it
+	Counts
+}
+
+// Counts holds counts of events in a stage.
+type Counts struct {
+	Attempts  int               `json:"attempts"` // attempts to connect
+	Responses int               `json:"responses"`
+	Rejected  int               `json:"rejected"`         // responses that sidecars rejected
+	Lost      int               `json:"lost"`             // streams of ready sidecars that ended, in all stages so far
+	Bytes     int64             `json:"bytes"`            // bytes of all responses
+	Ready     map[string]int    `json:"ready,omitempty"`  // number of sidecars that became ready, by kind of connection (sidecar.Update)
+	Errors    map[string]int    `json:"errors,omitempty"` // number of errors, by the kind of sidecar.Error
+	Examples  map[string]string `json:"examples,omitempty"`
+}
+
+// Fleet holds the sidecars of a process.
+type Fleet struct {
+	ctx     context.Context
+	open    Open
+	client  *sidecar.Client
+	members []*member
+
+	mu     sync.Mutex
+	now    *stage
+	counts Counts
+}
+
+// New makes an empty fleet. Its sidecars disconnect when the context ends.
+func New(ctx context.Context) *Fleet { return &Fleet{ctx: ctx, now: newStage(nil)} }
+
+// Obey carries out a request.
+func (f *Fleet) Obey(ctx context.Context, o Order) (*Answer, error) {
+	var err error
+	switch {
+	case o.Open != nil:
+		err = f.assemble(ctx, *o.Open)
+	case o.Up != nil:
+		err = f.begin(o.Up, true)
+	case o.Down != nil:
+		err = f.begin(o.Down, false)
+	case o.Push != nil:
+		f.await(o.Push)
+	case o.Heap != "":
+		bytes, err := heap(ctx, o.Heap)
+		return &Answer{Now: time.Now(), Heap: bytes}, err
+	case o.Look != nil:
+		return f.look(ctx, *o.Look), ctx.Err()
+	}
+	return &Answer{Now: time.Now()}, err
+}
+
+// assemble makes the sidecars. None connects yet.
+func (f *Fleet) assemble(ctx context.Context, o Open) error {
+	if f.client != nil {
+		return errors.New("the fleet already has sidecars")
+	}
+	host, port, err := net.SplitHostPort(o.Server)
+	if err != nil {
+		return err
+	}
+	// All sidecars use one address, the first that the name resolves to, so that the trial measures no DNS server.
+	found, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return fmt.Errorf("the address of the server: %w", err)
+	}
+	server := sidecar.Server{Address: net.JoinHostPort(found[0], port), Authority: o.Server, Protocol: o.Protocol, Token: o.Token}
+	if o.TLS != nil {
+		if server.TLS, err = o.TLS.config(host); err != nil {
+			return err
+		}
+	}
+	if _, err := o.Node.Encode(strings.NewReplacer()); err != nil {
+		return err
+	}
+	f.open, f.client = o, sidecar.New(server)
+	for i := range o.Sidecars {
+		f.members = append(f.members, &member{fleet: f, index: i})
+	}
+	return nil
+}
+
+func (t *TLS) config(host string) (*tls.Config, error) {
+	c := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
+	if t.ServerName != "" {
+		c.ServerName = t.ServerName
+	}
+	if t.CA != "" {
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
+			return nil, errors.New("ca contains no certificate in PEM")
+		}
+	}
+	if t.Cert != "" {
+		own, err := tls.X509KeyPair([]byte(t.Cert), []byte(t.Key))
+		if err != nil {
+			return nil, fmt.Errorf("the sidecars' certificate: %w", err)
+		}
+		c.Certificates = []tls.Certificate{own}
+	}
+	return c, nil
+}
+
+// IndexVariable and AddressVariable stand, in the texts of a node, for the sidecar's number (from 1) and for an
+// address that no other sidecar has.
+const (
+	IndexVariable   = "TARE_INDEX"
+	AddressVariable = "TARE_IP"
+)
+
+// node encodes the node of a sidecar as a protocol buffers message.
+func (f *Fleet) node(index int) ([]byte, error) {
+	number := f.open.First + index*max(f.open.Fleets, 1)
+	return f.open.Node.Encode(strings.NewReplacer("$("+IndexVariable+")", strconv.Itoa(number+1), "$("+AddressVariable+")", address(number)))
+}
+
+// address returns the address of a sidecar by its number: 10.1.0.1 and on, without addresses that end in 0 or 255.
+func address(number int) string {
+	const last, block = 250, 250 * 250
+	return fmt.Sprintf("10.%d.%d.%d", 1+number/block, number/last%last, 1+number%last)
+}

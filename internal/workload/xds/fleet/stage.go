@@ -1,0 +1,212 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"tare/internal/workload/http/pause"
+	"tare/internal/workload/xds/sidecar"
+)
+
+// stage is the task of the fleet that was begun last: connecting, disconnecting, or waiting for a push.
+type stage struct {
+	start    time.Time
+	due      []time.Duration // due times of members that connect or disconnect, since the start of the stage
+	times    []time.Duration // time of each member from its due time or the start of the stage, or one of the constants below
+	lags     []time.Duration // time from each member's due time until its attempt began, in the order of the ramp
+	push     *Push           // the push that members wait for; nil: members connect or disconnect
+	expected int             // number of members that the stage waits for
+	left     int             // number of members that have not finished
+	last     time.Duration
+	done     chan struct{} // closed when left is 0
+}
+
+// Values in place of a member's time.
+const (
+	pending    = -1 // the member has not finished
+	unexpected = -2
+)
+
+// newStage makes a stage that waits for the members whose element in waits is true.
+func newStage(waits []bool) *stage {
+	s := &stage{start: time.Now(), times: make([]time.Duration, len(waits)), done: make(chan struct{})}
+	for i, wait := range waits {
+		if s.times[i] = unexpected; wait {
+			s.times[i] = pending
+			s.expected++
+		}
+	}
+	if s.left = s.expected; s.left == 0 {
+		close(s.done)
+	}
+	return s
+}
+
+// note records that a member has finished the stage.
+func (s *stage) note(index int, now time.Time) {
+	if index >= len(s.times) || s.times[index] != pending {
+		return
+	}
+	since := max(now.Sub(s.start), 0)
+	s.last, s.times[index] = max(s.last, since), since
+	if s.due != nil {
+		s.times[index] = max(since-s.due[index], 0)
+	}
+	if s.left--; s.left == 0 {
+		close(s.done)
+	}
+}
+
+// enter replaces the current stage. The caller holds the lock.
+func (f *Fleet) enter(s *stage) {
+	f.now, f.counts = s, Counts{Lost: f.counts.Lost, Ready: map[string]int{}, Errors: map[string]int{}, Examples: map[string]string{}}
+}
+
+// begin begins a stage in which members connect or disconnect at the ramp's rate.
+func (f *Fleet) begin(r *Ramp, up bool) error {
+	if r.Count < 0 || r.Count > len(f.members) || r.Rate <= 0 {
+		return fmt.Errorf("%d of %d sidecars at %v/s", r.Count, len(f.members), r.Rate)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.now.lags) < len(f.now.due) {
+		return errors.New("the fleet has not finished its last ramp")
+	}
+	s := newStage(slices.Repeat([]bool{true}, r.Count))
+	s.due = make([]time.Duration, r.Count)
+	for i := range s.due {
+		s.due[i] = time.Duration((float64(i) + r.Phase) / r.Rate * float64(time.Second))
+	}
+	f.enter(s)
+	go f.ramp(s, up)
+	return nil
+}
+
+// ramp connects or disconnects each member at its due time.
+func (f *Fleet) ramp(s *stage, up bool) {
+	for i, due := range s.due {
+		pause.For(due - time.Since(s.start))
+		if f.ctx.Err() != nil {
+			return
+		}
+		now := time.Now()
+		if m := f.members[i]; up {
+			m.connect()
+		} else {
+			m.disconnect()
+		}
+		f.mu.Lock()
+		s.lags = append(s.lags, max(now.Sub(s.start)-due, 0))
+		if !up {
+			s.note(i, now)
+		}
+		f.mu.Unlock()
+	}
+}
+
+// try counts an attempt to connect.
+func (f *Fleet) try() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts.Attempts++
+}
+
+// await begins a stage in which the ready members wait for a push.
+func (f *Fleet) await(p *Push) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ready []bool
+	for _, m := range f.members {
+		ready = append(ready, m.ready)
+	}
+	s := newStage(ready)
+	s.start, s.push = p.Since, p
+	f.enter(s)
+}
+
+// seen records a response that a member has received.
+func (f *Fleet) seen(m *member, u sidecar.Update) {
+	now := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts.Responses++
+	f.counts.Bytes += int64(u.Bytes)
+	if u.Rejected != nil {
+		f.counts.Rejected++
+		f.example("rejected", u.Rejected.Error())
+		return
+	}
+	if u.Ready != "" {
+		m.ready = true
+		f.counts.Ready[u.Ready]++
+	}
+	switch push := f.now.push; {
+	case push == nil && u.Ready != "":
+		f.now.note(m.index, now)
+	case push != nil && !now.Before(push.Since) && (len(push.Types) == 0 || slices.Contains(push.Types, u.Type)):
+		f.now.note(m.index, now)
+	}
+}
+
+// failed records how a member's stream ended, and reports whether the member was ready.
+func (f *Fleet) failed(m *member, err error) (was bool) {
+	kind, text := "other", err.Error()
+	if e := (*sidecar.Error)(nil); errors.As(err, &e) {
+		kind, text = e.Kind, e.Text
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if was, m.ready = m.ready, false; was {
+		f.counts.Lost++
+	}
+	f.counts.Errors[kind]++
+	f.example(kind, text)
+	return was
+}
+
+// mostExample is the greatest length of an error's example, in bytes.
+const mostExample = 300
+
+// example keeps the first error text of each kind. The caller holds the lock.
+func (f *Fleet) example(kind, text string) {
+	if f.counts.Examples[kind] == "" {
+		f.counts.Examples[kind] = text[:min(len(text), mostExample)]
+	}
+}
+
+// look waits for the end of the stage, at most as long as the request says, and returns the stage's state.
+func (f *Fleet) look(ctx context.Context, l Look) *Answer {
+	f.mu.Lock()
+	s := f.now
+	f.mu.Unlock()
+	limit := time.NewTimer(l.For)
+	defer limit.Stop()
+	select {
+	case <-s.done:
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a := &Answer{Now: time.Now(), Done: s.left == 0}
+	if a.Done || l.Final {
+		a.Report = s.report(f.counts)
+	}
+	return a
+}
+
+// report returns the result of the stage so far.
+func (s *stage) report(counts Counts) *Report {
+	counts.Ready, counts.Errors, counts.Examples = maps.Clone(counts.Ready), maps.Clone(counts.Errors), maps.Clone(counts.Examples)
+	r := &Report{Expected: s.expected, Lags: slices.Clone(s.lags), Last: s.last, Counts: counts}
+	for _, t := range s.times {
+		if t >= 0 {
+			r.Times = append(r.Times, t)
+		}
+	}
+	return r
+}

@@ -1,0 +1,210 @@
+package xds
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/workload"
+	"tare/internal/workload/xds/fleet"
+	"tare/internal/workload/xds/sidecar"
+)
+
+// quantile is a quantile's level, from 0 to 1.
+type quantile float64
+
+var quantiles = []quantile{0.5, 0.9, 0.99}
+
+// supported reports whether at least a hundred of n values lie beyond the quantile.
+func (q quantile) supported(n int) bool { return math.Round(float64(n)*(1-float64(q))*1e6)/1e6 >= 100 }
+
+// of returns the quantile of n values. Only the known values are given, in ascending order; missing values count as
+// longer than all known ones. It returns false if the quantile lies among the missing values.
+func (q quantile) of(sorted []time.Duration, n int) (time.Duration, bool) {
+	rank := max(1, int(math.Ceil(float64(q)*float64(n)-1e-9)))
+	if rank > len(sorted) {
+		return 0, false
+	}
+	return sorted[rank-1], true
+}
+
+func (q quantile) name() string { return fmt.Sprintf("p%g", 100*float64(q)) }
+
+// distributionMetrics lists the metrics of one distribution of n times: the mean, and the quantiles that n values
+// support.
+func distributionMetrics(name string, n int) []experiment.Metric {
+	names := []string{name + "-mean"}
+	for _, q := range quantiles {
+		if q.supported(n) {
+			names = append(names, name+"-"+q.name())
+		}
+	}
+	var list []experiment.Metric
+	for _, name := range names {
+		list = append(list, experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
+	}
+	return list
+}
+
+// addDistribution adds the mean and the quantiles of n times to values. If times are missing it adds no mean, and no
+// quantile that lies among the missing times.
+func addDistribution(values map[string]float64, name string, times []time.Duration, n int) {
+	slices.Sort(times)
+	if len(times) == n {
+		sum := 0.0
+		for _, t := range times {
+			sum += t.Seconds()
+		}
+		values[name+"-mean"] = sum / float64(n)
+	}
+	for _, q := range quantiles {
+		if t, known := q.of(times, n); known && q.supported(n) {
+			values[name+"-"+q.name()] = t.Seconds()
+		}
+	}
+}
+
+// stage is the record of one stage of a trial, with a report of each client.
+type stage struct {
+	Name    string          `json:"stage"`
+	Reports []*fleet.Report `json:"clients"`
+	Memory  int64           `json:"serverMemory,omitempty"` // resident memory of the server at the stage's end, in bytes; 0: unknown
+	Heap    int64           `json:"serverHeap,omitempty"`   // heap of the server in use at the stage's end, in bytes; 0: not asked for, or not all sidecars finished
+}
+
+// times returns the sidecars' times from all clients.
+func (s *stage) times() (list []time.Duration) {
+	for _, r := range s.Reports {
+		list = append(list, r.Times...)
+	}
+	return list
+}
+
+// late returns the lags of all clients in ascending order.
+func (s *stage) late() (list []time.Duration) {
+	for _, r := range s.Reports {
+		list = append(list, r.Lags...)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// sum adds up the counts of all clients. It also returns the number of sidecars that the stage waited for, and the
+// time of the last sidecar that finished.
+func (s *stage) sum() (all fleet.Counts, expected int, last time.Duration) {
+	all.Ready, all.Errors, all.Examples = map[string]int{}, map[string]int{}, map[string]string{}
+	for _, r := range s.Reports {
+		expected += r.Expected
+		last = max(last, r.Last)
+		all.Attempts, all.Responses, all.Rejected, all.Bytes, all.Lost = all.Attempts+r.Attempts, all.Responses+r.Responses, all.Rejected+r.Rejected, all.Bytes+r.Bytes, all.Lost+r.Lost
+		for connection, n := range r.Ready {
+			all.Ready[connection] += n
+		}
+		for kind, n := range r.Errors {
+			all.Errors[kind] += n
+		}
+		maps.Copy(all.Examples, r.Examples)
+	}
+	return all, expected, last
+}
+
+// missing describes the sidecars that have not finished the stage, with the errors seen: "3 of 100 (unavailable 12:
+// connection refused)".
+func (s *stage) missing() string {
+	counts, expected, _ := s.sum()
+	var why []string
+	for _, kind := range slices.Sorted(maps.Keys(counts.Errors)) {
+		why = append(why, fmt.Sprintf("%s %d: %s", kind, counts.Errors[kind], counts.Examples[kind]))
+	}
+	if counts.Rejected > 0 {
+		why = append(why, fmt.Sprintf("%d responses rejected: %s", counts.Rejected, counts.Examples["rejected"]))
+	}
+	text := fmt.Sprintf("%d of %d", expected-len(s.times()), expected)
+	if len(why) > 0 {
+		text += " (" + strings.Join(why, ", ") + ")"
+	}
+	return text
+}
+
+// keep writes the stages to a raw file of the trial.
+func keep(raw workload.Raw, stages []*stage) error {
+	text, err := json.Marshal(stages)
+	if err != nil {
+		return err
+	}
+	return workload.Keep(raw, "sidecars.json", append(text, '\n'))
+}
+
+// result computes the metrics of a trial from the stage in which sidecars connected (up) and the changes (pushes).
+func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload.Result, error) {
+	counts, n, last := up.sum()
+	came := up.times()
+	if len(came) == 0 {
+		return workload.Result{}, workload.Invalidf(workload.RuleErrors, "no sidecar was ready %v after the last was due: %s", c.Ready, up.missing())
+	}
+	if err := c.onTime(t, up); err != nil {
+		return workload.Result{}, err
+	}
+	r := workload.Result{Values: map[string]float64{}, Work: float64(len(came)), Sent: uint64(counts.Bytes)}
+	addDistribution(r.Values, "ready", came, n)
+	planned := time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
+	if up.Heap > 0 {
+		r.Values[heapReady] = float64(up.Heap)
+	}
+	if i := len(pushes) - 1; i >= 0 && pushes[i].Heap > 0 {
+		r.Values[heapPush] = float64(pushes[i].Heap)
+	}
+	r.Values[connectRate] = float64(len(came)) / max(planned, last).Seconds()
+	r.Values[sidecarBytes] = float64(counts.Bytes) / float64(n)
+	if len(came) == n {
+		r.Values[readyLast] = last.Seconds()
+	}
+	tries, failed, limited := counts.Attempts, sum(counts.Errors), counts.Errors[sidecar.Limited]
+	asked, missing := n, n-len(came)
+	var reached []time.Duration
+	var lasts, bytes float64
+	waited, whole := 0, true
+	for _, p := range pushes {
+		counts, n, last := p.sum()
+		times := p.times()
+		reached, waited = append(reached, times...), waited+n
+		whole = whole && len(times) == n
+		lasts += last.Seconds()
+		bytes += float64(counts.Bytes) / float64(max(n, 1))
+		tries, failed, limited = tries+counts.Attempts, failed+sum(counts.Errors), limited+counts.Errors[sidecar.Limited]
+		r.Sent += uint64(counts.Bytes)
+	}
+	if len(pushes) > 0 {
+		addDistribution(r.Values, "push", reached, waited)
+		r.Values[pushBytes] = bytes / float64(len(pushes))
+		if whole {
+			r.Values[pushLast] = lasts / float64(len(pushes))
+		}
+		asked, missing = asked+waited, missing+waited-len(reached)
+	}
+	r.Failed = float64(missing) / float64(asked)
+	r.Values[errorShare], r.Values[limitedShare] = float64(failed)/float64(tries), float64(limited)/float64(tries)
+	return r, nil
+}
+
+// onTime returns an error if sidecars connected too long after they were due.
+func (c *Config) onTime(t *workload.Trial, up *stage) error {
+	if late := up.late(); len(late) > 0 {
+		if lag, _ := quantile(0.99).of(late, len(late)); t.Late(lag, c.Late.Std()) {
+			return workload.Invalidf(workload.RuleLate, "sidecars were late by %v at the 99th percentile, over the limit of %v", lag.Round(time.Microsecond), c.Late)
+		}
+	}
+	return nil
+}
+
+func sum(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}

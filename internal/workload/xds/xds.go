@@ -1,0 +1,294 @@
+// Package xds measures the cost of a layer for a control plane that speaks Envoy's discovery protocols: istiod, a
+// go-control-plane, any xDS server. Simulated sidecars, each with its own connection, connect at a given rate,
+// subscribe as Envoy does (package sidecar), and wait for pushes.
+//
+//	workloads:
+//	  - xds:
+//	      server: {run: [./control-plane, --listen, ":$(TARE_PORT)"]}
+//	      sidecars: [100, 1000]
+//	      rate: 50/s
+//	      change: {run: [./change-one-endpoint.sh], times: 10}
+//
+// # A trial
+//
+// In the measured part all sidecars connect, at the rate, and the trial waits until each has received the resources
+// that it asked for. With churn, all sidecars are connected before the measured part, and a share of them disconnects
+// and reconnects in it. Then come the changes: a command changes the server's configuration, and the trial waits
+// until the push has reached the last sidecar. After the trial all sidecars disconnect, and the server comes to rest.
+//
+// The load is open: a sidecar's time until it is ready counts from when it was due to connect. If the server limits
+// connections, the wait of rejected sidecars counts in their times. A rejected sidecar reconnects as Envoy does,
+// after a random pause below a bound that doubles.
+//
+// With an objective a trial searches for the number of sidecars that the server carries instead.
+//
+// The files: server.go is the server that sidecars connect to, client.go the processes that hold sidecars (package
+// fleet), trial.go the stages of a trial, change.go the changes, capacity.go the search, and record.go computes the
+// metrics.
+package xds
+
+import (
+	"slices"
+	"time"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/reference"
+	"tare/internal/experiment/strictyaml"
+	"tare/internal/testbed"
+	"tare/internal/workload"
+	"tare/internal/workload/service"
+	"tare/internal/workload/staircase"
+	"tare/internal/workload/xds/fleet"
+	"tare/internal/workload/xds/sidecar"
+)
+
+const name = "xds"
+
+// Config is the parameters of the workload.
+type Config struct {
+	Server    *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program of the xDS server; either this or address"`
+	Address   string                            `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of a server that already runs"`
+	Sidecars  factor.Levels[int]                `yaml:"sidecars" json:"sidecars" doc:"simulated sidecars, all clients together"`
+	Rate      factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"sidecars that connect, or disconnect, per second"`
+	Protocol  factor.Levels[sidecar.Protocol]   `yaml:"protocol" json:"protocol" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world)"`
+	Churn     factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the sidecars that disconnects and reconnects while measuring; with 0% all sidecars connect while measuring"`
+	Metrics   int                               `yaml:"metricsPort" json:"metricsPort,omitempty" min:"0" max:"65535" doc:"port at which a server serves /metrics in Prometheus' format; its Go heap in use is then measured"`
+	Configure reference.Arguments               `yaml:"configure" json:"configure,omitempty" doc:"program and arguments that make the server's configuration before the sidecars connect. It runs where the program of change runs; TARE_SIDECARS holds the number of sidecars"`
+	Objective *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"search for the most sidecars that the server carries, beginning with the number in sidecars"`
+	Change    *Change                           `yaml:"change" json:"change,omitempty" doc:"changes of the server's configuration while all sidecars are connected"`
+	TLS       *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"how sidecars encrypt; in plaintext if absent"`
+	Token     reference.Text                    `yaml:"token" json:"token,omitempty" doc:"bearer token in the metadata of each stream, by reference: $ISTIO_TOKEN, $(file:/PATH)"`
+	Node      Node                              `yaml:"node" json:"node" doc:"identity that the sidecars give the server; in its texts $(TARE_INDEX) is the sidecar's number, and $(TARE_IP) an address that no other sidecar has"`
+	Paths     factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"paths from the client's pod to the server's"`
+	Clients   factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"processes that share the sidecars, on a cluster pods"`
+	Ready     quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"longest time after the last sidecar was due until all are ready, and longest time of a push to all"`
+	Settle    quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the server to come to rest after the sidecars have disconnected"`
+	Late      quantity.Duration                 `yaml:"late" json:"late" doc:"limit on the lateness in connecting, at its 99th percentile; beyond it the generator counts as late"`
+}
+
+// TLS is the certificates that sidecars trust and present.
+type TLS struct {
+	CA         string         `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent"`
+	Cert       string         `yaml:"cert" json:"cert,omitempty" doc:"file with the sidecars' own certificate, in PEM"`
+	Key        reference.Text `yaml:"key" json:"key,omitempty" doc:"key of that certificate in PEM, by reference: $(file:/PATH)"`
+	ServerName string         `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; the host of its address if absent"`
+
+	authority, certificate string // contents of the files CA and Cert
+}
+
+// Node is the identity that sidecars give the server.
+type Node struct {
+	ID       string              `yaml:"id" json:"id" doc:"identity; istiod expects sidecar~IP~NAME.NAMESPACE~NAMESPACE.svc.DOMAIN"`
+	Cluster  string              `yaml:"cluster" json:"cluster,omitempty" doc:"service cluster of the sidecar"`
+	Metadata strictyaml.Document `yaml:"metadata" json:"metadata,omitempty" doc:"metadata of the node, as a map"`
+}
+
+// Change is the command that changes the server's configuration, and its schedule.
+type Change struct {
+	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments that change the configuration. It runs in the server's pod, or with address on the machine of tare; TARE_CHANGE holds a number that no other change of the run has"`
+	Times int                 `yaml:"times" json:"times,omitempty" min:"0" max:"10000" doc:"changes in a trial; 1 if absent"`
+	Every quantity.Duration   `yaml:"every" json:"every,omitempty" doc:"time between changes; a change begins only after the last one has reached all sidecars; 1s if absent"`
+	Push  []Resource          `yaml:"push" json:"push,omitempty" doc:"types of resources whose first response counts as the push; any if absent"`
+}
+
+// Resource is a type of resources.
+type Resource string
+
+// The types of resources.
+const (
+	Clusters  Resource = "cds"
+	Endpoints Resource = "eds"
+	Listeners Resource = "lds"
+	Routes    Resource = "rds"
+)
+
+// Values lists the types in the order of package sidecar.
+func (Resource) Values() []string {
+	return []string{string(Clusters), string(Endpoints), string(Listeners), string(Routes)}
+}
+
+// types lists the types whose first response counts as the push.
+func (c *Change) types() []sidecar.Type {
+	var list []sidecar.Type
+	for _, r := range c.Push {
+		list = append(list, sidecar.Type(slices.Index(r.Values(), string(r))))
+	}
+	return list
+}
+
+// times returns the number of changes in a trial.
+func (c *Config) times() int {
+	if c.Change == nil {
+		return 0
+	}
+	return max(c.Change.Times, 1)
+}
+
+// every returns the time between changes.
+func (c *Change) every() time.Duration {
+	if c.Every == 0 {
+		return time.Second
+	}
+	return c.Every.Std()
+}
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{
+		Sidecars: factor.Of(100), Rate: factor.Of(quantity.Frequency(50)), Protocol: factor.Of(sidecar.Delta),
+		Churn: factor.Of(quantity.Percent(0)), Paths: factor.Of(testbed.PodToPod), Clients: factor.Of(1),
+		Node:  Node{ID: "sidecar~$(TARE_IP)~tare-$(TARE_INDEX).default~default.svc.cluster.local"},
+		Ready: quantity.Duration(time.Minute), Settle: quantity.Duration(time.Second), Late: quantity.Duration(100 * time.Millisecond),
+	}
+}
+
+// Helpers are the workload's own processes.
+var Helpers = []testbed.Helper{fleet.Helper}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    name,
+	Summary: "simulated sidecars at an xDS server such as istiod: time until ready, push time, bytes and CPU per sidecar",
+	Example: "address: \"127.0.0.1:15010\"",
+	New:     New,
+	Probe:   testbed.AlwaysWorks(name, "by sidecars of its own"),
+	Helpers: append([]testbed.Helper{service.Helper}, Helpers...),
+}
+
+// Declare lists the pods that the workload needs: pods for the sidecars, and one for the server if the workload
+// starts it.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer}
+	for _, n := range c.Clients {
+		if n > 1 {
+			d.Needs.Clients = max(d.Needs.Clients, n)
+		}
+	}
+	d.Needs.Network = c.Address == "" || d.Needs.Clients > 0
+	d.Needs.OwnPod = !d.Needs.Network
+	c.Server.Declare(&d)
+	where := experiment.OnMachine
+	if c.Server != nil {
+		where = experiment.AtSite
+	}
+	for _, run := range c.commands() {
+		if len(run) > 0 {
+			d.Programs = append(d.Programs, experiment.Program{Name: run[0], Where: where})
+		}
+	}
+	return d
+}
+
+// commands lists the commands that change the server's configuration.
+func (c *Config) commands() []reference.Arguments {
+	list := []reference.Arguments{c.Configure}
+	if c.Change != nil {
+		list = append(list, c.Change.Run)
+	}
+	return list
+}
+
+// readFiles reads the certificates' files.
+func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if c.TLS == nil {
+		return nil
+	}
+	for _, f := range []struct {
+		field, file string
+		to          *string
+	}{{"tls.ca", c.TLS.CA, &c.TLS.authority}, {"tls.cert", c.TLS.Cert, &c.TLS.certificate}} {
+		if f.file == "" {
+			continue
+		}
+		text, err := read(f.file)
+		if err != nil {
+			errs.Add(f.field, "%v", err)
+		}
+		*f.to = string(text)
+	}
+	return errs
+}
+
+// measured returns the number of sidecars that connect in the measured part.
+func (c *Config) measured() int {
+	n := c.Sidecars.One()
+	if share := float64(c.Churn.One()); share > 0 {
+		return max(int(share*float64(n)+0.5), 1)
+	}
+	return n
+}
+
+// Metrics that are not part of a distribution.
+const (
+	connectRate  = "connect-rate"        // in 1/s
+	readyLast    = "ready-last"          // in s
+	pushLast     = "push-last"           // in s, mean over the changes
+	sidecarBytes = "sidecar-bytes"       // in bytes
+	pushBytes    = "push-bytes"          // in bytes
+	errorShare   = "errors"              // share of the attempts to connect
+	limitedShare = "limited"             // share of the attempts to connect
+	memoryReady  = "server-memory-ready" // in bytes
+	memoryPeak   = "server-memory-peak"  // in bytes
+	heapReady    = "server-heap-ready"   // in bytes
+	heapPush     = "server-heap-push"    // in bytes
+)
+
+// Measures returns the metrics of a trial, and its duration.
+func (c *Config) Measures() experiment.Measures {
+	n, changes := c.measured(), c.times()
+	m := experiment.Measures{Cost: &experiment.Cost{Prefix: "sidecar", Unit: "sidecar", Parts: []string{"client"}}}
+	if c.Address == "" {
+		m.Cost.Parts = []string{"client", "server"}
+	}
+	if c.Objective != nil {
+		m.Metrics = c.Objective.metrics(n)
+		m.Expected, m.Limit = time.Duration(staircase.Coarse.Usual+2)*c.longestTry(n), staircase.MostTries*c.longestTry(overload*c.Objective.most(n))+time.Minute
+		return m
+	}
+	add := func(name, unit string, better experiment.Better, scale experiment.Scale) *experiment.Metric {
+		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: unit, Better: better, Scale: scale})
+		return &m.Metrics[len(m.Metrics)-1]
+	}
+	m.Metrics = distributionMetrics("ready", n)
+	furthest := &m.Metrics[len(m.Metrics)-1]
+	furthest.Headline, furthest.Optional = true, false
+	add(readyLast, "s", experiment.Lower, experiment.Ratio).Optional = true
+	add(connectRate, "1/s", experiment.Higher, experiment.Ratio).Discrete = true
+	add(sidecarBytes, "B", experiment.Lower, experiment.Ratio).Discrete = true
+	if changes > 0 {
+		m.Metrics = append(m.Metrics, distributionMetrics("push", n*changes)...)
+		add(pushLast, "s", experiment.Lower, experiment.Ratio).Headline = true
+		add(pushBytes, "B", experiment.Lower, experiment.Ratio).Discrete = true
+	}
+	add(errorShare, "", experiment.Lower, experiment.Difference).Discrete = true
+	add(limitedShare, "", experiment.Lower, experiment.Difference).Discrete = true
+	if c.Address == "" {
+		for _, name := range []string{memoryReady, memoryPeak} {
+			memory := add(name, "B", experiment.Lower, experiment.Ratio)
+			memory.Discrete, memory.Optional = true, true
+		}
+	}
+	if c.Metrics > 0 {
+		add(heapReady, "B", experiment.Lower, experiment.Ratio).Optional = true
+		if changes > 0 {
+			add(heapPush, "B", experiment.Lower, experiment.Ratio).Optional = true
+		}
+	}
+
+	comes := func(n int) time.Duration {
+		return time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
+	}
+	planned := comes(n)
+	if c.Churn.One() > 0 {
+		planned += comes(n) + comes(c.Sidecars.One()) // sidecars that disconnect, and those that connect before
+	}
+	if changes > 0 {
+		planned += time.Duration(changes) * c.Change.every()
+	}
+	m.Expected = planned + c.Settle.Std() + 500*time.Millisecond
+	m.Limit = 2*planned + time.Duration(3+2*changes)*(c.Ready.Std()+time.Second) + c.Settle.Std() + time.Minute
+	return m
+}

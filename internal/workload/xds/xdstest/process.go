@@ -1,0 +1,65 @@
+package xdstest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"tare/internal/testbed"
+)
+
+// Environment variables of the Helper. FileVariable names the file that it watches, MostVariable gives the number of
+// streams that it serves at a time, and MetricsVariable the port of its metrics.
+const (
+	FileVariable    = "XDSTEST_FILE"
+	MostVariable    = "XDSTEST_MOST"
+	MetricsVariable = "XDSTEST_METRICS"
+)
+
+// Helper is a server in its own process at the port TARE_PORT. It uses TLS if it is given a certificate. It pushes
+// different endpoints each time that the content of the file changes.
+var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) error {
+	on, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+os.Getenv("TARE_PORT"))
+	if err != nil {
+		return err
+	}
+	mesh := Mesh{Clusters: 3, Endpoints: 2, Listeners: 1}
+	most, _ := strconv.Atoi(os.Getenv(MostVariable)) // the variable may be absent
+	options := Options{Most: most}
+	if cert := os.Getenv("TARE_TLS_CERT"); cert != "" {
+		if options.TLS, err = Serving([]byte(cert), []byte(os.Getenv("TARE_TLS_KEY")), false); err != nil {
+			return err
+		}
+	}
+	s, err := Start(on, mesh, options)
+	if err != nil {
+		return err
+	}
+	defer s.Stop()
+	if port := os.Getenv(MetricsVariable); port != "" {
+		metrics := &http.Server{Addr: ":" + port, ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			fmt.Fprintln(w, "go_memstats_heap_inuse_bytes", m.HeapInuse)
+		})}
+		go func() { _ = metrics.ListenAndServe() }()
+		defer metrics.Close()
+	}
+	fmt.Println("listening")
+	for last := ""; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+		text, _ := os.ReadFile(os.Getenv(FileVariable)) // the file may not exist yet
+		if string(text) == last || len(text) == 0 {
+			continue
+		}
+		last = string(text)
+		if err := s.Change(mesh); err != nil {
+			return err
+		}
+	}
+	return nil
+}}

@@ -1,8 +1,0 @@
-package launcher
-
-import _ "embed"
-
-// program is the launcher, compiled by native/build.
-//
-//go:embed native/launcher-arm64
-var program []byte
