@@ -64,14 +64,20 @@ func open(dir string) (*house, error) {
 		return nil, err
 	}
 	config := &packages.Config{Dir: dir, Mode: packages.LoadAllSyntax | packages.NeedModule}
-	if bench := filepath.Join(dir, "hack", "bench"); exists(bench) {
-		config.Dir = bench // a module that sees the product's packages and its own, which use them
-	}
-	list, err := packages.Load(config, "tare/...")
+	list, err := packages.Load(config, "./...")
 	if err != nil {
 		return nil, err
 	}
-	h := &house{dir: dir, all: list}
+	all := list
+	if bench := filepath.Join(dir, "hack", "bench"); exists(bench) {
+		config.Dir = bench
+		users, err := packages.Load(config, "./...")
+		if err != nil {
+			return nil, err
+		}
+		all = slices.Concat(list, users)
+	}
+	h := &house{dir: dir, all: all}
 	for _, p := range list {
 		for _, e := range p.Errors {
 			return nil, fmt.Errorf("%s: %w", p.PkgPath, e)

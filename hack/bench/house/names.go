@@ -11,11 +11,11 @@ import (
 // unused lists the exported names of product packages that no other package uses, tests apart, and counts all. Methods that an
 // interface may ask for, and fields that are read by reflection, cannot be told from unused ones and are left out.
 func (h *house) unused() (names []string, all int) {
-	used := map[types.Object]bool{}
+	used := map[string]bool{}
 	for _, p := range h.all {
 		for _, o := range p.TypesInfo.Uses {
-			if o.Pkg() != nil && o.Pkg() != p.Types {
-				used[origin(o)] = true
+			if o.Pkg() != nil && o.Pkg().Path() != p.PkgPath && o.Parent() == o.Pkg().Scope() {
+				used[o.Pkg().Path()+"."+o.Name()] = true
 			}
 		}
 	}
@@ -27,23 +27,12 @@ func (h *house) unused() (names []string, all int) {
 				continue
 			}
 			all++
-			if !used[o] {
+			if !used[p.PkgPath+"."+name] {
 				names = append(names, h.path(p)+"."+name)
 			}
 		}
 	}
 	return names, all
-}
-
-// origin is the generic object that one was made of.
-func origin(o types.Object) types.Object {
-	switch o := o.(type) {
-	case *types.Func:
-		return o.Origin()
-	case *types.Var:
-		return o.Origin()
-	}
-	return o
 }
 
 // interfaces lists the interfaces of product packages.

@@ -43,7 +43,7 @@ func sources(t *testing.T, pkg string) []*ast.File {
 // reader as the name of a kind.
 func TestEveryKindHasWords(t *testing.T) {
 	worded := map[string]bool{}
-	for _, f := range sources(t, "wording") {
+	for _, f := range sources(t, "report/wording") {
 		ast.Inspect(f, func(n ast.Node) bool {
 			if clause, ok := n.(*ast.CaseClause); ok {
 				for _, e := range clause.List {
