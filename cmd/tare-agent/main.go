@@ -31,7 +31,7 @@ import (
 	"tare/internal/testbed/launcher"
 	"tare/internal/version"
 	"tare/internal/workload/dns"
-	"tare/internal/workload/startup/answer"
+	"tare/internal/workload/startup/firstbyte"
 	"tare/internal/workload/storage/residency"
 	"tare/internal/workload/syscalls"
 	"tare/internal/workload/vault"
@@ -49,7 +49,7 @@ var helpers = slices.Concat([]testbed.Helper{
 	launcher.Helper,
 	residency.Helper,
 	syscalls.Helper,
-}, answer.Helpers, dns.Helpers, vault.Helpers) // vault.Helpers includes the helpers of http and service
+}, firstbyte.Helpers, dns.Helpers, vault.Helpers) // vault.Helpers includes the helpers of http and service
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)

@@ -8,9 +8,9 @@ import (
 	"tare/internal/experiment"
 )
 
-// ArmAnswer summarises the verdicts of one arm on each headline metric, over all cells that have
+// ArmSummary summarises the verdicts of one arm on each headline metric, over all cells that have
 // that metric.
-type ArmAnswer struct {
+type ArmSummary struct {
 	Arm string `json:"arm"` // name of the arm
 	// Verdict is the common verdict of the points; "" if some cost and some gain.
 	Verdict  Verdict    `json:"verdict"`
@@ -40,14 +40,14 @@ type Point struct {
 	furthest float64
 }
 
-// ArmAnswers summarises the treatments: first those with a claim, then the others, each in the
+// ArmSummaries summarises the treatments: first those with a claim, then the others, each in the
 // plan's order. Arms without a headline metric are left out.
-func ArmAnswers(r *Run) []ArmAnswer {
-	var list []ArmAnswer
-	of := func(arm string) *ArmAnswer {
-		i := slices.IndexFunc(list, func(a ArmAnswer) bool { return a.Arm == arm })
+func ArmSummaries(r *Run) []ArmSummary {
+	var list []ArmSummary
+	of := func(arm string) *ArmSummary {
+		i := slices.IndexFunc(list, func(a ArmSummary) bool { return a.Arm == arm })
 		if i < 0 {
-			i, list = len(list), append(list, ArmAnswer{Arm: arm})
+			i, list = len(list), append(list, ArmSummary{Arm: arm})
 		}
 		return &list[i]
 	}
@@ -69,16 +69,16 @@ func ArmAnswers(r *Run) []ArmAnswer {
 			of(c.Arm).add(c)
 		}
 	}
-	list = slices.DeleteFunc(list, func(a ArmAnswer) bool { return a.Points == nil && a.Failures == nil })
+	list = slices.DeleteFunc(list, func(a ArmSummary) bool { return a.Points == nil && a.Failures == nil })
 	for i := range list {
 		list[i].settle()
 	}
-	slices.SortStableFunc(list, func(a, b ArmAnswer) int { return cmp.Compare(a.claims(), b.claims()) })
+	slices.SortStableFunc(list, func(a, b ArmSummary) int { return cmp.Compare(a.claims(), b.claims()) })
 	return list
 }
 
 // claims returns 0 if the arm has a cost or a gain, and 1 otherwise. It is a key for sorting.
-func (a *ArmAnswer) claims() int {
+func (a *ArmSummary) claims() int {
 	if a.Failures != nil || slices.ContainsFunc(a.Points, func(p Point) bool { return p.Verdict == Costs || p.Verdict == Gains }) {
 		return 0
 	}
@@ -89,7 +89,7 @@ func (a *ArmAnswer) claims() int {
 var verdictOrder = []Verdict{Costs, Gains, Equivalent, NotResolved, Interim, Invalid}
 
 // add adds a comparison to the point of its metric and verdict.
-func (a *ArmAnswer) add(c *Comparison) {
+func (a *ArmSummary) add(c *Comparison) {
 	if !slices.Contains(a.Cells, c.Cell) {
 		a.Cells = append(a.Cells, c.Cell)
 	}
@@ -109,7 +109,7 @@ func (a *ArmAnswer) add(c *Comparison) {
 }
 
 // settle sorts the points and sets their common verdict.
-func (a *ArmAnswer) settle() {
+func (a *ArmSummary) settle() {
 	cells, has := map[string]int{}, map[Verdict]bool{}
 	for _, p := range a.Points {
 		cells[p.Metric.Name] += len(p.Cells)

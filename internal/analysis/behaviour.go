@@ -224,7 +224,7 @@ func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 }
 
 // mark returns the mark of an amount that is very different from the reference; "" if it is not.
-func (r *amount) mark(s workload.Seen) string {
+func (r *amount) mark(s workload.Observation) string {
 	if r == nil || s.Runs == 0 || r.hi < 0 {
 		return ""
 	}

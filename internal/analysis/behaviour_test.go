@@ -16,7 +16,7 @@ func printed(lines ...string) workload.Behaviour {
 }
 
 // with adds another aspect to the behaviour of printed.
-func with(a experiment.Aspect, seen workload.Seen) workload.Behaviour {
+func with(a experiment.Aspect, seen workload.Observation) workload.Behaviour {
 	b := printed()
 	b[a] = seen
 	return b
@@ -81,26 +81,26 @@ func TestBehaviours(t *testing.T) {
 		{name: "always something else", cost: gain, verdict: Gains,
 			base: func(int) workload.Behaviour { another++; return printed("word " + strings.Repeat("b", another)) },
 			arm:  func(n int) workload.Behaviour { return printed("word " + strings.Repeat("a", n)) }},
-		{name: "another exit status", cost: gain, base: always(printed()), arm: always(with(experiment.Exit, workload.Seen{Marks: []string{"1"}, Runs: 1})), verdict: Invalid,
+		{name: "another exit status", cost: gain, base: always(printed()), arm: always(with(experiment.Exit, workload.Observation{Marks: []string{"1"}, Runs: 1})), verdict: Invalid,
 			want: `exit "1" 12 of 12, 0 of 24, withholds`},
-		{name: "no output", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Seen{Runs: 1})), verdict: Invalid,
+		{name: "no output", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Observation{Runs: 1})), verdict: Invalid,
 			want: `output "nothing" 12 of 12, 0 of 24, withholds`},
-		{name: "half the output", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Seen{Bytes: 50, Lines: 5, Runs: 1})), verdict: Invalid,
+		{name: "half the output", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Observation{Bytes: 50, Lines: 5, Runs: 1})), verdict: Invalid,
 			want: `output "far-less" 12 of 12, 0 of 24, withholds`},
-		{name: "numbers with one digit more", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Seen{Bytes: 105, Lines: 5, Runs: 1})), verdict: Gains},
-		{name: "fewer lines than always", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Seen{Bytes: 80, Lines: 4, Runs: 1})), verdict: Invalid,
+		{name: "numbers with one digit more", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Observation{Bytes: 105, Lines: 5, Runs: 1})), verdict: Gains},
+		{name: "fewer lines than always", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Observation{Bytes: 80, Lines: 4, Runs: 1})), verdict: Invalid,
 			want: `output "other-lines" 12 of 12, 0 of 24, withholds`},
-		{name: "more runs in a trial", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Seen{Bytes: 400, Lines: 20, Runs: 4})), verdict: Gains},
-		{name: "the output of another program", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Seen{Runs: 1})), verdict: Gains,
+		{name: "more runs in a trial", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Observation{Bytes: 400, Lines: 20, Runs: 4})), verdict: Gains},
+		{name: "the output of another program", cost: gain, base: always(printed()), arm: always(with(experiment.Output, workload.Observation{Runs: 1})), verdict: Gains,
 			change: func(a *experiment.PlannedArm) { a.OtherProgram = true }},
 		{name: "the output of another program, which was to be the same", cost: gain, verdict: Invalid,
-			base:   always(with(experiment.Output, workload.Seen{Marks: []string{"sha256:a"}, Bytes: 9, Runs: 1})),
-			arm:    always(with(experiment.Output, workload.Seen{Marks: []string{"sha256:b"}, Bytes: 9, Runs: 1})),
+			base:   always(with(experiment.Output, workload.Observation{Marks: []string{"sha256:a"}, Bytes: 9, Runs: 1})),
+			arm:    always(with(experiment.Output, workload.Observation{Marks: []string{"sha256:b"}, Bytes: 9, Runs: 1})),
 			change: func(a *experiment.PlannedArm) { a.OtherProgram = true },
 			want:   `output "sha256:b" 12 of 12, 0 of 24, withholds, other program`},
-		{name: "answers that are errors", cost: gain, base: always(printed()), arm: always(with(experiment.Answers, workload.Seen{Marks: []string{"status-503"}, Bytes: 0, Runs: 990})), verdict: Invalid,
+		{name: "answers that are errors", cost: gain, base: always(printed()), arm: always(with(experiment.Answers, workload.Observation{Marks: []string{"status-503"}, Bytes: 0, Runs: 990})), verdict: Invalid,
 			want: `answers "status-503" 12 of 12, 0 of 24, withholds`},
-		{name: "short answers", cost: gain, base: always(with(experiment.Answers, workload.Seen{Bytes: 990000, Runs: 990})), arm: always(with(experiment.Answers, workload.Seen{Bytes: 9900, Runs: 990})), verdict: Invalid,
+		{name: "short answers", cost: gain, base: always(with(experiment.Answers, workload.Observation{Bytes: 990000, Runs: 990})), arm: always(with(experiment.Answers, workload.Observation{Bytes: 9900, Runs: 990})), verdict: Invalid,
 			want: `answers "far-less" 12 of 12, 0 of 24, withholds`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestBehaviourClaims(t *testing.T) {
 			if even {
 				lines = 50
 			}
-			return with(experiment.Output, workload.Seen{Bytes: n, Lines: lines, Runs: 1})
+			return with(experiment.Output, workload.Observation{Bytes: n, Lines: lines, Runs: 1})
 		}
 	}
 	for k, c := range []struct {

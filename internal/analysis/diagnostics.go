@@ -178,13 +178,13 @@ func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 // warning itself names metric and cell.
 func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, bool) {
 	w := Warning{Exploratory: !headline}
-	var places []Place
+	var places []OddSeriesPlace
 	for _, c := range r.Cells {
 		for _, m := range c.Metrics {
 			s := &m.Arms[arm]
 			if m.Metric.Headline == headline && slices.Contains(s.Diagnostics.oddities(len(s.Values), level), o) {
 				w.Arm = s.Arm
-				places = append(places, Place{Metric: m.Metric.Name, Cell: c.ID, Diagnostics: *s.Diagnostics})
+				places = append(places, OddSeriesPlace{Metric: m.Metric.Name, Cell: c.ID, Diagnostics: *s.Diagnostics})
 			}
 		}
 	}

@@ -56,8 +56,8 @@ func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Tria
 	return slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > last })
 }
 
-// Of analyses a run directory: its trials, and the notes that readers should know.
-func Of(run *journal.Run) *Run {
+// OfRun analyses a run directory: its trials, and the notes that readers should know.
+func OfRun(run *journal.Run) *Run {
 	r := Analyze(run.Plan, run.Trials, run.Environment)
 	r.Directory, r.Finished, r.Ending = run.Dir, run.Finished, endingOf(run)
 	for _, n := range run.Notes {
@@ -78,7 +78,7 @@ func Of(run *journal.Run) *Run {
 // since that is the normal case.
 func isRemark(n journal.Note) bool {
 	switch n.Kind {
-	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteMadeUp, journal.NoteExtended, journal.NoteDecided:
+	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteExtraRounds, journal.NoteExtended, journal.NoteDecided:
 		return true
 	case journal.NoteSetUps:
 		return n.Rounds != 1

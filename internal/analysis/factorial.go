@@ -112,7 +112,7 @@ func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast
 	d := rounds.data(m, sums)
 	d.Means, d.Margin, d.Missing, d.Moved = m.Scale == experiment.Difference, t.margin(c, m), missing, moved
 	if effects != nil { // position effects are removed already, and the test must allow for that
-		d.Places = make([][3]float64, len(list))
+		d.PositionEffects = make([][3]float64, len(list))
 	}
 	return d
 }

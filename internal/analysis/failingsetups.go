@@ -44,7 +44,7 @@ func (n failureCount) differs(references []failureCount) float64 {
 		}
 		blocks = append(blocks, block)
 	}
-	return stats.DealtCounts(blocks)
+	return stats.PermutedCounts(blocks)
 }
 
 // testable reports whether the failures in all arms of the cell could be significant for this arm,

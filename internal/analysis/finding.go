@@ -31,10 +31,10 @@ type (
 	OrderEffect struct {
 		P float64 `json:"p"`
 	}
-	// PlacesRemoved: values depended on a trial's position in the round, and this effect was
+	// PositionEffectsRemoved: values depended on a trial's position in the round, and this effect was
 	// removed.
-	PlacesRemoved struct {
-		OrderEffects
+	PositionEffectsRemoved struct {
+		PositionEffects
 	}
 	// Disagreement: the second estimator alone would give another verdict.
 	Disagreement struct {
@@ -169,8 +169,8 @@ type (
 	}
 	// OddSeries: the values do not look independent or not of one distribution.
 	OddSeries struct {
-		Oddity Oddity  `json:"oddity"`
-		Places []Place `json:"places"`
+		Oddity Oddity           `json:"oddity"`
+		Places []OddSeriesPlace `json:"places"`
 	}
 	// Omission: while a response is slow, a closed loop sends no further request.
 	Omission struct {
@@ -219,8 +219,8 @@ const (
 	FromSession = "session"
 )
 
-// Place is a series that looks odd, with its oddity's figures.
-type Place struct {
+// OddSeriesPlace is a series that looks odd, with its oddity's figures.
+type OddSeriesPlace struct {
 	Metric      string      `json:"metric"`
 	Cell        string      `json:"cell"`
 	Diagnostics Diagnostics `json:"diagnostics"`
@@ -234,40 +234,40 @@ type SwitchedArm struct {
 }
 
 // Kind returns the name of the kind, as JSON has it.
-func (Autocorrelation) Kind() string { return "autocorrelation" }
-func (OrderEffect) Kind() string     { return "order-effect" }
-func (PlacesRemoved) Kind() string   { return "places-removed" }
-func (Disagreement) Kind() string    { return "disagreement" }
-func (NormalPairs) Kind() string     { return "normal-pairs" }
-func (NormalSamples) Kind() string   { return "normal-samples" }
-func (Imprecise) Kind() string       { return "imprecise" }
-func (NoVariation) Kind() string     { return "no-variation" }
-func (UnequalSpread) Kind() string   { return "unequal-spread" }
-func (MeanDiffers) Kind() string     { return "mean-differs" }
-func (Stalling) Kind() string        { return "stalling" }
-func (Unfinished) Kind() string      { return "unfinished" }
-func (Extended) Kind() string        { return "extended" }
-func (WeakClaim) Kind() string       { return "weak-claim" }
-func (StrayTrials) Kind() string     { return "stray-trials" }
-func (ReplacedTrials) Kind() string  { return "replaced-trials" }
-func (Uncontrolled) Kind() string    { return "uncontrolled" }
-func (FewRounds) Kind() string       { return "few-rounds" }
-func (FewValues) Kind() string       { return "few-values" }
-func (CappedPrecision) Kind() string { return "capped-precision" }
-func (OneSetUp) Kind() string        { return "one-set-up" }
-func (UnlimitedLink) Kind() string   { return "unlimited-link" }
-func (ControlDiffers) Kind() string  { return "control-differs" }
-func (Interrupted) Kind() string     { return "interrupted" }
-func (UnusableValues) Kind() string  { return "unusable-values" }
-func (OverCap) Kind() string         { return "over-cap" }
-func (Unexercised) Kind() string     { return "unexercised" }
-func (StartUp) Kind() string         { return "start-up" }
-func (LevelChanges) Kind() string    { return "level-changes" }
-func (OddSeries) Kind() string       { return "odd-series" }
-func (Omission) Kind() string        { return "omission" }
-func (Switching) Kind() string       { return "switching" }
-func (Sliced) Kind() string          { return "sliced" }
-func (Busy) Kind() string            { return "busy" }
-func (Bound) Kind() string           { return "bound" }
-func (StandIn) Kind() string         { return "stand-in" }
-func (Remark) Kind() string          { return "remark" }
+func (Autocorrelation) Kind() string        { return "autocorrelation" }
+func (OrderEffect) Kind() string            { return "order-effect" }
+func (PositionEffectsRemoved) Kind() string { return "places-removed" }
+func (Disagreement) Kind() string           { return "disagreement" }
+func (NormalPairs) Kind() string            { return "normal-pairs" }
+func (NormalSamples) Kind() string          { return "normal-samples" }
+func (Imprecise) Kind() string              { return "imprecise" }
+func (NoVariation) Kind() string            { return "no-variation" }
+func (UnequalSpread) Kind() string          { return "unequal-spread" }
+func (MeanDiffers) Kind() string            { return "mean-differs" }
+func (Stalling) Kind() string               { return "stalling" }
+func (Unfinished) Kind() string             { return "unfinished" }
+func (Extended) Kind() string               { return "extended" }
+func (WeakClaim) Kind() string              { return "weak-claim" }
+func (StrayTrials) Kind() string            { return "stray-trials" }
+func (ReplacedTrials) Kind() string         { return "replaced-trials" }
+func (Uncontrolled) Kind() string           { return "uncontrolled" }
+func (FewRounds) Kind() string              { return "few-rounds" }
+func (FewValues) Kind() string              { return "few-values" }
+func (CappedPrecision) Kind() string        { return "capped-precision" }
+func (OneSetUp) Kind() string               { return "one-set-up" }
+func (UnlimitedLink) Kind() string          { return "unlimited-link" }
+func (ControlDiffers) Kind() string         { return "control-differs" }
+func (Interrupted) Kind() string            { return "interrupted" }
+func (UnusableValues) Kind() string         { return "unusable-values" }
+func (OverCap) Kind() string                { return "over-cap" }
+func (Unexercised) Kind() string            { return "unexercised" }
+func (StartUp) Kind() string                { return "start-up" }
+func (LevelChanges) Kind() string           { return "level-changes" }
+func (OddSeries) Kind() string              { return "odd-series" }
+func (Omission) Kind() string               { return "omission" }
+func (Switching) Kind() string              { return "switching" }
+func (Sliced) Kind() string                 { return "sliced" }
+func (Busy) Kind() string                   { return "busy" }
+func (Bound) Kind() string                  { return "bound" }
+func (StandIn) Kind() string                { return "stand-in" }
+func (Remark) Kind() string                 { return "remark" }

@@ -152,7 +152,7 @@ func (j *judgement) newJointHypothesis(t *table, c, a, b int, name string, d con
 
 func (j *judgement) estimated(q Question) *hypothesis {
 	h := &hypothesis{Question: q, Estimate: j.Estimate(&q.Data)}
-	h.robust = j.Survives(&h.Data, h.Estimate)
+	h.robust = j.WithMissing(&h.Data, h.Estimate)
 	return h
 }
 

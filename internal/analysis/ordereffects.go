@@ -10,10 +10,10 @@ import (
 	"tare/internal/run/journal"
 )
 
-// OrderEffects are the effects of a trial's position within the round: the first trial may find
+// PositionEffects are the effects of a trial's position within the round: the first trial may find
 // cold caches, the last one a warm machine. If every arm has had every position equally often, they
 // do not make any arm look slower, but they widen intervals. Tare therefore removes them.
-type OrderEffects struct {
+type PositionEffects struct {
 	P       float64   `json:"p"`       // p of no effect
 	Effects []float64 `json:"effects"` // by position: a share of the metric, relative to the mean of all positions
 	logs    []float64
@@ -25,7 +25,7 @@ const (
 )
 
 // of returns the effect of a trial's position, as a logarithm.
-func (p *OrderEffects) of(t *journal.Trial) float64 {
+func (p *PositionEffects) of(t *journal.Trial) float64 {
 	if p == nil || t.Position < 1 || t.Position > len(p.logs) {
 		return 0
 	}
@@ -34,7 +34,7 @@ func (p *OrderEffects) of(t *journal.Trial) float64 {
 
 // orderEffects returns the effects to remove from a metric; nil: none. They are fitted by least
 // squares together with effects of rounds and arms, and tested by an F test.
-func (t *table) orderEffects(c int, m experiment.Metric) *OrderEffects {
+func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	if m.Scale == experiment.Difference || t.plan.Import != nil {
 		return nil
 	}
@@ -43,14 +43,14 @@ func (t *table) orderEffects(c int, m experiment.Metric) *OrderEffects {
 		return p
 	}
 	if t.positionEffects == nil {
-		t.positionEffects = map[[2]string]*OrderEffects{}
+		t.positionEffects = map[[2]string]*PositionEffects{}
 	}
 	t.positionEffects[key] = t.fitOrder(c, m)
 	return t.positionEffects[key]
 }
 
 // fitOrder uses the rounds in which every arm has a value, each at a position of its own.
-func (t *table) fitOrder(c int, m experiment.Metric) *OrderEffects {
+func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	k := len(t.plan.Arms)
 	arms, had := make([]int, k), make([][]int, k) // had: number of times that an arm had a position
 	for a := range arms {
@@ -83,7 +83,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *OrderEffects {
 	if math.IsNaN(p) || p > orderLevel {
 		return nil
 	}
-	e := &OrderEffects{P: p, logs: effects}
+	e := &PositionEffects{P: p, logs: effects}
 	for _, x := range effects {
 		e.Effects = append(e.Effects, math.Expm1(x))
 	}

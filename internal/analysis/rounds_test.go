@@ -112,7 +112,7 @@ func TestStein(t *testing.T) {
 		apart[i] = control / 2
 		d[i] -= apart[i]
 	}
-	rank, err := stats.AlignedRank(stats.AlignedRounds{Contrasts: d[:12], Apart: apart}, 0.95)
+	rank, err := stats.AlignedRank(stats.AlignedRounds{Contrasts: d[:12], OthersDelta: apart}, 0.95)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ type table struct {
 	setUps          SetUps                                  // counts of the arms' set-ups
 	blockOf         map[int]int                             // block numbers of an import, by round; nil: it has no blocks
 	settings        map[string][]experiment.ImportedSetting // settings of the workload that differ between files, by cell
-	positionEffects map[[2]string]*OrderEffects             // cache, by cell and metric
+	positionEffects map[[2]string]*PositionEffects          // cache, by cell and metric
 }
 
 // admission selects the trials that count as data.

@@ -111,7 +111,7 @@ func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 			d.Control = append(d.Control, z)
 		}
 		if effects != nil {
-			d.Places = append(d.Places, place)
+			d.PositionEffects = append(d.PositionEffects, place)
 		}
 	}
 	d.Compare()

@@ -29,11 +29,11 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 			warn(Autocorrelation{Lag1: c.Lag1})
 		}
 		if x.table != nil {
-			if p := x.table.orderEffects(h.cell, h.Metric); p != nil && h.Places != nil {
-				warn(PlacesRemoved{*p})
+			if p := x.table.orderEffects(h.cell, h.Metric); p != nil && h.PositionEffects != nil {
+				warn(PositionEffectsRemoved{*p})
 			}
 		}
-		if c.OrderP < orderLevel && h.Places == nil {
+		if c.OrderP < orderLevel && h.PositionEffects == nil {
 			warn(OrderEffect{P: c.OrderP})
 		}
 	}

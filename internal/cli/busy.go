@@ -14,7 +14,7 @@ import (
 // checkBusy measures how busy this machine is before the experiment is planned. If the machine is too busy for
 // Tare's default limits, these are lifted, and the limits in the file stay. A message reports either case.
 func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
-	fewer := x.Lifted()
+	fewer := x.WithoutDefaultLimits()
 	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // on a cluster, the machines of the trials are not known yet
 		return planned, nil
 	}

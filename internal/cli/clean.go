@@ -102,7 +102,7 @@ Tare was a process of this machine that has ended, or has given no sign for a mi
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {
-		clean, verb = owned.Left, "would remove"
+		clean, verb = owned.Leftovers, "would remove"
 	}
 	dirs, bad := []string{"."}, error(nil)
 	for _, root := range roots {
@@ -201,7 +201,7 @@ func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry b
 		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])
 	}
 	o := cluster.Options{Kubeconfig: l.kubeconfig, Version: version.String(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
-	left, bad := inventory.Left(ctx, o, l.context, l.namespace) // beside an error, left holds the leftovers found so far
+	left, bad := inventory.Leftovers(ctx, o, l.context, l.namespace) // beside an error, left holds the leftovers found so far
 	found := 0
 	for _, one := range left {
 		if one.Alive {

@@ -14,7 +14,7 @@ import (
 	"tare/internal/catalog"
 	"tare/internal/experiment"
 	"tare/internal/layer"
-	"tare/internal/layer/front"
+	"tare/internal/layer/wrapper"
 	"tare/internal/report/render"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
@@ -284,7 +284,7 @@ func findProgram(ctx context.Context, p experiment.Program) testbed.Finding {
 	}
 	f.Detail = path
 	if len(p.Front) > 0 {
-		tried := front.Works(ctx, p.Front, "")
+		tried := wrapper.Works(ctx, p.Front, "")
 		f.Status, f.Detail = tried.Status, tried.Detail
 	}
 	return f

@@ -14,7 +14,7 @@ import (
 
 // endedBy describes in a few words why a run ended early.
 func endedBy(ctx context.Context, err error) string {
-	var hopeless *runner.HopelessError
+	var hopeless *runner.NoDataError
 	var dropped *runner.DroppedError
 	switch {
 	case ctx.Err() != nil:
@@ -37,7 +37,7 @@ func firstLine(err error) string {
 
 // withNextStep adds the next command to the error that ended a run.
 func withNextStep(ctx context.Context, j *journal.Journal, err error) error {
-	var hopeless *runner.HopelessError
+	var hopeless *runner.NoDataError
 	var dropped *runner.DroppedError
 	hint := ""
 	switch {
@@ -60,7 +60,7 @@ func withNextStep(ctx context.Context, j *journal.Journal, err error) error {
 }
 
 // whenBusy returns the advice for a machine that was too busy to measure on.
-func whenBusy(e *runner.HopelessError, dir string) string {
+func whenBusy(e *runner.NoDataError, dir string) string {
 	hint := "the machine is too busy to measure on: end what is named here or let it end, and tare resume " + dir + " goes on"
 	if e.Last.Rule == workload.RuleLate {
 		hint += "; limits: {late: none} in a new run lets the load generator be late, and latencies hold what that adds"

@@ -118,7 +118,7 @@ func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) e
 	}
 	o.Stdin, o.Command = s.Stdin, importCommand(c)
 	list := []oneImported{}
-	err := importer.Each(c.Context(), dir, o, func(one importer.One) {
+	err := importer.Each(c.Context(), dir, o, func(one importer.FileImport) {
 		line := oneImported{File: one.File, Directory: one.Directory, Result: one.Result}
 		says := "is there already"
 		switch {

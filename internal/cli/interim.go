@@ -42,7 +42,7 @@ func estimates(r *analysis.Run) string {
 	var all []string
 	more := false
 	for _, c := range r.Comparisons {
-		if !c.Metric.Headline || !wording.Judged(c) {
+		if !c.Metric.Headline || !wording.HasNumbers(c) {
 			continue
 		}
 		if more = len(all) == mostInterim; more {

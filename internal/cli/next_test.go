@@ -31,7 +31,7 @@ func TestAdviceAfterHopelessRun(t *testing.T) {
 		{workload.RuleProof, true, "tare doctor"},
 		{workload.RuleForeignCPU, false, "design: {slices: auto}"},
 	} {
-		got := withNextStep(t.Context(), j, &runner.HopelessError{Last: journal.Violation{Rule: c.rule}, CPULimited: c.limited, Sliceable: true})
+		got := withNextStep(t.Context(), j, &runner.NoDataError{Last: journal.Violation{Rule: c.rule}, CPULimited: c.limited, Sliceable: true})
 		var coded *codedError
 		if !errors.As(got, &coded) || coded.code != ExitInvalid || !strings.Contains(coded.hint, c.want) {
 			t.Errorf("%s, CPU limited %t: %+v, want the hint %q", c.rule, c.limited, got, c.want)

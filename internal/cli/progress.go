@@ -81,7 +81,7 @@ func (p *progress) event(e runner.Event) {
 		p.status(fmt.Sprintf("setting all arms up anew (set-up %d)", e.Number))
 	case runner.SetUpsFixed:
 		p.line(e.Why)
-	case runner.RoundsMadeUp:
+	case runner.ExtraRoundsAdded:
 		p.line(fmt.Sprintf("%s made up for, which the machine's condition or a failed proof has cost", wording.Count(e.Rounds, "round is", "rounds are")))
 	case runner.Trying:
 		p.waiting(fmt.Sprintf("trying %s in arm %s", e.Workload, e.Arm))

@@ -80,7 +80,7 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return run, analysis.Of(run), nil
+	return run, analysis.OfRun(run), nil
 }
 
 // runDir returns the run directory that the arguments name, or the newest one.

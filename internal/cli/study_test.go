@@ -180,7 +180,7 @@ func studyPage(t *testing.T, five, two, twoAll, unchecked *published.Table) stri
 		for _, arm := range []string{"aks", "gke"} {
 			all, valid, said := differenceOf(t, twoAll, metric, arm), differenceOf(t, two, metric, arm), differenceOf(t, unchecked, metric, arm).Verdict
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", metric, arm, percentText(*all.RelativeToB), percentText(*valid.RelativeToB),
-				verdictText(said), verdictText(valid.Verdict), wording.Of(said.Metric).Interval(said.Metric, said.T), wording.Of(said.Metric).Interval(said.Metric, valid.Verdict.T))
+				verdictText(said), verdictText(valid.Verdict), wording.OverheadWords(said.Metric).Interval(said.Metric, said.T), wording.OverheadWords(said.Metric).Interval(said.Metric, valid.Verdict.T))
 		}
 	}
 	b.WriteString(studyFoot)
@@ -218,5 +218,5 @@ func percentText(share float64) string {
 
 // verdictText returns a verdict with its interval.
 func verdictText(c *analysis.Comparison) string {
-	return "*" + string(c.Verdict) + "*, " + wording.Of(c.Metric).Interval(c.Metric, c.Overhead)
+	return "*" + string(c.Verdict) + "*, " + wording.OverheadWords(c.Metric).Interval(c.Metric, c.Overhead)
 }

@@ -100,7 +100,7 @@ func turnBack(ctx context.Context, say io.Writer, dir string, u *journal.Undos) 
 			continue
 		}
 		fmt.Fprintf(say, "turned back %s\n", described(dir, one))
-		errs = append(errs, u.Paid(one.Key))
+		errs = append(errs, u.Undone(one.Key))
 	}
 	return errors.Join(errs...)
 }

@@ -15,9 +15,9 @@ func given(root *strictyaml.Node) map[string]bool {
 	return set
 }
 
-// Lifted returns the limits of the experiment without Tare's default limits on the machine's condition. Limits
+// WithoutDefaultLimits returns the limits of the experiment without Tare's default limits on the machine's condition. Limits
 // that the file sets stay.
-func (x *Experiment) Lifted() Limits {
+func (x *Experiment) WithoutDefaultLimits() Limits {
 	l := x.Limits
 	for name, limit := range map[string]func(){
 		"foreignCPU": func() { l.ForeignCPU = nil }, "steal": func() { l.Steal = nil },
@@ -36,7 +36,7 @@ func (x *Experiment) Lifted() Limits {
 // waiting for a CPU does not add to it. All this is decided before the first trial, and no measured value
 // influences it.
 func (x *Experiment) GoOnBusy(why string) {
-	x.Limits, x.busy = x.Lifted(), why
+	x.Limits, x.busy = x.WithoutDefaultLimits(), why
 	if !x.given["design.slices"] {
 		x.Design.Slices = SlicesAuto
 	}

@@ -17,9 +17,9 @@ type Where int
 
 // The places of programs. On the local testbed, all of them are this machine.
 const (
-	OnMachine Where = iota // the machine that Tare runs on, for any testbed
-	AtSite                 // the site's pods and nodes
-	InFront                // the place where the workloads' programs run, which this program wraps
+	OnMachine    Where = iota // the machine that Tare runs on, for any testbed
+	AtSite                    // the site's pods and nodes
+	WrapperPlace              // the place where the workloads' programs run, which this program wraps
 )
 
 // ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in the
@@ -39,8 +39,8 @@ func (x *Experiment) ProgramsHere() []Program {
 		hidden := false
 		for _, l := range a.Layers {
 			for _, p := range l.Config.Declare().Programs {
-				hidden = hidden || p.Where == InFront
-				add(p, p.Where == OnMachine || local || p.Where == InFront && loads)
+				hidden = hidden || p.Where == WrapperPlace
+				add(p, p.Where == OnMachine || local || p.Where == WrapperPlace && loads)
 			}
 		}
 		bare = bare || !hidden

@@ -26,7 +26,7 @@ func TestProgramsHere(t *testing.T) {
 	one := func(name string, where experiment.Where) []experiment.Program {
 		return []experiment.Program{{Name: name, Where: where}}
 	}
-	sandbox := starter{programs: one("runsc", experiment.InFront)}
+	sandbox := starter{programs: one("runsc", experiment.WrapperPlace)}
 	control := starter{programs: append(one("cilium", experiment.OnMachine), one("cilium", experiment.OnMachine)...)}
 	inPods, onMachine := starter{one("bench", experiment.AtSite), pods}, starter{programs: one("bench", experiment.OnMachine)}
 	local, cluster := experiment.Testbed{}, experiment.Testbed{Kubernetes: &experiment.Kubernetes{}}

@@ -33,7 +33,7 @@ func (l *loader) secrets(allow []string) {
 		s.named(name, string(l.files[name]))
 	}
 	if l.file.Root == nil { // the file is no YAML, so all of it is searched, since messages show it
-		for _, f := range secret.In(l.file.Text(), secret.Code) {
+		for _, f := range secret.Find(l.file.Text(), secret.Code) {
 			s.found = append(s.found, l.file.Text()[f.Start:f.End])
 		}
 	}
@@ -52,7 +52,7 @@ func (s *search) node(n *strictyaml.Node, path string, kind secret.Kind) {
 		s.variable(n, path)
 		for _, e := range n.Entries {
 			at := strictyaml.Join(path, e.Key.Value)
-			s.refuse(e.Key, at, secret.In(e.Key.Value, secret.Argument))
+			s.refuse(e.Key, at, secret.Find(e.Key.Value, secret.Argument))
 			within := kind
 			if k, is := fieldKinds[e.Key.Value]; is {
 				within = k
@@ -64,7 +64,7 @@ func (s *search) node(n *strictyaml.Node, path string, kind secret.Kind) {
 			s.node(e.Value, at, within)
 		}
 	case n.Scalar():
-		s.refuse(n, path, secret.In(n.Value, codeIf(n.Value, kind)))
+		s.refuse(n, path, secret.Find(n.Value, codeIf(n.Value, kind)))
 	}
 }
 
@@ -157,7 +157,7 @@ func (s *search) comments() {
 			continue
 		}
 		text := line[m[2]:]
-		for _, f := range secret.In(text, secret.Prose) {
+		for _, f := range secret.Find(text, secret.Prose) {
 			column := len([]rune(line[:m[2]+f.Start])) + 1
 			if slices.Contains(s.allow, f.Name) || s.seen[position{i + 1, column}] {
 				continue
@@ -171,7 +171,7 @@ func (s *search) comments() {
 
 // named searches a file that the experiment names.
 func (s *search) named(name, text string) {
-	for _, f := range secret.In(text, secret.Code) {
+	for _, f := range secret.Find(text, secret.Code) {
 		if slices.Contains(s.allow, f.Name) {
 			continue
 		}

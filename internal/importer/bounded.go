@@ -36,9 +36,9 @@ func Bound(r io.Reader, most int64, what string) io.Reader {
 	return b
 }
 
-// Room returns an error if a file holds more trials, or values, than an import reads. A format calls it with
+// CheckCount returns an error if a file holds more trials, or values, than an import reads. A format calls it with
 // the count so far.
-func Room(n int) error {
+func CheckCount(n int) error {
 	if n <= MostTrials {
 		return nil
 	}

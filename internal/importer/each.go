@@ -11,8 +11,8 @@ import (
 	"tare/internal/run/journal"
 )
 
-// One is the import of one file into a run of its own.
-type One struct {
+// FileImport is the import of one file into a run of its own.
+type FileImport struct {
 	File, Directory string
 	Result          *Result // nil: the import failed, or the run exists already
 	Err             error   // the reason why there is no run
@@ -22,7 +22,7 @@ type One struct {
 // leaves a run that exists as it is, so that the files of another night can be added. The trials of a file that
 // holds no time start at the file's last modification. Each returns the last file's error if no file gave a
 // run. With Strict it returns the first error.
-func Each(ctx context.Context, dir string, o Options, done func(One)) error {
+func Each(ctx context.Context, dir string, o Options, done func(FileImport)) error {
 	if len(o.Sources) != 1 {
 		return misuse("give the files of one arm, or import arms into one run each", "one run of each file holds one arm, not %d", len(o.Sources))
 	}
@@ -42,7 +42,7 @@ func Each(ctx context.Context, dir string, o Options, done func(One)) error {
 			return misuse("give files by their names", "%s has no name that a run could be called by", f.path)
 		}
 		name := strings.TrimLeft(experiment.FileName(strings.TrimSuffix(filepath.ToSlash(f.name), filepath.Ext(f.name))), ".-")
-		one := One{File: f.path, Directory: filepath.Join(dir, name)}
+		one := FileImport{File: f.path, Directory: filepath.Join(dir, name)}
 		if other, ok := taken[name]; ok || name == "" {
 			return misuse("give directories in which the files have different names", "%s and %s would both be the run %s", other, f.path, one.Directory)
 		}

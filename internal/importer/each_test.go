@@ -23,7 +23,7 @@ func TestEach(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "history")
 	o := importer.Options{Format: lines, Name: "test", Sources: []importer.Source{{Arm: "a", From: []string{filepath.Join(dir, "n")}}}}
 	var got []string
-	done := func(one importer.One) {
+	done := func(one importer.FileImport) {
 		text := filepath.Base(one.Directory)
 		switch {
 		case one.Err != nil:
@@ -66,7 +66,7 @@ func TestEach(t *testing.T) {
 		wrong.Sources = []importer.Source{{Arm: "a", From: o.Sources[0].From}}
 		change(&wrong)
 		var misused *importer.UsageError
-		if err := importer.Each(t.Context(), filepath.Join(t.TempDir(), "other"), wrong, func(importer.One) {}); !errors.As(err, &misused) {
+		if err := importer.Each(t.Context(), filepath.Join(t.TempDir(), "other"), wrong, func(importer.FileImport) {}); !errors.As(err, &misused) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}

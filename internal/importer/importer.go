@@ -56,9 +56,9 @@ type Format struct {
 // the tool's default, or "default" if that depends on the system or the version.
 type Setting struct{ Name, Default string }
 
-// ErrBeside is returned by Read, also wrapped, for a file that the tool writes beside its results, such as a
+// ErrNoResult is returned by Read, also wrapped, for a file that the tool writes beside its results, such as a
 // log. Such a file holds no trial, and none is lost.
-var ErrBeside = errors.New("not a result, but written beside one")
+var ErrNoResult = errors.New("not a result, but written beside one")
 
 // File is one file to be read.
 type File struct {

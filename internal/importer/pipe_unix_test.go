@@ -137,7 +137,7 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	to, seen := t.TempDir(), ""
-	err := importer.Each(context.Background(), to, importer.Options{Format: lines, Name: "test", Sources: []importer.Source{{From: []string{"in/*.txt"}}}}, func(one importer.One) {
+	err := importer.Each(context.Background(), to, importer.Options{Format: lines, Name: "test", Sources: []importer.Source{{From: []string{"in/*.txt"}}}}, func(one importer.FileImport) {
 		seen += fmt.Sprintf("%s %v\n", one.File, one.Err)
 	})
 	if want := "in/a.txt <nil>\nin/b.txt a link that leads nowhere or out of in\nin/same.txt <nil>\n"; err != nil || seen != want {

@@ -35,7 +35,7 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 		if err := r.keeper.record(line, c.stored); err != nil {
 			return err
 		}
-		if errors.Is(c.broken, ErrBeside) {
+		if errors.Is(c.broken, ErrNoResult) {
 			r.beside = append(r.beside, i)
 			return nil
 		}
@@ -73,7 +73,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 	format := cmp.Or(f.format, &r.Format)
 	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.stored.buffer, Size: size, Alone: r.oneFileEach})
 	if c.broken == nil {
-		c.broken = Room(len(c.trials))
+		c.broken = CheckCount(len(c.trials))
 	}
 	if r.PairBy.byFiles() && format.Serial && c.broken == nil {
 		c.trials, c.merged = readings(c.trials)

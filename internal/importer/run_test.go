@@ -39,7 +39,7 @@ var lines = importer.Format{Name: "lines", Doc: "lines", Extensions: []string{".
 			continue
 		}
 		if line == "beside\n" {
-			return nil, fmt.Errorf("%w: it has no numbers", importer.ErrBeside)
+			return nil, fmt.Errorf("%w: it has no numbers", importer.ErrNoResult)
 		}
 		n, _ := fmt.Sscan(line, &t.Cell, &v.Metric.Name, &v.Value)
 		if n < 2 {

@@ -5,32 +5,32 @@ import (
 	"tare/internal/testbed"
 )
 
-// // Around is the side of the connection whose programs a layer is put around: servers, clients that send them their
-// // load, or both.
-type Around string
+// Side is the side of the connection whose programs a layer is put around: servers, clients that send them their
+// load, or both.
+type Side string
 
 const (
-	Both   Around = "both" // the default
-	Server Around = "server"
-	Client Around = "client"
+	Both   Side = "both" // the default
+	Server Side = "server"
+	Client Side = "client"
 )
 
-func (Around) Values() []string { return []string{string(Both), string(Server), string(Client)} }
+func (Side) Values() []string { return []string{string(Both), string(Server), string(Client)} }
 
 // Holds reports whether the layer is put around programs at a place.
-func (a Around) Holds(where testbed.Place) bool {
+func (a Side) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
 // Needs returns the requirements of a layer around this side. If the side is Both, any testbed will do, unless only
 // names one. Otherwise the testbed must have a network between clients and servers.
-func (a Around) Needs(only string) experiment.Needs {
+func (a Side) Needs(only string) experiment.Needs {
 	return experiment.Needs{Only: only, Network: a == Server}
 }
 
 // Places returns the places of a session whose programs the layer is put around. testbed.Host, which stands for all
 // places on this machine, counts as a client's place.
-func (a Around) Places(s *Session) []testbed.Place {
+func (a Side) Places(s *Session) []testbed.Place {
 	var places []testbed.Place
 	for _, where := range s.Places {
 		switch {

@@ -17,7 +17,7 @@ func (s started) Start(_ context.Context, where testbed.Place, cmd testbed.Comma
 }
 
 func TestAround(t *testing.T) {
-	for around, wrapped := range map[Around][]testbed.Place{
+	for around, wrapped := range map[Side][]testbed.Place{
 		"":     {testbed.Host, testbed.ClientPod, testbed.ClientNode, testbed.ServerPod, testbed.ServerNode, testbed.Member(3)},
 		Both:   {testbed.Host, testbed.ClientPod, testbed.ClientNode, testbed.ServerPod, testbed.ServerNode, testbed.Member(3)},
 		Client: {testbed.Host, testbed.ClientPod, testbed.ClientNode},
@@ -28,7 +28,7 @@ func TestAround(t *testing.T) {
 			return cmd
 		}
 		seen := started{}
-		site := Dress(seen, &Active{Wrap: front, Around: around})
+		site := WithWrappers(seen, &Active{Wrap: front, Around: around})
 		for _, where := range []testbed.Place{testbed.Host, testbed.ClientPod, testbed.ClientNode, testbed.ServerPod, testbed.ServerNode, testbed.Member(3)} {
 			if _, err := site.Start(t.Context(), where, testbed.Command{Args: []string{"x"}, Subject: true}); err != nil {
 				t.Fatal(err)
@@ -39,7 +39,7 @@ func TestAround(t *testing.T) {
 		}
 	}
 	all := &Session{Places: []testbed.Place{testbed.Host}}
-	for around, want := range map[Around]testbed.Place{Both: testbed.Host, Client: testbed.Host, Server: testbed.ServerPod} {
+	for around, want := range map[Side]testbed.Place{Both: testbed.Host, Client: testbed.Host, Server: testbed.ServerPod} {
 		if got := around.Places(all); !slices.Equal(got, []testbed.Place{want}) {
 			t.Errorf("around %s: shown at %v, want %s", around, got, want)
 		}

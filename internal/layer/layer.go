@@ -92,7 +92,7 @@ type Active struct {
 	// Wrap returns the command to run in place of a subject. The first layer of the arm wraps innermost.
 	Wrap func(cmd testbed.Command) testbed.Command
 	// Around is the side whose subjects Wrap applies to.
-	Around Around
+	Around Side
 	// Uncounted is set if the wrapper runs the subject where its CPU time and memory cannot be counted. Settle may
 	// set Uncounted and Hides, too.
 	Uncounted bool
@@ -144,10 +144,10 @@ type Did struct {
 	Connections []string
 }
 
-// WentBy completes a check of a trial's connections, if the trial was of the given kind of workload. If the layer is
+// CheckConnections completes a check of a trial's connections, if the trial was of the given kind of workload. If the layer is
 // on, every connection must satisfy is; if the layer is off, none may. Without connections it returns no check. A
 // trial of another workload leaves the layer unexercised.
-func (d Did) WentBy(workload string, check Check, on bool, is func(connection string) bool) []Check {
+func (d Did) CheckConnections(workload string, check Check, on bool, is func(connection string) bool) []Check {
 	if d.Workload != workload {
 		if !on {
 			return nil
@@ -180,8 +180,8 @@ type Check struct {
 	Unexercised bool `json:"unexercised,omitempty"`
 }
 
-// When completes a check of a condition, which must hold while the layer is on and must not hold while it is off.
-func (c Check) When(on, is bool) Check {
+// Expect completes a check of a condition, which must hold while the layer is on and must not hold while it is off.
+func (c Check) Expect(on, is bool) Check {
 	if c.OK = is == on; !on {
 		c.Expected = "not " + c.Expected
 	}

@@ -85,7 +85,7 @@ func TestEverywhere(t *testing.T) {
 		{"here", site{}, pods, []string{"check"}},
 		{"nowhere in particular", remote{}, nil, []string{"check"}},
 		{"in pods", remote{}, pods, []string{"check in the client-pod", "check in the server-pod"}},
-		{"both", Dress(remote{}, &Active{Wrap: func(c testbed.Command) testbed.Command { return c }}), append(pods, testbed.Host), []string{"check in the client-pod", "check in the server-pod", "check"}},
+		{"both", WithWrappers(remote{}, &Active{Wrap: func(c testbed.Command) testbed.Command { return c }}), append(pods, testbed.Host), []string{"check in the client-pod", "check in the server-pod", "check"}},
 	} {
 		checks, err := new(Run).At(test.site, test.places...).Everywhere(func(testbed.Place) ([]Check, error) { return []Check{{Name: "check"}}, nil })
 		var got []string
@@ -122,7 +122,7 @@ func TestDress(t *testing.T) {
 		{testbed.Command{Args: here.Args, Env: here.Env}, []string{"/proc/self/exe"}},
 	} {
 		var started []testbed.Command
-		if _, err := Dress(site{&started}, front("inner"), &Active{}, front("outer")).Start(t.Context(), testbed.Host, test.cmd); err != nil {
+		if _, err := WithWrappers(site{&started}, front("inner"), &Active{}, front("outer")).Start(t.Context(), testbed.Host, test.cmd); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(test.want, started[0].Args); diff != "" {
@@ -130,7 +130,7 @@ func TestDress(t *testing.T) {
 		}
 	}
 	// Starting by testbed.Wrapper gives the same command.
-	wrappedSite, ok := testbed.As[testbed.Wrapper](Dress(site{}, front("inner"), front("outer")))
+	wrappedSite, ok := testbed.As[testbed.Wrapper](WithWrappers(site{}, front("inner"), front("outer")))
 	if !ok {
 		t.Fatal("nothing tells what layers put in front")
 	}
@@ -145,14 +145,14 @@ func TestDress(t *testing.T) {
 	}}
 	hides.Hides = true
 	cmd := testbed.Command{Args: here.Args, Env: here.Env, Subject: true}
-	if _, err := Dress(site{&started}, own, hides).Start(t.Context(), testbed.Host, cmd); err != nil {
+	if _, err := WithWrappers(site{&started}, own, hides).Start(t.Context(), testbed.Host, cmd); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"outer", "/proc/self/fd/3", "TARE_HELPER=y", "/proc/self/fd/3", "TARE_HELPER=x"}
 	if diff := cmp.Diff(want, started[0].Args); diff != "" || len(started[0].Files) != 1 {
 		t.Errorf("behind one that hides files, with %d handed in: %s", len(started[0].Files), diff)
 	}
-	if plain := (site{}); Dress(plain, &Active{}) != testbed.Site(plain) {
+	if plain := (site{}); WithWrappers(plain, &Active{}) != testbed.Site(plain) {
 		t.Error("a site without wrappers is dressed")
 	}
 }

@@ -19,9 +19,9 @@ type Undo struct {
 	How      json.RawMessage `json:"how"`      // the layer's own data, for Kind.Undo
 }
 
-// Owe notes in the run's ledger a change that is about to be made, to an object that layers of the kind recognise by
+// NoteUndo notes in the run's ledger a change that is about to be made, to an object that layers of the kind recognise by
 // its name. Down undoes the change and notes that, too.
-func (r *Run) Owe(
+func (r *Run) NoteUndo(
 	kind, name, to string, undo func(context.Context) error, commands ...[]string,
 ) (down func(context.Context) error, err error) {
 	how, err := json.Marshal(name)
@@ -33,9 +33,9 @@ func (r *Run) Owe(
 		if err := undo(ctx); err != nil {
 			return err
 		}
-		return r.Ledger().Paid(u.Key)
+		return r.Ledger().Undone(u.Key)
 	}
-	return down, r.Ledger().Owe(u)
+	return down, r.Ledger().NoteUndo(u)
 }
 
 // Name returns the name of the object that the entry is about. It is an error if the name does not start with prefix.
@@ -48,17 +48,17 @@ func (u Undo) Name(prefix string) (name string, err error) {
 
 // Ledger stores durably what a run has to undo (journal.Journal).
 type Ledger interface {
-	// Owe is called before a change. It replaces an earlier Undo with the same key.
-	Owe(u Undo) error
-	// Paid is called after the change has been undone.
-	Paid(key string) error
+	// NoteUndo is called before a change. It replaces an earlier Undo with the same key.
+	NoteUndo(u Undo) error
+	// Undone is called after the change has been undone.
+	Undone(key string) error
 }
 
 // noLedger is a Ledger that stores nothing.
 type noLedger struct{}
 
-func (noLedger) Owe(Undo) error    { return nil }
-func (noLedger) Paid(string) error { return nil }
+func (noLedger) NoteUndo(Undo) error { return nil }
+func (noLedger) Undone(string) error { return nil }
 
 // Ledger returns the run's ledger.
 func (r *Run) Ledger() Ledger {

@@ -23,8 +23,8 @@ type wrappedSite struct {
 // Unwrap returns the site without the wrappers.
 func (d wrappedSite) Unwrap() testbed.Site { return d.Site }
 
-// Fronts returns the number of wrappers that layers put around subjects at a site.
-func Fronts(site testbed.Site) int {
+// Wrappers returns the number of wrappers that layers put around subjects at a site.
+func Wrappers(site testbed.Site) int {
 	if d, ok := testbed.As[wrappedSite](site); ok {
 		return len(d.wrappers)
 	}
@@ -151,13 +151,15 @@ func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
 // Memory returns testbed.ErrUncounted: the memory is unknown.
 func (elsewhere) Memory() (int64, error) { return 0, testbed.ErrUncounted }
 
-// Dress returns the site that an arm's workload gets: it starts subjects in the wrappers of the active layers, the
+// WithWrappers returns the site that an arm's workload gets: it starts subjects in the wrappers of the active layers, the
 // first layer innermost. Other layers and workloads see what the layers hold (Active.Holds).
-func Dress(site testbed.Site, active ...*Active) testbed.Site { return DressAlike(site, 0, active...) }
+func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
+	return WithEqualLaunchers(site, 0, active...)
+}
 
-// DressAlike is Dress for arms that are compared. It starts every subject with the given number of launchers: if the
+// WithEqualLaunchers is WithWrappers for arms that are compared. It starts every subject with the given number of launchers: if the
 // layers of this arm use fewer, it adds launchers that set nothing. A launcher's cost is then the same in every arm.
-func DressAlike(site testbed.Site, launchers int, active ...*Active) testbed.Site {
+func WithEqualLaunchers(site testbed.Site, launchers int, active ...*Active) testbed.Site {
 	d := wrappedSite{Site: site, launchers: launchers}
 	var held []any
 	for _, a := range active {

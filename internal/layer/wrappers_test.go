@@ -33,7 +33,7 @@ func TestDressAlike(t *testing.T) {
 		{"a program in front", []*Active{nice}, testbed.ClientPod, []string{empty, empty, "nice", "true"}},
 	} {
 		r := started{}
-		site := DressAlike(r, 2, c.active...)
+		site := WithEqualLaunchers(r, 2, c.active...)
 		if _, err := site.Start(t.Context(), c.where, testbed.Command{Args: []string{"true"}, Subject: true}); err != nil || !slices.Equal(r[c.where], c.want) {
 			t.Errorf("%s: %q, %v", c.name, r[c.where], err)
 		}

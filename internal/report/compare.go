@@ -85,7 +85,7 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	minor, main := partition(r.Differences, func(p comparing.Property) bool { return p.Minor })
 	var rest []string
 	for _, a := range r.Apart {
-		why := wording.Apart(a)
+		why := wording.NotShared(a)
 		text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), wording.Numbers(a.Runs)) +
 			when(why != "", " ("+why+")")
 		rest = append(rest, sentence(text))

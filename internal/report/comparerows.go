@@ -52,7 +52,7 @@ func reference(value string) doc.Cell {
 
 // judged returns the value of a run with its comparison.
 func judged(value string, c analysis.Comparison, verdict doc.Text) doc.Cell {
-	lines := []doc.Text{doc.Words(when(wording.Judged(c), wording.Estimate(c))), verdict}
+	lines := []doc.Text{doc.Words(when(wording.HasNumbers(c), wording.Estimate(c))), verdict}
 	return doc.Of(append([]doc.Text{doc.Words(value)}, slices.DeleteFunc(lines, doc.Text.Empty)...)...)
 }
 

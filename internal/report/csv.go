@@ -124,7 +124,7 @@ func CSV(w io.Writer, r *analysis.Run) error {
 
 // fields returns the line of a comparison. An invalid comparison has no numbers.
 func (s *sheet) fields(c analysis.Comparison) []field {
-	m, ok := c.Metric, wording.Judged(c)
+	m, ok := c.Metric, wording.HasNumbers(c)
 	bounded, second := ok && !c.PointOnly, ok && c.T.Lo != c.T.Hi
 	average, mean := analysis.Interval{}, ok && c.Mean != nil
 	if mean {
@@ -170,7 +170,7 @@ func CompareCSV(w io.Writer, r *comparing.Result) error {
 // comparedFields returns the line of one comparison between two runs or arms.
 func comparedFields(kind string, c analysis.Comparison, of, against comparing.Overhead, median any) []field {
 	m, compared := c.Metric, against.Run > 0
-	ok := compared && wording.Judged(c)
+	ok := compared && wording.HasNumbers(c)
 	bounded := ok && !c.PointOnly
 	return []field{{"kind", kind}, {"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better},
 		{"scale", m.Scale}, {"headline", m.Headline}, {"run", of.Run}, {"arm", of.Arm},
@@ -201,7 +201,7 @@ func CombineCSV(w io.Writer, r *combine.Result) error {
 // combinedFields returns the line of a comparison over occasions, or of one occasion.
 func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []field {
 	m, mean := c.Metric, o == nil
-	ok, one := mean && wording.Judged(c.Comparison), combine.Occasion{}
+	ok, one := mean && wording.HasNumbers(c.Comparison), combine.Occasion{}
 	overhead, bounded, n, text, leftOut := c.Overhead, ok && !c.PointOnly, c.Rounds, wording.Combined(c), ""
 	if !mean {
 		one = *o

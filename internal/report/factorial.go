@@ -42,7 +42,7 @@ func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
 
 func effectRow(e *analysis.Effect) doc.Row {
 	point, interval := wording.EffectOverhead(e)
-	mde := when(wording.Judged(e.Comparison) && e.MDE > 0, wording.Size(e.Metric, e.MDE))
+	mde := when(wording.HasNumbers(e.Comparison) && e.MDE > 0, wording.Size(e.Metric, e.MDE))
 	cells := append(doc.Cells(plain(e.Metric.Name), plain(wording.EffectName(e))), doc.Of(gradedVerdict(&e.Comparison, false)))
 	return doc.Row{Cells: append(cells, doc.Cells(point, interval, mde, number(e.Rounds), brief(wording.EffectVerdict(e)))...)}
 }

@@ -34,7 +34,7 @@ func figureNote(s *sheet) string {
 func (s *sheet) forest() figure.Forest {
 	f := figure.Forest{Baseline: s.baseline, Margin: s.margin()}
 	for _, g := range s.groups(true) {
-		if !wording.IsRatio(g.metric) || !slices.ContainsFunc(g.lines(), wording.Judged) {
+		if !wording.IsRatio(g.metric) || !slices.ContainsFunc(g.lines(), wording.HasNumbers) {
 			continue
 		}
 		of := figure.Group{Metric: g.metric.Name, Cell: g.cell}
@@ -49,7 +49,7 @@ func (s *sheet) forest() figure.Forest {
 
 func forestRow(c analysis.Comparison, look figure.Look, control bool, verdict string) figure.Row {
 	r := figure.Row{Arm: c.Arm, Label: plain(c.Arm), Look: look, Control: control,
-		Numbers: wording.Estimate(c), Drawn: wording.Judged(c), At: c.Overhead, Point: c.PointOnly}
+		Numbers: wording.Estimate(c), Drawn: wording.HasNumbers(c), At: c.Overhead, Point: c.PointOnly}
 	if control {
 		r.Label += " (noise floor)"
 	} else if verdict != "" {
@@ -144,7 +144,7 @@ func (p experimentHistory) chart(s *history.Series, o HistoryOptions) figure.His
 		Point:  func(at history.Point) (title, link string) { return p.pointTitle(s, at), o.link(p.Runs[at.Run]) },
 		Label:  func(run int) string { return wording.Label(p.Runs[run].Labels) },
 		Events: func(run int) string { return p.runTitle(run) + ":\n" + strings.Join(runEvents(p.Runs[run]), "\n") },
-		Shift: func(c history.Shift) (title, label string) {
+		Shift: func(c history.Change) (title, label string) {
 			return shiftWord(s, c) + " " + p.shiftRun(c), shiftMark(c) + " " + wording.Changed(s.Metric, c.Size.Point)
 		}}
 }

@@ -147,15 +147,15 @@ func (p experimentHistory) changes(id string, list []*history.Series, o HistoryO
 	var answers []doc.Answer
 	for _, f := range findings(list) {
 		text := doc.Text{{Words: plain(f.Cell) + ": " + seriesName(f.Series), Style: doc.Strong, Link: "#" + p.chartID(id, f.Series)},
-			{Words: ": " + shiftWord(f.Series, f.Shift) + " " + p.shiftRun(f.Shift)}}
-		text = append(text, p.comparisonLinks(f.Shift, o)...)
-		answers = append(answers, doc.Answer{Verdict: changeVerdict(f.Shift), Text: text, Causes: p.shiftCause(f.Shift)})
+			{Words: ": " + shiftWord(f.Series, f.Change) + " " + p.shiftRun(f.Change)}}
+		text = append(text, p.comparisonLinks(f.Change, o)...)
+		answers = append(answers, doc.Answer{Verdict: changeVerdict(f.Change), Text: text, Causes: p.shiftCause(f.Change)})
 	}
 	return answers
 }
 
 // comparisonLinks link to the runs before and after a change, and to their comparison, if it exists.
-func (p experimentHistory) comparisonLinks(c history.Shift, o HistoryOptions) doc.Text {
+func (p experimentHistory) comparisonLinks(c history.Change, o HistoryOptions) doc.Text {
 	if o.Compared == nil {
 		return nil
 	}

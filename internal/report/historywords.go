@@ -54,14 +54,14 @@ func seriesNote(s *history.Series) string {
 const observedOnly = "observational: no trials in rounds of random order"
 
 // shiftWord writes the size of a change: "5.1 % worse [4.0, 6.2]".
-func shiftWord(s *history.Series, c history.Shift) string {
+func shiftWord(s *history.Series, c history.Change) string {
 	if c.Direction == history.Spread {
 		return "another spread, level " + wording.ShiftSize(s, c)
 	}
 	return wording.ShiftSize(s, c)
 }
 
-func shiftMark(c history.Shift) string {
+func shiftMark(c history.Change) string {
 	switch c.Direction {
 	case history.Worse, history.Rose:
 		return "▲"
@@ -83,7 +83,7 @@ func moment(r *history.Run) string {
 }
 
 // shiftRun states at which run a change happened, and how certain this is.
-func (p experimentHistory) shiftRun(c history.Shift) string {
+func (p experimentHistory) shiftRun(c history.Change) string {
 	r, sure := p.Runs[c.Run], wording.Confidence(p.h.Confidence)
 	about := join(", ", moment(r), wording.Labels(r.Labels), when(r.TareVersion != "", "Tare "+plain(r.TareVersion)))
 	text := "since " + plain(r.Directory) + when(about != "", " ("+about+")")
@@ -96,7 +96,7 @@ func (p experimentHistory) shiftRun(c history.Shift) string {
 const maxEvents = 3
 
 // shiftCause lists other changes at the same time, which may be the cause.
-func (p experimentHistory) shiftCause(c history.Shift) []string {
+func (p experimentHistory) shiftCause(c history.Change) []string {
 	return nonEmpty(when(len(c.With) > 0, "together with: "+eventList(c.With)),
 		when(len(c.Near) > 0, "within these runs: "+eventList(c.Near)))
 }
@@ -174,7 +174,7 @@ func (p experimentHistory) leftOut() []*history.Run {
 // finding is a change with its series.
 type finding struct {
 	*history.Series
-	history.Shift
+	history.Change
 }
 
 // findings returns the changes of several series in the order of time.

@@ -196,7 +196,7 @@ func medianEstimate(b analysis.Summary) figure.Estimate {
 
 // overheadEstimate returns the overhead of a comparison with its interval.
 func overheadEstimate(c *analysis.Comparison) figure.Estimate {
-	if c == nil || !wording.Judged(*c) {
+	if c == nil || !wording.HasNumbers(*c) {
 		return figure.Estimate{}
 	}
 	return figure.Estimate{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}

@@ -67,7 +67,7 @@ func (s *sheet) shortAnswers() (list []doc.Answer) {
 			say(v, wording.Overview(&o))
 		}
 	default:
-		for _, a := range analysis.ArmAnswers(plainNames(s.run)) {
+		for _, a := range analysis.ArmSummaries(plainNames(s.run)) {
 			say(a.Verdict, wording.Answer(&a, s.baseline))
 		}
 	}

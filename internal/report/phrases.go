@@ -163,7 +163,7 @@ var shiftStyles = map[string]doc.Style{history.Worse: doc.Cost, history.Better: 
 	history.Fell: doc.Fall}
 
 // changeVerdict returns the direction of a change as a word.
-func changeVerdict(c history.Shift) doc.Text {
+func changeVerdict(c history.Change) doc.Text {
 	return doc.In(cmp.Or(shiftStyles[c.Direction], doc.Mixed), c.Direction)
 }
 

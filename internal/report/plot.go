@@ -43,7 +43,7 @@ func (p plot) labels(m experiment.Metric, width int) string {
 
 // interval draws a comparison's interval on the axis, with the zero line and the margin.
 func (p plot) interval(c analysis.Comparison, control bool, width int) string {
-	if !wording.Judged(c) {
+	if !wording.HasNumbers(c) {
 		return ""
 	}
 	row := []rune(strings.Repeat(" ", width))

@@ -65,7 +65,7 @@ func (s *sheet) ranking(groups []group) []rankedArm {
 		for i := range groups {
 			c := groups[i].of(a.Name)
 			one.of = append(one.of, c)
-			if c != nil && wording.Judged(*c) && wording.IsRatio(c.Metric) && (one.worst == nil || c.Overhead.Point > one.worst.Overhead.Point) {
+			if c != nil && wording.HasNumbers(*c) && wording.IsRatio(c.Metric) && (one.worst == nil || c.Overhead.Point > one.worst.Overhead.Point) {
 				one.worst = c
 			}
 		}
@@ -209,7 +209,7 @@ func (s *sheet) matrixCell(c *analysis.Comparison) doc.Cell {
 		value, _, _ := medianOrRange(c.Treated, c.Metric.Unit)
 		cell.Lines = append(cell.Lines, doc.In(doc.Muted, plain(value)))
 	}
-	if (c.Verdict == analysis.Costs || c.Verdict == analysis.Gains) && wording.Judged(*c) && wording.IsRatio(c.Metric) {
+	if (c.Verdict == analysis.Costs || c.Verdict == analysis.Gains) && wording.HasNumbers(*c) && wording.IsRatio(c.Metric) {
 		cell.Shade = shade(c.Overhead.Point)
 	}
 	return cell

@@ -102,10 +102,10 @@ func (s *sheet) diagnosticPart(g group) doc.Part {
 func (s *sheet) diagnosticRow(c analysis.Comparison) doc.Row {
 	control := s.role(c.Arm) == experiment.Control
 	cells := []string{plain(c.Arm), valueCount(c), wording.Estimate(c)}
-	if !wording.Judged(c) {
+	if !wording.HasNumbers(c) {
 		return doc.Row{Muted: control, Cells: doc.Cells(cells...)}
 	}
-	second := when(!c.PointOnly && c.T.Lo < c.T.Hi, when(!c.EstimatorsAgree, "≠ ")+wording.Of(c.Metric).Interval(c.Metric, c.T))
+	second := when(!c.PointOnly && c.T.Lo < c.T.Hi, when(!c.EstimatorsAgree, "≠ ")+wording.OverheadWords(c.Metric).Interval(c.Metric, c.T))
 	return doc.Row{Muted: control, Cells: doc.Cells(append(cells, second, wording.Probability(c.P),
 		when(c.Metric.Headline && !control, wording.Probability(c.PAdjusted)),
 		when(wording.IsRatio(c.Metric), wording.Probability(c.PEquivAdjusted)),
@@ -117,7 +117,7 @@ func (s *sheet) diagnosticRow(c analysis.Comparison) doc.Row {
 func (g group) methods() string {
 	var list []string
 	for _, c := range g.lines() {
-		if m := plain(c.Method); wording.Judged(c) && m != "" && !slices.Contains(list, m) {
+		if m := plain(c.Method); wording.HasNumbers(c) && m != "" && !slices.Contains(list, m) {
 			list = append(list, m)
 		}
 	}

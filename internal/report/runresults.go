@@ -125,7 +125,7 @@ func (s *sheet) resultPart(g group) doc.Part {
 	baseline, restates := "", ""
 	var drawn []analysis.Interval
 	for _, c := range g.lines() {
-		if wording.Judged(c) {
+		if wording.HasNumbers(c) {
 			drawn = append(drawn, c.Overhead)
 		}
 		baseline = cmp.Or(baseline, when(c.Baseline.N > 0, wording.Value(c.Baseline.Median, g.metric.Unit)))
@@ -195,7 +195,7 @@ func (s *sheet) overload(g group) string {
 func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string) doc.Row {
 	control := s.role(c.Arm) == experiment.Control
 	point, interval := wording.Overhead(c)
-	judged := wording.Judged(c)
+	judged := wording.HasNumbers(c)
 	value := ""
 	if judged && c.Treated.N > 0 {
 		value, _, _ = medianOrRange(c.Treated, c.Metric.Unit)

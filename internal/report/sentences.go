@@ -63,7 +63,7 @@ func (s *sheet) validOf(one, many string) string {
 // from the baseline, the furthest end of its intervals, and the metrics whose interval excludes zero.
 func (s *sheet) noiseFloor() (n int, worst, reach float64, off []string) {
 	for _, c := range s.run.Controls {
-		if !c.Metric.Headline || !wording.IsRatio(c.Metric) || !wording.Judged(c) {
+		if !c.Metric.Headline || !wording.IsRatio(c.Metric) || !wording.HasNumbers(c) {
 			continue
 		}
 		n++
@@ -224,10 +224,10 @@ func (s *sheet) answer(c analysis.Comparison) string {
 		return fmt.Sprintf("%s and %s are equivalent%s on %s: %s.", arm, s.baseline, when(c.Grade == analysis.Normal, " (if noise is normal)"), where, overhead)
 	case analysis.Interim:
 		return fmt.Sprintf("What %s costs on %s is interim, %s%s.", arm, where, brief(wording.Reason(c.Reason)),
-			when(wording.Judged(c), ": "+wording.Estimate(c)))
+			when(wording.HasNumbers(c), ": "+wording.Estimate(c)))
 	case analysis.NotResolved:
 		return fmt.Sprintf("What %s costs on %s is not resolved%s: %s.", arm, where,
-			when(wording.Judged(c), " ("+wording.Estimate(c)+")"), brief(wording.Why(&c)))
+			when(wording.HasNumbers(c), " ("+wording.Estimate(c)+")"), brief(wording.Why(&c)))
 	}
 	return fmt.Sprintf("%s on %s: %s.", arm, where, brief(wording.Verdict(&c)))
 }
@@ -264,7 +264,7 @@ func (s *sheet) limits() []string {
 	var effects []float64
 	for _, g := range s.groups(true) {
 		for _, c := range g.rows {
-			if wording.Judged(c) && c.MDE > 0 && wording.Finite(c.MDE) && wording.IsRatio(c.Metric) {
+			if wording.HasNumbers(c) && c.MDE > 0 && wording.Finite(c.MDE) && wording.IsRatio(c.Metric) {
 				effects = append(effects, c.MDE)
 			}
 		}
@@ -288,7 +288,7 @@ func (s *sheet) limits() []string {
 func (s *sheet) controlState() string {
 	n, few, differs := 0, false, false
 	for _, c := range s.run.Controls {
-		if c.Metric.Headline && wording.Judged(c) {
+		if c.Metric.Headline && wording.HasNumbers(c) {
 			n++
 			few = few || c.Rounds < analysis.FewestRounds(&s.plan)
 			differs = differs || c.Verdict == analysis.Costs || c.Verdict == analysis.Gains

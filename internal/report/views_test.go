@@ -81,7 +81,7 @@ func hostileViews(t testing.TB) map[string]view {
 	poison(reflect.ValueOf(imported), &n)
 	comparison := someComparison(t, 3)
 	comparison.Warnings, comparison.Unknown = []analysis.Finding{analysis.Remark{Text: "odd"}}, []analysis.Finding{analysis.Remark{Text: "odd"}}
-	comparison.Apart = []comparing.Apart{{What: "arm", Name: "x", Runs: []int{1}, Other: []int{2}}}
+	comparison.Apart = []comparing.NotShared{{What: "arm", Name: "x", Runs: []int{1}, Other: []int{2}}}
 	poison(reflect.ValueOf(comparison), &n)
 	r, table := someTable(t, published.Options{})
 	poison(reflect.ValueOf(table), &n)

@@ -14,8 +14,8 @@ const alignedPrecision = 1e-4
 // AlignedRounds are rounds in which an arm ran beside one or two others that are copies of each
 // other.
 type AlignedRounds struct {
-	Contrasts []float64 // the arm's value minus the mean of the others
-	Apart     []float64 // half the difference of the two others; NaN if there was only one
+	Contrasts   []float64 // the arm's value minus the mean of the others
+	OthersDelta []float64 // half the difference of the two others; NaN if there was only one
 	// PositionsRemoved is set if an effect of the position within the round was estimated from the
 	// same values and subtracted. The remaining values vary less by chance than the original ones.
 	PositionsRemoved bool
@@ -71,7 +71,7 @@ func (r AlignedRounds) Noisier() float64 {
 	middle := Median(r.Contrasts)
 	for i, c := range r.Contrasts {
 		variance := 2. // variance of a contrast with one other, relative to that of a value; with two others 1.5, and of half a difference 0.5
-		if half := r.Apart[i]; !math.IsNaN(half) {
+		if half := r.OthersDelta[i]; !math.IsNaN(half) {
 			variance, apart = 1.5, append(apart, math.Abs(half)/math.Sqrt(0.5))
 		}
 		distances = append(distances, math.Abs(c-middle)/math.Sqrt(variance))

@@ -67,10 +67,10 @@ func enumerated(rows [][]float64) (lower, upper float64) {
 func roundsOf(rows [][]float64) (rounds AlignedRounds) {
 	for _, r := range rows {
 		if len(r) == 2 {
-			rounds.Contrasts, rounds.Apart = append(rounds.Contrasts, r[0]-r[1]), append(rounds.Apart, math.NaN())
+			rounds.Contrasts, rounds.OthersDelta = append(rounds.Contrasts, r[0]-r[1]), append(rounds.OthersDelta, math.NaN())
 			continue
 		}
-		rounds.Contrasts, rounds.Apart = append(rounds.Contrasts, r[0]-(r[1]+r[2])/2), append(rounds.Apart, (r[1]-r[2])/2)
+		rounds.Contrasts, rounds.OthersDelta = append(rounds.Contrasts, r[0]-(r[1]+r[2])/2), append(rounds.OthersDelta, (r[1]-r[2])/2)
 	}
 	return rounds
 }
@@ -135,23 +135,23 @@ func TestAlignedRankAgainstEnumeration(t *testing.T) {
 func TestAlignedRankLeast(t *testing.T) {
 	five := []float64{1, 2, 3, 4, 5}
 	none := []float64{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
-	if _, err := AlignedRank(AlignedRounds{Contrasts: five, Apart: none}, 0.95); !errors.Is(err, ErrTooFew) {
+	if _, err := AlignedRank(AlignedRounds{Contrasts: five, OthersDelta: none}, 0.95); !errors.Is(err, ErrTooFew) {
 		t.Errorf("five pairs: %v", err)
 	}
-	if e, err := AlignedRank(AlignedRounds{Contrasts: []float64{5, 6, 7, 8}, Apart: []float64{1, -1, 0.5, 0.2}}, 0.95); err != nil || math.Abs(e.P-2./81) > 1e-12 {
+	if e, err := AlignedRank(AlignedRounds{Contrasts: []float64{5, 6, 7, 8}, OthersDelta: []float64{1, -1, 0.5, 0.2}}, 0.95); err != nil || math.Abs(e.P-2./81) > 1e-12 {
 		t.Errorf("four rounds of three: %+v, %v", e, err)
 	}
 	zero := make([]float64, 6)
-	if e, err := AlignedRank(AlignedRounds{Contrasts: zero, Apart: zero}, 0.95); err != nil || e.Interval != (Interval{}) || e.P != 1 {
+	if e, err := AlignedRank(AlignedRounds{Contrasts: zero, OthersDelta: zero}, 0.95); err != nil || e.Interval != (Interval{}) || e.P != 1 {
 		t.Errorf("all the same: %+v, %v", e, err)
 	}
-	if e, err := AlignedRank(AlignedRounds{Contrasts: []float64{7, 7, 7, 7, 7, 7}, Apart: zero}, 0.95); err != nil || math.Abs(e.Lo-7) > 1e-9 || math.Abs(e.Hi-7) > 1e-9 {
+	if e, err := AlignedRank(AlignedRounds{Contrasts: []float64{7, 7, 7, 7, 7, 7}, OthersDelta: zero}, 0.95); err != nil || math.Abs(e.Lo-7) > 1e-9 || math.Abs(e.Hi-7) > 1e-9 {
 		t.Errorf("the same shift in all rounds: %+v, %v", e, err)
 	}
 	if p := AlignedRankLeast(0, 4); math.Abs(p-2./81) > 1e-12 {
 		t.Errorf("least p %v", p)
 	}
-	if _, err := AlignedRank(AlignedRounds{Contrasts: five, Apart: none[:4]}, 0.95); !errors.Is(err, ErrArgument) {
+	if _, err := AlignedRank(AlignedRounds{Contrasts: five, OthersDelta: none[:4]}, 0.95); !errors.Is(err, ErrArgument) {
 		t.Errorf("unequal lengths: %v", err)
 	}
 }
@@ -209,7 +209,7 @@ func BenchmarkAlignedRank(b *testing.B) {
 func TestAlignedRankBetween(t *testing.T) {
 	r := AlignedRounds{}
 	for _, i := range []float64{4, 2, 2.5, 0.5, 1, 4, 2, 2.5, 0.5, 1, 4, 2} {
-		r.Contrasts, r.Apart = append(r.Contrasts, 0.0969057+1e-5*i), append(r.Apart, 0.007444306+5e-6*float64(len(r.Apart)%5))
+		r.Contrasts, r.OthersDelta = append(r.Contrasts, 0.0969057+1e-5*i), append(r.OthersDelta, 0.007444306+5e-6*float64(len(r.OthersDelta)%5))
 	}
 	e, err := AlignedRank(r, 0.95)
 	if err != nil || math.Abs(e.Point-0.097) > 1e-4 {

@@ -34,8 +34,8 @@ type alignedValue struct {
 }
 
 func (r AlignedRounds) align(name string) (*alignedRounds, error) {
-	if len(r.Contrasts) != len(r.Apart) {
-		return nil, fmt.Errorf("%s: %d contrasts and %d differences of the others: %w", name, len(r.Contrasts), len(r.Apart), ErrArgument)
+	if len(r.Contrasts) != len(r.OthersDelta) {
+		return nil, fmt.Errorf("%s: %d contrasts and %d differences of the others: %w", name, len(r.Contrasts), len(r.OthersDelta), ErrArgument)
 	}
 	if err := checkFinite(name, r.Contrasts); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (r AlignedRounds) align(name string) (*alignedRounds, error) {
 		largest = max(largest, math.Abs(at))
 	}
 	for i, c := range r.Contrasts {
-		h := r.Apart[i]
+		h := r.OthersDelta[i]
 		if math.IsInf(h, 0) {
 			return nil, fmt.Errorf("%s: difference %d is %v: %w", name, i+1, h, ErrNotFinite)
 		}

@@ -74,11 +74,11 @@ func PairsForVerdict(d []float64, b Belief, a Aim) int {
 // is judged by the aligned rank test, equivalence also by t on the contrasts.
 func RoundsForVerdict(r AlignedRounds, b Belief, a Aim) int {
 	p, ok := pairsOf(r.Contrasts, b)
-	if !ok || len(r.Apart) != len(r.Contrasts) {
+	if !ok || len(r.OthersDelta) != len(r.Contrasts) {
 		return 0
 	}
 	t := &triples{pairs: p, removed: r.PositionsRemoved}
-	for _, h := range r.Apart {
+	for _, h := range r.OthersDelta {
 		t.apart = append(t.apart, h)
 		if math.IsNaN(h) {
 			t.lone++

@@ -39,7 +39,7 @@ func (t *triples) most() int { return 80 }
 // order of the others. The noise is assumed symmetric, and the arm's noise keeps its observed
 // spread.
 func (t *triples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
-	r := AlignedRounds{Contrasts: make([]float64, n), Apart: make([]float64, n), PositionsRemoved: t.removed}
+	r := AlignedRounds{Contrasts: make([]float64, n), OthersDelta: make([]float64, n), PositionsRemoved: t.removed}
 	factor := 0.0
 	if n > 1 {
 		factor = -StudentQuantile(a.Alpha, float64(n-1)) / math.Sqrt(float64(n))
@@ -54,7 +54,7 @@ func (t *triples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 			if k&2 != 0 {
 				h = -h
 			}
-			r.Contrasts[i], r.Apart[i] = c+effect, h
+			r.Contrasts[i], r.OthersDelta[i] = c+effect, h
 		}
 		rounds, err := r.align("drawn rounds")
 		if err != nil {

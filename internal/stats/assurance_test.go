@@ -65,11 +65,11 @@ func TestVerdictSizes(t *testing.T) {
 			var b Belief
 			var n int
 			rounds := func(n int, at float64) AlignedRounds {
-				r := AlignedRounds{Contrasts: draw(n, at), Apart: make([]float64, n)}
+				r := AlignedRounds{Contrasts: draw(n, at), OthersDelta: make([]float64, n)}
 				for i := range n {
 					x, y := c.noise(rng)/math.Sqrt(1.5), c.noise(rng)/math.Sqrt(1.5)
 					r.Contrasts[i] = at + (r.Contrasts[i]-at)/math.Sqrt(1.5) - (x+y)/2
-					r.Apart[i] = (y - x) / 2
+					r.OthersDelta[i] = (y - x) / 2
 				}
 				return r
 			}
@@ -233,9 +233,9 @@ func TestVerdictSizeEdges(t *testing.T) {
 	}
 	apart := make([]float64, len(d))
 	for name, got := range map[string]int{
-		"apart of other length": RoundsForVerdict(AlignedRounds{Contrasts: d, Apart: apart[1:]}, b, aim),
-		"one round":             RoundsForVerdict(AlignedRounds{Contrasts: d[:1], Apart: apart[:1]}, b, aim),
-		"no spread":             RoundsForVerdict(AlignedRounds{Contrasts: make([]float64, 10), Apart: apart}, b, aim),
+		"apart of other length": RoundsForVerdict(AlignedRounds{Contrasts: d, OthersDelta: apart[1:]}, b, aim),
+		"one round":             RoundsForVerdict(AlignedRounds{Contrasts: d[:1], OthersDelta: apart[:1]}, b, aim),
+		"no spread":             RoundsForVerdict(AlignedRounds{Contrasts: make([]float64, 10), OthersDelta: apart}, b, aim),
 	} {
 		if got != 0 {
 			t.Errorf("rounds, %s: %d, want 0", name, got)
@@ -245,7 +245,7 @@ func TestVerdictSizeEdges(t *testing.T) {
 	for i := range alone {
 		alone[i] = math.NaN()
 	}
-	if pairs, rounds := PairsForVerdict(d, b, none(func(a *Aim) { a.Resamples = 0 })), RoundsForVerdict(AlignedRounds{Contrasts: d, Apart: alone}, b, none(func(a *Aim) { a.Resamples = 0 })); rounds < pairs-1 || rounds > pairs+1 {
+	if pairs, rounds := PairsForVerdict(d, b, none(func(a *Aim) { a.Resamples = 0 })), RoundsForVerdict(AlignedRounds{Contrasts: d, OthersDelta: alone}, b, none(func(a *Aim) { a.Resamples = 0 })); rounds < pairs-1 || rounds > pairs+1 {
 		t.Errorf("rounds without another reference: %d, pairs %d", rounds, pairs)
 	}
 	first := PairsForVerdict(d, b, aim)
@@ -265,10 +265,10 @@ func TestSides(t *testing.T) {
 		const times = 600
 		for range times {
 			effect := drawnEffect(rng, b)
-			r := AlignedRounds{Contrasts: make([]float64, n), Apart: make([]float64, n)}
+			r := AlignedRounds{Contrasts: make([]float64, n), OthersDelta: make([]float64, n)}
 			for i := range n {
 				a, x, y := rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
-				r.Contrasts[i], r.Apart[i] = effect+(a-(x+y)/2)/math.Sqrt(1.5), (y-x)/2/math.Sqrt(1.5)
+				r.Contrasts[i], r.OthersDelta[i] = effect+(a-(x+y)/2)/math.Sqrt(1.5), (y-x)/2/math.Sqrt(1.5)
 			}
 			a, err := r.align("test")
 			if err != nil {

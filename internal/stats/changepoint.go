@@ -118,7 +118,7 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
 	observed -= 1e-9 * math.Abs(observed) // the same split summed in another order must not count as larger
-	return split, Reached(observed, alpha, func() float64 {
+	return split, Significant(observed, alpha, func() float64 {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		_, q := e.bestSplit(order, minSegment)
 		return q

@@ -71,11 +71,11 @@ func fisher(a, total, m, n int) float64 {
 	return math.Min(1, p)
 }
 
-// DealtCounts returns the two-sided p of "the assignment of counts to arms is chance". In each
+// PermutedCounts returns the two-sided p of "the assignment of counts to arms is chance". In each
 // block the first count is the arm's, and each count of the block is equally likely to be the
 // arm's. The p is the chance that a random assignment in all blocks puts the arm's sum at least as
 // far from its expectation.
-func DealtCounts(blocks [][]int) float64 {
+func PermutedCounts(blocks [][]int) float64 {
 	chance := []float64{1} // probabilities by the arm's sum
 	expected, seen := 0.0, 0
 	for _, counts := range blocks {

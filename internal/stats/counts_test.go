@@ -167,7 +167,7 @@ func TestDealtCounts(t *testing.T) {
 		{[][]int{{5, 0, 0}, {5, 0, 0}, {3, 3, 3}, {2}}, 1.0 / 9},
 		{nil, 1},
 	} {
-		if got := DealtCounts(c.blocks); math.Abs(got-c.want) > 1e-12 {
+		if got := PermutedCounts(c.blocks); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%v: p %v, want %v", c.blocks, got, c.want)
 		}
 	}

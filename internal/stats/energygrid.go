@@ -130,7 +130,7 @@ func (g *energyGrid) largest(x []float64, minSegment int) float64 {
 // whose neighbours are correlated as the segment's values are. Both are centred at 0.
 func (g *energyGrid) changed(segment []float64, minSegment int, alpha float64, next func() []float64) bool {
 	observed := g.largest(segment, minSegment)
-	return Reached(observed*(1-1e-9), alpha, func() float64 { return g.largest(next(), minSegment) })
+	return Significant(observed*(1-1e-9), alpha, func() float64 { return g.largest(next(), minSegment) })
 }
 
 // centred returns values minus their mean, as surrogates are.

@@ -23,12 +23,12 @@ func TestAlignedRankPower(t *testing.T) {
 		for _, power := range []float64{0.5, 0.8, 0.95} {
 			effect := AssuredEffect(power, 1e6, func(effect float64) float64 { return AlignedRankPower(effect, math.Sqrt(1.5), c.n, c.alpha) })
 			rng := rand.New(rand.NewPCG(uint64(c.n), 1))
-			r := AlignedRounds{Contrasts: make([]float64, c.n), Apart: make([]float64, c.n)}
+			r := AlignedRounds{Contrasts: make([]float64, c.n), OthersDelta: make([]float64, c.n)}
 			found := 0
 			for range *alignedPowerN {
 				for i := range c.n {
 					a, x, y := rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
-					r.Contrasts[i], r.Apart[i] = effect+a-(x+y)/2, (y-x)/2
+					r.Contrasts[i], r.OthersDelta[i] = effect+a-(x+y)/2, (y-x)/2
 				}
 				a, err := r.align("test")
 				if err != nil {

@@ -68,7 +68,7 @@ func (s *Surrogates) Next() []float64 {
 	return s.series
 }
 
-// Reached reports whether a random draw reaches the observed statistic with a probability of at
+// Significant reports whether a random draw reaches the observed statistic with a probability of at
 // most alpha: (1 + larger) / (1 + draws) ≤ alpha. It stops as soon as that has become impossible.
 //
 // It also stops after 999 draws in a clear case. With 95 % confidence the largest draw, t, is
@@ -76,7 +76,7 @@ func (s *Surrogates) Next() []float64 {
 // the largest of many of them, fall exponentially, for which P(T > ft) ≤ P(T > t)^f. A value of
 // more than f·t is therefore reached with a probability of at most 0.003^f: f is chosen so that
 // this is alpha.
-func Reached(observed, alpha float64, draw func() float64) bool {
+func Significant(observed, alpha float64, draw func() float64) bool {
 	draws := changepointPermutations(alpha)
 	allowed := int(math.Floor(alpha*float64(draws+1)+1e-9)) - 1
 	clear := max(math.Log(alpha)/math.Log(3./clearDraws), 1)

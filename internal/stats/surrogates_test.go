@@ -118,13 +118,13 @@ func TestReached(t *testing.T) {
 		{12, 0.0001, true, 19999},
 	} {
 		counted = 0
-		if got := Reached(c.observed, c.alpha, draw); got != c.want || counted > c.most {
+		if got := Significant(c.observed, c.alpha, draw); got != c.want || counted > c.most {
 			t.Errorf("%v at %v: %v after %d draws, want %v after %d at most", c.observed, c.alpha, got, counted, c.want, c.most)
 		}
 	}
 	claims := 0
 	for range 20000 {
-		if Reached(random.ExpFloat64(), 0.01, random.ExpFloat64) {
+		if Significant(random.ExpFloat64(), 0.01, random.ExpFloat64) {
 			claims++
 		}
 	}

@@ -81,8 +81,8 @@ type MemberVolumes interface {
 	MemberVolume(i int) string
 }
 
-// Courier is a network on which single datagrams can be sent.
-type Courier interface {
+// Datagrams is a network on which single datagrams can be sent.
+type Datagrams interface {
 	// Deliver sends one UDP datagram from the client pod to the server pod's own address. It reports
 	// whether the datagram arrived within the limit.
 	Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error)

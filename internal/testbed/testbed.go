@@ -11,7 +11,7 @@
 //	Mender   the site may break, and is repaired before a trial
 //	Closer   the site can be taken down alone, and opened anew
 //	Remote   some places of the site are not on this machine
-//	Network  two nodes, a pod on each, and a service; Courier, Wire, Shaper and Nodes
+//	Network  two nodes, a pod on each, and a service; Datagrams, Wire, Shaper and Nodes
 //	         use or change the network between them
 //	Members  the server pods of a service with several; MemberVolumes are their volumes
 //	Clients  the client pods of a load with several

@@ -11,10 +11,10 @@ import (
 
 // Behaviour describes what the programs under test did in all their runs of a trial, apart from speed: exit
 // status, output, answers, files. Package analysis compares the behaviour of arms before their speed.
-type Behaviour map[experiment.Aspect]Seen
+type Behaviour map[experiment.Aspect]Observation
 
-// Seen is one aspect of a Behaviour.
-type Seen struct {
+// Observation is one aspect of a Behaviour.
+type Observation struct {
 	// Marks holds one example of each kind of observation: lines on stderr, exit statuses, errors in answers,
 	// a digest of the output, changes to files.
 	Marks []string `json:"marks,omitempty"`
@@ -27,7 +27,7 @@ type Seen struct {
 const MostMarks = 16
 
 // Add adds observations of an aspect.
-func (b Behaviour) Add(a experiment.Aspect, more Seen) {
+func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 	s := b[a]
 	s.Bytes, s.Lines, s.Runs = s.Bytes+more.Bytes, s.Lines+more.Lines, s.Runs+more.Runs
 	for _, mark := range more.Marks {
@@ -101,16 +101,16 @@ func (l *Listener) end() {
 		if l.kept == nil {
 			l.kept = Behaviour{}
 		}
-		l.kept.Add(experiment.Stderr, Seen{Marks: []string{string(l.line)}})
+		l.kept.Add(experiment.Stderr, Observation{Marks: []string{string(l.line)}})
 	}
 	l.lines++
 	l.line = l.line[:0]
 }
 
 // Seen returns the observations of the whole output.
-func (l *Listener) Seen() Seen {
+func (l *Listener) Seen() Observation {
 	if len(l.line) > 0 {
 		l.end()
 	}
-	return Seen{Marks: l.kept[experiment.Stderr].Marks, Bytes: l.bytes, Lines: l.lines, Runs: 1}
+	return Observation{Marks: l.kept[experiment.Stderr].Marks, Bytes: l.bytes, Lines: l.lines, Runs: 1}
 }

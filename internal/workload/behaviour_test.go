@@ -35,7 +35,7 @@ func TestKindOf(t *testing.T) {
 // A listener counts all output and keeps the first line of each kind, however the output is cut into pieces.
 func TestListener(t *testing.T) {
 	const text = "begin\n 1 %\r 2 %\r 3 %\nwarning: x\n\nend"
-	want := Seen{Marks: []string{"begin", " 1 %", "warning: x", "end"}, Bytes: int64(len(text)), Lines: 7, Runs: 1}
+	want := Observation{Marks: []string{"begin", " 1 %", "warning: x", "end"}, Bytes: int64(len(text)), Lines: 7, Runs: 1}
 	for _, size := range []int{1, 3, len(text)} {
 		l := Listener{Keep: true}
 		for rest := text; rest != ""; {

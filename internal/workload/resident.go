@@ -21,7 +21,7 @@ type Resident interface {
 	// Shared names the Standing: cells with the same name share it. "": the workload needs none.
 	Shared() string
 	// SetUp starts the Standing. If SetUp fails, it leaves nothing behind.
-	SetUp(ctx context.Context, s SetUp) (Standing, error)
+	SetUp(ctx context.Context, s SetUp) (Server, error)
 }
 
 // SetUp is the input of Resident.SetUp.
@@ -32,8 +32,8 @@ type SetUp struct {
 	Number int
 }
 
-// Standing is something that a Resident keeps up at one site, such as a server.
-type Standing interface {
+// Server is something that a Resident keeps up at one site, such as a server.
+type Server interface {
 	// Check returns an error if the Standing is broken. The arm is then set up again. Check costs next to
 	// nothing.
 	Check(ctx context.Context) error

@@ -61,7 +61,7 @@ type Trial struct {
 	// Raw takes raw files, such as the output of tools.
 	Raw Raw
 	// Standing is the server, or the like, that a Resident keeps up at the site; nil for other workloads.
-	Standing Standing
+	Standing Server
 	// Lateness multiplies the lateness that a workload allows its load generator (limits.late); 0 means 1.
 	Lateness float64
 	// Round is the trial's round, from 1. Random draws should differ between rounds, and be the same for all
@@ -171,9 +171,9 @@ func OfMachine(rule string, cpuLimited bool) bool {
 	return false
 }
 
-// Blind reports whether a rule about the machine's condition is independent of the measured values. The
+// IndependentOfValues reports whether a rule about the machine's condition is independent of the measured values. The
 // lateness of a generator is not: it may depend on the latency.
-func Blind(rule string) bool { return rule != RuleLate }
+func IndependentOfValues(rule string) bool { return rule != RuleLate }
 
 // Repeated reports whether a trial that broke a rule is tried again. It is if the machine's condition spoilt
 // the trial, or a proof failed. The other rules are about the program in its arm. Breaking them is a result

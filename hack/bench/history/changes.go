@@ -218,15 +218,15 @@ func interludes(o options) (table.Table, bool) {
 	t.Note("The level changes in the middle of 50 runs for some runs, and then is what it was.")
 	for _, size := range []float64{0.05, 0.10} {
 		for _, length := range []int{3, 5, 8, 15} {
-			list := repeat(o, fmt.Sprint("interlude ", size, length), func(rng *rand.Rand) []history.Shift {
+			list := repeat(o, fmt.Sprint("interlude ", size, length), func(rng *rand.Rand) []history.Change {
 				return shifts(history.Options{}, step(step(normal(rng, 50, sd), 20, size), 20+length, 1/(1+size)-1))
 			})
-			near := func(list []history.Shift, at int) bool {
-				return slices.ContainsFunc(list, func(s history.Shift) bool { return max(s.Run-at, at-s.Run) <= 2 })
+			near := func(list []history.Change, at int) bool {
+				return slices.ContainsFunc(list, func(s history.Change) bool { return max(s.Run-at, at-s.Run) <= 2 })
 			}
-			t.Add(percent(size)+" %", strconv.Itoa(length), percent(share(list, func(l []history.Shift) bool { return len(l) > 0 })),
-				percent(share(list, func(l []history.Shift) bool { return near(l, 20) && near(l, 20+length) })),
-				percent(share(list, func(l []history.Shift) bool { return len(l) > 2 })))
+			t.Add(percent(size)+" %", strconv.Itoa(length), percent(share(list, func(l []history.Change) bool { return len(l) > 0 })),
+				percent(share(list, func(l []history.Change) bool { return near(l, 20) && near(l, 20+length) })),
+				percent(share(list, func(l []history.Change) bool { return len(l) > 2 })))
 		}
 	}
 	return t, true

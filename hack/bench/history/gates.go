@@ -34,13 +34,13 @@ func gates(o options) (table.Table, bool) {
 	for _, w := range worlds {
 		for _, n := range []int{5, 10, 20, 50} {
 			list := repeat(o, fmt.Sprint("gate ", w.name, n), func(rng *rand.Rand) history.Growth { return grown(w.values(rng, n+1, sd)) })
-			fails := func(of func(history.Growth) history.Change) float64 {
+			fails := func(of func(history.Growth) history.GrowthEstimate) float64 {
 				return share(list, func(g history.Growth) bool { return of(g).P(0) <= level })
 			}
-			covers := func(of func(history.Growth) history.Change) string {
+			covers := func(of func(history.Growth) history.GrowthEstimate) string {
 				return percent(share(list, func(g history.Growth) bool { i := of(g).Interval; return i.Lo <= 0 && 0 <= i.Hi }))
 			}
-			width := func(of func(history.Growth) history.Change) string {
+			width := func(of func(history.Growth) history.GrowthEstimate) string {
 				sum := 0.0
 				for _, g := range list {
 					sum += (of(g).Interval.Hi - of(g).Interval.Lo) / 2
@@ -57,8 +57,8 @@ func gates(o options) (table.Table, bool) {
 	return t, ok
 }
 
-func recent(g history.Growth) history.Change { return g.Recent }
-func anchor(g history.Growth) history.Change { return g.Anchor }
+func recent(g history.Growth) history.GrowthEstimate { return g.Recent }
+func anchor(g history.Growth) history.GrowthEstimate { return g.Anchor }
 
 // declines asks when a gate sees a level that gets worse by a little every run.
 func declines(o options) (table.Table, bool) {

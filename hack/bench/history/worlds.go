@@ -101,4 +101,4 @@ func judged(o history.Options, series ...[]float64) []history.Series {
 }
 
 // shifts are the changes that a history of one series shows.
-func shifts(o history.Options, x []float64) []history.Shift { return judged(o, x)[0].Shifts }
+func shifts(o history.Options, x []float64) []history.Change { return judged(o, x)[0].Shifts }

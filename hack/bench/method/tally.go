@@ -124,11 +124,11 @@ func (l *laboratory) rankHolds(rounds int) bool {
 		arm := slices.IndexFunc(l.plan.Arms, func(a experiment.PlannedArm) bool { return a.Name == t.Arm })
 		logs[t.Round-1][arm] = math.Log(t.Values[metric])
 	}
-	r := stats.AlignedRounds{Contrasts: make([]float64, rounds), Apart: make([]float64, rounds)}
+	r := stats.AlignedRounds{Contrasts: make([]float64, rounds), OthersDelta: make([]float64, rounds)}
 	for i, x := range logs {
-		r.Contrasts[i], r.Apart[i] = x[2]-(x[0]+x[1])/2, (x[1]-x[0])/2
+		r.Contrasts[i], r.OthersDelta[i] = x[2]-(x[0]+x[1])/2, (x[1]-x[0])/2
 		if !l.plan.TakesPart(1, i+1) {
-			r.Contrasts[i], r.Apart[i] = x[2]-x[0], math.NaN()
+			r.Contrasts[i], r.OthersDelta[i] = x[2]-x[0], math.NaN()
 		}
 	}
 	e, err := stats.AlignedRank(r, confidence)

@@ -143,7 +143,7 @@ func ours(t task) (sidecars, error) {
 	if t.Cert != nil {
 		open.TLS = &fleet.TLS{CA: string(t.Cert)}
 	}
-	_, err := f.Obey(context.Background(), fleet.Order{Open: &open})
+	_, err := f.Handle(context.Background(), fleet.Request{Open: &open})
 	return f, err
 }
 
@@ -154,7 +154,7 @@ func node() sidecar.Node {
 }
 
 func (f *fleetOf) up() (time.Duration, int, error) {
-	if _, err := f.Obey(context.Background(), fleet.Order{Up: &fleet.Ramp{Count: f.task.Sidecars, Rate: f.task.Rate}}); err != nil {
+	if _, err := f.Handle(context.Background(), fleet.Request{Up: &fleet.Ramp{Count: f.task.Sidecars, Rate: f.task.Rate}}); err != nil {
 		return 0, 0, err
 	}
 	r, err := f.done()
@@ -165,7 +165,7 @@ func (f *fleetOf) up() (time.Duration, int, error) {
 }
 
 func (f *fleetOf) done() (*fleet.Report, error) {
-	a, err := f.Obey(context.Background(), fleet.Order{Look: &fleet.Look{For: limit, Final: true}})
+	a, err := f.Handle(context.Background(), fleet.Request{Look: &fleet.Look{For: limit, Final: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +176,6 @@ func (f *fleetOf) done() (*fleet.Report, error) {
 }
 
 func (f *fleetOf) push() (func() error, error) {
-	_, err := f.Obey(context.Background(), fleet.Order{Push: &fleet.Push{Since: time.Now(), Types: []sidecar.Type{sidecar.EDS}}})
+	_, err := f.Handle(context.Background(), fleet.Request{Push: &fleet.Push{Since: time.Now(), Types: []sidecar.Type{sidecar.EDS}}})
 	return func() error { _, err := f.done(); return err }, err
 }

@@ -87,16 +87,16 @@ func (d *Data) spread() float64 {
 // between occasions.
 const MethodOccasions = "+occasions"
 
-// Over returns data whose interval includes the variation between occasions. The given number of
+// WithOccasions returns data whose interval includes the variation between occasions. The given number of
 // runs has estimated one overhead with a standard deviation, on the scale of contrasts. Two runs
 // then differ by √2 times that deviation (Student's t). A claim must hold by this deviation and by
 // the runs' own noise.
-func (d Data) Over(deviation float64, runs int) Data {
+func (d Data) WithOccasions(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d
 	}
 	of := d
-	d.imputed = func(sign, margin float64) Data { return of.Imputed(sign, margin).Over(deviation, runs) }
+	d.imputed = func(sign, margin float64) Data { return of.Imputed(sign, margin).WithOccasions(deviation, runs) }
 	d.estimate = func(r Rules) Estimate {
 		e := r.Estimate(&of)
 		if !e.Main.OK {

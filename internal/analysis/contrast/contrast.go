@@ -39,9 +39,9 @@ type Data struct {
 	// of each other, but the means over set-ups are. Nil: each pair is independent.
 	SetUps []int
 	Pilot  int // number of pairs from the pilot's rounds
-	// Places are the effects of the positions within the round, on the scale of contrasts, that are
+	// PositionEffects are the effects of the positions within the round, on the scale of contrasts, that are
 	// subtracted from the treated value, the baseline's and the control's. Nil: none are.
-	Places [][3]float64
+	PositionEffects [][3]float64
 	// Means asks for the difference of means instead of that of typical rounds, since counts are
 	// zero in most rounds.
 	Means bool
@@ -65,8 +65,8 @@ func (d *Data) Compare() {
 	}
 	for i, v := range d.Treated {
 		var place [3]float64
-		if d.Places != nil {
-			place = d.Places[i]
+		if d.PositionEffects != nil {
+			place = d.PositionEffects[i]
 		}
 		base := of(v, d.Baseline[i], d.Metric) - place[0] + place[1]
 		d.Contrasts[i] = base

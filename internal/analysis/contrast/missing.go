@@ -87,8 +87,8 @@ func (d *Data) addPairs(contrast float64, n int) {
 	if d.controlDelta != nil {
 		d.Control, d.controlDelta = extended(d.Control, typical, n), extended(d.controlDelta, 0, n)
 	}
-	if d.Places != nil {
-		d.Places = extended(d.Places, [3]float64{}, n)
+	if d.PositionEffects != nil {
+		d.PositionEffects = extended(d.PositionEffects, [3]float64{}, n)
 	}
 	if d.SetUps != nil { // each pair counts as a set-up of its own
 		d.SetUps = slices.Clip(d.SetUps)
@@ -140,12 +140,12 @@ func extended[T any](list []T, v T, n int) []T {
 	return append(slices.Clip(list), slices.Repeat([]T{v}, n)...)
 }
 
-// Survives returns the part of an estimate that holds whatever the missing values are. Its interval
+// WithMissing returns the part of an estimate that holds whatever the missing values are. Its interval
 // reaches from the bound with missing values that favour the smallest contrast to the bound with
 // those that favour the largest, and its p is that of the end that contradicts the estimate. Failed
 // trials never count as evidence of equivalence, since their cost has no upper limit. Without
 // missing values the result is the estimate itself.
-func (r Rules) Survives(d *Data, e Estimate) Estimate {
+func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	if d.Missing.Count() == 0 {
 		return e
 	}

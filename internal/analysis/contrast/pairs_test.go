@@ -24,7 +24,7 @@ func TestCompareWithTheControl(t *testing.T) {
 		t.Errorf("units %v, %v", contrasts, deltas)
 	}
 	d.SetUps = nil
-	d.Places = [][3]float64{{0.1, 0.3, 0.2}, {0.1, 0.3, 0}}
+	d.PositionEffects = [][3]float64{{0.1, 0.3, 0.2}, {0.1, 0.3, 0}}
 	d.Compare()
 	if want := math.Log(4) - 0.1 + 0.25; math.Abs(d.Contrasts[0]-want) > 1e-12 {
 		t.Errorf("without the effect of places %v, want %v", d.Contrasts[0], want)
@@ -151,7 +151,7 @@ func TestMissingInChanges(t *testing.T) {
 		from, to := run(0), run(k.cost)
 		from.Missing, to.Missing = k.from, k.to
 		d := Changed(from, to)
-		e := r.Survives(&d, r.Estimate(&d))
+		e := r.WithMissing(&d, r.Estimate(&d))
 		if e.Main.Equiv > k.equiv || k.equiv == 1 && e.Main.Equiv != 1 || e.Main.At.Lo > 0 != k.stands {
 			t.Errorf("%+v: %+v", k, e.Main)
 		}

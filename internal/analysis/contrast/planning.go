@@ -15,13 +15,13 @@ func (d *Data) Derived() bool { return d.estimate != nil }
 // signed-rank test is used.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	contrasts, deltas, _ := d.Units()
-	if d.Means || d.Controlled() == 0 && d.Places == nil {
+	if d.Means || d.Controlled() == 0 && d.PositionEffects == nil {
 		return stats.AlignedRounds{}, false
 	}
 	if deltas == nil {
 		deltas = slices.Repeat([]float64{math.NaN()}, len(contrasts))
 	}
-	return stats.AlignedRounds{Contrasts: contrasts, Apart: deltas, PositionsRemoved: d.Places != nil}, true
+	return stats.AlignedRounds{Contrasts: contrasts, OthersDelta: deltas, PositionsRemoved: d.PositionEffects != nil}, true
 }
 
 // RoundsEach returns the number of rounds per unit, which is more than 1 if rounds share a set-up.

@@ -80,8 +80,8 @@ var isAuthorization = regexp.MustCompile(`(?i)^(?:proxy-)?authorization$`)
 // inURL matches a user with a password in a URL.
 var inURL = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)([^\s/?#:@"']*):([^\s/?#"']+)@([^\s/?#@"'\\]*)`)
 
-// In finds the secrets in a text, in the order of their positions.
-func In(text string, kind Kind) []Finding {
+// Find finds the secrets in a text, in the order of their positions.
+func Find(text string, kind Kind) []Finding {
 	all := tokens(text)
 	if kind == Code {
 		all = append(all, inCommands(text, 1)...)
@@ -152,7 +152,7 @@ func Value(name, value string, kind Kind) []Finding {
 	if classOf(name).holds(value) {
 		return []Finding{{name, 0, len(value)}}
 	}
-	return In(value, kind)
+	return Find(value, kind)
 }
 
 // given lists, by program, the options that take a secret: attached to the option (-pSECRET), or as the next

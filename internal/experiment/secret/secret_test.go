@@ -107,7 +107,7 @@ func TestIn(t *testing.T) {
 		{Argument, "nginx@sha256:" + strings.Repeat("0123456789abcdef", 4), nil},
 	}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, found(test.text, In(test.text, test.kind))); diff != "" {
+		if diff := cmp.Diff(test.want, found(test.text, Find(test.text, test.kind))); diff != "" {
 			t.Errorf("%q: %s", test.text, diff)
 		}
 	}
@@ -141,7 +141,7 @@ func TestShell(t *testing.T) {
 		{"x glsa_" + randomText + "0Zx9Lq3Wv7_0a1b2c3d", []string{"grafana-service-account-token=glsa_" + randomText + "0Zx9Lq3Wv7_0a1b2c3d"}},
 	}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, found(test.text, In(test.text, Code))); diff != "" {
+		if diff := cmp.Diff(test.want, found(test.text, Find(test.text, Code))); diff != "" {
 			t.Errorf("%q: %s", test.text, diff)
 		}
 	}
@@ -187,7 +187,7 @@ func TestOrdinary(t *testing.T) {
 		"stress-ng --cpu 2 -t 5 --metrics-brief", "dd if=/dev/zero of=x bs=1M count=10", "python3 -c 'import os; print(os.getpid())'", "perl -pe 's/a:b/c/'", "go test -run X -bench . -benchtime 1s", "ping -c 3 h", "mosquitto_pub -t a -m b -p 1883",
 	} {
 		for _, kind := range []Kind{Prose, Argument, Code} {
-			if got := found(text, In(text, kind)); got != nil {
+			if got := found(text, Find(text, kind)); got != nil {
 				t.Errorf("%q: %q", text, got)
 			}
 		}
@@ -254,7 +254,7 @@ func FuzzIn(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, name string) {
 		for kind := Prose; kind <= Code; kind++ {
 			end := 0
-			for _, found := range append(In(text, kind), Value(name, text, kind)[:0]...) {
+			for _, found := range append(Find(text, kind), Value(name, text, kind)[:0]...) {
 				if found.Start < end || found.End < found.Start || found.End > len(text) || found.Name == "" {
 					t.Fatalf("%+v in %d bytes, the one before ends at %d", found, len(text), end)
 				}

@@ -85,7 +85,7 @@ func TestRefused(t *testing.T) {
 		{"nesting", `<testsuite><testcase name="a overall (b)">` + strings.Repeat("<a>", 100_000), "truncated"},
 		{"nested JSON", strings.Repeat(`{"a":`, 100_000), "exceeded max depth"},
 	} {
-		if _, err := importertest.Read(Format, c.name, c.text); err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, importer.ErrBeside) {
+		if _, err := importertest.Read(Format, c.name, c.text); err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, importer.ErrNoResult) {
 			t.Errorf("%s: the error is %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 
 func TestBeside(t *testing.T) {
 	for _, text := range []string{`{}`, `[]`, `{"pods":[]}`, `{"dataItems":[]}`, `{"dataItems":[{"data":{"a":1},"unit":"cores"}]}`} {
-		if _, err := importertest.Read(Format, "f", text); !errors.Is(err, importer.ErrBeside) {
+		if _, err := importertest.Read(Format, "f", text); !errors.Is(err, importer.ErrNoResult) {
 			t.Errorf("%s: the error is %v", text, err)
 		}
 	}

@@ -56,7 +56,7 @@ func readSummary(name string, text []byte) ([]importer.Trial, error) {
 	case strings.Contains(string(text[:min(len(text), 1<<16)]), `"dataItems"`):
 		return nil, errors.New("it looks like PerfData, but its dataItems are not a list of data, unit and labels")
 	}
-	return nil, fmt.Errorf("%w: neither PerfData nor resource usage nor scheduling throughput", importer.ErrBeside)
+	return nil, fmt.Errorf("%w: neither PerfData nor resource usage nor scheduling throughput", importer.ErrNoResult)
 }
 
 func readItems(from origin, items []item) ([]importer.Trial, error) {
@@ -68,9 +68,9 @@ func readItems(from origin, items []item) ([]importer.Trial, error) {
 	}
 	switch {
 	case len(items) == 0:
-		return nil, fmt.Errorf("%w: the summary has no items", importer.ErrBeside)
+		return nil, fmt.Errorf("%w: the summary has no items", importer.ErrNoResult)
 	case len(trials) == 0:
-		return nil, fmt.Errorf("%w: no item has a value other than 0 whose better direction is known", importer.ErrBeside)
+		return nil, fmt.Errorf("%w: no item has a value other than 0 whose better direction is known", importer.ErrNoResult)
 	}
 	return trials, nil
 }

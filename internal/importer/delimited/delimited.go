@@ -118,7 +118,7 @@ func (t *Table) Each(take func(fields []string) error) error {
 			return nil
 		}
 		if err == nil {
-			err = importer.Room(n)
+			err = importer.CheckCount(n)
 		}
 		if err == nil {
 			err = take(fields)

@@ -49,7 +49,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 		switch record := r.Result().(type) {
 		case *benchfmt.Result:
 			results = append(results, record.Clone())
-			if err := importer.Room(len(results)); err != nil {
+			if err := importer.CheckCount(len(results)); err != nil {
 				return nil, err
 			}
 		case *benchfmt.SyntaxError:

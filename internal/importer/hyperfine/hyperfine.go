@@ -79,7 +79,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 				t.Cell = names[i]
 			}
 			trials = append(trials, t)
-			if err := importer.Room(len(trials)); err != nil {
+			if err := importer.CheckCount(len(trials)); err != nil {
 				return nil, err
 			}
 		}

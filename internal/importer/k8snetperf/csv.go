@@ -42,7 +42,7 @@ func readCSV(f importer.File, text []byte) (trials []importer.Trial, err error) 
 		return nil, err
 	}
 	if title := lines.Titles[0]; title == "Role" || title == "Type" {
-		return nil, fmt.Errorf("%w: result-N.csv holds the throughput; use --json to have losses, retransmissions and CPU time with it", importer.ErrBeside)
+		return nil, fmt.Errorf("%w: result-N.csv holds the throughput; use --json to have losses, retransmissions and CPU time with it", importer.ErrNoResult)
 	}
 	for _, title := range required {
 		if !slices.Contains(lines.Titles, title) {

@@ -51,7 +51,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestBeside(t *testing.T) {
-	if _, err := importertest.Read(Format, "f", importertest.Fixture(t, "cpu-result-1795302000.csv")); !errors.Is(err, importer.ErrBeside) {
+	if _, err := importertest.Read(Format, "f", importertest.Fixture(t, "cpu-result-1795302000.csv")); !errors.Is(err, importer.ErrNoResult) {
 		t.Errorf("the error is %v", err)
 	}
 }

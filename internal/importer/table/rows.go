@@ -30,7 +30,7 @@ func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	values := 0
 	counted := func(r *Row) error {
 		values += len(r.names)
-		return cmp.Or(importer.Room(values), take(r))
+		return cmp.Or(importer.CheckCount(values), take(r))
 	}
 	switch {
 	case bytes.IndexAny(head, "{[") == 0:
@@ -67,7 +67,7 @@ func assignments(text io.Reader, take func(*Row) error) error {
 		if all.Has(m[1]) {
 			return fmt.Errorf("line %d: %s is there twice", n, m[1])
 		}
-		if err := importer.Room(len(all.names)); err != nil {
+		if err := importer.CheckCount(len(all.names)); err != nil {
 			return err
 		}
 		value := line[len(m[0]):]

@@ -104,7 +104,7 @@ func (r *assembler) add(in *Row) error {
 			t.Broken = "no field tells a value"
 		}
 	}
-	return cmp.Or(in.Err, importer.Room(len(r.list)))
+	return cmp.Or(in.Err, importer.CheckCount(len(r.list)))
 }
 
 // take adds the value of a field to its trial.

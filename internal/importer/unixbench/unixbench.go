@@ -37,7 +37,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 	at := bytes.Index(data, []byte(banner))
 	switch ext := path.Ext(f.Name); {
 	case at < 0 && (ext == ".log" || ext == ".html" || ext == ".csv"), bytes.HasPrefix(data, []byte("<!DOCTYPE")):
-		return nil, fmt.Errorf("%w: the report has the same name without %s", importer.ErrBeside, ext)
+		return nil, fmt.Errorf("%w: the report has the same name without %s", importer.ErrNoResult, ext)
 	case at < 0:
 		return nil, fmt.Errorf("the file has no line with %q: is it the text report?", banner)
 	}

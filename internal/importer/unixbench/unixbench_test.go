@@ -90,7 +90,7 @@ func TestBeside(t *testing.T) {
 		"h-2026-11-21-01.log":  "####\nDhrystone 2 using register variables -- 1 copy\n",
 		"h-2026-11-21-01.html": "<!DOCTYPE HTML PUBLIC>\n<p><b>BYTE UNIX Benchmarks (Version 6.0.0)</b></p>",
 	} {
-		if _, err := importertest.Read(Format, name, text); !errors.Is(err, importer.ErrBeside) {
+		if _, err := importertest.Read(Format, name, text); !errors.Is(err, importer.ErrNoResult) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}

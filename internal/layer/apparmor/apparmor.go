@@ -32,7 +32,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
-	"tare/internal/layer/front"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed"
 	"tare/internal/testbed/launcher"
 )
@@ -45,7 +45,7 @@ type Config struct {
 	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that the other rules match: prefix, /directory/**, or suffix, **/name"`
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of the other rules: deny, allow, or audit, which allows and logs"`
 	// Around is absent in plans if it has its default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
@@ -89,20 +89,20 @@ func probe(ctx context.Context) []testbed.Finding {
 	if err := errors.Join(removeProbes(), p.load(ctx)); err != nil {
 		return []testbed.Finding{f.Tried(err)}
 	}
-	f = front.Launches(ctx, name, launcher.Settings{AppArmor: p.name})
+	f = wrapper.Launches(ctx, name, launcher.Settings{AppArmor: p.name})
 	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
 // front returns the wrapper for a profile, given its name, or the prefix of all names of profiles.
-func (c *Config) front(profile string) front.Front {
+func (c *Config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
-		return front.Idle(name, c.Around, "loads no profile")
+		return wrapper.Idle(name, c.Around, "loads no profile")
 	}
-	return front.Launched(name, c.Around, launcher.Settings{AppArmor: profile},
-		front.Evidence{Name: "profile", Ask: []string{"label"}, Expected: profile + ", enforced", On: func(inside, _ string) bool {
+	return wrapper.Launched(name, c.Around, launcher.Settings{AppArmor: profile},
+		wrapper.Evidence{Name: "profile", Ask: []string{"label"}, Expected: profile + ", enforced", On: func(inside, _ string) bool {
 			return strings.HasPrefix(inside, profile) && strings.HasSuffix(inside, " (enforce)")
 		}},
-		front.Denied("file made that the profile denies", []string{"EACCES"}, front.Makeable...))
+		wrapper.Denied("file made that the profile denies", []string{"EACCES"}, wrapper.Makeable...))
 }
 
 // Up loads the profile and starts programs in it.
@@ -114,7 +114,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 		return nil, err
 	}
 	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // a unique name, since other runs may have loaded profiles, too
-	down, err := s.Owe(name, p.name, "no profile", func(context.Context) error { return remove(p.name) },
+	down, err := s.NoteUndo(name, p.name, "no profile", func(context.Context) error { return remove(p.name) },
 		[]string{"sh", "-c", "printf %s " + p.name + " >" + removing})
 	if err != nil {
 		return nil, err

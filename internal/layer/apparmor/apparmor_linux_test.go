@@ -25,8 +25,8 @@ func possible(t *testing.T) {
 // ledger stores undo entries.
 type ledger map[string]layer.Undo
 
-func (l ledger) Owe(u layer.Undo) error { l[u.Key] = u; return nil }
-func (l ledger) Paid(key string) error  { delete(l, key); return nil }
+func (l ledger) NoteUndo(u layer.Undo) error { l[u.Key] = u; return nil }
+func (l ledger) Undone(key string) error     { delete(l, key); return nil }
 
 // ours lists Tare's loaded profiles.
 func ours(t *testing.T) (list []string) {
@@ -62,7 +62,7 @@ func TestProofs(t *testing.T) {
 		if _, err := a.Settle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		on, err := a.Before(t.Context(), layer.Dress(site, a))
+		on, err := a.Before(t.Context(), layer.WithWrappers(site, a))
 		want := "profile (label): " + there + "; outside unconfined: true\nfile made that the profile denies (write:/tmp): EACCES; outside allowed: true"
 		if err != nil || layertest.Text(on) != want {
 			t.Errorf("on: %v\n%s", err, layertest.Text(on))
@@ -71,14 +71,14 @@ func TestProofs(t *testing.T) {
 		if err != nil || layertest.Text(off) != "profile (label): unconfined: true\nfile made that the profile denies (write:/tmp): allowed: true" {
 			t.Errorf("off: %v\n%s", err, layertest.Text(off))
 		}
-		allowed(t, layer.Dress(site, a))
+		allowed(t, layer.WithWrappers(site, a))
 		if err := a.Down(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if len(owed) > 0 || len(ours(t)) > 0 {
 			t.Errorf("afterwards in the ledger: %v; loaded: %v", owed, ours(t))
 		}
-		if on, err = a.Before(t.Context(), layer.Dress(site, a)); err != nil || len(on) != 1 || on[0].OK {
+		if on, err = a.Before(t.Context(), layer.WithWrappers(site, a)); err != nil || len(on) != 1 || on[0].OK {
 			t.Errorf("with the profile gone: %v\n%s", err, layertest.Text(on))
 		}
 	}
@@ -108,7 +108,7 @@ func TestBroken(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	on, err := a.Before(t.Context(), layer.Dress(layertest.Broken(site), a))
+	on, err := a.Before(t.Context(), layer.WithWrappers(layertest.Broken(site), a))
 	if err != nil || !strings.Contains(layertest.Text(on), "unconfined; outside unconfined: false") || !strings.Contains(layertest.Text(on), "allowed; outside allowed: false") {
 		t.Errorf("%v\n%s", err, layertest.Text(on))
 	}

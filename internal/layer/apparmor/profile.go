@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tare/internal/layer"
-	"tare/internal/layer/front"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
 )
@@ -46,7 +46,7 @@ func (c *Config) text(called string) string {
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)
 	}
-	fmt.Fprintf(&b, "  deny /{,**/}%s* w,\n", front.ProbeFile)
+	fmt.Fprintf(&b, "  deny /{,**/}%s* w,\n", wrapper.ProbeFile)
 	for i := 2; i <= c.Rules.One(); i++ {
 		path := fmt.Sprintf("/usr/lib/tare-unused-%02d/**", i)
 		if c.Match.One() == layer.Suffix {

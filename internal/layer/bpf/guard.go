@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tare/internal/layer"
-	"tare/internal/layer/front"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed"
 )
 
@@ -31,7 +31,7 @@ type Guard struct {
 }
 
 // Group returns the cgroup of the programs that a layer is put around.
-func Group(s *layer.Session, around layer.Around) (*os.File, error) {
+func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 	at := testbed.Host
 	switch around {
 	case layer.Server:
@@ -83,7 +83,7 @@ func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Ho
 	if err != nil {
 		return nil, nil, err
 	}
-	if answers, err = front.Try(ctx, site, where, words...); err != nil {
+	if answers, err = wrapper.Try(ctx, site, where, words...); err != nil {
 		return nil, nil, err
 	}
 	counted, err = sum(hooks, guards)
@@ -119,7 +119,7 @@ const denied = "EPERM"
 func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	checks, err := layer.Each(g.Places, func(where testbed.Place) ([]layer.Check, error) {
 		answers, counted, failed := try(ctx, site, where, g.Hooks, g)
-		if err := front.Interrupted(ctx, failed); err != nil {
+		if err := wrapper.Interrupted(ctx, failed); err != nil {
 			return nil, err
 		}
 		var checks []layer.Check
@@ -176,7 +176,7 @@ func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
 // is up counts them. If that arm has its own layer of this kind, Off checks by a query to the kernel instead, since
 // that layer sees and denies the same actions. From then on, the programs of that arm are in cgroups as deep as those
 // of arms with the layer.
-func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Around, hooks []Hook) ([]layer.Check, error) {
+func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Side, hooks []Hook) ([]layer.Check, error) {
 	group, err := Group(s, around)
 	if err != nil {
 		return nil, err

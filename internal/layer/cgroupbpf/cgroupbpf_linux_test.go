@@ -8,8 +8,8 @@ import (
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
 	"tare/internal/layer/bpf"
-	"tare/internal/layer/front"
 	"tare/internal/layer/layertest"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local/localtest"
 )
@@ -49,7 +49,7 @@ func TestProofs(t *testing.T) {
 		if failed, err := up.Settle(t.Context()); err != nil || failed != nil {
 			t.Errorf("%v, %s", err, layertest.Text(failed))
 		}
-		on, err := up.Before(t.Context(), layer.Dress(here, up))
+		on, err := up.Before(t.Context(), layer.WithWrappers(here, up))
 		outside, tried := answer(t, there, c.try), "hook connect: "+c.try+" gives "
 		want := tried + outside + "; hits 1, matches 0: true"
 		if c.denied {
@@ -80,7 +80,7 @@ func TestProofs(t *testing.T) {
 // answer returns the prober's answer if no rule denies the action.
 func answer(t *testing.T, site testbed.Site, try string) string {
 	t.Helper()
-	got, err := front.Try(t.Context(), site, testbed.Host, try)
+	got, err := wrapper.Try(t.Context(), site, testbed.Host, try)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestIPv6(t *testing.T) {
 func TestAround(t *testing.T) {
 	possible(t)
 	site := localtest.Network(t, 0, 1500)
-	for around, want := range map[layer.Around][2]bool{"": {true, true}, layer.Server: {false, true}, layer.Client: {true, false}} {
+	for around, want := range map[layer.Side][2]bool{"": {true, true}, layer.Server: {false, true}, layer.Client: {true, false}} {
 		c := config(1, bpf.Early)
 		c.Around = around
 		up, err := c.Up(t.Context(), new(layer.Run).At(site, testbed.ClientPod, testbed.ServerPod))
@@ -144,7 +144,7 @@ func TestAround(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, where := range []testbed.Place{testbed.ClientPod, testbed.ServerPod} {
-			got, err := front.Try(t.Context(), site, where, "connect:198.18.0.1:9")
+			got, err := wrapper.Try(t.Context(), site, where, "connect:198.18.0.1:9")
 			if err != nil || (got["connect:198.18.0.1:9"] == "EPERM") != want[i] {
 				t.Errorf("around %q in the %s: %v, %v", around, where, got, err)
 			}

@@ -83,5 +83,5 @@ func (c *Config) ProveOffAfter(_ context.Context, _ *layer.Session, did layer.Di
 // look checks the connections of a trial.
 func (c *Config) look(did layer.Did, on bool) []layer.Check {
 	check := layer.Check{Layer: name, Name: "connections of queries", Expected: string(c.Transport.One())}
-	return did.WentBy(workload, check, on, c.Transport.One().carried)
+	return did.CheckConnections(workload, check, on, c.Transport.One().carried)
 }

@@ -68,7 +68,7 @@ func TestNobodyAsks(t *testing.T) {
 func TestHolds(t *testing.T) {
 	site := localtest.Host(t)
 	up := layertest.Up(t, &Config{Transport: factor.Of(TCP)}, site)
-	if held := testbed.Held[Transport](layer.Dress(site, up)); len(held) != 1 || held[0] != TCP {
+	if held := testbed.Held[Transport](layer.WithWrappers(site, up)); len(held) != 1 || held[0] != TCP {
 		t.Errorf("held: %v", held)
 	}
 }

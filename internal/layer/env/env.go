@@ -24,7 +24,7 @@ import (
 	"tare/internal/layer"
 	"tare/internal/layer/evidence"
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 const name = "env"
@@ -41,7 +41,7 @@ var Kind = layer.Kind{
 	Example: "set: {GODEBUG: madvdontneed=0}",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any variable"),
-	Helper:  orders.Answering("read the names of variables", report),
+	Helper:  helperrpc.Answering("read the names of variables", report),
 }
 
 // Declare declares that the layer needs nothing, and has proofs in arms with another layer of its kind.
@@ -126,7 +126,7 @@ func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Plac
 	for _, n := range c.Set.Names() {
 		questions = append(questions, question{Name: n, Hidden: c.Set.Hidden(n)})
 	}
-	cmd, err := orders.Command(site, where, name, questions)
+	cmd, err := helperrpc.Command(site, where, name, questions)
 	if err != nil {
 		return nil, err
 	}
@@ -177,5 +177,5 @@ func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 	case !same: // the value does not come from the layer and may be a secret
 		observed = "another value"
 	}
-	return layer.Check{Layer: name, Name: "variable " + n, Expected: expected, Observed: observed}.When(on, same)
+	return layer.Check{Layer: name, Name: "variable " + n, Expected: expected, Observed: observed}.Expect(on, same)
 }

@@ -130,7 +130,7 @@ func TestSubjectsGetTheVariables(t *testing.T) {
 	site := localtest.Host(t)
 	a := layertest.Up(t, &Config{Set: environ.Variables{"TARE_TEST_A": "1 2"}}, site)
 	for subject, want := range map[bool]string{true: "TARE_TEST_A=1 2\n", false: ""} {
-		out, err := evidence.Output(t.Context(), layer.Dress(site, a), testbed.Host, testbed.Command{
+		out, err := evidence.Output(t.Context(), layer.WithWrappers(site, a), testbed.Host, testbed.Command{
 			Args: []string{"sh", "-c", "env | grep TARE_TEST_A; true"}, Subject: subject}, evidence.Limit)
 		if err != nil || out != want {
 			t.Errorf("subject %v: got %q, %v, want %q", subject, out, err, want)
@@ -211,7 +211,7 @@ func TestInPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err = up.Before(t.Context(), layer.Dress(site, up))
+	got, err = up.Before(t.Context(), layer.WithWrappers(site, up))
 	for i := range want {
 		want[i].Expected, want[i].Observed, want[i].OK = `"debug"`, `"debug"`, true
 	}

@@ -31,8 +31,8 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
-	"tare/internal/layer/front"
 	"tare/internal/layer/pod"
+	"tare/internal/layer/wrapper"
 	"tare/internal/run/machine/owned"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube"
@@ -63,7 +63,7 @@ type Config struct {
 	Platform factor.Levels[Platform] `yaml:"platform" json:"platform,omitempty" doc:"way to intercept system calls on this machine: systrap, ptrace or kvm; absent: systrap. On a cluster the RuntimeClass decides"`
 	Class    factor.Levels[string]   `yaml:"class" json:"class" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a RuntimeClass" doc:"RuntimeClass of gVisor, on a cluster"`
 	// Around is absent in plans if it has its default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
+	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
 }
 
 // Kind describes the layer.
@@ -113,7 +113,7 @@ func try(ctx context.Context, p Platform) testbed.Finding {
 	defer func() { _ = owned.Remove(dir) }()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout[p])
 	defer cancel()
-	f = front.Launches(ctx, string(p), settings(p, path, dir))
+	f = wrapper.Launches(ctx, string(p), settings(p, path, dir))
 	if f.Status == testbed.Works {
 		f.Detail = path + " starts a program"
 	}
@@ -147,8 +147,8 @@ func (c *Config) Declare() experiment.Declaration {
 func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
 
 // front returns the wrapper, which stores bundles in a directory.
-func (c *Config) front(dir string) front.Front {
-	f := front.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), Systrap), find(), dir), front.Evidence{Name: "kernel", Ask: []string{"release"},
+func (c *Config) front(dir string) wrapper.Wrapper {
+	f := wrapper.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), Systrap), find(), dir), wrapper.Evidence{Name: "kernel", Ask: []string{"release"},
 		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})
 	f.Starts = program
 	return f

@@ -51,7 +51,7 @@ func TestProofs(t *testing.T) {
 func killed(t *testing.T, site testbed.Site, a *layer.Active) {
 	t.Helper()
 	before := traces(t)
-	process, err := layer.Dress(site, a).Start(t.Context(), testbed.ServerPod, testbed.Command{Args: []string{"sh", "-c", "echo up; sleep 100"}, Subject: true})
+	process, err := layer.WithWrappers(site, a).Start(t.Context(), testbed.ServerPod, testbed.Command{Args: []string{"sh", "-c", "echo up; sleep 100"}, Subject: true})
 	if err != nil {
 		t.Fatal(err)
 	}

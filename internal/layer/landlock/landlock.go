@@ -26,7 +26,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
-	"tare/internal/layer/front"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed/launcher"
 )
 
@@ -37,7 +37,7 @@ type Config struct {
 	Rules    factor.Levels[int] `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: one for the root, one for each writable directory, and the others for unused directories; 0 creates no ruleset"`
 	Writable []string           `yaml:"writable" json:"writable,omitempty" doc:"directories in which programs may create and remove files; absent: none"`
 	// Around is absent in plans if it has its default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
@@ -45,7 +45,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "Landlock with a given number of path rules: files can be created and removed only where a rule allows it",
 	New:     func() layer.Layer { return &Config{Rules: factor.Of(8)} },
-	Probe:   front.Launchable(name, launcher.Settings{Landlock: &launcher.Landlock{Rules: 64}}),
+	Probe:   wrapper.Launchable(name, launcher.Settings{Landlock: &launcher.Landlock{Rules: 64}}),
 }
 
 // Declare declares the validation of the parameters.
@@ -68,15 +68,15 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-func (c *Config) front() front.Front {
+func (c *Config) front() wrapper.Wrapper {
 	if c.Rules.One() == 0 {
-		return front.Idle(name, c.Around, "makes no ruleset")
+		return wrapper.Idle(name, c.Around, "makes no ruleset")
 	}
-	asks := slices.DeleteFunc(slices.Clone(front.Makeable), func(ask string) bool {
+	asks := slices.DeleteFunc(slices.Clone(wrapper.Makeable), func(ask string) bool {
 		return slices.ContainsFunc(c.Writable, func(w string) bool { return within(strings.TrimPrefix(ask, "write:"), w) })
 	})
-	return front.Launched(name, c.Around, launcher.Settings{Landlock: &launcher.Landlock{Rules: c.Rules.One(), Writable: c.Writable}},
-		front.Denied("file made where no rule allows it", []string{"EACCES"}, asks...))
+	return wrapper.Launched(name, c.Around, launcher.Settings{Landlock: &launcher.Landlock{Rules: c.Rules.One(), Writable: c.Writable}},
+		wrapper.Denied("file made where no rule allows it", []string{"EACCES"}, asks...))
 }
 
 // within reports whether a directory is another one or below it.

@@ -71,7 +71,7 @@ func TestAllowed(t *testing.T) {
 		{[]string{dir}, "echo new >" + file + "3 && rm " + file + "3", true},
 	} {
 		a := layertest.Up(t, &Config{Rules: factor.Of(8), Writable: c.writable}, site)
-		_, err := evidence.Output(t.Context(), layer.Dress(site, a), testbed.Host, testbed.Command{Args: []string{"sh", "-c", c.script}, Subject: true}, evidence.Limit)
+		_, err := evidence.Output(t.Context(), layer.WithWrappers(site, a), testbed.Host, testbed.Command{Args: []string{"sh", "-c", c.script}, Subject: true}, evidence.Limit)
 		if (err == nil) != c.works {
 			t.Errorf("%s: %v", c.script, err)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"tare/internal/layer"
-	"tare/internal/layer/front"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed"
 	"tare/internal/testbed/launcher"
 	"tare/internal/testbed/local/localtest"
@@ -19,7 +19,7 @@ import (
 // Main is the TestMain of a layer's tests. The test program may be started again as the prober of package front, and
 // as the helper of one of these kinds.
 func Main(m *testing.M, kinds ...layer.Kind) {
-	helpers := []testbed.Helper{{Name: front.Prober, Run: front.Probe}}
+	helpers := []testbed.Helper{{Name: wrapper.Prober, Run: wrapper.Probe}}
 	for _, k := range kinds {
 		helpers = append(helpers, testbed.Helper{Name: k.Name, Run: k.Helper})
 	}
@@ -66,7 +66,7 @@ func Settle(t testing.TB, a *layer.Active) []layer.Check {
 // On returns the layer's checks before a trial of its own arm, without the checks that are made once per set-up.
 func On(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
 	t.Helper()
-	return slices.DeleteFunc(Before(t, a, layer.Dress(site, a)), func(c layer.Check) bool { return c.Once })
+	return slices.DeleteFunc(Before(t, a, layer.WithWrappers(site, a)), func(c layer.Check) bool { return c.Once })
 }
 
 // Before returns the layer's checks before a trial at any site, for example one without the layer.
@@ -100,7 +100,9 @@ func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place
 }
 
 // Leaky returns a site whose programs go through a layer that its arm does not have.
-func Leaky(site testbed.Site, a *layer.Active) testbed.Site { return leaky{layer.Dress(site, a)} }
+func Leaky(site testbed.Site, a *layer.Active) testbed.Site {
+	return leaky{layer.WithWrappers(site, a)}
+}
 
 type leaky struct{ dressed testbed.Site }
 

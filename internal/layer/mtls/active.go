@@ -31,8 +31,8 @@ type active struct {
 type surroundings struct {
 	testbed.Site
 	testbed.Network
-	testbed.Wire    // nil where the sidecars watch the wire
-	testbed.Courier // nil where the sidecars watch the wire
+	testbed.Wire      // nil where the sidecars watch the wire
+	testbed.Datagrams // nil where the sidecars watch the wire
 }
 
 // Unwrap returns the site.
@@ -41,7 +41,7 @@ func (s surroundings) Unwrap() testbed.Site { return s.Site }
 func surround(site testbed.Site) (surroundings, error) {
 	network, ok1 := testbed.As[testbed.Network](site)
 	wire, ok2 := testbed.As[testbed.Wire](site)
-	courier, ok3 := testbed.As[testbed.Courier](site)
+	courier, ok3 := testbed.As[testbed.Datagrams](site)
 	if _, sidecars := testbed.As[testbed.Sidecars](site); !ok1 || !sidecars && (!ok2 || !ok3) {
 		return surroundings{}, errors.New("this testbed has no pods whose connections can be redirected to proxies and captured")
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/run/machine/owned"
-	"tare/internal/testbed/frames"
+	"tare/internal/testbed/sniff"
 )
 
 // path returns the path of the proxy's directory.
@@ -84,7 +84,7 @@ func (h *helper) watching(o watchRequest) (err error) {
 	if _, err := h.unwatch(); err != nil {
 		return err
 	}
-	if h.watch, err = frames.Open([]byte(o.Pattern)); err != nil {
+	if h.watch, err = sniff.Open([]byte(o.Pattern)); err != nil {
 		return fmt.Errorf("watch the pod's interfaces: %w", err)
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/run/machine/owned"
-	"tare/internal/testbed/frames"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
+	"tare/internal/testbed/sniff"
 )
 
 // Helper is the main function of the helper at each place where the layer works. It installs the rules, queries the
@@ -25,13 +25,13 @@ import (
 func Helper(ctx context.Context) error {
 	h := &helper{}
 	defer h.unlisten()
-	return orders.Main(ctx, h.handle)
+	return helperrpc.Main(ctx, h.handle)
 }
 
 // helper acts in the network namespace that it was started in.
 type helper struct {
 	listener   net.Listener
-	watch      *frames.Watch
+	watch      *sniff.Watch
 	outputRead int64 // bytes of a proxy's output that have been returned so far
 }
 
@@ -112,7 +112,7 @@ func (h *helper) unlisten() {
 
 // ask sends the request or line to the proxy and returns its answer.
 func (o adminRequest) ask(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, orders.Limit/2)
+	ctx, cancel := context.WithTimeout(ctx, helperrpc.Limit/2)
 	defer cancel()
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", o.Address)

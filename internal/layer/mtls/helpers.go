@@ -7,18 +7,18 @@ import (
 
 	"tare/internal/layer"
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 // helpers are the layer's helpers, by place.
-type helpers map[testbed.Place]*orders.Helper
+type helpers map[testbed.Place]*helperrpc.Helper
 
 // start starts a helper at a place, unless one runs there.
 func (h helpers) start(ctx context.Context, site testbed.Site, where testbed.Place) error {
 	if h[where] != nil {
 		return nil
 	}
-	one, err := orders.Start(ctx, site, where, kind)
+	one, err := helperrpc.Start(ctx, site, where, kind)
 	if err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}

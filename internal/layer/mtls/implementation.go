@@ -7,7 +7,7 @@ import (
 	"text/template"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 // side is one of the two proxies.
@@ -117,7 +117,7 @@ func (c counters) since(earlier counters) counters {
 
 // admin sends queries to a proxy through the helper at its place.
 type admin struct {
-	helper  *orders.Helper
+	helper  *helperrpc.Helper
 	address string
 	method  string
 	side    side

@@ -39,7 +39,7 @@ func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendReques
 	if err := errors.Join(err, watched); err != nil {
 		return m, err
 	}
-	if seen && m.arrived() && m.clear == 0 && site.Courier != nil {
+	if seen && m.arrived() && m.clear == 0 && site.Datagrams != nil {
 		m.hidden, err = hidden(ctx, site)
 	}
 	return m, err

@@ -10,7 +10,7 @@ import (
 
 	"tare/internal/run/machine/owned"
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 // readyLimit is the timeout for the start of a proxy.
@@ -42,7 +42,7 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	}
 	become := becomeRequest{dirRequest: dirRequest{self.Name(kind) + rand.Text()}, Files: files, Args: append([]string{path}, program.args(p)...), ToFile: a.remote}
 	where := a.at[s]
-	cmd, err := orders.Command(a.site, where, kind, request{Become: &become})
+	cmd, err := helperrpc.Command(a.site, where, kind, request{Become: &become})
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 // podWire is the wire as the helper in a pod sees it: the interfaces of the pod.
-type podWire struct{ helper *orders.Helper }
+type podWire struct{ helper *helperrpc.Helper }
 
 var _ testbed.Wire = (*podWire)(nil)
 

@@ -16,7 +16,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
-	"tare/internal/layer/pairs"
+	"tare/internal/layer/keyvalue"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube"
 )
@@ -55,15 +55,15 @@ func (c *Config) validate() []experiment.FieldError {
 	if len(c.Labels)+len(c.Annotations) == 0 {
 		errs.Add("", "there is no label and no annotation: the layer would do nothing")
 	}
-	pairs.Validate(&errs, "labels", c.Labels, true, taken)
-	pairs.Validate(&errs, "annotations", c.Annotations, false, taken)
+	keyvalue.Validate(&errs, "labels", c.Labels, true, taken)
+	keyvalue.Validate(&errs, "annotations", c.Annotations, false, taken)
 	return errs
 }
 
 // taken returns the reason why a key is reserved; "" if it is free.
 func taken(key string) string {
 	switch {
-	case pairs.Reserved(key):
+	case keyvalue.Reserved(key):
 		return "Tare identifies namespaces by " + key
 	case key == "kubernetes.io/metadata.name":
 		return "Kubernetes identifies namespaces by " + key
@@ -83,7 +83,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	idle := false // the namespace would have been the same without the layer
 	err = site.ShapeNamespace(func(ns *corev1.Namespace) {
 		idle = c.lacking(ns) == 0
-		ns.Labels, ns.Annotations = pairs.With(ns.Labels, c.Labels), pairs.With(ns.Annotations, c.Annotations)
+		ns.Labels, ns.Annotations = keyvalue.With(ns.Labels, c.Labels), keyvalue.With(ns.Annotations, c.Annotations)
 	})
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 
 // lacking counts the layer's labels and annotations that a namespace lacks.
 func (c *Config) lacking(ns *corev1.Namespace) int {
-	return len(c.Labels) - pairs.Among(c.Labels, ns.Labels) + len(c.Annotations) - pairs.Among(c.Annotations, ns.Annotations)
+	return len(c.Labels) - keyvalue.Among(c.Labels, ns.Labels) + len(c.Annotations) - keyvalue.Among(c.Annotations, ns.Annotations)
 }
 
 // checks compares the labels and annotations of a namespace with the layer's.
@@ -113,11 +113,11 @@ func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
 		if len(m.want) == 0 {
 			continue
 		}
-		k := layer.Check{Layer: name, Name: m.name + " of the namespace", Expected: pairs.Written(m.want, m.want), Observed: pairs.Written(m.want, m.has)}
-		k.OK = pairs.Among(m.want, m.has) == len(m.want)
+		k := layer.Check{Layer: name, Name: m.name + " of the namespace", Expected: keyvalue.Written(m.want, m.want), Observed: keyvalue.Written(m.want, m.has)}
+		k.OK = keyvalue.Among(m.want, m.has) == len(m.want)
 		if !on {
 			k.Expected = "none of " + k.Expected
-			k.OK = pairs.Among(m.want, m.has) == 0
+			k.OK = keyvalue.Among(m.want, m.has) == 0
 		}
 		out = append(out, k)
 	}

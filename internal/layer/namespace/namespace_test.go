@@ -10,7 +10,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
-	"tare/internal/layer/pairs"
+	"tare/internal/layer/keyvalue"
 	"tare/internal/testbed"
 )
 
@@ -53,7 +53,7 @@ func TestLacking(t *testing.T) {
 	for _, step := range []struct {
 		change func()
 		want   int
-	}{{func() {}, 2}, {func() { ns.Labels = pairs.With(ns.Labels, c.Labels) }, 1}, {func() { ns.Annotations = pairs.With(ns.Annotations, c.Annotations) }, 0}} {
+	}{{func() {}, 2}, {func() { ns.Labels = keyvalue.With(ns.Labels, c.Labels) }, 1}, {func() { ns.Annotations = keyvalue.With(ns.Annotations, c.Annotations) }, 0}} {
 		step.change()
 		if got := c.lacking(ns); got != step.want {
 			t.Errorf("%v lacks %d, want %d", ns.ObjectMeta, got, step.want)

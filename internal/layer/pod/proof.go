@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"tare/internal/layer/pairs"
+	"tare/internal/layer/keyvalue"
 )
 
 // aspects lists the aspects that show that the layer is on, given the sandbox of its RuntimeClass. For an arm without
@@ -73,11 +73,11 @@ func (a aspect) value(on bool, want string, of func(podView) string) aspect {
 // pairs completes an aspect that a pod shows by pairs in a map: all wanted pairs if on is set, otherwise fewer than
 // the given number.
 func (a aspect) pairs(on bool, want map[string]string, fewer int, of func(podView) map[string]string) aspect {
-	a = a.value(on, pairs.Written(want, want), func(s podView) string { return pairs.Written(want, of(s)) })
+	a = a.value(on, keyvalue.Written(want, want), func(s podView) string { return keyvalue.Written(want, of(s)) })
 	a.spec = true
 	if !on {
 		a.show = func(s podView) shown {
-			return shown{observed: pairs.Written(want, of(s)), ok: pairs.Among(want, of(s)) < fewer}
+			return shown{observed: keyvalue.Written(want, of(s)), ok: keyvalue.Among(want, of(s)) < fewer}
 		}
 	}
 	return a

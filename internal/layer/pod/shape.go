@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"tare/internal/layer/pairs"
+	"tare/internal/layer/keyvalue"
 )
 
 // These are names of profiles in the experiment file.
@@ -34,12 +34,12 @@ func (c *Config) shapes() bool {
 
 // shape changes a pod that has not been created yet. It applies the patch last.
 func (c *Config) shape(pod *corev1.Pod) error {
-	pod.Labels, pod.Annotations = pairs.With(pod.Labels, c.Labels), pairs.With(pod.Annotations, c.Annotations)
+	pod.Labels, pod.Annotations = keyvalue.With(pod.Labels, c.Labels), keyvalue.With(pod.Annotations, c.Annotations)
 	spec := &pod.Spec
 	if class := c.RuntimeClass.OrZero(); class != "" {
 		spec.RuntimeClassName = &class
 	}
-	spec.NodeSelector = pairs.With(spec.NodeSelector, c.NodeSelector)
+	spec.NodeSelector = keyvalue.With(spec.NodeSelector, c.NodeSelector)
 	for _, t := range c.Tolerations {
 		spec.Tolerations = append(spec.Tolerations, toleration(t.Key, t.Value, t.Effect))
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"tare/internal/experiment"
-	"tare/internal/layer/pairs"
+	"tare/internal/layer/keyvalue"
 	"tare/internal/testbed/launcher"
 )
 
@@ -48,14 +48,14 @@ func (c *Config) validate() []experiment.FieldError {
 
 func (c *Config) validatePairs(errs *experiment.FieldErrors) {
 	own := func(key string) string {
-		if pairs.Reserved(key) {
+		if keyvalue.Reserved(key) {
 			return "Tare identifies its pods by " + key
 		}
 		return ""
 	}
-	pairs.Validate(errs, "labels", c.Labels, true, own)
-	pairs.Validate(errs, "annotations", c.Annotations, false, own)
-	pairs.Validate(errs, "nodeSelector", c.NodeSelector, true, func(string) string { return "" })
+	keyvalue.Validate(errs, "labels", c.Labels, true, own)
+	keyvalue.Validate(errs, "annotations", c.Annotations, false, own)
+	keyvalue.Validate(errs, "nodeSelector", c.NodeSelector, true, func(string) string { return "" })
 }
 
 func (c *Config) validateCapabilities(errs *experiment.FieldErrors) {
@@ -91,7 +91,7 @@ func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 		return
 	}
 	for key := range pod.Labels {
-		if pairs.Reserved(key) {
+		if keyvalue.Reserved(key) {
 			errs.Add("patch", "Tare identifies its pods by the label %s", key)
 		}
 	}

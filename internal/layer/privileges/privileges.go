@@ -17,7 +17,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
-	"tare/internal/layer/front"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed/launcher"
 )
 
@@ -31,13 +31,13 @@ var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket",
 type Capabilities struct {
 	Drop []string `yaml:"drop" json:"drop" doc:"capabilities that are taken from programs, such as NET_RAW, or ALL"`
 	// Around is absent in plans if it has its default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // NoNewPrivs holds the parameters of the layer no-new-privs.
 type NoNewPrivs struct {
 	// Around is absent in plans if it has its default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 const (
@@ -51,13 +51,13 @@ var Kinds = []layer.Kind{
 		Name:    ofCapabilities,
 		Summary: "programs with fewer capabilities, or with none",
 		New:     func() layer.Layer { return &Capabilities{Drop: []string{All}} },
-		Probe:   front.Launchable(ofCapabilities, launcher.Settings{}),
+		Probe:   wrapper.Launchable(ofCapabilities, launcher.Settings{}),
 	},
 	{
 		Name:    ofNoNewPrivs,
 		Summary: "programs that cannot get new privileges, for example by set-user-ID",
 		New:     func() layer.Layer { return &NoNewPrivs{} },
-		Probe:   front.Launchable(ofNoNewPrivs, launcher.Settings{NoNewPrivs: true}),
+		Probe:   wrapper.Launchable(ofNoNewPrivs, launcher.Settings{NoNewPrivs: true}),
 	},
 }
 
@@ -81,9 +81,9 @@ func (c *Capabilities) validate() []experiment.FieldError {
 	return errs
 }
 
-func (c *Capabilities) front() front.Front {
+func (c *Capabilities) front() wrapper.Wrapper {
 	bits := launcher.CapabilityBits(c.Drop...)
-	f := front.Launched(ofCapabilities, c.Around, launcher.Settings{Drop: bits}, front.Without("capabilities", "status:CapEff", bits))
+	f := wrapper.Launched(ofCapabilities, c.Around, launcher.Settings{Drop: bits}, wrapper.Without("capabilities", "status:CapEff", bits))
 	var asks []string
 	for i, one := range launcher.Capabilities {
 		if action, ok := actions[one]; ok && bits&(1<<i) != 0 {
@@ -91,7 +91,7 @@ func (c *Capabilities) front() front.Front {
 		}
 	}
 	if len(asks) > 0 {
-		f.Evidence = append(f.Evidence, front.Denied("denied action", []string{"EPERM"}, asks...))
+		f.Evidence = append(f.Evidence, wrapper.Denied("denied action", []string{"EPERM"}, asks...))
 	}
 	return f
 }
@@ -111,8 +111,8 @@ func (c *NoNewPrivs) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
 
-func (c *NoNewPrivs) front() front.Front {
-	return front.Launched(ofNoNewPrivs, c.Around, launcher.Settings{NoNewPrivs: true}, front.Is("no_new_privs", "status:NoNewPrivs", "1"))
+func (c *NoNewPrivs) front() wrapper.Wrapper {
+	return wrapper.Launched(ofNoNewPrivs, c.Around, launcher.Settings{NoNewPrivs: true}, wrapper.Is("no_new_privs", "status:NoNewPrivs", "1"))
 }
 
 // Up sets the flag.

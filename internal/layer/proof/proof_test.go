@@ -86,7 +86,7 @@ func TestAsTheWorkload(t *testing.T) {
 	c := &Config{Checks: []Item{{Name: "variable", In: testbed.Host, Run: []string{"sh", "-c", "echo [$TARE_TEST_PROOF]"}, On: `^\[x\]$`, Off: `^\[\]$`}}}
 	site := localtest.Host(t)
 	up := layertest.Up(t, c, site)
-	dressed := layer.Dress(site, &layer.Active{Wrap: func(cmd testbed.Command) testbed.Command {
+	dressed := layer.WithWrappers(site, &layer.Active{Wrap: func(cmd testbed.Command) testbed.Command {
 		cmd.Env = append(cmd.Env, "TARE_TEST_PROOF=x")
 		return cmd
 	}})

@@ -11,7 +11,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
-	"tare/internal/layer/front"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
 )
@@ -63,7 +63,7 @@ type Container struct {
 	Image   string   `yaml:"image" json:"image" required:"true" doc:"image, which must exist locally and contain the programs that are run"`
 	Options []string `yaml:"options" json:"options,omitempty" doc:"options of the command run, such as --security-opt=seccomp=unconfined"`
 	// Around is absent in plans if it has its default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 var systemdKind = layer.Kind{
@@ -73,7 +73,7 @@ var systemdKind = layer.Kind{
 		return &Systemd{Properties: []string{"ProtectSystem=strict", "PrivateTmp=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet="}}
 	},
 	Probe: func(ctx context.Context) []testbed.Finding {
-		return []testbed.Finding{front.Works(ctx, systemd.alive, systemd.install)}
+		return []testbed.Finding{wrapper.Works(ctx, systemd.alive, systemd.install)}
 	},
 	Undo: systemd.undo,
 }
@@ -124,13 +124,13 @@ func (c *Systemd) args(unit string, names ...string) []string {
 	return append(args, "--same-dir", "--")
 }
 
-func (c *Systemd) front(label string) front.Front {
+func (c *Systemd) front(label string) wrapper.Wrapper {
 	n := 0
-	f := front.Front{Layer: systemd.name, Elsewhere: true, Args: func(cmd testbed.Command) []string {
+	f := wrapper.Wrapper{Layer: systemd.name, Elsewhere: true, Args: func(cmd testbed.Command) []string {
 		n++
 		return c.args(fmt.Sprintf("%s-%d", label, n), variables(cmd)...)
 	}}
-	f.Evidence = []front.Evidence{front.Differs("mount namespace", "ns:mnt"), front.Is("no_new_privs", "status:NoNewPrivs", "1"), readOnly}
+	f.Evidence = []wrapper.Evidence{wrapper.Differs("mount namespace", "ns:mnt"), wrapper.Is("no_new_privs", "status:NoNewPrivs", "1"), readOnly}
 	return f
 }
 
@@ -168,11 +168,11 @@ func (c *Container) args(label string, names ...string) []string {
 	return slices.Concat(args, c.Options, []string{c.Image})
 }
 
-func (c *Container) front(label string) front.Front {
-	return front.Front{
+func (c *Container) front(label string) wrapper.Wrapper {
+	return wrapper.Wrapper{
 		Layer: c.runner.name, Around: c.Around, Elsewhere: c.runner.elsewhere,
 		Args:     func(cmd testbed.Command) []string { return c.args(label, variables(cmd)...) },
-		Evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("mount namespace", "ns:mnt"), mount},
+		Evidence: []wrapper.Evidence{wrapper.Differs("process namespace", "ns:pid"), wrapper.Differs("mount namespace", "ns:mnt"), mount},
 	}
 }
 
@@ -198,7 +198,7 @@ func variables(cmd testbed.Command) []string {
 }
 
 // up puts the layer up, and notes the leftovers to remove if Tare is killed.
-func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer.Active, error) {
+func (r *runner) up(s *layer.Session, of func(label string) wrapper.Wrapper) (*layer.Active, error) {
 	if _, ok := testbed.As[testbed.Network](s.Site); ok && r.elsewhere {
 		return nil, fmt.Errorf("%s starts programs in another process, outside the networks that Tare creates: use a workload without a network (in: host)", r.program)
 	}
@@ -206,7 +206,7 @@ func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer
 	f := of(label)
 	f.Left = func(ctx context.Context) ([]string, error) { return r.left(ctx, label) }
 	a := f.Up(s) // Up starts no program yet
-	down, err := s.Owe(r.name, label, "nothing left", a.Down, r.list(label), append(slices.Clone(r.remove), "…"))
+	down, err := s.NoteUndo(r.name, label, "nothing left", a.Down, r.list(label), append(slices.Clone(r.remove), "…"))
 	if err != nil {
 		return nil, err
 	}

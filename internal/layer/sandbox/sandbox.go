@@ -19,7 +19,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
-	"tare/internal/layer/front"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed"
 	"tare/internal/testbed/launcher"
 )
@@ -30,39 +30,39 @@ type preset struct {
 	install                string   // command that installs the program
 	options                []string // options of the preset
 	after                  []string // arguments between the options and the command
-	evidence               []front.Evidence
+	evidence               []wrapper.Evidence
 	launcher               *launcher.Settings // replaces the program if the file gives no options
 }
 
 // readOnly is the evidence that no file can be created in a read-only root.
-var readOnly = front.Denied("file made in the root", []string{"EROFS"}, "write:/", "write:/usr", "write:/var/tmp")
+var readOnly = wrapper.Denied("file made in the root", []string{"EROFS"}, "write:/", "write:/usr", "write:/var/tmp")
 
 // mount is the evidence that programs have no right to change the mounts of the machine.
-var mount = front.Denied("denied action", []string{"EPERM"}, "mount")
+var mount = wrapper.Denied("denied action", []string{"EPERM"}, "mount")
 
 var presets = []preset{
 	{
 		name: "userns", summary: "a user namespace of its own, in which programs are root (unshare)", program: "unshare", install: "apt-get install util-linux",
 		options: []string{"--user", "--map-root-user"}, after: []string{"--"},
-		evidence: []front.Evidence{front.Differs("user namespace", "ns:user"), mount},
+		evidence: []wrapper.Evidence{wrapper.Differs("user namespace", "ns:user"), mount},
 		launcher: &launcher.Settings{UserNamespace: true},
 	},
 	{
 		name: "bubblewrap", summary: "bubblewrap: the file system read-only, processes of its own", program: "bwrap", install: "apt-get install bubblewrap",
 		options:  []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid"},
-		evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("mount namespace", "ns:mnt"), readOnly},
+		evidence: []wrapper.Evidence{wrapper.Differs("process namespace", "ns:pid"), wrapper.Differs("mount namespace", "ns:mnt"), readOnly},
 	},
 	{
 		name: "firejail", summary: "firejail: a filter of system calls, no capabilities, processes of its own", program: "firejail", install: "apt-get install firejail",
 		options: []string{"--quiet", "--noprofile", "--keep-fd=3,4,5,6,7,8", "--caps.drop=all", "--nonewprivs", "--seccomp"}, after: []string{"--"},
-		evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("filters", "status:Seccomp_filters"), mount},
+		evidence: []wrapper.Evidence{wrapper.Differs("process namespace", "ns:pid"), wrapper.Differs("filters", "status:Seccomp_filters"), mount},
 	},
 	{
 		name: "nsjail", summary: "nsjail: namespaces of its own but for the network, the file system read-only", program: "nsjail",
 		install: "apt-get install nsjail (from Debian 13 on), or build it from https://github.com/google/nsjail",
 		options: []string{"--mode", "o", "--really_quiet", "--chroot", "/", "--keep_env", "--disable_rlimits", "--time_limit", "0",
 			"--disable_clone_newnet", "--pass_fd", "3", "--pass_fd", "4", "--pass_fd", "5", "--pass_fd", "6"}, after: []string{"--"},
-		evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("user namespace", "ns:user"), readOnly},
+		evidence: []wrapper.Evidence{wrapper.Differs("process namespace", "ns:pid"), wrapper.Differs("user namespace", "ns:user"), readOnly},
 	},
 }
 
@@ -76,7 +76,7 @@ type Config struct {
 	preset  *preset
 	Options []string `yaml:"options" json:"options,omitempty" doc:"options of the program, after the layer's own options"`
 	// Around is absent in plans if it has its default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kinds describes the layers.
@@ -89,9 +89,9 @@ func Kinds() []layer.Kind {
 			New: func() layer.Layer { return &Config{preset: p} },
 			Probe: func(ctx context.Context) []testbed.Finding {
 				if p.launcher != nil {
-					return []testbed.Finding{front.Launches(ctx, p.name, *p.launcher)}
+					return []testbed.Finding{wrapper.Launches(ctx, p.name, *p.launcher)}
 				}
-				return []testbed.Finding{front.Works(ctx, p.front(nil), p.install)}
+				return []testbed.Finding{wrapper.Works(ctx, p.front(nil), p.install)}
 			},
 		})
 	}
@@ -108,7 +108,7 @@ func (c *Config) Declare() experiment.Declaration {
 }
 
 func inFront(args []string) []experiment.Program {
-	return []experiment.Program{{Name: args[0], Front: args, Where: experiment.InFront}}
+	return []experiment.Program{{Name: args[0], Front: args, Where: experiment.WrapperPlace}}
 }
 
 // launched reports whether the launcher sets up the sandbox.
@@ -116,11 +116,11 @@ func (c *Config) launched() bool {
 	return c.preset != nil && c.preset.launcher != nil && len(c.Options) == 0
 }
 
-func (c *Config) front() front.Front {
+func (c *Config) front() wrapper.Wrapper {
 	if c.launched() {
-		return front.Launched(c.preset.name, c.Around, *c.preset.launcher, c.preset.evidence...)
+		return wrapper.Launched(c.preset.name, c.Around, *c.preset.launcher, c.preset.evidence...)
 	}
-	return front.Front{Layer: c.preset.name, Around: c.Around, Args: front.Always(c.preset.front(c.Options)...), Evidence: c.preset.evidence}
+	return wrapper.Wrapper{Layer: c.preset.name, Around: c.Around, Args: wrapper.Always(c.preset.front(c.Options)...), Evidence: c.preset.evidence}
 }
 
 // Up puts the sandbox around the programs.

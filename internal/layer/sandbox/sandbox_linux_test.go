@@ -75,7 +75,7 @@ func TestBeside(t *testing.T) {
 			}
 			t.Run(o.name+" in an arm with "+p.name, func(t *testing.T) {
 				a, _ := around(t, site, working(t, p.name))
-				all(t, "off", true, layertest.Off(t, working(t, o.name), layer.Dress(site, a)))
+				all(t, "off", true, layertest.Off(t, working(t, o.name), layer.WithWrappers(site, a)))
 			})
 		}
 	}
@@ -124,8 +124,8 @@ func fake(t *testing.T) *Container {
 // ledger stores undo entries.
 type ledger map[string]layer.Undo
 
-func (l ledger) Owe(u layer.Undo) error { l[u.Key] = u; return nil }
-func (l ledger) Paid(key string) error  { delete(l, key); return nil }
+func (l ledger) NoteUndo(u layer.Undo) error { l[u.Key] = u; return nil }
+func (l ledger) Undone(key string) error     { delete(l, key); return nil }
 func (l ledger) one() (only layer.Undo) {
 	for _, u := range l {
 		only = u
@@ -149,7 +149,7 @@ func TestContainers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	on, err := a.Before(t.Context(), layer.Dress(site, a))
+	on, err := a.Before(t.Context(), layer.WithWrappers(site, a))
 	if err != nil || !a.Uncounted {
 		t.Fatalf("%v, %+v", err, a)
 	}

@@ -27,7 +27,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
-	"tare/internal/layer/front"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed/launcher"
 )
 
@@ -38,7 +38,7 @@ type Config struct {
 	Rules     factor.Levels[int]  `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules, each of which denies a system call that programs do not make; 0 installs no filter"`
 	Arguments factor.Levels[bool] `yaml:"arguments" json:"arguments" doc:"the rules are for common system calls with an argument that no program passes, so that the filter runs at each of these calls"`
 	// Around is absent in plans if it has its default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
@@ -46,7 +46,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "a filter of system calls with a given number of rules",
 	New:     func() layer.Layer { return &Config{Rules: factor.Of(8), Arguments: factor.Of(false)} },
-	Probe:   front.Launchable(name, settings(len(rare), false)),
+	Probe:   wrapper.Launchable(name, settings(len(rare), false)),
 }
 
 // Declare declares that the layer has proofs in arms with another layer of its kind.
@@ -58,21 +58,21 @@ func (c *Config) Declare() experiment.Declaration {
 func settings(rules int, arguments bool) launcher.Settings {
 	filter := &launcher.Seccomp{Calls: calls(arguments)[:rules]}
 	if arguments {
-		first := uint64(front.Magic)
+		first := uint64(wrapper.Magic)
 		filter.First = &first
 	}
 	return launcher.Settings{Seccomp: filter}
 }
 
 // front returns the wrapper around programs.
-func (c *Config) front() front.Front {
+func (c *Config) front() wrapper.Wrapper {
 	rules, arguments := c.Rules.One(), c.Arguments.OrZero()
 	if rules == 0 {
-		return front.Idle(name, c.Around, "installs no filter")
+		return wrapper.Idle(name, c.Around, "installs no filter")
 	}
-	return front.Launched(name, c.Around, settings(rules, arguments),
-		front.Denied("denied call", []string{"EPERM"}, "call:"+calls(arguments)[0]),
-		front.More("filters", "status:Seccomp_filters", 1))
+	return wrapper.Launched(name, c.Around, settings(rules, arguments),
+		wrapper.Denied("denied call", []string{"EPERM"}, "call:"+calls(arguments)[0]),
+		wrapper.More("filters", "status:Seccomp_filters", 1))
 }
 
 // Up puts the filter around the subjects.

@@ -22,7 +22,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
-	"tare/internal/layer/pairs"
+	"tare/internal/layer/keyvalue"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube"
 )
@@ -109,7 +109,7 @@ func (c *Config) checks(
 ) []layer.Check {
 	var out []layer.Check
 	add := func(what, want, observed string) {
-		out = append(out, layer.Check{Layer: name, Name: what, Expected: want, Observed: observed}.When(on, want == observed))
+		out = append(out, layer.Check{Layer: name, Name: what, Expected: want, Observed: observed}.Expect(on, want == observed))
 	}
 	add("storage class of the claim", c.Name.OrZero(), classOf(claim))
 	add("storage class of the volume", c.Name.OrZero(), cmp.Or(volume.Spec.StorageClassName, none))
@@ -121,14 +121,14 @@ func (c *Config) checks(
 		add("driver of the volume", expect.Driver, driver(volume))
 	}
 	if want := expect.Attributes; len(want) > 0 {
-		add("attributes of the volume", pairs.Written(want, want), pairs.Written(want, attributes(volume)))
+		add("attributes of the volume", keyvalue.Written(want, want), keyvalue.Written(want, attributes(volume)))
 	}
 	if want := expect.Parameters; on && len(want) > 0 {
 		var has map[string]string
 		if class != nil {
 			has = class.Parameters
 		}
-		add("parameters of the storage class", pairs.Written(want, want), pairs.Written(want, has))
+		add("parameters of the storage class", keyvalue.Written(want, want), keyvalue.Written(want, has))
 		last := &out[len(out)-1]
 		last.Once, last.Caveat = true, "the only evidence that the volume has its class's properties is the storage driver's report"
 	}

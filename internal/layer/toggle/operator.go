@@ -136,7 +136,7 @@ func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, err
 	if err := a.turn(ctx, a.config.Off, evidence.Off); err != nil {
 		back := a.turn(context.WithoutCancel(ctx), a.config.On, evidence.On)
 		if back == nil {
-			back = a.ledger.Paid(a.key)
+			back = a.ledger.Undone(a.key)
 		}
 		return found, errors.Join(err, back)
 	}
@@ -172,7 +172,7 @@ func (a *active) turnOff(ctx context.Context) error {
 	if a.wasOn {
 		return nil
 	}
-	return a.ledger.Paid(a.key)
+	return a.ledger.Undone(a.key)
 }
 
 // before shows that the switch is on.
@@ -200,5 +200,5 @@ func (a *active) down(ctx context.Context) error {
 		return err
 	}
 	a.wasOn = false
-	return a.ledger.Paid(a.key)
+	return a.ledger.Undone(a.key)
 }

@@ -57,7 +57,7 @@ func (a *active) owe(to evidence.State) error {
 	if u.How, err = json.Marshal(h); err != nil {
 		return fmt.Errorf("store how to turn the switch back: %w", err)
 	}
-	return a.ledger.Owe(u)
+	return a.ledger.NoteUndo(u)
 }
 
 // undo restores the state of a switch that a killed run has left, unless the switch has that state already.

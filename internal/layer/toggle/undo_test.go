@@ -19,16 +19,16 @@ type ledger struct {
 	full error // error of Owe
 }
 
-func (l *ledger) Owe(u layer.Undo) error {
+func (l *ledger) NoteUndo(u layer.Undo) error {
 	if l.full != nil {
 		return l.full
 	}
-	_ = l.Paid(u.Key)
+	_ = l.Undone(u.Key)
 	l.list = append(l.list, u)
 	return nil
 }
 
-func (l *ledger) Paid(key string) error {
+func (l *ledger) Undone(key string) error {
 	l.list = slices.DeleteFunc(l.list, func(u layer.Undo) bool { return u.Key == key })
 	return nil
 }

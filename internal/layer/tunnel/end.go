@@ -8,7 +8,7 @@ import (
 
 	"tare/internal/layer"
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 // end is one end of the tunnels: on a node of this machine, or in a pod of a cluster.
@@ -22,11 +22,11 @@ type end struct {
 	key   Key
 	peers []Peer
 
-	helper  *orders.Helper  // nil: not started
-	daemon  testbed.Process // nil: not running
-	lacks   string          // reason why the kernel cannot encrypt
-	kernel  bool            // the kernel encrypts
-	program string          // name of the implementation in messages
+	helper  *helperrpc.Helper // nil: not started
+	daemon  testbed.Process   // nil: not running
+	lacks   string            // reason why the kernel cannot encrypt
+	kernel  bool              // the kernel encrypts
+	program string            // name of the implementation in messages
 	opened  Opened
 	version string
 }
@@ -37,7 +37,7 @@ func (e *end) start(ctx context.Context, t *Tunnels) (err error) {
 		return nil
 	}
 	e.program = t.Program
-	if e.helper, err = orders.Start(ctx, t.site, e.at, t.Layer); err != nil {
+	if e.helper, err = helperrpc.Start(ctx, t.site, e.at, t.Layer); err != nil {
 		return fmt.Errorf("%s: start the layer's helper: %w", e.place, err)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/testbed/frames"
+	"tare/internal/testbed/sniff"
 )
 
 // longestMarker is the size of the longest marker that is answered, in bytes.
@@ -60,7 +60,7 @@ func (o sending) send(device string) (s sent, err error) {
 	if link, err := net.InterfaceByName(device); err == nil {
 		tunnel = link.Index
 	}
-	watch, err := frames.Open([]byte(o.Marker))
+	watch, err := sniff.Open([]byte(o.Marker))
 	if err != nil {
 		return s, fmt.Errorf("watch the pod's interfaces: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 // Helper is the main function of the helper at each end. It serves requests from standard input until standard input
@@ -20,7 +20,7 @@ import (
 func (p *Protocol) Helper(ctx context.Context) error {
 	h := &helper{Protocol: p}
 	defer func() { _ = h.close() }()
-	return orders.Main(ctx, h.serve)
+	return helperrpc.Main(ctx, h.serve)
 }
 
 // helper serves the requests to one end.

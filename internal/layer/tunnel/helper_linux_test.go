@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 func TestRequestsOutOfOrder(t *testing.T) {
@@ -15,7 +15,7 @@ func TestRequestsOutOfOrder(t *testing.T) {
 no order
 {}
 `
-	if err := orders.Serve(t.Context(), strings.NewReader(lines), &answers, (&helper{}).serve); err != nil {
+	if err := helperrpc.Serve(t.Context(), strings.NewReader(lines), &answers, (&helper{}).serve); err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"error":"the tunnel is not open"}

@@ -197,7 +197,7 @@ func (p *Protocol) onNodes(ctx context.Context, site testbed.Site, wanted Implem
 
 // betweenNodes returns tunnels whose ends are the nodes of a site. The ends are not open yet.
 func (p *Protocol) betweenNodes(site testbed.Site) (*Tunnels, error) {
-	courier, ok1 := testbed.As[testbed.Courier](site)
+	courier, ok1 := testbed.As[testbed.Datagrams](site)
 	wire, ok2 := testbed.As[testbed.Wire](site)
 	nodes, ok3 := testbed.As[testbed.Nodes](site)
 	if !ok1 || !ok2 || !ok3 {

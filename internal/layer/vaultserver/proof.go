@@ -21,7 +21,7 @@ func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Che
 	}
 	var checks []layer.Check
 	for _, s := range servers {
-		state, err := s.Look(ctx)
+		state, err := s.State(ctx)
 		if err != nil {
 			return checks, err
 		}
@@ -71,7 +71,7 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 			}
 		}
 		k := layer.Check{Layer: name, Name: "voters in the configuration of raft", Expected: fmt.Sprint(want.Members), Observed: fmt.Sprint(voters)}
-		checks = append(checks, k.When(on, voters == want.Members))
+		checks = append(checks, k.Expect(on, voters == want.Members))
 	}
 	return checks
 }
@@ -100,5 +100,5 @@ func (s *State) audits(want Audit, on bool) layer.Check {
 	if len(s.Audit) > 0 {
 		have = Audit(strings.Join(s.Audit, ", "))
 	}
-	return layer.Check{Layer: name, Name: "audit devices", Expected: string(want), Observed: string(have)}.When(on, have == want)
+	return layer.Check{Layer: name, Name: "audit devices", Expected: string(want), Observed: string(have)}.Expect(on, have == want)
 }

@@ -61,7 +61,7 @@ func (s Settings) Over(others ...Settings) Settings {
 // Servers are the members of one cluster that a workload keeps running at a site (testbed.Held).
 type Servers interface {
 	// Look returns the servers' state, as seen from the client's pod.
-	Look(ctx context.Context) (*State, error)
+	State(ctx context.Context) (*State, error)
 	// Audited returns the number of bytes that the load of the last trial has added to the leader's audit file.
 	Audited() int64
 }

@@ -20,8 +20,8 @@ type servers struct {
 	audited int64
 }
 
-func (s *servers) Look(context.Context) (*State, error) { return &s.state, s.err }
-func (s *servers) Audited() int64                       { return s.audited }
+func (s *servers) State(context.Context) (*State, error) { return &s.state, s.err }
+func (s *servers) Audited() int64                        { return s.audited }
 
 var (
 	encrypted = Listener{TLS: "TLS 1.3", Plain: "status 400", Encrypts: true}

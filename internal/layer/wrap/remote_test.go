@@ -70,7 +70,7 @@ func TestInPods(t *testing.T) {
 	if checks, err := up.Settle(t.Context()); err != nil || len(checks) != 1 || !checks[0].Once || !checks[0].OK {
 		t.Errorf("%+v, %v", checks, err)
 	}
-	checks, err := up.Before(t.Context(), layer.Dress(site, up))
+	checks, err := up.Before(t.Context(), layer.WithWrappers(site, up))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestLostPod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if checks, err := up.Before(t.Context(), layer.Dress(site, up)); !errors.Is(err, site.lost) || checks != nil {
+		if checks, err := up.Before(t.Context(), layer.WithWrappers(site, up)); !errors.Is(err, site.lost) || checks != nil {
 			t.Errorf("%+v, %v", checks, err)
 		}
 	}

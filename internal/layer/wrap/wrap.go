@@ -24,7 +24,7 @@ import (
 	"tare/internal/experiment/reference"
 	"tare/internal/layer"
 	"tare/internal/layer/evidence"
-	"tare/internal/layer/front"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed"
 )
 
@@ -35,7 +35,7 @@ type Config struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments to put in front of the command; they may contain $NAME and $(file:PATH)"`
 	Proof *Proof              `yaml:"proof" json:"proof,omitempty" doc:"program that shows whether the layer is on"`
 	// Around is absent in plans if it has its default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Proof is a command whose output differs with the layer.
@@ -51,14 +51,14 @@ var Kind = layer.Kind{
 	Example: "run: [nice, -n, \"5\"]\nproof: {run: [nice], match: '^5$'}",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any program that takes a command as its last arguments"),
-	Helper:  front.Probe,
+	Helper:  wrapper.Probe,
 }
 
 // Declare declares the wrapper program.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs("")}
 	if len(c.Run) > 0 {
-		p := experiment.Program{Name: c.Run[0], Where: experiment.InFront}
+		p := experiment.Program{Name: c.Run[0], Where: experiment.WrapperPlace}
 		if len(c.Run.References()) == 0 { // otherwise the arguments are not known yet
 			p.Front = c.Run
 		}
@@ -95,7 +95,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	if err != nil {
 		return nil, err
 	}
-	f := front.Front{Layer: name, Around: c.Around, Args: front.Always(args...),
+	f := wrapper.Wrapper{Layer: name, Around: c.Around, Args: wrapper.Always(args...),
 		Unshown: "the command in front has no proof: it was started, but nothing shows that it has an effect"}
 	if c.Proof != nil {
 		f.Shown = func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
@@ -131,7 +131,7 @@ func (p *Proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 		return nil, err
 	}
 	text, failed := evidence.Output(ctx, site, where, testbed.Command{Args: args, Subject: true}, evidence.Limit)
-	if err := front.Interrupted(ctx, failed); err != nil {
+	if err := wrapper.Interrupted(ctx, failed); err != nil {
 		return nil, err
 	}
 	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "not to match " + p.Match, Observed: evidence.Quote(text)}

@@ -115,7 +115,7 @@ func parts(connection string) (protocol Protocol, security Security) {
 // look checks the connections of a trial.
 func (c *Config) look(did layer.Did, on bool) (checks []layer.Check) {
 	look := func(what, expected string, is func(connection string) bool) {
-		checks = append(checks, did.WentBy(workload, layer.Check{Layer: name, Name: what, Expected: expected}, on, is)...)
+		checks = append(checks, did.CheckConnections(workload, layer.Check{Layer: name, Name: what, Expected: expected}, on, is)...)
 	}
 	if len(c.Protocol) > 0 {
 		look("protocol of the sidecars' connections", string(c.Protocol.One()), func(connection string) bool {

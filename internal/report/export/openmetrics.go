@@ -137,7 +137,7 @@ func comparisonFamilies(r Run) []*family {
 				verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", string(c.Grade)})...)
 			}
 			rounds.add(float64(c.Rounds), labels...)
-			if !wording.Judged(c) {
+			if !wording.HasNumbers(c) {
 				continue
 			}
 			of := byScale[c.Metric.Scale]

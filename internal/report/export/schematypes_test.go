@@ -30,7 +30,7 @@ type Analysis struct {
 
 // Answered is what the run says of one arm in short.
 type Answered struct {
-	*analysis.ArmAnswer
+	*analysis.ArmSummary
 	Text string `json:"text"` // in a sentence: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times [13, 15] the cpu"
 }
 

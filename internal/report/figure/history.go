@@ -39,10 +39,10 @@ type History struct {
 	Series *history.Series
 	Runs   []*history.Run
 	// Functions that return texts when they are needed.
-	Point  func(history.Point) (title, link string)  // tooltip of a run, and the address of its report
-	Events func(run int) string                      // tooltip of a run in which something else changed
-	Label  func(run int) string                      // label of a run, below its date; "": none
-	Shift  func(history.Shift) (title, label string) // tooltip of a change, and its size
+	Point  func(history.Point) (title, link string)   // tooltip of a run, and the address of its report
+	Events func(run int) string                       // tooltip of a run in which something else changed
+	Label  func(run int) string                       // label of a run, below its date; "": none
+	Shift  func(history.Change) (title, label string) // tooltip of a change, and its size
 }
 
 type historyChart struct {
@@ -288,7 +288,7 @@ func (c *historyChart) changeRanges() {
 }
 
 // between returns the middle between a run and the previous one that the statistics include.
-func (c *historyChart) between(s history.Shift, run int) float64 {
+func (c *historyChart) between(s history.Change, run int) float64 {
 	before := run
 	for _, p := range c.Series.Points {
 		if p.Run < run && p.Stretch == s.Stretch && p.LeftOut == nil {

@@ -197,7 +197,7 @@ func (r *run) open() (*journal.Run, *analysis.Run, error) {
 		return nil, nil, r.named(err)
 	}
 	record.Dir = r.address()
-	return record, analysis.Of(record), nil
+	return record, analysis.OfRun(record), nil
 }
 
 // named replaces the run's directory in an error by its address.

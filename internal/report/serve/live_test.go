@@ -168,7 +168,7 @@ func TestTimeLeft(t *testing.T) {
 	j.Trials = j.Trials[:9] // of 18, one a second
 	began := j.Sessions[0].Start
 	left := func(after time.Duration) time.Duration {
-		return newUnfinished(j, analysis.Of(j)).left(began.Add(after))
+		return newUnfinished(j, analysis.OfRun(j)).left(began.Add(after))
 	}
 	for after, want := range map[time.Duration]time.Duration{9 * time.Second: 9 * time.Second, 11 * time.Second: 7 * time.Second, time.Hour: 0} {
 		if got := left(after); got != want {

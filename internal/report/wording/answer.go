@@ -22,7 +22,7 @@ const minUneven = 1.5
 
 // Answer states in one sentence the cost of an arm: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times
 // [13, 15] the cpu; the same verdicts in pod-to-pod and pod-to-service".
-func Answer(a *analysis.ArmAnswer, baseline string) string {
+func Answer(a *analysis.ArmSummary, baseline string) string {
 	names := CellNames(a.Cells)
 	named := func(cells []string) string {
 		short := make([]string, len(cells))
@@ -145,7 +145,7 @@ func moreOrLess(p *analysis.Point) string {
 
 // points writes the smallest and the largest overhead of a point, and the interval that covers both.
 func points(p *analysis.Point) (point, interval string) {
-	return Of(p.Metric).extent(p.Metric, p.Least, p.Most, analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.PointOnly)
+	return OverheadWords(p.Metric).extent(p.Metric, p.Least, p.Most, analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.PointOnly)
 }
 
 // extent writes two overheads, and the interval that covers both of their intervals.

@@ -44,7 +44,7 @@ func TestAnswer(t *testing.T) {
 		{"not measurable", analysis.Costs, "wireguard: more cpu, by an amount that is not measurable", []analysis.Comparison{of(pod, cpu, analysis.Costs, 5, 0.1, 438807230.5)}},
 		{"invalid", analysis.Invalid, "wireguard: no verdict, the run is invalid", []analysis.Comparison{invalid}},
 	} {
-		got := analysis.ArmAnswers(&analysis.Run{Comparisons: tt.list})
+		got := analysis.ArmSummaries(&analysis.Run{Comparisons: tt.list})
 		if len(got) != 1 || got[0].Verdict != tt.verdict {
 			t.Errorf("%s: answers %+v, want one that %s", tt.name, got, tt.verdict)
 			continue
@@ -61,11 +61,11 @@ func TestUnmeasurableHasNoNumbers(t *testing.T) {
 	if got, want := Verdict(&c), "not resolved: not measurable (the pairs vary so much that no difference could be seen)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if point, interval := Overhead(c); point != "not measurable" || interval != "" || Judged(c) {
-		t.Errorf("overhead %q %q, judged %v", point, interval, Judged(c))
+	if point, interval := Overhead(c); point != "not measurable" || interval != "" || HasNumbers(c) {
+		t.Errorf("overhead %q %q, judged %v", point, interval, HasNumbers(c))
 	}
 	c.Overhead = analysis.Interval{Point: 13, Lo: 12, Hi: 14}
-	if !Judged(c) {
+	if !HasNumbers(c) {
 		t.Error("a clear interval counts as not measurable")
 	}
 }

@@ -44,7 +44,7 @@ func BreakdownText(b *analysis.Breakdown) string {
 		p := &b.Parts[i]
 		text := PartName(b, p.Part)
 		switch effect, amount := partEffect(p); {
-		case !Judged(p.Comparison):
+		case !HasNumbers(p.Comparison):
 			text += ": " + Verdict(&p.Comparison)
 			verb = ""
 		default:
@@ -75,7 +75,7 @@ func partEffect(p *analysis.Part) (verb, amount string) {
 	case analysis.Costs:
 		verb = "costs"
 	default:
-		verb, w = "is "+string(p.Verdict)+ifNormal(p.Grade)+" at", Of(p.Metric)
+		verb, w = "is "+string(p.Verdict)+ifNormal(p.Grade)+" at", OverheadWords(p.Metric)
 	}
 	amount = estimate(w.interval(p.Metric, o, p.PointOnly))
 	if p.Verdict.Claims() {
@@ -96,12 +96,12 @@ func PartSentence(b *analysis.Breakdown, p *analysis.Part) string {
 // PartAmount writes the cost of a part in the metric's unit: "12 ns more [10, 14]"; "" if its overhead
 // already has that unit.
 func PartAmount(p *analysis.Part) string {
-	if p.Amount == nil || !Judged(p.Comparison) {
+	if p.Amount == nil || !HasNumbers(p.Comparison) {
 		return ""
 	}
 	m := p.Metric
 	m.Scale = experiment.Difference
-	return estimate(Of(m).interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi))
+	return estimate(OverheadWords(m).interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi))
 }
 
 // NotALine describes the level where a line misses the data most: "not a line: 64 rules cost 12 % more

@@ -24,7 +24,7 @@ func Prediction(c *combine.Comparison) string {
 	if !pooled(c) {
 		return Missing
 	}
-	point, _ := Of(c.Metric).extent(c.Metric, c.Prediction.Lo, c.Prediction.Hi, c.Prediction, false)
+	point, _ := OverheadWords(c.Metric).extent(c.Metric, c.Prediction.Lo, c.Prediction.Hi, c.Prediction, false)
 	return point
 }
 
@@ -84,9 +84,9 @@ func combinedFinding(f analysis.Finding) string {
 			frequency(f.Failed), f.Cell, frequency(f.Baseline), Count(len(f.Shown), "run", "runs"))
 	case combine.OtherConduct:
 		if f.Limit {
-			return f.Told() + ": a trial that failed in one run may have a value in another"
+			return f.ValuesByRun() + ": a trial that failed in one run may have a value in another"
 		}
-		return f.Told() + ": carry-over between arms and warm-up within trials differ between the runs"
+		return f.ValuesByRun() + ": carry-over between arms and warm-up within trials differ between the runs"
 	case combine.ControlDiffers:
 		return "nothing has a verdict: " + Reason(f.ControlFails)
 	}

@@ -25,7 +25,7 @@ func EffectVerdict(e *analysis.Effect) string {
 	if e.Interaction() {
 		text = interaction(e)
 	}
-	if e.Verdict == analysis.Invalid || e.Reason != nil && !Judged(e.Comparison) {
+	if e.Verdict == analysis.Invalid || e.Reason != nil && !HasNumbers(e.Comparison) {
 		return text
 	}
 	if len(e.Over) > 0 {
@@ -46,7 +46,7 @@ func interaction(e *analysis.Effect) string {
 		}
 		return "adds up within ±" + Size(c.Metric, c.Margin) + ifNormal(e.Grade) + " (" + text + ")"
 	case analysis.NotResolved:
-		if !Judged(*c) {
+		if !HasNumbers(*c) {
 			return "no interaction shown: " + Why(c)
 		}
 		return "no interaction shown: " + beyondSum(e) + " (" + Why(c) + ")"

@@ -20,7 +20,7 @@ func Finding(f analysis.Finding) string {
 		return fmt.Sprintf("neighbouring rounds alternate (lag-1 autocorrelation %s): something may switch between two states", Fixed(f.Lag1, 2))
 	case analysis.OrderEffect:
 		return fmt.Sprintf("it matters whether the arm runs before or after the baseline (order effect, %s): a trial may affect the next one", pValue(f.P))
-	case analysis.PlacesRemoved:
+	case analysis.PositionEffectsRemoved:
 		return fmt.Sprintf("trials depend on their position in the round (%s; %s): this effect is removed, since every arm ran in every position equally often", pValue(f.P), positions(f.Effects))
 	case analysis.Disagreement:
 		return fmt.Sprintf("the two estimators disagree: by %s alone it would be %q", f.Estimator, f.Verdict)
@@ -159,7 +159,7 @@ func severalFinding(f analysis.Finding) string {
 		return fmt.Sprintf("run %d was to be judged at another confidence, margin or power; here the rules of run %d hold", f.Run, f.Reference)
 	case compare.ChangedControl:
 		return fmt.Sprintf("changes from run %d to run %d have no verdicts: the control's overhead, which no layer causes, differs on %s in %s by %s",
-			f.From, f.To, f.Metric.Name, f.Cell, Of(f.Metric).Interval(f.Metric, f.Overhead))
+			f.From, f.To, f.Metric.Name, f.Cell, OverheadWords(f.Metric).Interval(f.Metric, f.Overhead))
 	case compare.UnrecordedMachines:
 		return runs(f.Runs) + plural(len(f.Runs), " has", " have") + " no record of the machine: whether machines differ cannot be said"
 	case history.TooShort:

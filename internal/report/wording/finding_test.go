@@ -17,7 +17,7 @@ func TestFinding(t *testing.T) {
 	share := func(count, of int, point, lo, hi float64) analysis.Frequency {
 		return analysis.Frequency{Count: count, Of: of, Share: analysis.Interval{Point: point, Lo: lo, Hi: hi}}
 	}
-	place := analysis.Place{Metric: "time", Cell: "randread", Diagnostics: analysis.Diagnostics{Changes: []int{41}, Trend: 0.03, Lag1: 0.77, DipP: 0.0001}}
+	place := analysis.OddSeriesPlace{Metric: "time", Cell: "randread", Diagnostics: analysis.Diagnostics{Changes: []int{41}, Trend: 0.03, Lag1: 0.77, DipP: 0.0001}}
 	for _, c := range []struct {
 		f    analysis.Finding
 		want string
@@ -66,15 +66,15 @@ func TestFinding(t *testing.T) {
 		{analysis.Unexercised{Layer: "bpflsm"}, "hardly any trial there did what the layer bpflsm acts on (its hooks were hit rarely or never): the difference is not its effect, but comes from another layer of the arm, from the arm's set-up, or from chance"},
 		{analysis.OverCap{Unit: "1/s", Cap: 2400, Value: 3000}, "the median is 3,000 1/s, but by the experiment file the device gives at most 2,400 1/s: something else served the requests (a cache, or burst credits), and a difference between arms may come from there"},
 		{analysis.LevelChanges{Rounds: []int{15}}, "the baseline's level changes at round 15"},
-		{analysis.OddSeries{Oddity: analysis.OddLevels, Places: []analysis.Place{place}},
+		{analysis.OddSeries{Oddity: analysis.OddLevels, Places: []analysis.OddSeriesPlace{place}},
 			"values change level during the run (at trial 41): the interval describes a mixture of levels, not one level"},
-		{analysis.OddSeries{Oddity: analysis.OddDrift, Places: []analysis.Place{place}},
+		{analysis.OddSeries{Oddity: analysis.OddDrift, Places: []analysis.OddSeriesPlace{place}},
 			"values drift from the first trial to the last (rising by 3 %): the drift is part of the difference, and the interval does not allow for it"},
-		{analysis.OddSeries{Oddity: analysis.OddCarry, Places: []analysis.Place{place}},
+		{analysis.OddSeries{Oddity: analysis.OddCarry, Places: []analysis.OddSeriesPlace{place}},
 			"neighbouring trials resemble each other (lag-1 autocorrelation 0.77): the interval assumes independent trials and is too narrow"},
-		{analysis.OddSeries{Oddity: analysis.OddGroups, Places: []analysis.Place{place}},
+		{analysis.OddSeries{Oddity: analysis.OddGroups, Places: []analysis.OddSeriesPlace{place}},
 			"values fall into more than one group (dip test p < 0.001): the interval describes a mixture of them, and perhaps none of them"},
-		{analysis.OddSeries{Oddity: analysis.OddLevels, Places: []analysis.Place{place, place, place, place, place, place, place, place}},
+		{analysis.OddSeries{Oddity: analysis.OddLevels, Places: []analysis.OddSeriesPlace{place, place, place, place, place, place, place, place}},
 			"values change level during the run, on time in randread (at trial 41), time in randread (at trial 41), time in randread (at trial 41), time in randread (at trial 41), " +
 				"time in randread (at trial 41), time in randread (at trial 41), 2 more: the interval describes a mixture of levels, not one level"},
 		{analysis.Omission{Metrics: []string{"latency-p99", "latency-max"}},

@@ -178,7 +178,7 @@ func GateOverhead(c gate.Case) (point, interval string) {
 	if !c.Estimated {
 		return Missing, ""
 	}
-	return Of(gateMetric(c)).interval(gateMetric(c), c.Overhead, false)
+	return OverheadWords(gateMetric(c)).interval(gateMetric(c), c.Overhead, false)
 }
 
 // gateAmount writes a number on the scale of a case's limit, with as many digits as the case's interval.

@@ -10,8 +10,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// Judged reports whether a comparison has numbers to show.
-func Judged(c analysis.Comparison) bool {
+// HasNumbers reports whether a comparison has numbers to show.
+func HasNumbers(c analysis.Comparison) bool {
 	o := c.Overhead
 	if c.Verdict == analysis.Invalid || c.Rounds == 0 || !Finite(o.Point) || !Finite(o.Lo) || !Finite(o.Hi) || unmeasurable(&c) {
 		return false
@@ -48,7 +48,7 @@ func IsRatio(m experiment.Metric) bool { return m.Scale != experiment.Difference
 // factor: "2.1 times" and "[2.0, 2.2]".
 func Overhead(c analysis.Comparison) (point, interval string) {
 	switch {
-	case Judged(c):
+	case HasNumbers(c):
 	case c.Verdict != analysis.Invalid && unmeasurable(&c):
 		return unmeasured, ""
 	default:
@@ -78,9 +78,9 @@ var (
 	costing = signWords{"cost ", "more", "less"}
 )
 
-// Of returns the words for overheads on a metric. If higher values are better, a cost is "less" of the
+// OverheadWords returns the words for overheads on a metric. If higher values are better, a cost is "less" of the
 // metric.
-func Of(m experiment.Metric) signWords {
+func OverheadWords(m experiment.Metric) signWords {
 	if m.Better == experiment.Higher {
 		return signWords{"", "less", "more"}
 	}
@@ -92,7 +92,7 @@ func wordsOf(c *analysis.Comparison) signWords {
 	if c.Versus != nil {
 		return costing
 	}
-	return Of(c.Metric)
+	return OverheadWords(c.Metric)
 }
 
 // Interval writes a point with its interval, both in one unit and with as many decimals as the interval
@@ -202,7 +202,7 @@ func Brief(m experiment.Metric, v float64) string {
 	if manifold(m, analysis.Interval{Lo: v}) {
 		return End(m, v)
 	}
-	return Of(m).brief(m, v)
+	return OverheadWords(m).brief(m, v)
 }
 
 func (w signWords) brief(m experiment.Metric, v float64) string {

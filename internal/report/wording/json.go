@@ -171,7 +171,7 @@ func answers(r *analysis.Run) []object {
 	if r.Plan != nil {
 		baseline = cmp.Or(r.Plan.ArmWith(experiment.Baseline), baseline)
 	}
-	return each(analysis.ArmAnswers(r), func(a analysis.ArmAnswer) object {
+	return each(analysis.ArmSummaries(r), func(a analysis.ArmSummary) object {
 		text := Answer(&a, baseline)
 		if r.Observation != nil && a.Verdict.Claims() {
 			text = "observational: " + text

@@ -18,8 +18,8 @@ func viewWords(v any) []member {
 			{"warnings", Findings(v.Warnings)}, {"findings", figuresOf(v.Warnings)}}
 	case compare.Run:
 		return []member{{"reasons", Reasons(v.Reasons)}, {"invalidity", figuresOf(v.Reasons)}, {"observational", Observation(v.Observation)}}
-	case compare.Apart:
-		return []member{{"why", Apart(v)}}
+	case compare.NotShared:
+		return []member{{"why", NotShared(v)}}
 	case compare.Change:
 		return comparisonWords(&v.Comparison, Sentence(&v.Comparison))
 	case compare.Level:
@@ -70,7 +70,7 @@ func historyWords(v any) []member {
 		return []member{{"leftOut", Reason(v.LeftOut)}, {"omitted", figure(v.LeftOut)}}
 	case history.Stretch:
 		return []member{{"differs", Differences(v.Differs)}, {"changed", v.Differs}}
-	case history.Shift:
+	case history.Change:
 		return []member{{"with", worded(v.With)}, {"near", worded(v.Near)}}
 	case history.Event:
 		return []member{{"text", Difference(v.Difference)}}

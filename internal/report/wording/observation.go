@@ -128,9 +128,9 @@ func machines(o *compare.Observation) string {
 	return "on machines whose records are the same"
 }
 
-// Apart words the reason why metrics of the same name in several runs cannot be compared; "" if only some
+// NotShared words the reason why metrics of the same name in several runs cannot be compared; "" if only some
 // runs have the metric.
-func Apart(a compare.Apart) string {
+func NotShared(a compare.NotShared) string {
 	if a.Other == nil {
 		return ""
 	}

@@ -40,7 +40,7 @@ func Reason(r analysis.Reason) string {
 		return "at least two runs must be finished and valid; there " + plural(r.Runs, "is", "are") + " " + fmt.Sprint(r.Runs)
 	case analysis.ControlFails:
 		return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm %s, and is not shown to be within ±%s",
-			r.Metric.Name, r.Cell, Of(r.Metric).Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))
+			r.Metric.Name, r.Cell, OverheadWords(r.Metric).Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))
 	case analysis.InvalidTrials:
 		share := Share(float64(r.Lost) / float64(r.Planned))
 		if r.Imported {
@@ -160,7 +160,7 @@ func Imported(r *history.Run) string {
 
 // PastValue writes an estimate of a history's series with its interval, if it has one.
 func PastValue(s *history.Series, i analysis.Interval) string {
-	m, way := s.Metric, Of(s.Metric)
+	m, way := s.Metric, OverheadWords(s.Metric)
 	if s.Of == history.OfLevel {
 		m.Scale, way = experiment.Difference, plain
 	}
@@ -174,7 +174,7 @@ func PastValue(s *history.Series, i analysis.Interval) string {
 }
 
 // ShiftSize writes the size and the direction of a change: "2.8 % worse [2.4, 3.1]".
-func ShiftSize(s *history.Series, c history.Shift) string {
+func ShiftSize(s *history.Series, c history.Change) string {
 	return changing(s.Metric).Interval(s.Metric, c.Size)
 }
 

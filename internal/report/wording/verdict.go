@@ -155,7 +155,7 @@ func capacityEffect(c *analysis.Comparison) string {
 
 // estimateIfJudged returns the estimate behind a colon; "" if the comparison has no numbers.
 func estimateIfJudged(c *analysis.Comparison) string {
-	if !Judged(*c) {
+	if !HasNumbers(*c) {
 		return ""
 	}
 	return ": " + estimated(c)

@@ -166,7 +166,7 @@ func (j *Journal) SetUps() (every int, fixed bool) {
 // AddExtraRounds records the total number of rounds added to replace rounds spoilt by the machine's
 // condition.
 func (j *Journal) AddExtraRounds(rounds int, why string) error {
-	return j.note(Note{Kind: NoteMadeUp, Rounds: rounds, Text: why})
+	return j.note(Note{Kind: NoteExtraRounds, Rounds: rounds, Text: why})
 }
 
 // ExtraRounds returns the last number recorded by AddExtraRounds in any session; 0: none.

@@ -56,7 +56,7 @@ const (
 	NoteRemark   NoteKind = "remark"   // a remark for readers of the run
 	NoteRounds   NoteKind = "rounds"   // the number of rounds is fixed
 	NoteSetUps   NoteKind = "set-ups"  // the number of rounds per set-up is fixed
-	NoteMadeUp   NoteKind = "made-up"  // rounds are added to replace rounds spoilt by the machine's condition
+	NoteExtraRounds   NoteKind = "made-up"  // rounds are added to replace rounds spoilt by the machine's condition
 	NoteLeftOut  NoteKind = "left-out" // the session continues without an arm
 	NoteEnded    NoteKind = "ended"    // the session ends before the plan is carried out
 	NoteDecided  NoteKind = "decided"  // every headline comparison is decided at a planned look
@@ -73,7 +73,7 @@ type Note struct {
 	// Rounds is a number of rounds. Its meaning depends on Kind:
 	//   - NoteRounds, NoteExtended: rounds of the run.
 	//   - NoteSetUps: rounds that share a set-up; 0: all rounds.
-	//   - NoteMadeUp: rounds added.
+	//   - NoteExtraRounds: rounds added.
 	//   - NoteDecided: rounds after which the run is decided.
 	//   - NoteEnded: rounds that count although the session ended early; 0: the run can be resumed.
 	Rounds int    `json:"rounds,omitempty"`
@@ -166,7 +166,7 @@ func (r *Run) addNote(n Note) {
 		r.Ended, r.Plan.Ended = "", 0
 	case NoteRounds:
 		r.setRounds(n.Rounds)
-	case NoteMadeUp:
+	case NoteExtraRounds:
 		r.ExtraRounds = n.Rounds
 	case NoteExtended:
 		r.Plan.Looks = append(r.Plan.Looks, r.Plan.Total())

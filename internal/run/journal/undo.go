@@ -69,8 +69,8 @@ func (u *Undos) owe(one layer.Undo) error {
 	return u.write(append(u.without(one.Key), one))
 }
 
-// Paid removes a change from the list.
-func (u *Undos) Paid(key string) error {
+// Undone removes a change from the list.
+func (u *Undos) Undone(key string) error {
 	if rest := u.without(key); len(rest) < len(u.list) {
 		return u.write(rest)
 	}
@@ -100,14 +100,14 @@ func (u *Undos) write(list []layer.Undo) error {
 // Close releases the run directory.
 func (u *Undos) Close() error { return errors.Join(u.lock.Close(), u.root.Close()) }
 
-// Owe records a change that must be undone if the run is killed.
-func (j *Journal) Owe(one layer.Undo) error {
+// NoteUndo records a change that must be undone if the run is killed.
+func (j *Journal) NoteUndo(one layer.Undo) error {
 	return j.undos(func(u *Undos) error { return u.owe(one) })
 }
 
-// Paid records that a change is undone.
-func (j *Journal) Paid(key string) error {
-	return j.undos(func(u *Undos) error { return u.Paid(key) })
+// Undone records that a change is undone.
+func (j *Journal) Undone(key string) error {
+	return j.undos(func(u *Undos) error { return u.Undone(key) })
 }
 
 func (j *Journal) undos(do func(*Undos) error) error {

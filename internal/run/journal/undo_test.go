@@ -25,13 +25,13 @@ func TestUndos(t *testing.T) {
 		return layer.Undo{Layer: "switch", Key: key, To: to, Commands: [][]string{{"off"}}, How: json.RawMessage("{}")}
 	}
 	for _, u := range []layer.Undo{one("a", "off"), one("b", "off"), one("a", "on")} {
-		must(t, j.Owe(u))
+		must(t, j.NoteUndo(u))
 	}
 	var locked *LockedError
 	if _, err := OpenUndos(dir); !errors.As(err, &locked) {
 		t.Errorf("of a living run: %v", err)
 	}
-	must(t, errors.Join(j.Paid("none"), j.Close()))
+	must(t, errors.Join(j.Undone("none"), j.Close()))
 	if found, err := WithUndos(parent); err != nil || !slices.Equal(found, []string{dir}) {
 		t.Errorf("found %q, %v", found, err)
 	}
@@ -46,7 +46,7 @@ func TestUndos(t *testing.T) {
 	if want := []string{"b off", "a on"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	must(t, errors.Join(u.Paid("a"), u.Paid("b"), u.Paid("b"), u.Close()))
+	must(t, errors.Join(u.Undone("a"), u.Undone("b"), u.Undone("b"), u.Close()))
 	if _, err := os.Stat(filepath.Join(dir, UndoFile)); !os.IsNotExist(err) {
 		t.Errorf("the empty list: %v", err)
 	}

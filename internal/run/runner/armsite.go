@@ -31,11 +31,11 @@ type armSite struct {
 	// launchers is the number of launchers that start every program under test, equal in all arms.
 	launchers int
 
-	bare     testbed.Site                 // the site as made by the testbed; nil: not set up
-	site     testbed.Site                 // the site as the workload sees it, with the layers' wrappers
-	layers   []activeLayer                // ordered from the innermost to the outermost
-	once     []layer.Check                // proofs made once, when the layers were put up
-	services map[string]workload.Standing // services by Resident.Shared
+	bare     testbed.Site               // the site as made by the testbed; nil: not set up
+	site     testbed.Site               // the site as the workload sees it, with the layers' wrappers
+	layers   []activeLayer              // ordered from the innermost to the outermost
+	once     []layer.Check              // proofs made once, when the layers were put up
+	services map[string]workload.Server // services by Resident.Shared
 	// suspect is the reason to set up this site anew before the next trial; "": there is none.
 	suspect string
 }
@@ -131,13 +131,13 @@ func (p *armSite) settle(ctx context.Context) error {
 			return p.abandon(ctx, err)
 		}
 	}
-	p.site = layer.DressAlike(p.bare, p.launchers, active...)
+	p.site = layer.WithEqualLaunchers(p.bare, p.launchers, active...)
 	return nil
 }
 
 // serve starts the services of the workloads. It may run for several sites at the same time.
 func (p *armSite) serve(ctx context.Context) error {
-	p.services = map[string]workload.Standing{}
+	p.services = map[string]workload.Server{}
 	for i, w := range p.workloads {
 		standing, err := w.SetUp(ctx, workload.SetUp{Site: p.site, Number: i})
 		if err != nil {
@@ -152,7 +152,7 @@ func (p *armSite) serve(ctx context.Context) error {
 }
 
 // service returns the running service of a workload; nil if it has none.
-func (p *armSite) service(w workload.Workload) workload.Standing {
+func (p *armSite) service(w workload.Workload) workload.Server {
 	if r, ok := w.(workload.Resident); ok {
 		return p.services[r.Shared()]
 	}

@@ -43,7 +43,7 @@ func TestDecidedRunEnds(t *testing.T) {
 		if err := run.Extendable(20); err == nil {
 			t.Error("its looks were planned, and it can be extended")
 		}
-		if got := analysis.Of(run); !got.Finished || got.Rounds != c.rounds || got.Ending != nil {
+		if got := analysis.OfRun(run); !got.Finished || got.Rounds != c.rounds || got.Ending != nil {
 			t.Errorf("finished: %t, %d rounds, %+v", got.Finished, got.Rounds, got.Ending)
 		}
 	}

@@ -45,7 +45,7 @@ func TestBusyMachineEndsTheRunWithFewerRounds(t *testing.T) {
 			}
 			err := Run(t.Context(), o)
 			trials = append(trials, len(j.Trials()))
-			var hopeless *HopelessError
+			var hopeless *NoDataError
 			if !c.done {
 				if !errors.As(err, &hopeless) || !hopeless.Environment() || j.Finished() || ended != nil {
 					t.Errorf("%d rounds: %v, finished: %t", c.clean, err, j.Finished())
@@ -59,7 +59,7 @@ func TestBusyMachineEndsTheRunWithFewerRounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := analysis.Of(run)
+			r := analysis.OfRun(run)
 			if e := r.Ending; !r.Valid || !r.Finished || e == nil || e.Rounds != c.clean || e.Of != 10 || !e.Judged || r.Rounds != c.clean || r.Trials.Planned != 3*c.clean {
 				t.Errorf("%d rounds: %+v, %+v", c.clean, r.Ending, r.Trials)
 			}
@@ -86,7 +86,7 @@ func TestLatenessEndsNoRunAsDone(t *testing.T) {
 	j, o := busyAfter(t, 10, w)
 	o.Sampler = &fakeSampler{}
 	err := Run(t.Context(), o)
-	var hopeless *HopelessError
+	var hopeless *NoDataError
 	if !errors.As(err, &hopeless) || hopeless.Last.Rule != workload.RuleLate || j.Finished() {
 		t.Errorf("%v, finished: %t", err, j.Finished())
 	}
@@ -106,7 +106,7 @@ func TestEndedRunGoesOnAsASecondLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := analysis.Of(run)
+	r := analysis.OfRun(run)
 	if !slices.Equal(run.Plan.Looks, []int{7}) || r.Ending != nil || r.Trials.Valid != 3*10 || run.Plan.Judged() != 0.9875 {
 		t.Errorf("looks %v, ending %+v, %d valid trials, judged at %v", run.Plan.Looks, r.Ending, r.Trials.Valid, run.Plan.Judged())
 	}

@@ -44,9 +44,9 @@ type TrialDone struct {
 // RoundsFixed is sent when the pilot has fixed the number of rounds.
 type RoundsFixed struct{ Rounds int }
 
-// RoundsMadeUp is sent when rounds are added to replace rounds spoilt by the machine's condition. Rounds
+// ExtraRoundsAdded is sent when rounds are added to replace rounds spoilt by the machine's condition. Rounds
 // is the total number added.
-type RoundsMadeUp struct{ Rounds int }
+type ExtraRoundsAdded struct{ Rounds int }
 
 // SettingUp is sent when a new set-up of all arms begins, as the design asks.
 type SettingUp struct{ Number int }
@@ -91,20 +91,20 @@ type ArmDropped struct {
 	Why error
 }
 
-func (SetUpAnew) event()    {}
-func (ArmDropped) event()   {}
-func (Decided) event()      {}
-func (EndedEarly) event()   {}
-func (SiteReady) event()    {}
-func (TrialStarted) event() {}
-func (BlockStarted) event() {}
-func (TrialDone) event()    {}
-func (RoundsFixed) event()  {}
-func (RoundsMadeUp) event() {}
-func (SettingUp) event()    {}
-func (SetUpsFixed) event()  {}
-func (Resting) event()      {}
-func (Waiting) event()      {}
+func (SetUpAnew) event()        {}
+func (ArmDropped) event()       {}
+func (Decided) event()          {}
+func (EndedEarly) event()       {}
+func (SiteReady) event()        {}
+func (TrialStarted) event()     {}
+func (BlockStarted) event()     {}
+func (TrialDone) event()        {}
+func (RoundsFixed) event()      {}
+func (ExtraRoundsAdded) event() {}
+func (SettingUp) event()        {}
+func (SetUpsFixed) event()      {}
+func (Resting) event()          {}
+func (Waiting) event()          {}
 
 // Progress is the progress of a run.
 type Progress struct {

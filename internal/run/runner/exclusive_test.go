@@ -148,7 +148,7 @@ type offAfter struct{ *fakeLayer }
 
 func (l offAfter) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
 	check := layer.Check{Layer: l.name, Name: "off after", Expected: "its own"}
-	return did.WentBy("kind", check, s.Own != nil, func(c string) bool { return c != "clear" }), nil
+	return did.CheckConnections("kind", check, s.Own != nil, func(c string) bool { return c != "clear" }), nil
 }
 
 // A trial shows after its end that a layer of another arm was not on, too.

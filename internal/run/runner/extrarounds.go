@@ -105,6 +105,6 @@ func (r *run) addExtraRounds(planned, spoilt int) error {
 	if err := r.Journal.AddExtraRounds(spoilt, why); err != nil {
 		return err
 	}
-	r.Events(RoundsMadeUp{Rounds: spoilt})
+	r.Events(ExtraRoundsAdded{Rounds: spoilt})
 	return nil
 }

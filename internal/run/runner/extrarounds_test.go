@@ -58,7 +58,7 @@ func TestMadeUpRounds(t *testing.T) {
 				switch e := e.(type) {
 				case TrialDone:
 					last = e.Progress
-				case RoundsMadeUp:
+				case ExtraRoundsAdded:
 					told = e.Rounds
 				}
 			}

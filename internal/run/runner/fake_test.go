@@ -41,7 +41,7 @@ func (l *fakeLayer) note(what string) { *l.log = append(*l.log, what+" "+l.name)
 func (l *fakeLayer) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	l.note("up")
 	if l.owes {
-		if err := s.Ledger().Owe(layer.Undo{Layer: l.name, Key: l.name, To: "off"}); err != nil {
+		if err := s.Ledger().NoteUndo(layer.Undo{Layer: l.name, Key: l.name, To: "off"}); err != nil {
 			return nil, err
 		}
 	}

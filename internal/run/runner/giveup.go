@@ -25,8 +25,8 @@ func spoiltByMachine(t *journal.Trial, cpuLimited bool) bool {
 
 func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU() }
 
-// HopelessError reports that more rounds of an arm, or of the baseline, would give no data.
-type HopelessError struct {
+// NoDataError reports that more rounds of an arm, or of the baseline, would give no data.
+type NoDataError struct {
 	Arm, Cell string
 	Trials    int
 	Last      journal.Violation
@@ -42,14 +42,14 @@ type HopelessError struct {
 
 // Environment reports whether the last violation is about the machine's condition, not the workload or a
 // layer. The run may continue after the condition has passed.
-func (e *HopelessError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
+func (e *NoDataError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
 
 // CPULimit reports whether programs were throttled by a limit on their CPU time, such as that of a pod.
 // Waiting does not help.
-func (e *HopelessError) CPULimit() bool { return e.Last.Rule == workload.RuleThrottled && e.CPULimited }
+func (e *NoDataError) CPULimit() bool { return e.Last.Rule == workload.RuleThrottled && e.CPULimited }
 
 // Error names the arm, the cell and the rule.
-func (e *HopelessError) Error() string {
+func (e *NoDataError) Error() string {
 	if e.Failed {
 		return fmt.Sprintf("there is nothing to compare with: arm %s, which has no layer under test, has given no valid trial of %s: %d of %d failed, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
 	}
@@ -82,7 +82,7 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 		count[k]++
 		before[k] = before[k] || t.Round == round-1
 		v, spoilt := r.spoilingRule(t)
-		seen[k] = seen[k] || !workload.Blind(v.Rule)
+		seen[k] = seen[k] || !workload.IndependentOfValues(v.Rule)
 		if !spoilt {
 			useful[k] = true
 		} else if _, known := last[k]; !known {
@@ -95,7 +95,7 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 			if !before[k] || useful[k] || r.dropped[a] {
 				continue
 			}
-			e := &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited(), Blind: !seen[k]}
+			e := &NoDataError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited(), Blind: !seen[k]}
 			if e.Environment() {
 				e.Sliceable = cell.Slices == 0 && r.Expansion.Cells[c].Workload.Measures().Slice != nil
 				quiet, waited, err := r.waitForQuiet(ctx, r.sites.cells[c][a], last[k])
@@ -104,7 +104,7 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 					return err
 				case !quiet:
 					return e
-				case waited || workload.Blind(e.Last.Rule):
+				case waited || workload.IndependentOfValues(e.Last.Rule):
 					return nil
 				} // otherwise the generator is late although the machine is not busy
 			}
@@ -121,7 +121,7 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 // not count. This decision does not depend on measured values. Hence the number of rounds carries no
 // information about the values, and the tests hold as for a planned number.
 func (r *run) endEarly(round int, why error) error {
-	var e *HopelessError
+	var e *NoDataError
 	n := round - 2
 	if !errors.As(why, &e) || !e.Environment() || !e.Blind || r.plan.Precision > 0 || n < 1 {
 		return why
@@ -166,7 +166,9 @@ func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt boo
 	of := func(is func(rule string) bool) int {
 		return slices.IndexFunc(t.Invalid, func(v journal.Violation) bool { return is(v.Rule) })
 	}
-	i := of(func(rule string) bool { return workload.OfMachine(rule, r.cpuLimited()) && workload.Blind(rule) })
+	i := of(func(rule string) bool {
+		return workload.OfMachine(rule, r.cpuLimited()) && workload.IndependentOfValues(rule)
+	})
 	if i < 0 {
 		i = of(func(rule string) bool { return rule == workload.RuleLost || workload.Repeated(rule, r.cpuLimited()) })
 	}
@@ -196,7 +198,7 @@ func (r *run) checkBaseline() error {
 	}
 	fromStart := min(failedFromStart, references*r.plan.Total())
 	for _, cell := range r.plan.Cells {
-		e, ever := &HopelessError{Cell: cell.ID, CPULimited: r.cpuLimited(), Failed: true}, false
+		e, ever := &NoDataError{Cell: cell.ID, CPULimited: r.cpuLimited(), Failed: true}, false
 		for i := len(trials) - 1; i >= 0 && !ever; i-- {
 			t := &trials[i]
 			arm := r.plan.Arm(t.Arm)

@@ -60,14 +60,14 @@ func (p *watchedProcess) Wait() (testbed.Usage, error) {
 		if p.said != nil {
 			p.at.add(experiment.Stderr, p.said.Seen())
 			if status, ended := exitStatus(err); ended {
-				p.at.add(experiment.Exit, workload.Seen{Marks: []string{fmt.Sprint(status)}, Runs: 1})
+				p.at.add(experiment.Exit, workload.Observation{Marks: []string{fmt.Sprint(status)}, Runs: 1})
 			}
 		}
 	})
 	return used, err
 }
 
-func (w *watchedSite) add(a experiment.Aspect, seen workload.Seen) {
+func (w *watchedSite) add(a experiment.Aspect, seen workload.Observation) {
 	if w.behaviour == nil {
 		w.behaviour = workload.Behaviour{}
 	}
@@ -91,7 +91,7 @@ func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) 
 		w.add(a, seen)
 	}
 	if _, told := w.behaviour[experiment.Answers]; result.Failed > 0 && !told {
-		w.add(experiment.Answers, workload.Seen{Marks: []string{"operations failed"}})
+		w.add(experiment.Answers, workload.Observation{Marks: []string{"operations failed"}})
 	}
 	t.Behaviour = w.behaviour
 }

@@ -19,12 +19,12 @@ type fakeResident struct {
 	shared string
 	setUp  error
 	broken func() error // what Check says
-	seen   []workload.Standing
+	seen   []workload.Server
 }
 
 func (w *fakeResident) Shared() string { return w.shared }
 
-func (w *fakeResident) SetUp(_ context.Context, s workload.SetUp) (workload.Standing, error) {
+func (w *fakeResident) SetUp(_ context.Context, s workload.SetUp) (workload.Server, error) {
 	*w.log = append(*w.log, "set up "+w.shared)
 	if w.setUp != nil {
 		return nil, w.setUp

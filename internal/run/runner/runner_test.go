@@ -152,9 +152,9 @@ func TestFailingBaseline(t *testing.T) {
 		x.Plan.Rounds = c.rounds
 		j := record(t, x)
 		err := Run(t.Context(), options(x, j))
-		var hopeless *HopelessError
+		var hopeless *NoDataError
 		if !errors.As(err, &hopeless) || !hopeless.Failed || hopeless.Environment() || hopeless.Last.Rule != workload.RuleExit {
-			t.Fatalf("error %v, want a HopelessError of failures", err)
+			t.Fatalf("error %v, want a NoDataError of failures", err)
 		}
 		if len(j.Trials()) != c.trials || j.Finished() {
 			t.Errorf("%d trials, want %d", len(j.Trials()), c.trials)
@@ -190,9 +190,9 @@ func TestHopelessRunEndsAfterTwoRounds(t *testing.T) {
 	x := expand(w, bad)
 	j := record(t, x)
 	err := Run(t.Context(), options(x, j))
-	var hopeless *HopelessError
+	var hopeless *NoDataError
 	if !errors.As(err, &hopeless) {
-		t.Fatalf("error %v, want a HopelessError", err)
+		t.Fatalf("error %v, want a NoDataError", err)
 	}
 	want := "arm arm has given no valid trial of fake in two rounds: 6 of 6 broke a rule, the last one proof: bad: on: expected there, observed not there"
 	if err.Error() != want {
@@ -249,7 +249,7 @@ func TestBusyMachineIsGivenTime(t *testing.T) {
 			}
 		}
 		err := Run(t.Context(), o)
-		var hopeless *HopelessError
+		var hopeless *NoDataError
 		if ended := errors.As(err, &hopeless) && hopeless.Environment(); ended != c.ends || !ended && err != nil {
 			t.Errorf("%d busy samples: %v", c.busy, err)
 		}
@@ -316,7 +316,7 @@ func TestThrottling(t *testing.T) {
 			}
 		}
 		err := Run(t.Context(), o)
-		var hopeless *HopelessError
+		var hopeless *NoDataError
 		if !errors.As(err, &hopeless) || hopeless.CPULimit() != c.limit || hopeless.Environment() == c.limit || !strings.HasSuffix(err.Error(), "throttling: 3 throttling events, over the limit of 0") {
 			t.Errorf("%s: %v", c.testbed.Name(), err)
 		}
@@ -396,7 +396,7 @@ func TestRules(t *testing.T) {
 			j := record(t, x)
 			o := options(x, j)
 			o.Sampler = &fakeSampler{foreign: []float64{tt.foreign, tt.foreign, tt.foreign}}
-			var failed *HopelessError // where no trial of the baseline succeeds
+			var failed *NoDataError // where no trial of the baseline succeeds
 			if err := Run(t.Context(), o); err != nil && !errors.As(err, &failed) {
 				t.Fatal(err)
 			}
@@ -465,9 +465,9 @@ func TestTrialTakesTooLong(t *testing.T) {
 		x.Cells[0].Workload = slow
 		x.Plan.Rounds, x.Plan.Attempts = 1, 1
 		j := record(t, x)
-		var failed *HopelessError
+		var failed *NoDataError
 		if err := Run(t.Context(), options(x, j)); !errors.As(err, &failed) || !failed.Failed {
-			t.Fatalf("error %v, want a HopelessError of failures", err)
+			t.Fatalf("error %v, want a NoDataError of failures", err)
 		}
 		want := "the measured part was not done 1ms after the trial began, which is its limit"
 		if inPrepare {

@@ -39,7 +39,7 @@ func processTimes() (own, children time.Duration, err error) {
 	if err := errors.Join(unix.Getrusage(unix.RUSAGE_SELF, &self), unix.Getrusage(unix.RUSAGE_CHILDREN, &ended)); err != nil {
 		return 0, 0, fmt.Errorf("getrusage: %w", err)
 	}
-	return cpu(self), cpu(ended) + process.Unseen(), nil
+	return cpu(self), cpu(ended) + process.Unreported(), nil
 }
 
 func cpu(r unix.Rusage) time.Duration {

@@ -161,7 +161,7 @@ func Runs(in []compare.Input) (*Result, error) {
 	if len(in) < 2 {
 		return nil, ErrOneRun
 	}
-	seen, err := compare.Examine(in)
+	seen, err := compare.Properties(in)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func Runs(in []compare.Input) (*Result, error) {
 	}
 	r.countFailures(in)
 	for _, p := range seen.Differences {
-		if p.Conduct(r.Failures != nil) {
+		if p.AffectsResult(r.Failures != nil) {
 			r.Warnings = append(r.Warnings, OtherConduct{p})
 		}
 	}
@@ -201,7 +201,7 @@ func sameQuestion(seen *compare.Result) error {
 		list = append(list, fmt.Sprintf("%s %s is not the same in every run", a.What, a.Name))
 	}
 	for _, p := range seen.Differences {
-		if p.Asked() {
+		if p.InQuestion() {
 			list = append(list, valuesByRun(p))
 		}
 	}
@@ -224,8 +224,8 @@ func valuesByRun(p compare.Property) string {
 	return p.Path + " is " + strings.Join(list, ", ")
 }
 
-// Told lists the values of the property by run.
-func (f OtherConduct) Told() string { return valuesByRun(f.Property) }
+// ValuesByRun lists the values of the property by run.
+func (f OtherConduct) ValuesByRun() string { return valuesByRun(f.Property) }
 
 func leftOut(run *analysis.Run) analysis.Reason {
 	switch {

@@ -94,7 +94,7 @@ func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool)
 		}
 	}
 	if len(with) < len(c.in) {
-		c.result.Apart = append(c.result.Apart, Apart{What: what, Name: name, Runs: with})
+		c.result.Apart = append(c.result.Apart, NotShared{What: what, Name: name, Runs: with})
 	}
 }
 
@@ -124,7 +124,7 @@ func (c *comparison) alignMetrics(id string) []shared {
 	for _, s := range list {
 		if len(s.runs) < cells {
 			name := s.metric.Name
-			c.result.Apart = append(c.result.Apart, Apart{What: "metric", Name: name + " in " + id, Runs: s.runs, Other: other[name]})
+			c.result.Apart = append(c.result.Apart, NotShared{What: "metric", Name: name + " in " + id, Runs: s.runs, Other: other[name]})
 		}
 	}
 	return list

@@ -98,7 +98,7 @@ func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 			q.Data = c.values[a.from].Between(a.cell, a.fromArm, a.toArm, a.metric)
 		} else {
 			from, to := c.values[a.from].Data(a.cell, a.fromArm, a.metric), c.values[a.to].Data(a.cell, a.toArm, a.metric)
-			q.Data = contrast.Changed(from, to).Over(c.between(a))
+			q.Data = contrast.Changed(from, to).WithOccasions(c.between(a))
 		}
 		questions[i] = q
 	}

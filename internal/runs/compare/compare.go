@@ -94,9 +94,9 @@ type Result struct {
 	Same        []Property         `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
 	// Apart are arms, cells and metrics that not every run has in the same form.
-	Apart   []Apart  `json:"apart,omitempty"`
-	Family  Family   `json:"family"`
-	Changes []Change `json:"changes"`
+	Apart   []NotShared `json:"apart,omitempty"`
+	Family  Family      `json:"family"`
+	Changes []Change    `json:"changes"`
 	// Floors are the changes of the controls, whose layers do not change.
 	Floors   []Change           `json:"floors,omitempty"`
 	Levels   []Level            `json:"levels"`
@@ -134,8 +134,8 @@ type Arm struct {
 	Role experiment.Role `json:"role"`
 }
 
-// Apart is an arm, cell or metric that cannot be compared because not all runs have it.
-type Apart struct {
+// NotShared is an arm, cell or metric that cannot be compared because not all runs have it.
+type NotShared struct {
 	What string `json:"what"` // "arm", "cell" or "metric"
 	Name string `json:"name"`
 	Runs []int  `json:"runs"` // numbers of the runs that have it

@@ -211,7 +211,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 			if group == Testbed {
 				name = "testbed." + name
 			}
-			one.Minor, one.Limit = experiment.Aside(name)
+			one.Minor, one.Limit = experiment.OutsideQuestion(name)
 			path := head + one.Path
 			if rows[path] == nil {
 				order = append(order, path)

@@ -1,9 +1,9 @@
 package compare
 
-// Examine compares the properties of runs for callers that make their own comparisons. Its result
+// Properties compares the properties of runs for callers that make their own comparisons. Its result
 // has only Runs, Differences, Same, Unknown and Apart. It returns an error if two runs hold the
 // same trials, or the runs have no cell in common.
-func Examine(in []Input) (*Result, error) {
+func Properties(in []Input) (*Result, error) {
 	c, _, err := begin(in, Options{})
 	if err != nil {
 		return nil, err
@@ -11,11 +11,11 @@ func Examine(in []Input) (*Result, error) {
 	return c.result, nil
 }
 
-// Asked reports whether a property is part of a run's question: the layers, workloads and testbed
-// with their parameters (without those that experiment.Aside names), and the rules for its
+// InQuestion reports whether a property is part of a run's question: the layers, workloads and testbed
+// with their parameters (without those that experiment.OutsideQuestion names), and the rules for its
 // verdicts. Two runs that agree on all of these ask the same question, on whatever machine and with
 // whatever number of rounds.
-func (p Property) Asked() bool {
+func (p Property) InQuestion() bool {
 	switch p.Group {
 	case Layers, Testbed, Workloads:
 		return !p.Minor
@@ -27,9 +27,9 @@ func (p Property) Asked() bool {
 	return false
 }
 
-// Conduct reports whether a property that is not part of the question may affect the result: the
+// AffectsResult reports whether a property that is not part of the question may affect the result: the
 // slicing of trials and, if some trials failed, their time limits.
-func (p Property) Conduct(failed bool) bool {
+func (p Property) AffectsResult(failed bool) bool {
 	return p.Group == Design && p.Path == designSlices || p.Limit && failed
 }
 

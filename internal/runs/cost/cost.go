@@ -181,7 +181,7 @@ func (w *worker) bill(s Source) (Bill, bool) {
 // positionEffects returns the effects of the trials' positions within the round, for one side of the pairs; nil: there
 // are none.
 func positionEffects(d contrast.Data, side int) (effects []float64) {
-	for _, p := range d.Places {
+	for _, p := range d.PositionEffects {
 		effects = append(effects, p[side])
 	}
 	return effects

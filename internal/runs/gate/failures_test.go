@@ -44,7 +44,7 @@ func TestBehaviour(t *testing.T) {
 		trials := trialsOf(p, 40, noisy(3, 0.01, map[string]float64{"slow": 1.1}))
 		for i := range trials {
 			if trials[i].Behaviour = (workload.Behaviour{experiment.Exit: {Runs: 1}}); trials[i].Arm == "slow" {
-				trials[i].Behaviour.Add(experiment.Stderr, workload.Seen{Marks: []string{"permission denied"}, Runs: 1})
+				trials[i].Behaviour.Add(experiment.Stderr, workload.Observation{Marks: []string{"permission denied"}, Runs: 1})
 			}
 		}
 		r, err := judged(p, trials, Options{}, c.budget)

@@ -47,7 +47,7 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 }
 
 // growthCase returns the case of one part of the history.
-func growthCase(c Case, g history.Growth, part string, change history.Change) Case {
+func growthCase(c Case, g history.Growth, part string, change history.GrowthEstimate) Case {
 	c.History = &Stretch{Part: part, Of: g.Of, Runs: change.Runs, From: change.From, To: change.To}
 	c.Size, c.P = change.Runs, 1
 	i := change.Interval

@@ -11,8 +11,8 @@ import (
 )
 
 // change generates a change of a history: the estimate with a half-width of 2 %.
-func change(point float64) history.Change {
-	return history.Change{
+func change(point float64) history.GrowthEstimate {
+	return history.GrowthEstimate{
 		Interval: analysis.Interval{Point: point, Lo: point - 0.02, Hi: point + 0.02}, Runs: 9, From: "runs/a", To: "runs/i",
 		P: func(limit float64) float64 { return 0.5 * math.Erfc((point-limit)/0.0102/math.Sqrt2) },
 	}
@@ -100,7 +100,7 @@ func TestAgainstErrors(t *testing.T) {
 // TestHostileGrowth checks that values which are not numbers decide nothing.
 func TestHostileGrowth(t *testing.T) {
 	nan := math.NaN()
-	for name, c := range map[string]history.Change{
+	for name, c := range map[string]history.GrowthEstimate{
 		"nothing": {}, "no p": {Interval: analysis.Interval{}, Runs: 5},
 		"nan":   {Interval: analysis.Interval{Point: nan, Lo: nan, Hi: nan}, Runs: 5, P: func(float64) float64 { return 0 }},
 		"inf":   {Interval: analysis.Interval{Point: 0, Lo: -1, Hi: math.Inf(1)}, Runs: 5, P: func(float64) float64 { return 0 }},

@@ -204,7 +204,7 @@ func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	if far := math.Abs(contrast.FromOverhead(c.Limit.Value, d.Metric)); !math.IsInf(far, 0) && !math.IsNaN(far) {
 		rules.Margin = max(rules.Margin, far)
 	}
-	main := rules.Survives(d, est).Main
+	main := rules.WithMissing(d, est).Main
 	c.stands = analysis.Interval(contrast.Overheads(main.At, d.Metric))
 	for _, sign := range []float64{1, -1} {
 		full := d.Imputed(sign, rules.Margin)
@@ -239,7 +239,7 @@ func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 	}
 	d.Metric.Scale = s
 	if d.Paired {
-		d.Places = nil // the effects of positions are shares
+		d.PositionEffects = nil // the effects of positions are shares
 		d.Compare()
 	}
 	return d

@@ -51,7 +51,7 @@ func detect(list []Series, runs []*Run, o Options) {
 	for i := range list {
 		s := &list[i]
 		slices.SortStableFunc(s.Segments, func(a, b Segment) int { return a.From - b.From })
-		slices.SortStableFunc(s.Shifts, func(a, b Shift) int { return a.Run - b.Run })
+		slices.SortStableFunc(s.Shifts, func(a, b Change) int { return a.Run - b.Run })
 	}
 }
 
@@ -102,13 +102,13 @@ func (s *stretchValues) level(values []float64) stats.Interval {
 }
 
 // shift describes the change at an index, between the ends of its two segments.
-func (s *stretchValues) shift(from, at, to int, runs []*Run) Shift {
+func (s *stretchValues) shift(from, at, to int, runs []*Run) Change {
 	size, err := stats.RankSum(s.values[from:at], s.values[at:to], Confidence)
 	if err != nil { // no error: segments are long enough and finite
 		size.Lo, size.Hi = math.Inf(-1), math.Inf(1)
 	}
 	site := locate(s.values[from:to], at-from)
-	c := Shift{
+	c := Change{
 		Stretch: s.stretch, Run: s.runs[at], Last: s.runs[at-1],
 		Direction: direction(size.Interval, s.series.Metric.Better),
 		Size:      analysis.Interval(size.Map(s.series.scale().change)),
@@ -212,7 +212,7 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	_, _, observed := mostApart(values, least, sums, lengthStep)
 	observed -= 1e-9 * observed // the same values summed in another order must not count as larger
 	surrogates := stats.NewSurrogates(values, []int{from, to}, random)
-	return from, to, stats.Reached(observed, alpha, func() float64 {
+	return from, to, stats.Significant(observed, alpha, func() float64 {
 		_, _, q := mostApart(surrogates.Next(), least, sums, lengthStep)
 		return q
 	})

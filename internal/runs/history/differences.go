@@ -14,7 +14,7 @@ import (
 
 // parameters are the parameters of one arm in one cell, by path: everything that the values depend
 // on by intent. They include the layers of the arm and of the baseline, the workload and the
-// testbed (without those that experiment.Aside names). They exclude the number of rounds, the seed,
+// testbed (without those that experiment.OutsideQuestion names). They exclude the number of rounds, the seed,
 // limits, margins, the imported files and the pairing of their trials: these make a value more or
 // less certain, but not different.
 type parameters map[string]string
@@ -52,12 +52,12 @@ func sharedParameters(plan *experiment.Plan, c experiment.Cell) parameters {
 		p["import.tool"] = plan.Import.Tool
 	}
 	for path, v := range compare.Flatten(c.Config) {
-		if aside, _ := experiment.Aside(path); !aside {
+		if aside, _ := experiment.OutsideQuestion(path); !aside {
 			p[c.Kind+"."+path] = v
 		}
 	}
 	for path, v := range compare.Flatten(c.Testbed) {
-		if aside, _ := experiment.Aside("testbed." + path); !aside {
+		if aside, _ := experiment.OutsideQuestion("testbed." + path); !aside {
 			p["testbed."+path] = v
 		}
 	}

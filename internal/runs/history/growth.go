@@ -25,8 +25,8 @@ type Growth struct {
 	// runs at the beginning. A slow decline shows in Anchor and not in Recent. Both are shares
 	// (0.02: costs 2 % more than before), positive for worse; on a difference scale they are in the
 	// metric's unit.
-	Recent Change `json:"recent"`
-	Anchor Change `json:"anchor"`
+	Recent GrowthEstimate `json:"recent"`
+	Anchor GrowthEstimate `json:"anchor"`
 	// Previous compares with the latest comparable earlier run; nil: there is none.
 	Previous *Previous `json:"previous,omitempty"`
 	// Gap is the reason why Recent or Anchor has no estimate; nil if both have one.
@@ -42,8 +42,8 @@ type Previous struct {
 	Change float64 `json:"change"`
 }
 
-// Change is the growth of a quantity.
-type Change struct {
+// GrowthEstimate is the growth of a quantity.
+type GrowthEstimate struct {
 	Interval analysis.Interval `json:"interval"`
 	Runs     int               `json:"runs"` // number of runs of the history that it is compared with
 	From     string            `json:"from"` // first of these runs
@@ -198,7 +198,7 @@ func (s *Series) used(stretch int) []Point {
 
 // change compares the new value with those of some runs. The runs have the given standard
 // deviation, known with df degrees of freedom.
-func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (Change, analysis.Reason) {
+func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (GrowthEstimate, analysis.Reason) {
 	k, sum := float64(len(reference)), 0.0
 	usual := 0.0 // mean variance within a run
 	for _, p := range reference {
@@ -207,10 +207,10 @@ func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (
 	}
 	p := prediction{difference: at - sum/k, error: math.Sqrt(sd*sd*(1+1/k) + max(0, se*se-usual)), df: df}
 	if !(p.error > 0) {
-		return Change{P: never}, NoSpread{}
+		return GrowthEstimate{P: never}, NoSpread{}
 	}
 	scale := scale{c.value.metric, c.value.of}
-	return Change{
+	return GrowthEstimate{
 		Interval: analysis.Interval(p.interval().Map(scale.change)), Runs: len(reference),
 		From: c.before.Runs[reference[0].Run].Directory, To: c.before.Runs[reference[len(reference)-1].Run].Directory,
 		P: func(limit float64) float64 { return p.exceeds(scale.difference(limit)) },

@@ -102,7 +102,7 @@ type Series struct {
 	Points        []Point            `json:"points"` // one per run whose plan has the metric, in order
 	Stretches     []Stretch          `json:"stretches"`
 	Segments      []Segment          `json:"segments"` // sorted by their first runs
-	Shifts        []Shift            `json:"changes"`  // in the order in which they happened
+	Shifts        []Change           `json:"changes"`  // in the order in which they happened
 	Notes         []analysis.Finding `json:"-"`
 }
 
@@ -158,8 +158,8 @@ const (
 	Spread = "spread"
 )
 
-// Shift is a change of the level from one segment to the next.
-type Shift struct {
+// Change is a change of the level from one segment to the next.
+type Change struct {
 	Stretch   int    `json:"stretch"`
 	Run       int    `json:"run"`       // index of the first run of the new level, as estimated
 	Last      int    `json:"last"`      // index of the last run of the old level

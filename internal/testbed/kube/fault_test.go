@@ -215,7 +215,7 @@ func TestKilled(t *testing.T) {
 	if killed == "" {
 		t.Fatalf("the run to be killed did not get ready: %s", said.all.String())
 	}
-	left, err := inventory.Left(t.Context(), o, "", "")
+	left, err := inventory.Leftovers(t.Context(), o, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,18 +22,18 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// Like makes pods for a workload that starts pods as its trials. Layers change these pods
+// PodTemplate makes pods for a workload that starts pods as its trials. Layers change these pods
 // like the site's own. They run on the node of the client's pod. A node selector puts them
 // there, so the scheduler's work is part of each start.
-type Like struct {
+type PodTemplate struct {
 	site *Site
 	on   *clusterRun
 	role string
 	node *corev1.Node
 }
 
-// Like returns a maker of pods with a role.
-func (s *Site) Like(ctx context.Context, role string) (*Like, error) {
+// PodTemplate returns a maker of pods with a role.
+func (s *Site) PodTemplate(ctx context.Context, role string) (*PodTemplate, error) {
 	if n := len(s.shapes.sidecars); n > 0 {
 		return nil, fmt.Errorf("arm %s has a layer that works by sidecars of Tare's, such as %s: "+
 			"sidecars work in the arm's own pods only, and pods that a workload starts would be without the layer",
@@ -54,10 +54,10 @@ func (s *Site) Like(ctx context.Context, role string) (*Like, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", client.Node(), cluster.Explain(err))
 	}
-	return &Like{site: s, on: on, role: role, node: node}, nil
+	return &PodTemplate{site: s, on: on, role: role, node: node}, nil
 }
 
-func (l *Like) selector() string {
+func (l *PodTemplate) selector() string {
 	return labels.Set{
 		siteLabel: l.site.unique, inventory.RoleLabel: l.role, inventory.OwnerLabel: string(l.on.owner),
 	}.String()
@@ -66,7 +66,7 @@ func (l *Like) selector() string {
 // Plan returns a pod before it is made. Its containers have the testbed's limits, but request
 // almost nothing, to fit many pods on a node. run returns the arguments and the environment
 // of the pod's main container, given the path of the agent in it.
-func (l *Like) Plan(name string, run func(agent string) (args, env []string)) (*corev1.Pod, error) {
+func (l *PodTemplate) Plan(name string, run func(agent string) (args, env []string)) (*corev1.Pod, error) {
 	s := l.site
 	pod := s.planPod(l.role)
 	pod.Name = s.name(name)
@@ -95,7 +95,7 @@ func (l *Like) Plan(name string, run func(agent string) (args, env []string)) (*
 }
 
 // Make makes a pod that Plan returned.
-func (l *Like) Make(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, error) {
+func (l *PodTemplate) Make(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, error) {
 	made, err := inventory.Make(ctx, l.on.record, l.on.Client.CoreV1().Pods(plan.Namespace), plan)
 	if err != nil {
 		return nil, fmt.Errorf("make pod %s: %w", plan.Name, cluster.Explain(err))
@@ -104,7 +104,7 @@ func (l *Like) Make(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, error) 
 }
 
 // Delete deletes pods and waits until they are gone. Missing pods are no error.
-func (l *Like) Delete(ctx context.Context, names ...string) error {
+func (l *PodTemplate) Delete(ctx context.Context, names ...string) error {
 	var items []inventory.Item
 	for _, name := range names {
 		items = append(items, inventory.Core("pods", l.site.Namespace(), name))
@@ -115,7 +115,7 @@ func (l *Like) Delete(ctx context.Context, names ...string) error {
 // Watch calls see for each change of the pods, one call at a time, until the context is done.
 // gone is true for a deleted pod. Watch returns when the watch has begun: see gets every pod
 // that is made later.
-func (l *Like) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) error {
+func (l *PodTemplate) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(l.on.Client, 0, informers.WithNamespace(l.site.Namespace()),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = l.selector() }))
 	informer := factory.Core().V1().Pods().Informer()
@@ -147,7 +147,7 @@ func (l *Like) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) 
 
 // Used returns the usage of the pods' cgroups, by UID. It includes the container runtime's
 // processes in them. known is false unless the experiment has "accounting: node".
-func (l *Like) Used(ctx context.Context, uids []string) (used map[string]cgroup.Usage, known bool, err error) {
+func (l *PodTemplate) Used(ctx context.Context, uids []string) (used map[string]cgroup.Usage, known bool, err error) {
 	if l.site.level.Accounting != experiment.OnNode {
 		return nil, false, nil
 	}
@@ -163,6 +163,6 @@ func (l *Like) Used(ctx context.Context, uids []string) (used map[string]cgroup.
 }
 
 // Why adds the cluster's events about a pod that does not start to its error.
-func (l *Like) Why(ctx context.Context, name string, err error) error {
+func (l *PodTemplate) Why(ctx context.Context, name string, err error) error {
 	return &cluster.DiagnosedError{Err: err, Events: l.on.Events(ctx, l.site.Namespace(), name, "")}
 }

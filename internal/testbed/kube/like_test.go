@@ -28,7 +28,7 @@ func TestPlanLike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &Like{site: s, on: on, role: "start", node: node}
+		l := &PodTemplate{site: s, on: on, role: "start", node: node}
 		var self string
 		plan, err := l.Plan("start-1", func(agent string) (args, env []string) {
 			self = agent
@@ -59,7 +59,7 @@ func TestLikeWithSidecars(t *testing.T) {
 	if _, err := s.AddSidecar(testbed.ClientPod, testbed.Sidecar{Name: "wireguard"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Like(t.Context(), "start"); err == nil || !strings.Contains(err.Error(), "works by sidecars of Tare's, such as wireguard") {
+	if _, err := s.PodTemplate(t.Context(), "start"); err == nil || !strings.Contains(err.Error(), "works by sidecars of Tare's, such as wireguard") {
 		t.Errorf("got %v", err)
 	}
 }

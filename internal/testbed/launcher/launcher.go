@@ -9,7 +9,7 @@
 // descriptors. Hence a launcher works inside every wrapper that passes descriptors on.
 //
 // If a launcher starts the programs of one arm, launchers start the programs of all arms of the run
-// (layer.DressAlike). A launcher with empty Settings sets nothing.
+// (layer.WithEqualLaunchers). A launcher with empty Settings sets nothing.
 package launcher
 
 import (

@@ -56,7 +56,7 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 	if err != nil {
 		return nil, err
 	}
-	p, err := commands.Start(ctx, process.Order{
+	p, err := commands.Start(ctx, process.Spec{
 		Path: program, Args: prepared.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Files: prepared.Files,
 		Name: m.scope(), Within: within, Mark: m.environment(), By: t, Helper: isHelper(c),
 		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},

@@ -146,7 +146,7 @@ func TestDeathOfTareLeavesNothing(t *testing.T) {
 // volumesOf lists the volumes of members that a dead process has left.
 func volumesOf(t *testing.T, pid int) (list []string) {
 	t.Helper()
-	all, err := owned.Left()
+	all, err := owned.Leftovers()
 	if err != nil {
 		t.Fatal(err)
 	}

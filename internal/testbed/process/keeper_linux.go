@@ -39,8 +39,8 @@ type Keeper struct {
 	running    map[int]*Program // programs by the process id of their leader, which is not reaped yet
 }
 
-// Order describes a program to start.
-type Order struct {
+// Spec describes a program to start.
+type Spec struct {
 	Path   string // path of the program's file
 	Args   []string
 	Env    []string // the complete environment, including Mark
@@ -67,7 +67,7 @@ type Order struct {
 }
 
 // Start starts a program. It is killed when the context is done.
-func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
+func (k *Keeper) Start(ctx context.Context, o Spec) (*Program, error) {
 	p := &Program{keeper: k, args: o.Args, mark: o.Mark, by: o.By, helper: o.Helper, done: make(chan struct{})}
 	p.cmd = &exec.Cmd{
 		Path: o.Path, Args: o.Args, Env: o.Env, Dir: o.Dir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr,

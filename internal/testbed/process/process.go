@@ -29,11 +29,11 @@ const LeftGrace = 2 * time.Second
 // OutputLimit is the maximum size of one output stream, in bytes. A program that writes more is killed.
 const OutputLimit = 256 << 20
 
-// Looks are the intervals between observations of a running process. The last interval repeats.
-type Looks []time.Duration
+// Intervals are the intervals between observations of a running process. The last interval repeats.
+type Intervals []time.Duration
 
 // Until calls look repeatedly, after each interval, until done is closed.
-func (l Looks) Until(done <-chan struct{}, look func()) {
+func (l Intervals) Until(done <-chan struct{}, look func()) {
 	timer := time.NewTimer(l[0])
 	defer timer.Stop()
 	for i := 1; ; i++ {
@@ -50,7 +50,7 @@ func (l Looks) Until(done <-chan struct{}, look func()) {
 // looks are the intervals between readings of the memory of a program and of some generations of
 // descendants. A short program is read often, and a long one seldom, so that a trial is not disturbed.
 // There is no reading at the start, since the memory has not reached its peak.
-var looks = Looks{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
+var looks = Intervals{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
 	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond,
 	2560 * time.Millisecond, 5 * time.Second, 10 * time.Second}
 

@@ -36,7 +36,7 @@ var testName = "tare-test-" + rand.Text() + "-"
 func started(t *testing.T, k *Keeper, script string, stdout io.Writer) *Program {
 	t.Helper()
 	mark := "TARE_TEST=" + t.Name()
-	p, err := k.Start(t.Context(), Order{
+	p, err := k.Start(t.Context(), Spec{
 		Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: append(os.Environ(), mark), Mark: []string{mark}, Stdout: stdout,
 		Name: testName + strings.ReplaceAll(t.Name(), "/", "-"), Attributes: &syscall.SysProcAttr{Setpgid: true},
 	})
@@ -222,7 +222,7 @@ func TestKilledWithItsNamespaceIsCounted(t *testing.T) {
 	if _, err := exec.LookPath("unshare"); err != nil {
 		t.Skip(err)
 	}
-	before := Unseen()
+	before := Unreported()
 	used := filepath.Join(t.TempDir(), "used")
 	const work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
 	script := fmt.Sprintf("unshare --pid --fork sh -c '(%s; : >%s; sleep 1000) & until [ -e %[2]s ]; do sleep 0.05; done'", work, used)
@@ -230,7 +230,7 @@ func TestKilledWithItsNamespaceIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if missed := Unseen() - before; missed < 20*time.Millisecond || usage.CPU() < missed {
+	if missed := Unreported() - before; missed < 20*time.Millisecond || usage.CPU() < missed {
 		t.Errorf("%v of %v were missed by resource usages", missed, usage.CPU())
 	}
 }

@@ -199,9 +199,9 @@ func (s *scope) has(pid int) bool {
 // unreported is the CPU time of this process's programs that is missing from every resource usage.
 var unreported atomic.Int64
 
-// Unseen is the CPU time of this process's programs that getrusage does not report, since this process
+// Unreported is the CPU time of this process's programs that getrusage does not report, since this process
 // began: that of processes that ended without being waited for.
-func Unseen() time.Duration { return time.Duration(unreported.Load()) }
+func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 
 // used is the CPU time of all processes that have run in the cgroup. It includes processes without a
 // waiting parent: a program may ignore the ends of its children, as the first process of a process id

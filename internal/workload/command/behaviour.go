@@ -35,7 +35,7 @@ func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {
 		case after.Size() == 0:
 			became = " is empty"
 		}
-		t.behaviour.Add(experiment.Files, workload.Seen{Marks: []string{t.config.Makes[i] + became}, Runs: 1})
+		t.behaviour.Add(experiment.Files, workload.Observation{Marks: []string{t.config.Makes[i] + became}, Runs: 1})
 	}
 }
 

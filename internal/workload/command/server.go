@@ -18,7 +18,7 @@ func (c *Config) Shared() string {
 }
 
 // SetUp starts the server.
-func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, error) {
 	server, err := c.filledServer().SetUp(ctx, s)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (s *serving) during(ctx context.Context, run func() error) error {
 		return err
 	}
 	failed := run()
-	if ended := s.server.Judge(ctx); ended != nil {
+	if ended := s.server.BrokenRule(ctx); ended != nil {
 		return ended // the end of the server explains a failure of the program
 	}
 	used, err := s.server.Since(before)

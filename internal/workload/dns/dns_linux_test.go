@@ -204,7 +204,7 @@ func TestRealTimeTransportLayer(t *testing.T) {
 	for _, test := range []struct {
 		site testbed.Site
 		want string
-	}{{site, "udp in clear"}, {layer.Dress(site, &layer.Active{Holds: dnstransport.TLS}), "TLS 1.3, "}} {
+	}{{site, "udp in clear"}, {layer.WithWrappers(site, &layer.Active{Holds: dnstransport.TLS}), "TLS 1.3, "}} {
 		t.Run(test.want, func(t *testing.T) {
 			m := fit.Machine(t)
 			c := New().(*Config)

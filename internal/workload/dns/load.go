@@ -10,7 +10,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
 	"tare/internal/workload/dns/query"
 	"tare/internal/workload/dns/zone"
@@ -63,7 +63,7 @@ func runClient(ctx context.Context) error {
 		err    error
 	}
 	var done chan outcome
-	return orders.Main(ctx, func(_ context.Context, r clientRequest) (any, error) {
+	return helperrpc.Main(ctx, func(_ context.Context, r clientRequest) (any, error) {
 		switch {
 		case r.Open != nil && session == nil:
 			var err error
@@ -91,7 +91,7 @@ type loadTrial struct {
 	*Config
 	t           *workload.Trial
 	up          *server
-	client      *orders.Helper
+	client      *helperrpc.Helper
 	label       string
 	connections map[string]bool // kinds of sockets and connections that queries used
 }
@@ -121,7 +121,7 @@ func (l *loadTrial) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.client, err = orders.StartSubject(ctx, l.t.Site, testbed.ClientPod, clientHelper.Name); err != nil {
+	if l.client, err = helperrpc.StartSubject(ctx, l.t.Site, testbed.ClientPod, clientHelper.Name); err != nil {
 		return fmt.Errorf("the client cannot be started: %w", err)
 	}
 	if err := l.client.Ask(ctx, clientRequest{Open: &to}, nil); err != nil {
@@ -179,7 +179,7 @@ func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int)
 // cause returns why a request to the client failed: the end of the server, or the error.
 func (l *loadTrial) cause(ctx context.Context, err error) error {
 	if l.up.program != nil && ctx.Err() == nil {
-		if ended := l.up.program.Judge(ctx); ended != nil {
+		if ended := l.up.program.BrokenRule(ctx); ended != nil {
 			return errors.Join(ended, l.up.program.Log(l.t.Raw))
 		}
 	}
@@ -226,7 +226,7 @@ func (l *loadTrial) measure(ctx context.Context) (workload.Result, error) {
 		return workload.Result{}, err
 	}
 	if l.up.program != nil {
-		if err := errors.Join(l.up.program.Log(l.t.Raw), l.up.program.Judge(ctx)); err != nil {
+		if err := errors.Join(l.up.program.Log(l.t.Raw), l.up.program.BrokenRule(ctx)); err != nil {
 			return workload.Result{}, err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"tare/internal/layer/dnstransport"
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
 	"tare/internal/workload/dns/zone"
 	"tare/internal/workload/service"
@@ -38,7 +38,7 @@ func runServer(ctx context.Context) error {
 			_ = listening.Close()
 		}
 	}()
-	return orders.Main(ctx, func(ctx context.Context, r serverRequest) (any, error) {
+	return helperrpc.Main(ctx, func(ctx context.Context, r serverRequest) (any, error) {
 		switch {
 		case r.Listen != nil && listening == nil:
 			var err error
@@ -80,8 +80,8 @@ func (c *Config) transport(site testbed.Site) dnstransport.Transport {
 
 // server is the server at a site, with the proxies of the trial under way.
 type server struct {
-	program   *service.Server // the user's program
-	builtin   *orders.Helper  // nil with program nil: the server is not Tare's
+	program   *service.Server   // the user's program
+	builtin   *helperrpc.Helper // nil with program nil: the server is not Tare's
 	address   service.ByPath
 	authority string // certificate that clients trust, in PEM; "": they trust the file's or the system's
 	trials    int    // number of trials so far
@@ -89,7 +89,7 @@ type server struct {
 }
 
 // SetUp starts the server.
-func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, error) {
 	up := new(server)
 	if c.Address != "" {
 		return up, nil
@@ -114,7 +114,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 		}
 		up.authority = listen.Cert
 	}
-	if up.builtin, err = orders.StartSubject(ctx, s.Site, testbed.ServerPod, serverHelper.Name); err != nil {
+	if up.builtin, err = helperrpc.StartSubject(ctx, s.Site, testbed.ServerPod, serverHelper.Name); err != nil {
 		return nil, fmt.Errorf("the server cannot be started: %w", err)
 	}
 	if err := up.builtin.Ask(ctx, serverRequest{Listen: &listen}, nil); err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload/http/load"
 	"tare/internal/workload/http/target"
 	"tare/internal/workload/service"
@@ -21,9 +21,9 @@ import (
 // written to a running program. Each request to a client therefore has a process of its own in the pod,
 // which passes it on through a socket and waits for the response.
 var (
-	clientHelper  = testbed.Helper{Name: "http-client", Run: orders.Reading("the client's socket", runClient)}
-	requestHelper = testbed.Helper{Name: "http-order", Run: orders.Answering("the request", passRequest)}
-	targetHelper  = testbed.Helper{Name: "http-target", Run: orders.Reading("the server's configuration", runTarget)}
+	clientHelper  = testbed.Helper{Name: "http-client", Run: helperrpc.Reading("the client's socket", runClient)}
+	requestHelper = testbed.Helper{Name: "http-order", Run: helperrpc.Answering("the request", passRequest)}
+	targetHelper  = testbed.Helper{Name: "http-target", Run: helperrpc.Reading("the server's configuration", runTarget)}
 )
 
 // Helpers are the workload's helpers.
@@ -46,7 +46,7 @@ type client struct {
 // startClient starts a client in a client's pod and opens its session.
 func startClient(ctx context.Context, site testbed.Site, name string, where testbed.Place, config load.Config, threads int) (*client, error) {
 	c := &client{site: site, socket: "@tare-http-" + rand.Text()}
-	cmd, err := orders.Command(site, where, clientHelper.Name, clientInput{Socket: c.socket})
+	cmd, err := helperrpc.Command(site, where, clientHelper.Name, clientInput{Socket: c.socket})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (c *client) ask(ctx context.Context, request load.ClientRequest) (*load.Res
 	ctx, stop := testbed.Until(ctx, c.Ended()) // a client that has ended gives no response
 	defer stop()
 	var response json.RawMessage
-	err := orders.Once(ctx, c.site, c.Where, requestHelper.Name, clientInput{c.socket, &request}, &response)
+	err := helperrpc.Once(ctx, c.site, c.Where, requestHelper.Name, clientInput{c.socket, &request}, &response)
 	if ended := c.Check(ctx); err != nil && ended != nil {
 		err = ended
 	}
@@ -79,7 +79,7 @@ func (c *client) ask(ctx context.Context, request load.ClientRequest) (*load.Res
 func runClient(ctx context.Context, in clientInput) error {
 	var client load.Client
 	defer client.Close()
-	return orders.Listen(ctx, in.Socket, func(conn net.Conn) {
+	return helperrpc.Listen(ctx, in.Socket, func(conn net.Conn) {
 		_ = client.Serve(ctx, conn, conn) // fails if nobody waits for the response any more, which is no error
 	})
 }
@@ -93,7 +93,7 @@ func passRequest(ctx context.Context, in clientInput) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := orders.Exchange(ctx, in.Socket, socketLimit, append(text, '\n'))
+	response, err := helperrpc.Exchange(ctx, in.Socket, socketLimit, append(text, '\n'))
 	if err != nil {
 		return nil, fmt.Errorf("the client: %w", err)
 	}

@@ -142,7 +142,7 @@ func TestServersOnACluster(t *testing.T) {
 	elsewhere.URL = "http://" + up.(*server).Address[testbed.PodToPod].String() + "/passwd"
 	for name, one := range map[string]struct {
 		config *Config
-		up     workload.Standing
+		up     workload.Server
 	}{"image": {c, up}, "url": {&elsewhere, nil}} {
 		result, err := workloadtest.Run(t.Context(), one.config, &workload.Trial{Site: site, Raw: new(workloadtest.Raw), Standing: one.up, Round: 1})
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"net/url"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
 	"tare/internal/workload/http/target"
 	"tare/internal/workload/service"
@@ -31,7 +31,7 @@ type server struct {
 }
 
 // SetUp starts the server.
-func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, error) {
 	if c.Server != nil {
 		up, err := c.Server.SetUp(ctx, s)
 		if err != nil {
@@ -51,7 +51,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 		}
 		up.authority = config.Cert
 	}
-	cmd, err := orders.Command(s.Site, testbed.ServerPod, targetHelper.Name, config)
+	cmd, err := helperrpc.Command(s.Site, testbed.ServerPod, targetHelper.Name, config)
 	if err != nil {
 		return nil, err
 	}
@@ -89,5 +89,5 @@ func (c *Config) destination(up *server) (string, error) {
 	return scheme + "://" + at.String() + cmp.Or(c.Path, "/"), nil
 }
 
-// Certificate makes a self-signed certificate and its key for a server, in PEM.
-func Certificate(at service.ByPath) (cert, key string, err error) { return service.SelfSigned(at) }
+// SelfSigned makes a self-signed certificate and its key for a server, in PEM.
+func SelfSigned(at service.ByPath) (cert, key string, err error) { return service.SelfSigned(at) }

@@ -224,7 +224,7 @@ func (r *Trial) End(ctx context.Context) (workload.Result, *load.Result, error) 
 // serverEnded returns an error that breaks a rule if a server has ended.
 func (r *Trial) serverEnded(ctx context.Context) error {
 	for _, s := range r.servers {
-		if err := s.Judge(ctx); err != nil {
+		if err := s.BrokenRule(ctx); err != nil {
 			return err
 		}
 	}

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 // Helper is a helper in the client's pod that waits until the server answers.
-var Helper = testbed.Helper{Name: "service-ready", Run: orders.Reading("the server's address", repeatCheck)}
+var Helper = testbed.Helper{Name: "service-ready", Run: helperrpc.Reading("the server's address", repeatCheck)}
 
 // readyCheck is the helper's input: the server's address, and the page that must answer.
 type readyCheck struct {
@@ -78,13 +78,13 @@ func (r *Running) awaitLog(ctx context.Context, pattern string) error {
 
 // awaitReached waits until the client's pod reaches the server.
 func (r *Running) awaitReached(ctx context.Context, site testbed.Site, c readyCheck) error {
-	cmd, err := orders.Command(site, testbed.ClientPod, Helper.Name, c)
+	cmd, err := helperrpc.Command(site, testbed.ClientPod, Helper.Name, c)
 	if err != nil {
 		return err
 	}
 	ctx, stop := testbed.Until(ctx, r.done) // the wait also ends when the server does
 	defer stop()
-	why, _, err := orders.Output(ctx, site, testbed.ClientPod, cmd)
+	why, _, err := helperrpc.Output(ctx, site, testbed.ClientPod, cmd)
 	if err == nil {
 		return nil
 	}

@@ -91,8 +91,8 @@ func (r *Running) Check(context.Context) error {
 	return fmt.Errorf("the %s has ended: %s", r.Name, why)
 }
 
-// Judge returns an error that breaks a rule if the program has ended during a trial.
-func (r *Running) Judge(ctx context.Context) error {
+// BrokenRule returns an error that breaks a rule if the program has ended during a trial.
+func (r *Running) BrokenRule(ctx context.Context) error {
 	err := r.Check(ctx)
 	var lost *testbed.Disturbance
 	if err == nil || errors.As(err, &lost) {

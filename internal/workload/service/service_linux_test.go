@@ -136,7 +136,7 @@ func TestServer(t *testing.T) {
 	}
 	_ = ask(t, site, "http://"+s.Address[testbed.PodToPod].String()+"/end")
 	<-s.Ended()
-	err = s.Judge(t.Context())
+	err = s.BrokenRule(t.Context())
 	var invalid *workload.Invalid
 	if !errors.As(err, &invalid) || invalid.Rule != workload.RuleServer || !strings.Contains(invalid.Detail, "exit status 7") || !strings.Contains(invalid.Detail, "asked for /end") {
 		t.Errorf("after its end: %v", err)

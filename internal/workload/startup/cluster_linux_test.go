@@ -30,7 +30,7 @@ func siteOnCluster(t *testing.T, arm string, l layer.Layer, accounting experimen
 		if err != nil {
 			t.Fatal(err)
 		}
-		site = layer.Dress(opened, up)
+		site = layer.WithWrappers(opened, up)
 	}
 	sitetest.Ready(t, opened)
 	return site

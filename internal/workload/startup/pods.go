@@ -14,11 +14,11 @@ import (
 
 	"tare/internal/layer/program"
 	"tare/internal/testbed"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/testbed/kube"
 	"tare/internal/testbed/kube/pods"
-	"tare/internal/testbed/orders"
 	"tare/internal/workload"
-	"tare/internal/workload/startup/answer"
+	"tare/internal/workload/startup/firstbyte"
 )
 
 // role is the role of pods that a trial starts.
@@ -32,8 +32,8 @@ const inPod = "/var/run/tare/first-byte"
 type podStarter struct {
 	config   *Config
 	site     testbed.Site
-	like     *kube.Like
-	listener *orders.Helper
+	like     *kube.PodTemplate
+	listener *helperrpc.Helper
 	address  string
 	program  testbed.Command // program with its wrappers
 	stem     string          // beginning of the pods' names
@@ -54,20 +54,20 @@ func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStart
 	if s.program, err = c.inPods(site); err != nil {
 		return nil, err
 	}
-	if s.like, err = on.Like(ctx, role); err != nil {
+	if s.like, err = on.PodTemplate(ctx, role); err != nil {
 		return nil, err
 	}
 	addresses := on.PodAddresses(testbed.ClientPod)
 	if len(addresses) == 0 {
 		return nil, fmt.Errorf("the arm's pod has no address that started pods can call")
 	}
-	if s.listener, err = orders.Start(ctx, site, testbed.ClientPod, answer.Listener.Name); err != nil {
+	if s.listener, err = helperrpc.Start(ctx, site, testbed.ClientPod, firstbyte.Listener.Name); err != nil {
 		return nil, err
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // the watch runs until release
 	s.stop = stop
-	var a answer.Answer
-	err = s.listener.Ask(ctx, answer.Order{}, &a)
+	var a firstbyte.Response
+	err = s.listener.Ask(ctx, firstbyte.Request{}, &a)
 	s.address = netip.AddrPortFrom(addresses[0], uint16(a.Port)).String()
 	if err == nil {
 		err = s.like.Watch(watching, s.see)
@@ -159,7 +159,7 @@ func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err err
 	title := fmt.Sprintf("%s-%d", s.stem, s.number)
 	s.mu.Unlock()
 	plan, err := s.like.Plan(title, func(self string) (args, env []string) {
-		return answer.CallerCommand(self, s.address, title, inPod, s.program)
+		return firstbyte.CallerCommand(self, s.address, title, inPod, s.program)
 	})
 	if err != nil {
 		return nil, one, err
@@ -204,8 +204,8 @@ func (s *podStarter) answered(ctx context.Context, p *progress, title string) (a
 		if why := s.failed(p); why != "" {
 			return at, errors.New(why)
 		}
-		var a answer.Answer
-		if err := s.listener.Ask(ctx, answer.Order{Wait: title, For: longestWait}, &a); err != nil {
+		var a firstbyte.Response
+		if err := s.listener.Ask(ctx, firstbyte.Request{Wait: title, For: longestWait}, &a); err != nil {
 			return at, err
 		}
 		if a.Called {

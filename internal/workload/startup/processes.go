@@ -16,7 +16,7 @@ import (
 	"tare/internal/layer/program"
 	"tare/internal/testbed"
 	"tare/internal/workload"
-	"tare/internal/workload/startup/answer"
+	"tare/internal/workload/startup/firstbyte"
 )
 
 // processStarter starts processes on this machine.
@@ -47,7 +47,7 @@ func (c *Config) processStarter(ctx context.Context, site testbed.Site) (*proces
 	}
 	path := filepath.Join(dir, "first-byte")
 	h.args, h.staying = []string{path}, []string{"stay"}
-	return h, answer.Write(path)
+	return h, firstbyte.Write(path)
 }
 
 // instance is a process that has printed its first byte.

@@ -76,7 +76,7 @@ func TestColdStarts(t *testing.T) {
 func TestKnownEffect(t *testing.T) {
 	site := localtest.Host(t)
 	front := func(text string) testbed.Site {
-		return layer.Dress(site, &layer.Active{Wrap: func(cmd testbed.Command) testbed.Command {
+		return layer.WithWrappers(site, &layer.Active{Wrap: func(cmd testbed.Command) testbed.Command {
 			cmd.Args = append([]string{"sh", "-c", text, "sh"}, cmd.Args...)
 			return cmd
 		}})

@@ -41,7 +41,7 @@ import (
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/inventory"
 	"tare/internal/workload"
-	"tare/internal/workload/startup/answer"
+	"tare/internal/workload/startup/firstbyte"
 )
 
 // Config is the parameters of the workload.
@@ -75,7 +75,7 @@ var Kind = workload.Kind{
 	Summary: "cold starts, from the start of a program or pod to its first byte; memory and CPU of idle ones",
 	New:     New,
 	Probe:   testbed.AlwaysWorks(name, "any program; without one, Tare's own"),
-	Helpers: answer.Helpers,
+	Helpers: firstbyte.Helpers,
 }
 
 // Declare lists the needs of the workload: on a cluster, a pod in which the layers' proofs run and which takes the

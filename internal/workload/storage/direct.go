@@ -88,7 +88,7 @@ func (t *trial) cached(ctx context.Context) (bool, error) {
 
 // look asks the helper how much of the file, and of the files behind the volume, is in the page cache.
 func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) {
-	r, err := residency.Look(ctx, t.site, testbed.ClientPod, residency.Order{Paths: append([]string{t.file}, t.backing...), Drop: drop})
+	r, err := residency.Look(ctx, t.site, testbed.ClientPod, residency.Request{Paths: append([]string{t.file}, t.backing...), Drop: drop})
 	var exit *testbed.ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
 		return nil, workload.Invalidf(workload.RuleDirect, "Tare cannot check whether the page cache was used: %v", err)

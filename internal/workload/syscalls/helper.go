@@ -5,11 +5,11 @@ import (
 	"os"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 // Helper is a process that replaces itself by the probe.
-var Helper = testbed.Helper{Name: name, Run: orders.Reading("the request", execute)}
+var Helper = testbed.Helper{Name: name, Run: helperrpc.Reading("the request", execute)}
 
 // request is a request to the helper, on its standard input.
 type request struct {

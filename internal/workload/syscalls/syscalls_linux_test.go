@@ -86,7 +86,7 @@ func within(site testbed.Site, what string) testbed.Site {
 	if err != nil {
 		panic(err)
 	}
-	return layer.Dress(site, &layer.Active{Wrap: func(cmd testbed.Command) testbed.Command {
+	return layer.WithWrappers(site, &layer.Active{Wrap: func(cmd testbed.Command) testbed.Command {
 		cmd.Args = slices.Concat([]string{"env", "-u", testbed.HelperVariable, filtered + "=" + what, self}, cmd.Args)
 		return cmd
 	}})

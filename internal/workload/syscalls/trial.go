@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
 )
 
@@ -151,12 +151,12 @@ type output struct {
 
 // ask runs the probe with a request, inside the site's layers (subject) or outside of them.
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, o request, subject bool) (a output, err error) {
-	cmd, err := orders.Command(site, where, Helper.Name, o)
+	cmd, err := helperrpc.Command(site, where, Helper.Name, o)
 	if err != nil {
 		return a, err
 	}
 	cmd.Subject = subject
-	a.text, a.used, err = orders.Output(ctx, site, where, cmd)
+	a.text, a.used, err = helperrpc.Output(ctx, site, where, cmd)
 	if ctx.Err() != nil {
 		return a, ctx.Err()
 	}

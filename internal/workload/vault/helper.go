@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload/http"
 	"tare/internal/workload/service"
 )
@@ -30,7 +30,7 @@ type request struct {
 }
 
 // requestHelper carries out one request and prints the response.
-var requestHelper = testbed.Helper{Name: "vault-order", Run: orders.Answering("the request", carryOut)}
+var requestHelper = testbed.Helper{Name: "vault-order", Run: helperrpc.Answering("the request", carryOut)}
 
 // Helpers are the workload's helpers.
 var Helpers = slices.Concat([]testbed.Helper{memberHelper, requestHelper, service.Helper}, http.Helpers)
@@ -62,7 +62,7 @@ func carryOut(ctx context.Context, r *request) (any, error) {
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, limit time.Duration, r request, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := orders.Once(ctx, site, where, requestHelper.Name, r, out)
+	err := helperrpc.Once(ctx, site, where, requestHelper.Name, r, out)
 	var lost *testbed.Disturbance
 	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && exit.Stderr != "" && !errors.As(err, &lost) {
 		return errors.New(exit.Stderr)

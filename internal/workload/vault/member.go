@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
 	"tare/internal/workload/service"
 )
@@ -34,7 +34,7 @@ const (
 )
 
 // memberHelper becomes a member. Its files are in memory, so that no key is ever written to a disk.
-var memberHelper = testbed.Helper{Name: "vault-member", Run: orders.Reading("the member's configuration", runMember)}
+var memberHelper = testbed.Helper{Name: "vault-member", Run: helperrpc.Reading("the member's configuration", runMember)}
 
 // configuration returns a member's configuration. Tare makes audit devices through the API, which OpenBao
 // must be told to allow. Vault only warns of that line. Vault must be told not to lock its memory, which
@@ -92,7 +92,7 @@ func (up *servers) start(ctx context.Context, s workload.SetUp, c *Config, cert,
 			m.Program = path
 		}
 		m.Config = configuration(c.Program, fmt.Sprintf("member-%d", i+1), dir, api, netip.AddrPortFrom(api.Addr(), clusterPort+uint16(s.Number)), up.tls, c.Pace)
-		cmd, err := orders.Command(s.Site, place, memberHelper.Name, m)
+		cmd, err := helperrpc.Command(s.Site, place, memberHelper.Name, m)
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func (c *Config) Shared() string {
 }
 
 // SetUp starts the members and makes the data that the load needs.
-func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, error) {
 	up, err := c.setUp(ctx, s)
 	if err != nil {
 		if ended := up.memberEnded(ctx); ended != nil && ctx.Err() == nil {
@@ -96,7 +96,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) 
 	if err != nil {
 		return up, err
 	}
-	_, err = up.Look(ctx)
+	_, err = up.State(ctx)
 	return up, err
 }
 
@@ -134,8 +134,8 @@ func (up *servers) ask(ctx context.Context, where testbed.Place, limit time.Dura
 	return ask(ctx, up.site, where, limit, r, out)
 }
 
-// Look returns the state of the servers, as seen from the client's pod.
-func (up *servers) Look(ctx context.Context) (*vaultserver.State, error) {
+// State returns the state of the servers, as seen from the client's pod.
+func (up *servers) State(ctx context.Context) (*vaultserver.State, error) {
 	s := new(vaultserver.State)
 	if err := up.ask(ctx, testbed.ClientPod, 2*callLimit, request{Token: up.prepared.Token, Look: true}, s); err != nil {
 		return nil, fmt.Errorf("the servers: %w", err)

@@ -34,7 +34,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 	if !ok {
 		return nil, errors.New("no servers are up")
 	}
-	before, err := up.Look(ctx)
+	before, err := up.State(ctx)
 	if err != nil {
 		return nil, up.fail(ctx, err)
 	}
@@ -80,7 +80,7 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 			return result, r.up.fail(ctx, err)
 		}
 	}
-	after, err := r.up.Look(ctx)
+	after, err := r.up.State(ctx)
 	if err != nil {
 		return result, r.up.fail(ctx, err)
 	}

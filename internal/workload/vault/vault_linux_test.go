@@ -89,7 +89,7 @@ func up(t testing.TB, c *Config, site testbed.Site) *servers {
 	return asStanding(standing)
 }
 
-func asStanding(s workload.Standing) *servers { return s.(*servers) }
+func asStanding(s workload.Server) *servers { return s.(*servers) }
 
 // trialOf runs one trial. It calls between during the measured part, unless between is nil.
 func trialOf(t testing.TB, c *Config, up *servers, between func()) (workload.Result, *workloadtest.Raw, error) {
@@ -198,7 +198,7 @@ func settings(t testing.TB, site testbed.Site, l *vaultserver.Config) (*layer.Ac
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a, layer.Dress(site, a)
+	return a, layer.WithWrappers(site, a)
 }
 
 // The layer gives three members TLS and an audit file. Its proofs hold, and fail for other settings. Failures
@@ -263,7 +263,7 @@ func TestRealTimeMembersWithTLSAndAudit(t *testing.T) {
 
 	// The leader steps down during a trial. The next trial finds the new leader.
 	leader := func() string {
-		s, err := servers.Look(t.Context())
+		s, err := servers.State(t.Context())
 		if err != nil {
 			m.Fatal(err)
 		}
@@ -318,7 +318,7 @@ func TestRealTimeMembersOverWireGuard(t *testing.T) {
 		if err != nil {
 			m.Fatal(err)
 		}
-		if state, err := servers.Look(t.Context()); err != nil || len(state.Peers) != 3 {
+		if state, err := servers.State(t.Context()); err != nil || len(state.Peers) != 3 {
 			m.Fatalf("%+v, %v", state, err)
 		}
 		return frames
@@ -333,7 +333,7 @@ func TestRealTimeMembersOverWireGuard(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { _ = a.Down(context.Background()) })
-	if frames := seen(layer.Dress(site, a)); frames != 0 {
+	if frames := seen(layer.WithWrappers(site, a)); frames != 0 {
 		m.Errorf("%d frames of raft in clear on the wire beside the tunnel", frames)
 	}
 }

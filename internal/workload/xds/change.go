@@ -60,8 +60,8 @@ func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage,
 func (r *trial) announce(ctx context.Context) (time.Time, error) {
 	for lead := leastLead; lead <= mostLead; lead *= 2 {
 		since := time.Now().Add(lead)
-		_, err := r.sendAll(ctx, func(_ int, c *client) fleet.Order {
-			return fleet.Order{Push: &fleet.Push{Since: since.Add(c.ahead), Types: r.config.Change.types()}}
+		_, err := r.sendAll(ctx, func(_ int, c *client) fleet.Request {
+			return fleet.Request{Push: &fleet.Push{Since: since.Add(c.ahead), Types: r.config.Change.types()}}
 		})
 		if err != nil || time.Now().Before(since) {
 			return since, err

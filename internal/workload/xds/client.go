@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
 	"tare/internal/workload/service"
 	"tare/internal/workload/xds/fleet"
@@ -17,7 +17,7 @@ import (
 
 // client is a process that simulates sidecars.
 type client struct {
-	*orders.Helper
+	*helperrpc.Helper
 	ahead  time.Duration   // lead of the clock at the client's place over this machine's clock
 	before service.Account // account of the process at the beginning of the measured part
 }
@@ -30,14 +30,14 @@ func (r *trial) start(ctx context.Context, sidecars int) error {
 	}
 	places, n := r.places(), r.config.Clients.One()
 	for i := range n {
-		helper, err := orders.StartSubject(ctx, r.t.Site, places[i%len(places)], fleet.Helper.Name)
+		helper, err := helperrpc.StartSubject(ctx, r.t.Site, places[i%len(places)], fleet.Helper.Name)
 		if err != nil {
 			return err
 		}
 		c := &client{Helper: helper}
 		r.clients = append(r.clients, c)
 		open.Sidecars, open.First, open.Fleets = share(sidecars, n, i), i, n
-		if _, err := c.send(ctx, fleet.Order{Open: &open}); err != nil {
+		if _, err := c.send(ctx, fleet.Request{Open: &open}); err != nil {
 			return fmt.Errorf("the sidecars: %w", err)
 		}
 		if remote, ok := testbed.As[testbed.Remote](r.t.Site); ok && remote.Self(places[i%len(places)]) != "" {
@@ -72,7 +72,7 @@ func share(n, clients, i int) int {
 }
 
 // send sends a request to the client, and returns its response.
-func (c *client) send(ctx context.Context, o fleet.Order) (a fleet.Answer, err error) {
+func (c *client) send(ctx context.Context, o fleet.Request) (a fleet.Response, err error) {
 	err = c.Ask(ctx, o, &a)
 	return a, err
 }
@@ -83,7 +83,7 @@ func (c *client) compare(ctx context.Context) error {
 	var best time.Duration
 	for i := range 3 {
 		before := time.Now()
-		a, err := c.send(ctx, fleet.Order{})
+		a, err := c.send(ctx, fleet.Request{})
 		if err != nil {
 			return err
 		}
@@ -100,8 +100,8 @@ func (c *client) compare(ctx context.Context) error {
 }
 
 // sendAll sends a request to every client at the same time, and returns their responses.
-func (r *trial) sendAll(ctx context.Context, order func(i int, c *client) fleet.Order) ([]fleet.Answer, error) {
-	answers, errs := make([]fleet.Answer, len(r.clients)), make([]error, len(r.clients))
+func (r *trial) sendAll(ctx context.Context, order func(i int, c *client) fleet.Request) ([]fleet.Response, error) {
+	answers, errs := make([]fleet.Response, len(r.clients)), make([]error, len(r.clients))
 	var wait sync.WaitGroup
 	for i, c := range r.clients {
 		wait.Go(func() { answers[i], errs[i] = c.send(ctx, order(i, c)) })
@@ -119,8 +119,8 @@ func (r *trial) awaitStage(ctx context.Context, name string, limit time.Duration
 	end := time.Now().Add(limit)
 	for {
 		left := time.Until(end)
-		answers, err := r.sendAll(ctx, func(int, *client) fleet.Order {
-			return fleet.Order{Look: &fleet.Look{For: min(max(left, 0), longestWait), Final: left <= 0}}
+		answers, err := r.sendAll(ctx, func(int, *client) fleet.Request {
+			return fleet.Request{Look: &fleet.Look{For: min(max(left, 0), longestWait), Final: left <= 0}}
 		})
 		if err != nil {
 			return nil, err
@@ -132,7 +132,7 @@ func (r *trial) awaitStage(ctx context.Context, name string, limit time.Duration
 			s.Reports = append(s.Reports, a.Report)
 		}
 		if r.up.server != nil {
-			if err := r.up.server.Judge(ctx); err != nil {
+			if err := r.up.server.BrokenRule(ctx); err != nil {
 				return nil, err
 			}
 			used, err := r.up.server.Since(service.Account{})
@@ -158,7 +158,7 @@ func (r *trial) awaitStage(ctx context.Context, name string, limit time.Duration
 // heap returns the bytes in use on the server's heap. The first client asks the server for them.
 func (r *trial) heap(ctx context.Context) (int64, error) {
 	at := netip.AddrPortFrom(r.up.server.Address[testbed.PodToPod].Addr(), uint16(r.config.Metrics))
-	a, err := r.clients[0].send(ctx, fleet.Order{Heap: "http://" + at.String() + "/metrics"})
+	a, err := r.clients[0].send(ctx, fleet.Request{Heap: "http://" + at.String() + "/metrics"})
 	if err != nil && ctx.Err() == nil {
 		err = workload.Invalidf(workload.RuleMetric, "%v", err)
 	}

@@ -43,7 +43,7 @@ type xdsServer struct {
 }
 
 // SetUp starts the server.
-func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, error) {
 	up := &xdsServer{site: s.Site}
 	security := up.security()
 	if c.Server == nil {
@@ -58,7 +58,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 		if err != nil {
 			return nil, err
 		}
-		cert, key, err := http.Certificate(at)
+		cert, key, err := http.SelfSigned(at)
 		if err != nil {
 			return nil, err
 		}

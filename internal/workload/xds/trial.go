@@ -109,12 +109,12 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 // ramp connects or disconnects the first n sidecars. It waits for them until wait has passed after the last was due.
 func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time.Duration) (*stage, error) {
 	clients, rate, meter := len(r.clients), float64(r.config.Rate.One()), testbed.StartMeter(ctx, r.t.Site)
-	_, err := r.sendAll(ctx, func(i int, _ *client) fleet.Order {
+	_, err := r.sendAll(ctx, func(i int, _ *client) fleet.Request {
 		ramp := &fleet.Ramp{Count: share(n, clients, i), Rate: rate / float64(clients), Phase: float64(i) / float64(clients)}
 		if up {
-			return fleet.Order{Up: ramp}
+			return fleet.Request{Up: ramp}
 		}
-		return fleet.Order{Down: ramp}
+		return fleet.Request{Down: ramp}
 	})
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (r *trial) broken(ctx context.Context, err error) error {
 	if r.up.server == nil || ctx.Err() != nil {
 		return err
 	}
-	if ended := r.up.server.Judge(ctx); ended != nil {
+	if ended := r.up.server.BrokenRule(ctx); ended != nil {
 		return ended
 	}
 	return err

@@ -52,7 +52,7 @@ func served(t *testing.T) *Config {
 }
 
 // try runs a trial, and then its Clear.
-func try(t *testing.T, c *Config, site testbed.Site, up workload.Standing) (workload.Result, error, *workloadtest.Raw) {
+func try(t *testing.T, c *Config, site testbed.Site, up workload.Server) (workload.Result, error, *workloadtest.Raw) {
 	t.Helper()
 	raw := new(workloadtest.Raw)
 	trial := &workload.Trial{Site: site, Raw: raw, Round: 1, Standing: up}
@@ -63,7 +63,7 @@ func try(t *testing.T, c *Config, site testbed.Site, up workload.Standing) (work
 	return r, err, raw
 }
 
-func setUp(t *testing.T, c *Config, site testbed.Site) workload.Standing {
+func setUp(t *testing.T, c *Config, site testbed.Site) workload.Server {
 	t.Helper()
 	up, err := c.SetUp(t.Context(), workload.SetUp{Site: site})
 	if err != nil {
@@ -315,7 +315,7 @@ func TestRealTimeBroken(t *testing.T) {
 	}
 	for _, x := range []struct {
 		c    *Config
-		up   workload.Standing
+		up   workload.Server
 		want string
 	}{
 		{with(func(c *Config) { c.Change.Run = []string{"sh", "-c", "echo no >&2; exit 3"} }), up, "exit-status: the change: sh -c 'echo no >&2; exit 3': exit status 3: no"},

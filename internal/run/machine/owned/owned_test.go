@@ -136,7 +136,7 @@ var onlyHere = map[string]struct {
 	"Command": {"its descendants are nobody's: use testbed.Run, at local.Here", []string{
 		"internal/testbed/process/", "internal/testbed/local/local_other.go", "internal/testbed/local/guard_linux.go", "internal/testbed/local/userns_linux.go",
 		"internal/testbed/local/probe_linux.go", "internal/testbed/local/loop_linux.go", "internal/workload/syscalls/helper_linux.go", // which end at once and start nothing
-		"internal/layer/front/look_linux.go", "internal/workload/startup/answer/", // are under test themselves
+		"internal/layer/wrapper/look_linux.go", "internal/workload/startup/firstbyte/", // are under test themselves
 		"internal/testbed/kube/kubetest/", "internal/test/", "hack/deploy/", // are no part of the product
 	}},
 }

@@ -41,9 +41,9 @@ func Remove(path string) error {
 	return RemoveIn(dir, filepath.Base(path))
 }
 
-// Left lists this user's files and directories left by dead processes in TMPDIR, /tmp and the given
+// Leftovers lists this user's files and directories left by dead processes in TMPDIR, /tmp and the given
 // directories.
-func Left(dirs ...string) (left []string, err error) {
+func Leftovers(dirs ...string) (left []string, err error) {
 	self, err := This()
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func Left(dirs ...string) (left []string, err error) {
 // called for each path first and must end the programs and cgroups of the same name. The error names
 // paths that could not be removed; the others are removed nevertheless.
 func Clean(dirs []string, before func(path string) error) (removed []string, err error) {
-	left, err := Left(dirs...)
+	left, err := Leftovers(dirs...)
 	for _, path := range left {
 		var failed error
 		if before != nil {

@@ -25,7 +25,7 @@ type follower struct {
 // sampleTimes are the times between two samples of a pod's working set. The first ones
 // are short, for programs that end soon. Later ones are long enough to cost a trial
 // nothing: a sample reads two small files of each container.
-var sampleTimes = process.Looks{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
+var sampleTimes = process.Intervals{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
 
 const (
 	followsLimit = 1000        // maximum number of followers in a session

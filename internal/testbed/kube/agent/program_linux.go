@@ -78,7 +78,7 @@ func (p *program) fork(order *startRequest, stdin []byte) error {
 		return err
 	}
 	if err = p.makeFiles(order); err == nil {
-		err = p.exec(process.Order{
+		err = p.exec(process.Spec{
 			Path: path, Args: prepared.Args, Env: env, Dir: order.Dir, Files: prepared.Files,
 			Stdout: p.stdout.writer(), Stderr: p.stderr.writer(),
 			Mark: []string{mark}, Attributes: &syscall.SysProcAttr{Setsid: true},
@@ -128,7 +128,7 @@ func (p *program) openStdin(stdin []byte) (*os.File, error) {
 }
 
 // exec starts the process through the server's keeper of processes.
-func (p *program) exec(order process.Order, stdin []byte) error {
+func (p *program) exec(order process.Spec, stdin []byte) error {
 	in, err := p.openStdin(stdin)
 	if err != nil {
 		return fmt.Errorf("give it its standard input: %w", err)

@@ -23,10 +23,10 @@ var cleanTimeouts = experiment.Timeouts{
 // cleanLimit is the time limit of one Clean.
 const cleanLimit = 15 * time.Minute
 
-// Left finds the leftovers of runs on the cluster of a context, and the objects of runs that
+// Leftovers finds the leftovers of runs on the cluster of a context, and the objects of runs that
 // are still alive. An empty contextName means the current context, an empty namespace means
 // all. Left returns leftovers together with an error if it cannot use some records.
-func Left(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
+func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ func (r *Result) ErrorShare() float64 {
 // Behaviour returns the kinds of errors in the server's responses, and the number and size of the good
 // responses.
 func (r *Result) Behaviour() workload.Behaviour {
-	seen := workload.Seen{Bytes: r.BytesReceived, Runs: r.OK}
+	seen := workload.Observation{Bytes: r.BytesReceived, Runs: r.OK}
 	for kind := range r.Errors {
 		seen.Marks = append(seen.Marks, string(kind))
 	}

@@ -15,7 +15,7 @@ import (
 const mostFiles = 10_000
 
 // look carries out a request.
-func look(_ context.Context, o Order) (*Report, error) {
+func look(_ context.Context, o Request) (*Report, error) {
 	r := &Report{Files: []File{}}
 	for _, path := range o.Paths {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {

@@ -8,4 +8,4 @@ import (
 )
 
 // look is not supported here: only Linux pods have the files.
-func look(context.Context, Order) (*Report, error) { return nil, errors.ErrUnsupported }
+func look(context.Context, Request) (*Report, error) { return nil, errors.ErrUnsupported }

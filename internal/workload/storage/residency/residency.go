@@ -15,14 +15,14 @@ import (
 	"fmt"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 // Helper examines files in a pod. It reads an Order, and prints a Report.
-var Helper = testbed.Helper{Name: "storage-residency", Run: orders.Answering("the request", look)}
+var Helper = testbed.Helper{Name: "storage-residency", Run: helperrpc.Answering("the request", look)}
 
-// Order is a request to the helper.
-type Order struct {
+// Request is a request to the helper.
+type Request struct {
 	// Paths lists files, block devices and directories; of a directory, all files are examined.
 	Paths []string `json:"paths"`
 	// Drop writes cached data to the disk and drops it from the page cache before the pages are counted.
@@ -53,9 +53,9 @@ func (r *Report) Most() (most File) {
 }
 
 // Look sends a request to the helper at a place of a site.
-func Look(ctx context.Context, site testbed.Site, where testbed.Place, o Order) (*Report, error) {
+func Look(ctx context.Context, site testbed.Site, where testbed.Place, o Request) (*Report, error) {
 	r := new(Report)
-	if err := orders.Once(ctx, site, where, Helper.Name, o, r); err != nil {
+	if err := helperrpc.Once(ctx, site, where, Helper.Name, o, r); err != nil {
 		return nil, fmt.Errorf("look at the page cache: %w", err)
 	}
 	return r, nil

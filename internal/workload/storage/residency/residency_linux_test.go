@@ -21,7 +21,7 @@ func TestLook(t *testing.T) {
 	if err := unix.Statfs(dir, &kind); err == nil && kind.Type == unix.TMPFS_MAGIC {
 		t.Skip("files are only in memory here (tmpfs)")
 	}
-	ask := func(o Order) File {
+	ask := func(o Request) File {
 		t.Helper()
 		r, err := look(t.Context(), o)
 		if err != nil || len(r.Files) != 1 {
@@ -32,7 +32,7 @@ func TestLook(t *testing.T) {
 		}
 		return r.Most()
 	}
-	if got := ask(Order{Paths: []string{dir}}); got.Cached != size {
+	if got := ask(Request{Paths: []string{dir}}); got.Cached != size {
 		t.Errorf("written: %+v", got)
 	}
 	f, err := os.Open(name)
@@ -43,7 +43,7 @@ func TestLook(t *testing.T) {
 	if cached, err := mincore(f, size); err != nil || cached != size {
 		t.Errorf("mincore: %d, %v", cached, err)
 	}
-	if got := ask(Order{Paths: []string{name}, Drop: true}); got.Cached != 0 {
+	if got := ask(Request{Paths: []string{name}, Drop: true}); got.Cached != 0 {
 		t.Errorf("dropped: %+v", got)
 	}
 	if cached, err := mincore(f, size); err != nil || cached != 0 {
@@ -52,10 +52,10 @@ func TestLook(t *testing.T) {
 	if _, err := f.ReadAt(make([]byte, 1), size/2); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(Order{Paths: []string{name}}); got.Cached == 0 || got.Cached >= size {
+	if got := ask(Request{Paths: []string{name}}); got.Cached == 0 || got.Cached >= size {
 		t.Errorf("read in part: %+v", got)
 	}
-	if _, err := look(t.Context(), Order{Paths: []string{filepath.Join(dir, "none")}}); err == nil {
+	if _, err := look(t.Context(), Request{Paths: []string{filepath.Join(dir, "none")}}); err == nil {
 		t.Error("a file that is not there is looked at")
 	}
 }

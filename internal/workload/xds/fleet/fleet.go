@@ -17,15 +17,15 @@ import (
 	"time"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload/xds/sidecar"
 )
 
 // Helper runs a Fleet in a process of its own.
-var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) error { return orders.Main(ctx, New(ctx).Obey) }}
+var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) error { return helperrpc.Main(ctx, New(ctx).Handle) }}
 
-// Order is a request to a fleet. At most one field is set; if none is, the response only gives the time.
-type Order struct {
+// Request is a request to a fleet. At most one field is set; if none is, the response only gives the time.
+type Request struct {
 	Open *Open  `json:"open,omitempty"`
 	Up   *Ramp  `json:"up,omitempty"`
 	Down *Ramp  `json:"down,omitempty"`
@@ -74,8 +74,8 @@ type Look struct {
 	Final bool          `json:"final,omitempty"` // set if the response has a report also before the stage's end
 }
 
-// Answer is the response to each request.
-type Answer struct {
+// Response is the response to each request.
+type Response struct {
 	Now    time.Time `json:"now"`
 	Done   bool      `json:"done,omitempty"`   // the stage that was begun last has ended
 	Report *Report   `json:"report,omitempty"` // report on the current stage; only in the response to a Look
@@ -118,8 +118,8 @@ type Fleet struct {
 // New makes an empty fleet. Its sidecars disconnect when the context ends.
 func New(ctx context.Context) *Fleet { return &Fleet{ctx: ctx, now: newStage(nil)} }
 
-// Obey carries out a request.
-func (f *Fleet) Obey(ctx context.Context, o Order) (*Answer, error) {
+// Handle carries out a request.
+func (f *Fleet) Handle(ctx context.Context, o Request) (*Response, error) {
 	var err error
 	switch {
 	case o.Open != nil:
@@ -132,11 +132,11 @@ func (f *Fleet) Obey(ctx context.Context, o Order) (*Answer, error) {
 		f.await(o.Push)
 	case o.Heap != "":
 		bytes, err := heap(ctx, o.Heap)
-		return &Answer{Now: time.Now(), Heap: bytes}, err
+		return &Response{Now: time.Now(), Heap: bytes}, err
 	case o.Look != nil:
 		return f.look(ctx, *o.Look), ctx.Err()
 	}
-	return &Answer{Now: time.Now()}, err
+	return &Response{Now: time.Now()}, err
 }
 
 // assemble makes the sidecars. None connects yet.

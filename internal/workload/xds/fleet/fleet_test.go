@@ -31,9 +31,9 @@ func serve(t *testing.T, o xdstest.Options) *xdstest.Server {
 	return s
 }
 
-func obey(t *testing.T, f *fleet.Fleet, o fleet.Order) *fleet.Answer {
+func obey(t *testing.T, f *fleet.Fleet, o fleet.Request) *fleet.Response {
 	t.Helper()
-	a, err := f.Obey(t.Context(), o)
+	a, err := f.Handle(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func obey(t *testing.T, f *fleet.Fleet, o fleet.Order) *fleet.Answer {
 // done waits for the end of the fleet's stage.
 func done(t *testing.T, f *fleet.Fleet) *fleet.Report {
 	t.Helper()
-	a := obey(t, f, fleet.Order{Look: &fleet.Look{For: time.Hour, Final: true}})
+	a := obey(t, f, fleet.Request{Look: &fleet.Look{For: time.Hour, Final: true}})
 	if !a.Done {
 		t.Fatalf("not done: %+v", a.Report)
 	}
@@ -53,7 +53,7 @@ func done(t *testing.T, f *fleet.Fleet) *fleet.Report {
 func open(t *testing.T, s *xdstest.Server, n int) *fleet.Fleet {
 	t.Helper()
 	f := fleet.New(t.Context())
-	obey(t, f, fleet.Order{Open: &fleet.Open{Server: s.Address, Protocol: sidecar.Delta, Sidecars: n, First: 1, Fleets: 2, LeastWait: time.Millisecond,
+	obey(t, f, fleet.Request{Open: &fleet.Open{Server: s.Address, Protocol: sidecar.Delta, Sidecars: n, First: 1, Fleets: 2, LeastWait: time.Millisecond,
 		Node: sidecar.Node{ID: "sidecar~$(TARE_IP)~a-$(TARE_INDEX).b~b", Metadata: json.RawMessage(`{"IPS": "$(TARE_IP)"}`)}}})
 	return f
 }
@@ -64,13 +64,13 @@ func TestStages(t *testing.T) {
 	s := serve(t, xdstest.Options{Record: true})
 	f := open(t, s, n)
 	up := &fleet.Ramp{Count: n, Rate: 1000, Phase: 0.5}
-	obey(t, f, fleet.Order{Up: up})
+	obey(t, f, fleet.Request{Up: up})
 	r := done(t, f)
 	if r.Expected != n || len(r.Times) != n || len(r.Lags) != n || r.Attempts != n || r.Responses != 4*n || r.Last < 39*time.Millisecond || len(r.Errors) > 0 {
 		t.Errorf("%+v", r)
 	}
-	obey(t, f, fleet.Order{Push: &fleet.Push{Since: time.Now(), Types: []sidecar.Type{sidecar.EDS}}})
-	if a := obey(t, f, fleet.Order{Look: &fleet.Look{}}); a.Done || a.Report != nil {
+	obey(t, f, fleet.Request{Push: &fleet.Push{Since: time.Now(), Types: []sidecar.Type{sidecar.EDS}}})
+	if a := obey(t, f, fleet.Request{Look: &fleet.Look{}}); a.Done || a.Report != nil {
 		t.Errorf("before the change: %+v", a)
 	}
 	if err := s.Change(mesh); err != nil {
@@ -79,18 +79,18 @@ func TestStages(t *testing.T) {
 	if r := done(t, f); r.Expected != n || len(r.Times) != n || r.Responses != n || r.Bytes == 0 || r.Attempts != 0 {
 		t.Errorf("%+v", r)
 	}
-	obey(t, f, fleet.Order{Down: &fleet.Ramp{Count: 10, Rate: 1000}})
+	obey(t, f, fleet.Request{Down: &fleet.Ramp{Count: 10, Rate: 1000}})
 	if r := done(t, f); r.Expected != 10 || len(r.Times) != 10 || len(r.Errors) > 0 {
 		t.Errorf("%+v", r)
 	}
-	obey(t, f, fleet.Order{Push: &fleet.Push{Since: time.Now()}})
+	obey(t, f, fleet.Request{Push: &fleet.Push{Since: time.Now()}})
 	if err := s.Change(mesh); err != nil {
 		t.Fatal(err)
 	}
 	if r := done(t, f); r.Expected != n-10 || len(r.Times) != n-10 {
 		t.Errorf("with some away: %+v", r)
 	}
-	obey(t, f, fleet.Order{Up: &fleet.Ramp{Count: 10, Rate: 1000}})
+	obey(t, f, fleet.Request{Up: &fleet.Ramp{Count: 10, Rate: 1000}})
 	if r := done(t, f); r.Expected != 10 || len(r.Times) != 10 || r.Attempts != 10 {
 		t.Errorf("%+v", r)
 	}
@@ -113,7 +113,7 @@ func TestStages(t *testing.T) {
 func TestRefused(t *testing.T) {
 	const n, refused = 20, 15
 	f := open(t, serve(t, xdstest.Options{Refuse: refused}), n)
-	obey(t, f, fleet.Order{Up: &fleet.Ramp{Count: n, Rate: 1000}})
+	obey(t, f, fleet.Request{Up: &fleet.Ramp{Count: n, Rate: 1000}})
 	if r := done(t, f); len(r.Times) != n || r.Attempts != n+refused || r.Errors[sidecar.Limited] != refused || !strings.HasPrefix(r.Examples[sidecar.Limited], "request rate limit exceeded") {
 		t.Errorf("%+v", r)
 	}
@@ -123,14 +123,14 @@ func TestRefused(t *testing.T) {
 func TestLost(t *testing.T) {
 	s := serve(t, xdstest.Options{})
 	f := open(t, s, 5)
-	obey(t, f, fleet.Order{Up: &fleet.Ramp{Count: 5, Rate: 1000}})
+	obey(t, f, fleet.Request{Up: &fleet.Ramp{Count: 5, Rate: 1000}})
 	done(t, f)
 	s.Stop()
 	fit.Await(t, "how the streams ended, and then that nobody is there", func() bool {
-		r := obey(t, f, fleet.Order{Look: &fleet.Look{For: time.Millisecond}}).Report
+		r := obey(t, f, fleet.Request{Look: &fleet.Look{For: time.Millisecond}}).Report
 		return r.Errors[sidecar.Dial] >= 5 && len(r.Errors) > 1 && r.Lost == 5
 	})
-	obey(t, f, fleet.Order{Push: &fleet.Push{Since: time.Now()}})
+	obey(t, f, fleet.Request{Push: &fleet.Push{Since: time.Now()}})
 	if r := done(t, f); r.Expected != 0 || r.Lost != 5 {
 		t.Errorf("later: %+v", r)
 	}
@@ -140,16 +140,16 @@ func TestProblems(t *testing.T) {
 	f := fleet.New(t.Context())
 	node := sidecar.Node{ID: "a"}
 	for _, c := range []struct {
-		order fleet.Order
+		order fleet.Request
 		want  string
 	}{
-		{fleet.Order{Up: &fleet.Ramp{Count: 1, Rate: 1}}, "1 of 0 sidecars at 1/s"},
-		{fleet.Order{Open: &fleet.Open{Server: "nowhere", Node: node}}, "address nowhere: missing port in address"},
-		{fleet.Order{Open: &fleet.Open{Server: "127.0.0.1:1", Node: sidecar.Node{Metadata: json.RawMessage("[]")}}}, "the metadata of the node"},
-		{fleet.Order{Open: &fleet.Open{Server: "127.0.0.1:1", Node: node, TLS: &fleet.TLS{CA: "x"}}}, "ca contains no certificate in PEM"},
-		{fleet.Order{Open: &fleet.Open{Server: "127.0.0.1:1", Node: node, TLS: &fleet.TLS{Cert: "x"}}}, "the sidecars' certificate: "},
+		{fleet.Request{Up: &fleet.Ramp{Count: 1, Rate: 1}}, "1 of 0 sidecars at 1/s"},
+		{fleet.Request{Open: &fleet.Open{Server: "nowhere", Node: node}}, "address nowhere: missing port in address"},
+		{fleet.Request{Open: &fleet.Open{Server: "127.0.0.1:1", Node: sidecar.Node{Metadata: json.RawMessage("[]")}}}, "the metadata of the node"},
+		{fleet.Request{Open: &fleet.Open{Server: "127.0.0.1:1", Node: node, TLS: &fleet.TLS{CA: "x"}}}, "ca contains no certificate in PEM"},
+		{fleet.Request{Open: &fleet.Open{Server: "127.0.0.1:1", Node: node, TLS: &fleet.TLS{Cert: "x"}}}, "the sidecars' certificate: "},
 	} {
-		if _, err := f.Obey(t.Context(), c.order); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if _, err := f.Handle(t.Context(), c.order); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}

@@ -179,7 +179,7 @@ func (f *Fleet) example(kind, text string) {
 }
 
 // look waits for the end of the stage, at most as long as the request says, and returns the stage's state.
-func (f *Fleet) look(ctx context.Context, l Look) *Answer {
+func (f *Fleet) look(ctx context.Context, l Look) *Response {
 	f.mu.Lock()
 	s := f.now
 	f.mu.Unlock()
@@ -192,7 +192,7 @@ func (f *Fleet) look(ctx context.Context, l Look) *Answer {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	a := &Answer{Now: time.Now(), Done: s.left == 0}
+	a := &Response{Now: time.Now(), Done: s.left == 0}
 	if a.Done || l.Final {
 		a.Report = s.report(f.counts)
 	}

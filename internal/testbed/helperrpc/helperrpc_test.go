@@ -1,4 +1,4 @@
-package orders_test
+package helperrpc_test
 
 import (
 	"bytes"
@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"tare/internal/testbed"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/testbed/local/localtest"
-	"tare/internal/testbed/orders"
 )
 
 func TestMain(m *testing.M) {
 	if testbed.HelperName() == "" {
 		os.Exit(m.Run())
 	}
-	if err := orders.Main(context.Background(), obey); err != nil {
+	if err := helperrpc.Main(context.Background(), obey); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -37,7 +37,7 @@ func obey(_ context.Context, n int) (any, error) {
 
 func TestServe(t *testing.T) {
 	var out bytes.Buffer
-	if err := orders.Serve(t.Context(), strings.NewReader("4\n0\n13\nx\n"), &out, obey); err != nil {
+	if err := helperrpc.Serve(t.Context(), strings.NewReader("4\n0\n13\nx\n"), &out, obey); err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"answer":8}
@@ -51,7 +51,7 @@ func TestServe(t *testing.T) {
 }
 
 func TestHelper(t *testing.T) {
-	h, err := orders.Start(t.Context(), localtest.Host(t), testbed.Host, "doubler")
+	h, err := helperrpc.Start(t.Context(), localtest.Host(t), testbed.Host, "doubler")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestHelper(t *testing.T) {
 }
 
 func TestDeadHelper(t *testing.T) {
-	h, err := orders.Start(t.Context(), localtest.Host(t), testbed.Host, "doubler")
+	h, err := helperrpc.Start(t.Context(), localtest.Host(t), testbed.Host, "doubler")
 	if err != nil {
 		t.Fatal(err)
 	}

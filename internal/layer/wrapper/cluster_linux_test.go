@@ -1,4 +1,4 @@
-package front_test
+package wrapper_test
 
 import (
 	"strings"

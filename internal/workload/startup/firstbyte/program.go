@@ -1,4 +1,4 @@
-package answer
+package firstbyte
 
 import (
 	"encoding/binary"

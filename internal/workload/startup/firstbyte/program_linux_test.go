@@ -1,4 +1,4 @@
-package answer_test
+package firstbyte_test
 
 import (
 	"bytes"
@@ -9,14 +9,14 @@ import (
 	"runtime"
 	"testing"
 
-	"tare/internal/workload/startup/answer"
+	"tare/internal/workload/startup/firstbyte"
 )
 
 // The program is a valid static executable for both architectures. Its code is inside the loaded segment and ends in
 // the printed byte.
 func TestProgramIsELF(t *testing.T) {
 	for architecture, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
-		text, err := answer.Program(architecture)
+		text, err := firstbyte.Program(architecture)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,11 +29,11 @@ func TestProgramIsELF(t *testing.T) {
 		if f.Machine != machine || f.Type != elf.ET_EXEC || len(f.Progs) != 1 || load.Type != elf.PT_LOAD || load.Flags != elf.PF_R|elf.PF_X {
 			t.Errorf("%s: %+v %+v", architecture, f.FileHeader, load)
 		}
-		if load.Filesz != uint64(len(text)) || f.Entry != load.Vaddr+120 || text[len(text)-1] != answer.Byte {
+		if load.Filesz != uint64(len(text)) || f.Entry != load.Vaddr+120 || text[len(text)-1] != firstbyte.Byte {
 			t.Errorf("%s: %d bytes, entry %#x of %+v", architecture, len(text), f.Entry, load)
 		}
 	}
-	if _, err := answer.Program("riscv64"); err == nil {
+	if _, err := firstbyte.Program("riscv64"); err == nil {
 		t.Error("a program for riscv64")
 	}
 }
@@ -45,7 +45,7 @@ func TestProgramRuns(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "first-byte")
 	for range 2 { // the second call replaces the file
-		if err := answer.Write(path); err != nil {
+		if err := firstbyte.Write(path); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestProgramElsewhere(t *testing.T) {
 	if runtime.GOARCH != "amd64" || err != nil {
 		t.Skip("needs qemu-aarch64 (apt-get install qemu-user) on amd64")
 	}
-	text, err := answer.Program("arm64")
+	text, err := firstbyte.Program("arm64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestProgramElsewhere(t *testing.T) {
 func runs(t *testing.T, args ...string) {
 	t.Helper()
 	out, err := exec.Command(args[0], args[1:]...).Output()
-	if err != nil || string(out) != string(answer.Byte) {
+	if err != nil || string(out) != string(firstbyte.Byte) {
 		t.Errorf("%v: %q, %v", args, out, err)
 	}
 	stays := exec.Command(args[0], append(args[1:], "stay")...)

@@ -1,4 +1,4 @@
-// Package answer has the programs of the workload startup: a program that prints one byte (program.go), and on a
+// Package firstbyte has the programs of the workload startup: a program that prints one byte (program.go), and on a
 // cluster two helpers that find the time of this byte.
 //
 // In each pod that a trial starts, the Caller starts the program, reads the first byte of its output, and then calls
@@ -7,7 +7,7 @@
 // only once a second.
 //
 // The package is small, since it is in every pod.
-package answer
+package firstbyte
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 // Caller is the first process of a pod that a trial starts. Its arguments are the Listener's address, the name by
@@ -96,15 +96,15 @@ func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-c
 	return r, over, nil
 }
 
-// Order is a request to the Listener to wait for the call with the name in Wait. The first request has no name; the
+// Request is a request to the Listener to wait for the call with the name in Wait. The first request has no name; the
 // response has the port for calls.
-type Order struct {
+type Request struct {
 	Wait string        `json:"wait,omitempty"`
 	For  time.Duration `json:"for,omitempty"` // longest wait
 }
 
-// Answer is the response to an Order.
-type Answer struct {
+// Response is the response to an Order.
+type Response struct {
 	Port   int  `json:"port,omitempty"`
 	Called bool `json:"called,omitempty"`
 	// Ago is the time between the call and the response.
@@ -130,7 +130,7 @@ func (l *listener) serve(ctx context.Context) error {
 	defer func() { _ = on.Close() }()
 	l.at, l.called, l.port = map[string]time.Time{}, make(chan struct{}), on.Addr().(*net.TCPAddr).Port
 	go l.accept(on)
-	return orders.Main(ctx, l.obey)
+	return helperrpc.Main(ctx, l.obey)
 }
 
 func (l *listener) accept(on net.Listener) {
@@ -141,7 +141,7 @@ func (l *listener) accept(on net.Listener) {
 		}
 		go func() {
 			defer func() { _ = c.Close() }()
-			_ = c.SetDeadline(time.Now().Add(orders.Limit))
+			_ = c.SetDeadline(time.Now().Add(helperrpc.Limit))
 			text, _ := io.ReadAll(io.LimitReader(c, mostName))
 			if name, whole := strings.CutSuffix(string(text), "\n"); whole {
 				l.record(name)
@@ -161,9 +161,9 @@ func (l *listener) record(name string) {
 	l.called = make(chan struct{})
 }
 
-func (l *listener) obey(ctx context.Context, o Order) (any, error) {
+func (l *listener) obey(ctx context.Context, o Request) (any, error) {
 	if o.Wait == "" {
-		return Answer{Port: l.port}, nil
+		return Response{Port: l.port}, nil
 	}
 	limit := time.NewTimer(o.For)
 	defer limit.Stop()
@@ -173,12 +173,12 @@ func (l *listener) obey(ctx context.Context, o Order) (any, error) {
 		called := l.called
 		l.mu.Unlock()
 		if known {
-			return Answer{Called: true, Ago: time.Since(at)}, nil
+			return Response{Called: true, Ago: time.Since(at)}, nil
 		}
 		select {
 		case <-called:
 		case <-limit.C:
-			return Answer{}, nil
+			return Response{}, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

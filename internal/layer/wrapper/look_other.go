@@ -1,6 +1,6 @@
 //go:build !linux
 
-package front
+package wrapper
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package answer_test
+package firstbyte_test
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"tare/internal/testbed"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/testbed/local/localtest"
-	"tare/internal/testbed/orders"
-	"tare/internal/workload/startup/answer"
+	"tare/internal/workload/startup/firstbyte"
 )
 
-func TestMain(m *testing.M) { localtest.Main(m, answer.Helpers...) }
+func TestMain(m *testing.M) { localtest.Main(m, firstbyte.Helpers...) }
 
 func write(t *testing.T, path string, text []byte) {
 	t.Helper()
@@ -26,9 +26,9 @@ func write(t *testing.T, path string, text []byte) {
 }
 
 // listen starts a listener, and returns the address for calls.
-func listen(t *testing.T, site testbed.Site) (*orders.Helper, string) {
+func listen(t *testing.T, site testbed.Site) (*helperrpc.Helper, string) {
 	t.Helper()
-	l, err := orders.Start(t.Context(), site, testbed.Host, answer.Listener.Name)
+	l, err := helperrpc.Start(t.Context(), site, testbed.Host, firstbyte.Listener.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +37,8 @@ func listen(t *testing.T, site testbed.Site) (*orders.Helper, string) {
 			t.Error(err)
 		}
 	})
-	var a answer.Answer
-	if err := l.Ask(t.Context(), answer.Order{}, &a); err != nil || a.Port == 0 {
+	var a firstbyte.Response
+	if err := l.Ask(t.Context(), firstbyte.Request{}, &a); err != nil || a.Port == 0 {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	return l, fmt.Sprintf("127.0.0.1:%d", a.Port)
@@ -47,7 +47,7 @@ func listen(t *testing.T, site testbed.Site) (*orders.Helper, string) {
 // caller starts a Caller, as in a pod.
 func caller(t *testing.T, site testbed.Site, address, name, path string, why *bytes.Buffer, program ...string) testbed.Process {
 	t.Helper()
-	args, env := answer.CallerCommand("/proc/self/exe", address, name, path, testbed.Command{Args: program, Env: []string{"MARK=here"}})
+	args, env := firstbyte.CallerCommand("/proc/self/exe", address, name, path, testbed.Command{Args: program, Env: []string{"MARK=here"}})
 	p, err := site.Start(t.Context(), testbed.Host, testbed.Command{Args: args, Env: env, Stderr: why})
 	if err != nil {
 		t.Fatal(err)
@@ -62,9 +62,9 @@ func TestCall(t *testing.T) {
 	site := localtest.Host(t)
 	l, address := listen(t, site)
 	path := filepath.Join(t.TempDir(), "first-byte")
-	asked := func(name string, limit time.Duration) answer.Answer {
-		var a answer.Answer
-		if err := l.Ask(t.Context(), answer.Order{Wait: name, For: limit}, &a); err != nil {
+	asked := func(name string, limit time.Duration) firstbyte.Response {
+		var a firstbyte.Response
+		if err := l.Ask(t.Context(), firstbyte.Request{Wait: name, For: limit}, &a); err != nil {
 			t.Fatal(err)
 		}
 		return a

@@ -1,4 +1,4 @@
-package orders
+package helperrpc
 
 import (
 	"bufio"

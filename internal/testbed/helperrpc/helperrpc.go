@@ -1,4 +1,4 @@
-// Package orders exchanges requests and responses with helpers (testbed.Helper) at a place of a site.
+// Package helperrpc exchanges requests and responses with helpers (testbed.Helper) at a place of a site.
 // Each request is one line of JSON on the helper's standard input. Each response is one line on its
 // standard output. Secrets are sent in no other way. The helper ends when its input ends.
 //
@@ -8,7 +8,7 @@
 // It is impossible to write to a running program in a pod of a cluster. There, each request is carried
 // by another process of the same program, which connects to the helper's socket and waits for the
 // response (remote.go).
-package orders
+package helperrpc
 
 import (
 	"bufio"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package orders
+package helperrpc
 
 import "net"
 

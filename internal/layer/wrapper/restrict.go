@@ -1,4 +1,4 @@
-package front
+package wrapper
 
 import (
 	"tare/internal/layer"
@@ -10,12 +10,12 @@ import (
 const Magic = 0x7a7e_7a7e_7a7e_7a7e
 
 // Launched returns a wrapper of Tare's launcher, which restricts itself by the settings and becomes the subject.
-func Launched(kind string, around layer.Around, s launcher.Settings, evidence ...Evidence) Front {
-	return Front{Layer: kind, Around: around, Args: Always(s.Argument()), Evidence: evidence}
+func Launched(kind string, around layer.Side, s launcher.Settings, evidence ...Evidence) Wrapper {
+	return Wrapper{Layer: kind, Around: around, Args: Always(s.Argument()), Evidence: evidence}
 }
 
 // Idle returns a launcher without settings, for a layer with 0 rules. what describes the rules.
-func Idle(kind string, around layer.Around, what string) Front {
+func Idle(kind string, around layer.Side, what string) Wrapper {
 	f := Launched(kind, around, launcher.Settings{})
 	f.Unshown = "rules: 0 " + what + ": the only check is that the launcher starts programs"
 	return f

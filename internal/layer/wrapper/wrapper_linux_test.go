@@ -1,4 +1,4 @@
-package front_test
+package wrapper_test
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"tare/internal/layer"
-	"tare/internal/layer/front"
 	"tare/internal/layer/layertest"
+	"tare/internal/layer/wrapper"
 	"tare/internal/testbed"
 	"tare/internal/testbed/launcher"
 	"tare/internal/testbed/local/localtest"
@@ -20,22 +20,22 @@ import (
 
 func TestMain(m *testing.M) { layertest.Main(m) }
 
-var nnp = []front.Evidence{front.Is("no_new_privs", "status:NoNewPrivs", "1")}
+var nnp = []wrapper.Evidence{wrapper.Is("no_new_privs", "status:NoNewPrivs", "1")}
 
 // own returns a launcher that sets no_new_privs, or fails to.
-func own(set bool) front.Front {
-	return front.Launched("test", "", launcher.Settings{NoNewPrivs: set}, nnp...)
+func own(set bool) wrapper.Wrapper {
+	return wrapper.Launched("test", "", launcher.Settings{NoNewPrivs: set}, nnp...)
 }
 
 // up puts a wrapper up at a site and makes its checks.
-func up(t *testing.T, site testbed.Site, f front.Front) (*layer.Active, []layer.Check, error) {
+func up(t *testing.T, site testbed.Site, f wrapper.Wrapper) (*layer.Active, []layer.Check, error) {
 	t.Helper()
 	a := f.Up(new(layer.Run).At(site))
 	once, err := a.Settle(t.Context())
 	if err != nil {
 		return a, nil, err
 	}
-	checks, err := a.Before(t.Context(), layer.Dress(site, a))
+	checks, err := a.Before(t.Context(), layer.WithWrappers(site, a))
 	return a, append(once, checks...), err
 }
 
@@ -50,7 +50,7 @@ func TestOwnFront(t *testing.T) {
 		t.Errorf("off: %v\n%s", err, layertest.Text(off))
 	}
 	// The same evidence appears in an arm whose own layer has the same effect.
-	other := layer.Dress(site, a)
+	other := layer.WithWrappers(site, a)
 	off, err = own(true).Off(t.Context(), new(layer.Run).At(other))
 	if err != nil || len(off) != 1 || !off[0].OK || !strings.Contains(off[0].Caveat, "cannot be seen") {
 		t.Errorf("off beside another layer: %v, %+v", err, off)
@@ -70,7 +70,7 @@ func TestNested(t *testing.T) {
 	site := localtest.Host(t)
 	inner, outer := own(true).Up(new(layer.Run).At(site)), own(false).Up(new(layer.Run).At(site))
 	for _, a := range []*layer.Active{inner, outer} {
-		checks, err := inner.Before(t.Context(), layer.Dress(site, inner, a))
+		checks, err := inner.Before(t.Context(), layer.WithWrappers(site, inner, a))
 		if err != nil || !strings.HasSuffix(layertest.Text(checks), "1; outside 0: true") {
 			t.Errorf("%v\n%s", err, layertest.Text(checks))
 		}
@@ -79,7 +79,7 @@ func TestNested(t *testing.T) {
 
 func TestNothingToShow(t *testing.T) {
 	f := own(true)
-	f.Evidence = []front.Evidence{front.Is("user", "status:NoSuchField", "")}
+	f.Evidence = []wrapper.Evidence{wrapper.Is("user", "status:NoSuchField", "")}
 	_, _, err := up(t, localtest.Host(t), f)
 	if err == nil || !strings.HasPrefix(err.Error(), "no evidence can show that the layer is on: user (status:NoSuchField) is ") {
 		t.Error(err)
@@ -87,7 +87,7 @@ func TestNothingToShow(t *testing.T) {
 }
 
 // hiding returns a wrapper in whose root the test's executable does not exist.
-func hiding(t *testing.T, more ...string) front.Front {
+func hiding(t *testing.T, more ...string) wrapper.Wrapper {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -97,10 +97,10 @@ func hiding(t *testing.T, more ...string) front.Front {
 		t.Skip("bwrap is not installed: .ci/consumers does that")
 	}
 	args := append([]string{"bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", filepath.Dir(self)}, more...)
-	if f := front.Works(t.Context(), args, ""); f.Status != testbed.Works {
+	if f := wrapper.Works(t.Context(), args, ""); f.Status != testbed.Works {
 		t.Skip(f.Detail)
 	}
-	return front.Front{Layer: "test", Args: front.Always(args...), Evidence: []front.Evidence{front.Differs("mounts", "ns:mnt")}}
+	return wrapper.Wrapper{Layer: "test", Args: wrapper.Always(args...), Evidence: []wrapper.Evidence{wrapper.Differs("mounts", "ns:mnt")}}
 }
 
 func TestHiddenRoot(t *testing.T) {
@@ -111,7 +111,7 @@ func TestHiddenRoot(t *testing.T) {
 	}
 	// This wrapper is outside another one.
 	inner := own(true).Up(new(layer.Run).At(site))
-	if checks, err := inner.Before(t.Context(), layer.Dress(site, inner, a)); err != nil || !strings.HasSuffix(layertest.Text(checks), "1; outside 0: true") {
+	if checks, err := inner.Before(t.Context(), layer.WithWrappers(site, inner, a)); err != nil || !strings.HasSuffix(layertest.Text(checks), "1; outside 0: true") {
 		t.Errorf("with another layer inside: %v\n%s", err, layertest.Text(checks))
 	}
 }
@@ -138,18 +138,18 @@ func TestUncounted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	daemon := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf("while :; do %s=%s %s <%s >%s || sleep 0.01; done", testbed.HelperVariable, front.Prober, self, in, out))
+	daemon := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf("while :; do %s=%s %s <%s >%s || sleep 0.01; done", testbed.HelperVariable, wrapper.Prober, self, in, out))
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cancel(); _ = daemon.Wait() })
-	f := front.Front{Layer: "test", Args: front.Always("sh", "-c", fmt.Sprintf("exec 3<&0; cat <&3 >%s & cat %s", in, out), "sh")}
+	f := wrapper.Wrapper{Layer: "test", Args: wrapper.Always("sh", "-c", fmt.Sprintf("exec 3<&0; cat <&3 >%s & cat %s", in, out), "sh")}
 	site := localtest.Host(t)
 	a, checks, err := up(t, site, f)
 	if err != nil || !a.Uncounted || len(checks) == 0 || !strings.Contains(checks[0].Caveat, "unavailable") {
 		t.Fatalf("%v, %+v", err, checks)
 	}
-	process, err := layer.Dress(site, a).Start(t.Context(), testbed.Host, testbed.Command{Args: []string{"x"}, Stdin: strings.NewReader("{}"), Subject: true})
+	process, err := layer.WithWrappers(site, a).Start(t.Context(), testbed.Host, testbed.Command{Args: []string{"x"}, Stdin: strings.NewReader("{}"), Subject: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestWorks(t *testing.T) {
 		{[]string{"sh", "-c", "echo no daemon is running >&2; exit 3", "sh"}, testbed.Refused, "no daemon is running"},
 		{[]string{"false"}, testbed.Refused, "exit status 1"},
 	} {
-		if f := front.Works(t.Context(), c.front, "hint"); f.Status != c.status || !strings.Contains(f.Detail, c.detail) {
+		if f := wrapper.Works(t.Context(), c.front, "hint"); f.Status != c.status || !strings.Contains(f.Detail, c.detail) {
 			t.Errorf("%q: %+v", c.front, f)
 		}
 	}

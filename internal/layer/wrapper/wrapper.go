@@ -1,4 +1,4 @@
-// Package front holds the common part of layers that put a wrapper around subjects: a sandbox, a filter, fewer
+// Package wrapper holds the common part of layers that put a wrapper around subjects: a sandbox, a filter, fewer
 // rights. The wrapper is a program on PATH, or Tare's launcher, which restricts itself and becomes the subject
 // (Launched).
 //
@@ -21,7 +21,7 @@
 // sandbox closes that file, too, nothing can be observed inside: the layer is measured, and its check has the caveat
 // that it was not shown. A sandbox may also run its programs where their CPU time is not counted with it: the prober
 // uses some CPU time, and if that is missing, CPU time and memory are unavailable.
-package front
+package wrapper
 
 import (
 	"cmp"
@@ -37,10 +37,10 @@ import (
 	"tare/internal/testbed"
 )
 
-// Front is a wrapper around subjects.
-type Front struct {
+// Wrapper is a wrapper around subjects.
+type Wrapper struct {
 	Layer  string // kind of the layer
-	Around layer.Around
+	Around layer.Side
 	// Args returns the wrapper's program and arguments, which are put before a command.
 	Args func(testbed.Command) []string
 	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its command,
@@ -60,7 +60,7 @@ type Front struct {
 }
 
 type active struct {
-	Front
+	Wrapper
 	session *layer.Session
 	layer   *layer.Active
 	places  []testbed.Place
@@ -80,8 +80,8 @@ const (
 )
 
 // Up puts the wrapper around the subjects. Its effect is checked when the site is ready.
-func (f Front) Up(s *layer.Session) *layer.Active {
-	a := &active{Front: f, session: s, places: f.Around.Places(s)}
+func (f Wrapper) Up(s *layer.Session) *layer.Active {
+	a := &active{Wrapper: f, session: s, places: f.Around.Places(s)}
 	a.layer = &layer.Active{Settle: a.settle, Wrap: a.wrap, Around: f.Around, Before: a.before, Uncounted: f.Elsewhere}
 	if f.Left != nil {
 		a.layer.Down = a.down
@@ -98,7 +98,7 @@ func (a *active) wrap(cmd testbed.Command) testbed.Command {
 // and errors end a run before the first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	a.settled = true
-	alone := layer.Dress(a.session.Site, a.layer)
+	alone := layer.WithWrappers(a.session.Site, a.layer)
 	if err := a.find(ctx, alone); err != nil {
 		return nil, err
 	}
@@ -270,11 +270,11 @@ func (a *active) down(ctx context.Context) error {
 // Off shows that the layer's evidence does not appear at the site of an arm without the layer. Another layer of that
 // arm may cause some of it, too. It is then enough that one piece of evidence is missing, since the layer would show
 // all.
-func (f Front) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if len(f.Evidence) == 0 {
 		return nil, nil
 	}
-	dressed := layer.Fronts(s.Site) > 0
+	dressed := layer.Wrappers(s.Site) > 0
 	return layer.Each(f.Around.Places(s), func(where testbed.Place) ([]layer.Check, error) {
 		outside, err := ask(ctx, s.Site, where, false, words(f.Evidence))
 		if err != nil {

@@ -1,4 +1,4 @@
-package front
+package wrapper
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"tare/internal/layer/evidence"
 	"tare/internal/testbed"
-	"tare/internal/testbed/orders"
+	"tare/internal/testbed/helperrpc"
 )
 
 // Prober is the name of the prober's helper. It is the helper of the layer wrap.
@@ -51,7 +51,7 @@ func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bo
 
 // output returns the prober's output. The prober is started as a subject or without wrappers.
 func output(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, q question) (string, error) {
-	cmd, err := orders.Command(site, where, Prober, q)
+	cmd, err := helperrpc.Command(site, where, Prober, q)
 	if err != nil {
 		return "", err
 	}
@@ -61,7 +61,7 @@ func output(ctx context.Context, site testbed.Site, where testbed.Place, subject
 
 // run returns the CPU time and memory that the prober uses as a subject.
 func run(ctx context.Context, site testbed.Site, where testbed.Place, q question) (testbed.Usage, error) {
-	cmd, err := orders.Command(site, where, Prober, q)
+	cmd, err := helperrpc.Command(site, where, Prober, q)
 	if err != nil {
 		return testbed.Usage{}, err
 	}
@@ -72,7 +72,7 @@ func run(ctx context.Context, site testbed.Site, where testbed.Place, q question
 }
 
 // Probe is the prober. It answers the question on its standard input.
-var Probe = orders.Reading("read the question", func(_ context.Context, q question) error {
+var Probe = helperrpc.Reading("read the question", func(_ context.Context, q question) error {
 	switch {
 	case q.Echo != "":
 		_, err := os.Stdout.WriteString(answerTo(q.Echo))

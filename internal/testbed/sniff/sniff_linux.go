@@ -1,6 +1,6 @@
-// Package frames counts the frames in a network namespace that contain a pattern. The count shows
+// Package sniff counts the frames in a network namespace that contain a pattern. The count shows
 // whether the pattern is transmitted in clear.
-package frames
+package sniff
 
 import (
 	"bytes"

@@ -1,5 +1,5 @@
-// Package pairs compares labels, annotations and similar maps with wanted values, for the proofs of layers.
-package pairs
+// Package keyvalue compares labels, annotations and similar maps with wanted values, for the proofs of layers.
+package keyvalue
 
 import (
 	"fmt"

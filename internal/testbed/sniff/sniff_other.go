@@ -1,0 +1,4 @@
+//go:build !linux
+
+// Package sniff counts the frames in a network namespace that contain a pattern. It exists only on Linux.
+package sniff
