@@ -51,8 +51,8 @@ func (OtherBehaviour) Kind() string { return "other-behaviour" }
 
 // Marks for an amount of output, or a number of answers, that differs from baseline and control.
 const (
-	Nothing    = "nothing"
-	Something  = "something"
+	nothing    = "nothing"
+	something  = "something"
 	FarLess    = "far-less"
 	FarMore    = "far-more"
 	OtherLines = "other-lines"
@@ -231,9 +231,9 @@ func (r *amount) mark(s workload.Observation) string {
 	bytes, lines := float64(s.Bytes)/float64(s.Runs), float64(s.Lines)/float64(s.Runs)
 	switch {
 	case bytes == 0 && r.lo > 0:
-		return Nothing
+		return nothing
 	case bytes > 0 && r.hi == 0:
-		return Something
+		return something
 	case bytes*veryDifferent < r.lo:
 		return FarLess
 	case bytes > r.hi*veryDifferent:
@@ -245,7 +245,7 @@ func (r *amount) mark(s workload.Observation) string {
 }
 
 func size(mark string) bool {
-	return slices.Contains([]string{Nothing, Something, FarLess, FarMore, OtherLines}, mark)
+	return slices.Contains([]string{nothing, something, FarLess, FarMore, OtherLines}, mark)
 }
 
 // Otherwise returns how programs behave otherwise in an arm than in the baseline, if this withholds

@@ -17,7 +17,7 @@ import (
 func (f *failureTest) against(arm failureCount, references []failureCount, r contrast.Rules) {
 	of := sum(references)
 	reference, wider := frequency(of.failed, of.executions, r.AtLook()), 1.0
-	f.Reference, f.P, f.Method = &reference, r.TwoSided(arm.differs(references)), MethodFisher
+	f.Reference, f.P, f.Method = &reference, r.TwoSided(arm.differs(references)), methodFisher
 	if n := len(arm.setUps); n > 0 {
 		f.Method, wider = MethodSetUps, math.Sqrt(float64(arm.executions)/float64(n))
 	}

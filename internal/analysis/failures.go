@@ -66,8 +66,8 @@ type Failures struct {
 
 // The tests that Failures.Method names.
 const (
-	// MethodFisher is Fisher's exact test, which treats executions as independent.
-	MethodFisher = "fisher"
+	// methodFisher is Fisher's exact test, which treats executions as independent.
+	methodFisher = "fisher"
 	// MethodSetUps treats the failures of a set-up as one value, since its executions may fail
 	// together.
 	MethodSetUps = "set-ups"

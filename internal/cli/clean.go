@@ -227,7 +227,7 @@ func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry b
 		printLeft(s, "removed", one)
 	}
 	if errors.Is(err, context.Canceled) {
-		return exit(ExitInterrupted)
+		return exit(exitInterrupted)
 	}
 	return err
 }

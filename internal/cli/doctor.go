@@ -115,7 +115,7 @@ measured. tare clean removes the leftovers of a killed --try.`,
 				return err
 			}
 			if len(args)+len(cluster)+len(namespace) > 0 && slices.ContainsFunc(parts, unusable) {
-				return exit(ExitError)
+				return exit(exitError)
 			}
 			return nil
 		},

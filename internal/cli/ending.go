@@ -52,7 +52,7 @@ func withNextStep(ctx context.Context, j *journal.Journal, err error) error {
 	case errors.As(err, &hopeless):
 		hint = "tare doctor says what works here; the trials and their raw output are in " + j.Dir()
 	case ctx.Err() != nil:
-		return &codedError{err: fmt.Errorf("interrupted; recorded and safe: %s", counted(len(j.Trials()), "trial")), code: ExitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
+		return &codedError{err: fmt.Errorf("interrupted; recorded and safe: %s", counted(len(j.Trials()), "trial")), code: exitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
 	default:
 		return hinted(err, "recorded and safe: %s; tare resume %s goes on", counted(len(j.Trials()), "trial"), j.Dir())
 	}

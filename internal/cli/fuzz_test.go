@@ -147,7 +147,7 @@ func bounded(t *testing.T, args []string) {
 	if bytes := allocated() - before; bytes > most {
 		t.Errorf("%v takes %d bytes of memory", args, bytes)
 	}
-	if code != ExitDone && code != ExitError && code != ExitInvalid && (code != ExitUsage || !strings.Contains(stderr.String(), "is not a run directory")) {
+	if code != ExitDone && code != exitError && code != ExitInvalid && (code != ExitUsage || !strings.Contains(stderr.String(), "is not a run directory")) {
 		t.Errorf("%v ends with code %d: %s", args, code, stderr.String())
 	}
 	if acts(stdout.Bytes()) || acts(stderr.Bytes()) {

@@ -196,11 +196,11 @@ func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 	case gate.Pass:
 		return nil
 	case gate.Fail:
-		return exit(ExitFailed)
+		return exit(exitFailed)
 	case gate.Invalid:
 		return exit(ExitInvalid)
 	}
-	return exit(ExitUnresolved)
+	return exit(exitUnresolved)
 }
 
 // print prints the result. A terminal does not get the link.

@@ -137,7 +137,7 @@ func gitlabPipeline(t *testing.T, text string) {
 		if calls := callsExist(t, strings.Join(append(job.Script, job.AfterScript...), "\n")); calls < 4 {
 			t.Errorf("job %s has %d calls of tare", name, calls)
 		}
-		if job.AllowFailure.ExitCodes != ExitUnresolved {
+		if job.AllowFailure.ExitCodes != exitUnresolved {
 			t.Errorf("job %s allows exit code %d", name, job.AllowFailure.ExitCodes)
 		}
 		if got := strings.Join(job.Artifacts.Reports.JUnit, " "); got != "gate.xml regression.xml" {

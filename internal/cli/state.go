@@ -101,12 +101,12 @@ func Main(args []string, s State) int {
 // The exit codes of tare. They are documented in docs/commands.md.
 const (
 	ExitDone        = 0   // with any verdicts
-	ExitError       = 1   // an operation failed
+	exitError       = 1   // an operation failed
 	ExitUsage       = 2   // the command line or the experiment file is wrong
-	ExitFailed      = 3   // tare gate: a budget is exceeded
-	ExitUnresolved  = 4   // tare gate: no budget is exceeded, but some are not resolved
+	exitFailed      = 3   // tare gate: a budget is exceeded
+	exitUnresolved  = 4   // tare gate: no budget is exceeded, but some are not resolved
 	ExitInvalid     = 5   // the run gives no verdicts, or is damaged
-	ExitInterrupted = 130 // SIGINT or SIGTERM
+	exitInterrupted = 130 // SIGINT or SIGTERM
 )
 
 // codedError is an error with its exit code and a hint.
@@ -124,9 +124,9 @@ func hinted(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	code := ExitError
+	code := exitError
 	if errors.Is(err, context.Canceled) {
-		code = ExitInterrupted
+		code = exitInterrupted
 	}
 	var inner *codedError
 	var damage *journal.DamageError
@@ -185,10 +185,10 @@ func tell(s State, err error) int {
 		return ExitInvalid
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(s.Stderr, "tare: interrupted")
-		return ExitInterrupted
+		return exitInterrupted
 	}
 	fmt.Fprintln(s.Stderr, "tare: "+err.Error())
-	return ExitError
+	return exitError
 }
 
 // hintedUsage is usage with a hint about the next step.

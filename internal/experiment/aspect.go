@@ -55,5 +55,5 @@ func replaces(baseline, a Arm) bool {
 	return !reflect.DeepEqual(programs(baseline), programs(a))
 }
 
-// OneOrMore is a list. A list of one item may be written as the item alone.
-type OneOrMore[T any] = factor.Levels[T]
+// oneOrMore is a list. A list of one item may be written as the item alone.
+type oneOrMore[T any] = factor.Levels[T]

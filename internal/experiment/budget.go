@@ -48,16 +48,16 @@ func Nearness(key, metric, cell string) int {
 	return 0
 }
 
-// Failures is the key for a budget of the share of executions in which the program fails. If there is a metric
+// failures is the key for a budget of the share of executions in which the program fails. If there is a metric
 // of this name, the key means that metric.
-const Failures = "failures"
+const failures = "failures"
 
 // FailuresMetric describes this share like a metric.
-var FailuresMetric = Metric{Name: Failures, Better: Lower, Headline: true, Scale: Ratio}
+var FailuresMetric = Metric{Name: failures, Better: Lower, Headline: true, Scale: Ratio}
 
 // Budgeted lists the metrics of a cell that a budget can limit, including its failures.
 func (c Cell) Budgeted() []Metric {
-	if c.Metric(Failures) != nil {
+	if c.Metric(failures) != nil {
 		return c.Metrics
 	}
 	return append(slices.Clip(c.Metrics), FailuresMetric)
@@ -81,7 +81,7 @@ func CheckKey(key string, cells []Cell) error {
 				having = append(having, c.ID)
 			}
 		}
-		if Nearness(key, Failures, c.ID) > 0 {
+		if Nearness(key, failures, c.ID) > 0 {
 			return nil
 		}
 	}

@@ -38,7 +38,7 @@ func (x *Experiment) WithoutDefaultLimits() Limits {
 func (x *Experiment) GoOnBusy(why string) {
 	x.Limits, x.busy = x.WithoutDefaultLimits(), why
 	if !x.given["design.slices"] {
-		x.Design.Slices = SlicesAuto
+		x.Design.Slices = slicesAuto
 	}
 }
 

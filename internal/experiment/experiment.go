@@ -28,9 +28,9 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// APIVersion and Kind are the values that an experiment file must have in the fields of these names.
+// apiVersion and Kind are the values that an experiment file must have in the fields of these names.
 const (
-	APIVersion = "tare/v1alpha1"
+	apiVersion = "tare/v1alpha1"
 	Kind       = "Experiment"
 )
 
@@ -46,7 +46,7 @@ type Experiment struct {
 	Design      Design            `yaml:"design" doc:"number of rounds, and rules of the verdicts"`
 	Limits      Limits            `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
 	Budget      Budget            `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
-	Allow       OneOrMore[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
+	Allow       oneOrMore[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
 	// Files are the files that the configs name and Load has read, by their names in the experiment file. They
 	// are part of the experiment like its text.
 	Files map[string][]byte
@@ -117,7 +117,7 @@ type Arm struct {
 	Name   string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
 	Layers []LayerItem       `yaml:"layers" doc:"the layers around the workload, from the inside out"`
 	Budget Budget            `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
-	Allow  OneOrMore[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
+	Allow  oneOrMore[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
 	// Factors lists the factors of design.factorial that are on, in an arm that Load made of them.
 	Factors []string
 }
@@ -140,7 +140,7 @@ type WorkloadItem struct {
 // Design is the design of the experiment and the rules of its verdicts (docs/method.md).
 type Design struct {
 	Rounds      Rounds           `yaml:"rounds" doc:"number of rounds; each runs every arm once, except that the control of a single treatment skips rounds; under 6 rounds there is no exact 95% interval"`
-	Stop        Stop             `yaml:"stop" doc:"condition that ends the run: planned (its rounds), or decided (every headline comparison is decided at a look)"`
+	Stop        stop             `yaml:"stop" doc:"condition that ends the run: planned (its rounds), or decided (every headline comparison is decided at a look)"`
 	Looks       []int            `yaml:"looks" doc:"numbers of rounds after which the run ends if every headline comparison is decided, ascending, with stop: decided"`
 	Precision   quantity.Percent `yaml:"precision" above:"0%" below:"100%" doc:"half-width of the interval to reach, instead of rounds (Stein's two-stage rule)"`
 	Pilot       int              `yaml:"pilot" min:"2" max:"100000" doc:"rounds of the first stage, with precision"`

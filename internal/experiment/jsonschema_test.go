@@ -19,7 +19,7 @@ import (
 func JSONSchema(kinds Kinds) ([]byte, error) {
 	s := schema{kinds: kinds}
 	x := defaults()
-	x.Design.Rounds.Fixed = DefaultRounds
+	x.Design.Rounds.Fixed = defaultRounds
 	root := object{
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
 		{"title", "Tare experiment"},

@@ -86,20 +86,20 @@ type Observe struct {
 	Namespace string            `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of the pods"`
 	Labels    map[string]string `yaml:"labels" json:"labels,omitempty" doc:"labels of the pods"`
 	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" enum:"trial,all" doc:"nodes of the pods: trial for the nodes of the trial, all for all nodes"`
-	Headline  []ObservedMetric  `yaml:"headline" json:"headline,omitempty" doc:"headlines: cpu, memory or both; they get verdicts under the correction for many comparisons, and a trial without one of them is invalid"`
+	Headline  []observedMetric  `yaml:"headline" json:"headline,omitempty" doc:"headlines: cpu, memory or both; they get verdicts under the correction for many comparisons, and a trial without one of them is invalid"`
 }
 
-// ObservedMetric is one of the metrics of an observed component.
-type ObservedMetric string
+// observedMetric is one of the metrics of an observed component.
+type observedMetric string
 
 // The metrics.
 const (
-	OfCPU    ObservedMetric = "cpu"
-	OfMemory ObservedMetric = "memory"
+	ofCPU    observedMetric = "cpu"
+	ofMemory observedMetric = "memory"
 )
 
 // Values lists the metrics.
-func (ObservedMetric) Values() []string { return []string{string(OfCPU), string(OfMemory)} }
+func (observedMetric) Values() []string { return []string{string(ofCPU), string(ofMemory)} }
 
 // ObserveNodes selects the nodes whose pods are observed.
 type ObserveNodes string
@@ -190,7 +190,7 @@ func (t Testbed) metrics(m Measures) (metrics []Metric) {
 	}
 	metrics = slices.Clip(m.OnClusters)
 	for _, o := range t.Kubernetes.Observe {
-		cpu, memory := slices.Contains(o.Headline, OfCPU), slices.Contains(o.Headline, OfMemory)
+		cpu, memory := slices.Contains(o.Headline, ofCPU), slices.Contains(o.Headline, ofMemory)
 		metrics = append(metrics,
 			Metric{Name: ObservedCPU(o.Name), Unit: "cores", Better: Lower, Scale: Difference, Headline: cpu, Optional: !cpu},
 			Metric{Name: ObservedMemory(o.Name), Unit: "B", Better: Lower, Scale: Difference, Headline: memory, Optional: !memory})

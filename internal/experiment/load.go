@@ -14,8 +14,8 @@ import (
 	"tare/internal/text/input"
 )
 
-// Problem is one error in a file, with its position and a hint.
-type Problem = strictyaml.Problem
+// problem is one error in a file, with its position and a hint.
+type problem = strictyaml.Problem
 
 // Problems are all errors in a file. The error of Load is a *Problems.
 type Problems = strictyaml.Problems
@@ -55,9 +55,9 @@ type loader struct {
 	files map[string][]byte // the files that configs name, by their names in the file
 }
 
-// DefaultRounds is the number of rounds if the file sets neither rounds nor a precision. It suffices for a
+// defaultRounds is the number of rounds if the file sets neither rounds nor a precision. It suffices for a
 // useful distribution-free interval of 95 %.
-const DefaultRounds = 12
+const defaultRounds = 12
 
 // defaults returns an experiment with the defaults only. Rounds are set after decoding, since precision
 // replaces them.

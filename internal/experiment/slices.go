@@ -13,16 +13,16 @@ type Slices int
 
 // The special values.
 const (
-	// SlicesNone means whole trials.
-	SlicesNone Slices = 0
-	// SlicesAuto cuts trials if the workload can be cut and the trials stay short.
-	SlicesAuto Slices = -1
+	// slicesNone means whole trials.
+	slicesNone Slices = 0
+	// slicesAuto cuts trials if the workload can be cut and the trials stay short.
+	slicesAuto Slices = -1
 )
 
 // mostSlices is the largest number of slices of a trial, since each slice has its own raw output.
 const mostSlices = 100
 
-var slicesNames = map[Slices]string{SlicesNone: "none", SlicesAuto: "auto"}
+var slicesNames = map[Slices]string{slicesNone: "none", slicesAuto: "auto"}
 
 // Describe describes the valid texts of Slices.
 func (Slices) Describe() string {
@@ -76,9 +76,9 @@ const (
 // of returns the number of slices of a trial with these Measures; 0: the trial stays whole.
 func (s Slices) of(m Measures) int {
 	switch {
-	case s == SlicesNone || m.Slice == nil:
+	case s == slicesNone || m.Slice == nil:
 		return 0
-	case s != SlicesAuto:
+	case s != slicesAuto:
 		return int(s)
 	}
 	n := autoSlices
@@ -118,7 +118,7 @@ func (x *Experiment) switched() (kind, arm string) {
 // between arms, since arms then cannot alternate by slices.
 func (x *Experiment) slicing() Slices {
 	if kind, _ := x.switched(); kind != "" {
-		return SlicesNone
+		return slicesNone
 	}
 	return x.Design.Slices
 }
@@ -126,7 +126,7 @@ func (x *Experiment) slicing() Slices {
 // sliceable reports a number of slices in the file if trials cannot be cut.
 func (l *loader) sliceable(x *Experiment) {
 	const at = "design.slices"
-	if x.Design.Slices == SlicesNone || x.Design.Slices == SlicesAuto {
+	if x.Design.Slices == slicesNone || x.Design.Slices == slicesAuto {
 		return
 	}
 	if kind, arm := x.switched(); kind != "" {

@@ -13,24 +13,24 @@ type Rounds struct {
 	AtMost int `yaml:"atMost" min:"2" max:"100000" doc:"largest number of rounds of the run, which ends earlier if it is decided"`
 }
 
-// Stop is the condition that ends a run.
-type Stop string
+// stop is the condition that ends a run.
+type stop string
 
 // The conditions.
 const (
-	StopPlanned Stop = "planned" // the planned number of rounds is done
-	StopDecided Stop = "decided" // every headline comparison is decided at one of the planned looks
+	StopPlanned stop = "planned" // the planned number of rounds is done
+	stopDecided stop = "decided" // every headline comparison is decided at one of the planned looks
 )
 
 // Describe describes the valid texts of Stop.
-func (Stop) Describe() string { return "planned or decided" }
+func (stop) Describe() string { return "planned or decided" }
 
 // Pattern returns the regular expression of Stop.
-func (Stop) Pattern() string { return `^(planned|decided)$` }
+func (stop) Pattern() string { return `^(planned|decided)$` }
 
 // UnmarshalText parses a condition.
-func (s *Stop) UnmarshalText(text []byte) error {
-	if *s = Stop(text); *s != StopPlanned && *s != StopDecided {
+func (s *stop) UnmarshalText(text []byte) error {
+	if *s = stop(text); *s != StopPlanned && *s != stopDecided {
 		return fmt.Errorf("%q is not %s", text, s.Describe())
 	}
 	return nil
@@ -52,7 +52,7 @@ func UsualLooks(most int) (looks []int) {
 
 // stops checks the condition that ends the run.
 func (l *loader) stops(d *Design) {
-	decided := d.Stop == StopDecided
+	decided := d.Stop == stopDecided
 	switch {
 	case decided && l.file.Has("design.precision"):
 		l.file.ReportKey("design.stop", "stop: decided and precision exclude each other", "precision sets the number of rounds by a pilot")

@@ -27,7 +27,7 @@ func (l *loader) design(d *Design) {
 			"keep rounds for a fixed number, or precision to have the number found by a pilot")
 	}
 	if !rounds && !precision {
-		d.Rounds.Fixed = DefaultRounds
+		d.Rounds.Fixed = defaultRounds
 	}
 	for _, field := range []string{"pilot", "maxRounds"} {
 		if at := "design." + field; !precision && l.file.Has(at) {

@@ -36,19 +36,19 @@ func (k *fileKey) apply(t *Trial) error {
 	return nil
 }
 
-// PathFactor is a factor whose level stands in the path of each file. Such a factor was varied outside the
+// pathFactor is a factor whose level stands in the path of each file. Such a factor was varied outside the
 // tool, so that the files do not contain it.
-type PathFactor struct {
+type pathFactor struct {
 	name    string
 	pattern *regexp.Regexp
 }
 
 // ParseFactor reads the value of --factor: a name and a regular expression whose single group matches the level
 // in the path of a file, such as 'mtu=mtu-([0-9]+)'.
-func ParseFactor(text string) (PathFactor, error) {
+func ParseFactor(text string) (pathFactor, error) {
 	const hint = "as in 'mtu=mtu-([0-9]+)', with what names the level in parentheses"
 	name, how, ok := strings.Cut(text, "=")
-	f := PathFactor{name: strings.TrimSpace(name)}
+	f := pathFactor{name: strings.TrimSpace(name)}
 	if !ok || f.name == "" || how == "" {
 		return f, misuse(hint, "cannot read the factor %q: it is NAME=EXPRESSION", text)
 	}
@@ -127,7 +127,7 @@ func (p *Pairing) common() string {
 // in one round whose keys name the same cell and levels.
 func (o *Options) identify(files []inputFile) error {
 	for i, f := range o.Factors {
-		if slices.ContainsFunc(o.Factors[:i], func(other PathFactor) bool { return other.name == f.name }) {
+		if slices.ContainsFunc(o.Factors[:i], func(other pathFactor) bool { return other.name == f.name }) {
 			return misuse("", "the factor %s is given twice", f.name)
 		}
 	}

@@ -31,7 +31,7 @@ func TestPlaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Factors: []PathFactor{f}}
+	o := Options{Factors: []pathFactor{f}}
 	files := []inputFile{{path: "calico/mtu-1500/1.json"}}
 	if err := o.identify(files); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ type Options struct {
 	Baseline string    // the name of the baseline; "": the first arm that is no control
 	PairBy   Pairing
 	Layout   *Layout      // describes the paths and replaces Sources; nil: none
-	Factors  []PathFactor // factors whose levels stand in the paths of the files
+	Factors  []pathFactor // factors whose levels stand in the paths of the files
 	Allow    []string     // settings of the workload that may differ between arms
 	Headline []string     // metrics that are headlines, instead of those that the format marks
 	Strict   bool         // end the import at the first broken file

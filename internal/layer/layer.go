@@ -188,8 +188,8 @@ func (c Check) Expect(on, is bool) Check {
 	return c
 }
 
-// Failed returns an error that names the failed checks, or nil if there are none.
-func Failed(checks []Check) error {
+// failed returns an error that names the failed checks, or nil if there are none.
+func failed(checks []Check) error {
 	var errs []error
 	for _, c := range checks {
 		if !c.OK {

@@ -40,7 +40,7 @@ func try(ctx context.Context, site testbed.Site, up func(context.Context, *Sessi
 			return checks, err
 		}
 	}
-	if err := Failed(checks); err != nil {
+	if err := failed(checks); err != nil {
 		return checks, err
 	}
 	if a.Switch != nil {
@@ -49,5 +49,5 @@ func try(ctx context.Context, site testbed.Site, up func(context.Context, *Sessi
 		}
 	}
 	before, err := a.Before(ctx, site)
-	return append(checks, before...), errors.Join(err, Failed(before))
+	return append(checks, before...), errors.Join(err, failed(before))
 }

@@ -151,7 +151,7 @@ func TestAlignedRankLeast(t *testing.T) {
 	if p := AlignedRankLeast(0, 4); math.Abs(p-2./81) > 1e-12 {
 		t.Errorf("least p %v", p)
 	}
-	if _, err := AlignedRank(AlignedRounds{Contrasts: five, OthersDelta: none[:4]}, 0.95); !errors.Is(err, ErrArgument) {
+	if _, err := AlignedRank(AlignedRounds{Contrasts: five, OthersDelta: none[:4]}, 0.95); !errors.Is(err, errArgument) {
 		t.Errorf("unequal lengths: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ type alignedValue struct {
 
 func (r AlignedRounds) align(name string) (*alignedRounds, error) {
 	if len(r.Contrasts) != len(r.OthersDelta) {
-		return nil, fmt.Errorf("%s: %d contrasts and %d differences of the others: %w", name, len(r.Contrasts), len(r.OthersDelta), ErrArgument)
+		return nil, fmt.Errorf("%s: %d contrasts and %d differences of the others: %w", name, len(r.Contrasts), len(r.OthersDelta), errArgument)
 	}
 	if err := checkFinite(name, r.Contrasts); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (r AlignedRounds) align(name string) (*alignedRounds, error) {
 	for i, c := range r.Contrasts {
 		h := r.OthersDelta[i]
 		if math.IsInf(h, 0) {
-			return nil, fmt.Errorf("%s: difference %d is %v: %w", name, i+1, h, ErrNotFinite)
+			return nil, fmt.Errorf("%s: difference %d is %v: %w", name, i+1, h, errNotFinite)
 		}
 		if math.IsNaN(h) {
 			a.sizes[i] = 2

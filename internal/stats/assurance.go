@@ -28,16 +28,16 @@ type Aim struct {
 	Seed      uint64
 }
 
-// Belief is the knowledge of an effect: Student's t around At with DF degrees of freedom, scaled by
+// belief is the knowledge of an effect: Student's t around At with DF degrees of freedom, scaled by
 // Error, a standard error.
-type Belief struct{ At, Error, DF float64 }
+type belief struct{ At, Error, DF float64 }
 
 // BeliefOf returns the belief that follows from an interval of a confidence.
-func BeliefOf(i Interval, confidence, df float64) Belief {
-	return Belief{At: i.Point, Error: (i.Hi - i.Lo) / 2 / StudentQuantile(1-(1-confidence)/2, df), DF: df}
+func BeliefOf(i Interval, confidence, df float64) belief {
+	return belief{At: i.Point, Error: (i.Hi - i.Lo) / 2 / StudentQuantile(1-(1-confidence)/2, df), DF: df}
 }
 
-func (b Belief) valid() bool {
+func (b belief) valid() bool {
 	return b.DF > 0 && b.Error > 0 && !math.IsInf(b.Error, 0) && !math.IsNaN(b.At)
 }
 
@@ -62,7 +62,7 @@ type noise interface {
 // expected to give a verdict with the required assurance: a difference by the signed-rank test, or
 // equivalence by that test and by t. The noise is that of d, the observed contrasts, assumed
 // symmetric. It is 0 if the number exceeds the limit or cannot be computed.
-func PairsForVerdict(d []float64, b Belief, a Aim) int {
+func PairsForVerdict(d []float64, b belief, a Aim) int {
 	p, ok := pairsOf(d, b)
 	if !ok {
 		return 0
@@ -72,7 +72,7 @@ func PairsForVerdict(d []float64, b Belief, a Aim) int {
 
 // RoundsForVerdict is PairsForVerdict for rounds in which others ran beside the arm. A difference
 // is judged by the aligned rank test, equivalence also by t on the contrasts.
-func RoundsForVerdict(r AlignedRounds, b Belief, a Aim) int {
+func RoundsForVerdict(r AlignedRounds, b belief, a Aim) int {
 	p, ok := pairsOf(r.Contrasts, b)
 	if !ok || len(r.OthersDelta) != len(r.Contrasts) {
 		return 0
@@ -88,7 +88,7 @@ func RoundsForVerdict(r AlignedRounds, b Belief, a Aim) int {
 }
 
 // pairsOf subtracts the effect from contrasts, and scales the residuals to the spread of the noise.
-func pairsOf(d []float64, b Belief) (p pairs, ok bool) {
+func pairsOf(d []float64, b belief) (p pairs, ok bool) {
 	if len(d) < 2 || !b.valid() {
 		return p, false
 	}
@@ -102,7 +102,7 @@ func pairsOf(d []float64, b Belief) (p pairs, ok bool) {
 
 // ValuesForVerdict is PairsForVerdict for two independent samples of equal size, judged by the
 // rank-sum test and Welch's t together.
-func ValuesForVerdict(x, y []float64, b Belief, a Aim) int {
+func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	if len(x) < 2 || len(y) < 2 || !b.valid() {
 		return 0
 	}
@@ -125,7 +125,7 @@ func ValuesForVerdict(x, y []float64, b Belief, a Aim) int {
 
 // SizeForVerdict is PairsForVerdict if only the error of the effect is known, as estimated from n
 // values: it falls with the root of their number.
-func SizeForVerdict(n int, b Belief, a Aim) int {
+func SizeForVerdict(n int, b belief, a Aim) int {
 	if n < 1 || !b.valid() {
 		return 0
 	}
@@ -136,7 +136,7 @@ func SizeForVerdict(n int, b Belief, a Aim) int {
 
 // verdictSize searches for the number: first with normal noise, then near that number with the
 // observed noise.
-func verdictSize(t noise, b Belief, a Aim) int {
+func verdictSize(t noise, b belief, a Aim) int {
 	if !(a.Alpha > 0 && a.Alpha < 1 && a.Assurance > 0 && a.Assurance < 1) || a.Limit < 2 {
 		return 0
 	}
@@ -150,7 +150,7 @@ func verdictSize(t noise, b Belief, a Aim) int {
 // verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n
 // values varies by the uncertainty of the effect and by its own error: Student's t again, but
 // wider.
-func verdictChance(t noise, b Belief, a *Aim, n int) float64 {
+func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	bar := t.claim(n, a.Alpha)
 	if math.IsInf(bar, 0) {
 		return 0
@@ -175,7 +175,7 @@ func verdictChance(t noise, b Belief, a *Aim, n int) float64 {
 // resampledSize corrects the number by drawing from the observed noise: it moves in steps of a
 // tenth up or down until the chance crosses the required one. All numbers use the same random
 // values.
-func resampledSize(t noise, b Belief, a *Aim, n int) int {
+func resampledSize(t noise, b belief, a *Aim, n int) int {
 	effects := make([]float64, a.Resamples)
 	for i := range effects {
 		effects[i] = b.At + b.Error*StudentQuantile((float64(i)+0.5)/float64(len(effects)), b.DF)

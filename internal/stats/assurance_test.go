@@ -10,7 +10,7 @@ import (
 var assuranceN = flag.Int("assurance.n", 2000, "simulated runs behind each share of TestVerdictSizes")
 
 // drawnEffect draws an effect from a belief.
-func drawnEffect(rng *rand.Rand, b Belief) float64 {
+func drawnEffect(rng *rand.Rand, b belief) float64 {
 	return b.At + b.Error*StudentQuantile(math.Round(rng.Float64()*1998+1)/2000, b.DF)
 }
 
@@ -62,7 +62,7 @@ func TestVerdictSizes(t *testing.T) {
 		}
 		got, sizes, times := 0, 0, 40
 		for range times { // each pass is one observed experiment
-			var b Belief
+			var b belief
 			var n int
 			rounds := func(n int, at float64) AlignedRounds {
 				r := AlignedRounds{Contrasts: draw(n, at), OthersDelta: make([]float64, n)}
@@ -187,12 +187,12 @@ func verdictOfValues(t *testing.T, x, y []float64, a Aim) bool {
 func TestAssuranceClosedForms(t *testing.T) {
 	const many = 1e6
 	aim := Aim{Alpha: 0.05, Assurance: 0.8, Limit: 10_000}
-	if got := SizeForVerdict(10_000, Belief{At: 0.2, Error: 1e-7, DF: many}, aim); got != LeastSignedRank(0.05) {
+	if got := SizeForVerdict(10_000, belief{At: 0.2, Error: 1e-7, DF: many}, aim); got != LeastSignedRank(0.05) {
 		t.Errorf("an effect beyond all noise: %d", got)
 	}
 	for _, c := range []struct{ m, v float64 }{{0.5, 0.01}, {0.3, 0.004}, {1, 0.04}} {
 		p := &pairs{sd: 1, scale: 1}
-		b := Belief{At: c.m, Error: math.Sqrt(c.v), DF: many}
+		b := belief{At: c.m, Error: math.Sqrt(c.v), DF: many}
 		for _, n := range []int{40, 100, 190} {
 			a := aim
 			got := verdictChance(p, b, &a, n)
@@ -209,23 +209,23 @@ func TestAssuranceClosedForms(t *testing.T) {
 
 func TestVerdictSizeEdges(t *testing.T) {
 	aim := Aim{Alpha: 0.05, Margin: 1, Reach: 2, Shown: 0.05, Assurance: 0.8, Limit: 1000, Resamples: 100}
-	b := Belief{At: 0, Error: 1, DF: 9}
+	b := belief{At: 0, Error: 1, DF: 9}
 	none := func(change func(*Aim)) Aim { a := aim; change(&a); return a }
 	d := []float64{1, -1, 2, -2, 3, -3, 1, 0, 2, -1}
 	for name, got := range map[string]int{
 		"one pair":           PairsForVerdict(d[:1], b, aim),
 		"no spread":          PairsForVerdict([]float64{1, 1, 1}, b, aim),
-		"no error":           PairsForVerdict(d, Belief{DF: 9}, aim),
-		"an infinite error":  PairsForVerdict(d, Belief{Error: math.Inf(1), DF: 9}, aim),
-		"no degrees":         PairsForVerdict(d, Belief{Error: 1}, aim),
-		"not a number":       PairsForVerdict(d, Belief{At: math.NaN(), Error: 1, DF: 9}, aim),
+		"no error":           PairsForVerdict(d, belief{DF: 9}, aim),
+		"an infinite error":  PairsForVerdict(d, belief{Error: math.Inf(1), DF: 9}, aim),
+		"no degrees":         PairsForVerdict(d, belief{Error: 1}, aim),
+		"not a number":       PairsForVerdict(d, belief{At: math.NaN(), Error: 1, DF: 9}, aim),
 		"one value":          ValuesForVerdict(d[:1], d, b, aim),
 		"constant values":    ValuesForVerdict([]float64{1, 1}, []float64{2, 2}, b, aim),
 		"no values":          SizeForVerdict(0, b, aim),
 		"certainty":          PairsForVerdict(d, b, none(func(a *Aim) { a.Assurance = 1 })),
 		"level 0":            PairsForVerdict(d, b, none(func(a *Aim) { a.Alpha = 0 })),
 		"over the limit":     PairsForVerdict(d, b, none(func(a *Aim) { a.Margin, a.Limit = 0.01, 20 })),
-		"nothing to resolve": PairsForVerdict(d, Belief{Error: 1e-3, DF: 9}, none(func(a *Aim) { a.Margin, a.Limit = 0, 20 })),
+		"nothing to resolve": PairsForVerdict(d, belief{Error: 1e-3, DF: 9}, none(func(a *Aim) { a.Margin, a.Limit = 0, 20 })),
 	} {
 		if got != 0 {
 			t.Errorf("%s: %d, want 0", name, got)
@@ -259,7 +259,7 @@ func TestSides(t *testing.T) {
 	side := Side{Below: 0.025, Above: 0.005, Assurance: 0.8, Limit: 10_000}
 	rng := rand.New(rand.NewPCG(4, 5))
 	for _, at := range []float64{-0.6, 0.5} {
-		b := Belief{At: at, Error: 1 / math.Sqrt(12), DF: AlignedDF(12)} // for contrasts with a deviation of 1
+		b := belief{At: at, Error: 1 / math.Sqrt(12), DF: AlignedDF(12)} // for contrasts with a deviation of 1
 		n := side.Rounds(12, b)
 		said := 0
 		const times = 600
@@ -284,11 +284,11 @@ func TestSides(t *testing.T) {
 			t.Errorf("%v: %d rounds, %.1f %% said, want 80 %%", at, n, 100*share)
 		}
 	}
-	near := side.Rounds(12, Belief{At: 1e-9, Error: 0.3, DF: 22})
-	if pairs, values := side.Pairs(12, Belief{At: 0.5, Error: 0.3, DF: 11}), side.Values(12, Belief{At: 0.5, Error: 0.3, DF: 22}); near < 12 || near > 1000 || pairs < 12 || values < 12 {
+	near := side.Rounds(12, belief{At: 1e-9, Error: 0.3, DF: 22})
+	if pairs, values := side.Pairs(12, belief{At: 0.5, Error: 0.3, DF: 11}), side.Values(12, belief{At: 0.5, Error: 0.3, DF: 22}); near < 12 || near > 1000 || pairs < 12 || values < 12 {
 		t.Errorf("%d rounds at the limit itself; %d pairs, %d values", near, pairs, values)
 	}
-	if got := (Side{Below: 0.025, Above: 0.7, Assurance: 0.8, Limit: 100}).Pairs(12, Belief{At: 1, Error: 1, DF: 11}); got != 0 {
+	if got := (Side{Below: 0.025, Above: 0.7, Assurance: 0.8, Limit: 100}).Pairs(12, belief{At: 1, Error: 1, DF: 11}); got != 0 {
 		t.Errorf("a level of 0.7: %d", got)
 	}
 }

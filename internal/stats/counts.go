@@ -19,7 +19,7 @@ func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 		return Interval{}, err
 	}
 	if k < 0 || k > n {
-		return Interval{}, fmt.Errorf("%s: %d of %d: %w", name, k, n, ErrArgument)
+		return Interval{}, fmt.Errorf("%s: %d of %d: %w", name, k, n, errArgument)
 	}
 	if n == 0 {
 		return Interval{Hi: 1}, nil
@@ -41,7 +41,7 @@ func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 // often than its level allows.
 func FisherExact(a, m, b, n int) (p float64, err error) {
 	if a < 0 || a > m || b < 0 || b > n {
-		return 0, fmt.Errorf("Fisher's exact test: %d of %d and %d of %d: %w", a, m, b, n, ErrArgument)
+		return 0, fmt.Errorf("Fisher's exact test: %d of %d and %d of %d: %w", a, m, b, n, errArgument)
 	}
 	return fisher(a, a+b, m, n), nil
 }

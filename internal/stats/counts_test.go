@@ -33,7 +33,7 @@ func TestFisherExact(t *testing.T) {
 			t.Errorf("%d of %d and %d of %d: p %v under the least, %v", c.a, c.m, c.b, c.n, got, least)
 		}
 	}
-	if _, err := FisherExact(3, 2, 0, 4); !errors.Is(err, ErrArgument) {
+	if _, err := FisherExact(3, 2, 0, 4); !errors.Is(err, errArgument) {
 		t.Errorf("3 of 2: %v", err)
 	}
 	if got := FisherLeast(0, 20, 40); got != 1 {
@@ -64,7 +64,7 @@ func TestClopperPearson(t *testing.T) {
 			t.Errorf("%d of %d at %v: %v, %v; want [%v, %v]", c.k, c.n, c.confidence, got, err, c.lo, c.hi)
 		}
 	}
-	if _, err := ClopperPearson(3, 2, 0.95); !errors.Is(err, ErrArgument) {
+	if _, err := ClopperPearson(3, 2, 0.95); !errors.Is(err, errArgument) {
 		t.Errorf("3 of 2: %v", err)
 	}
 }
@@ -99,8 +99,8 @@ func TestMeanRatio(t *testing.T) {
 		x, y []float64
 		want error
 	}{
-		"lengths":  {x[:3], y[:4], ErrArgument},
-		"zero":     {[]float64{1, 0, 2}, []float64{1, 2, 3}, ErrArgument},
+		"lengths":  {x[:3], y[:4], errArgument},
+		"zero":     {[]float64{1, 0, 2}, []float64{1, 2, 3}, errArgument},
 		"one pair": {x[:1], y[:1], ErrTooFew},
 		"constant": {[]float64{2, 4, 6}, []float64{1, 2, 3}, ErrConstant},
 	} {

@@ -54,7 +54,7 @@ const maxExactOrder = 8
 func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	const name = "order effect"
 	if len(values) != len(positions) {
-		return 0, fmt.Errorf("%s: %d values but %d positions: %w", name, len(values), len(positions), ErrArgument)
+		return 0, fmt.Errorf("%s: %d values but %d positions: %w", name, len(values), len(positions), errArgument)
 	}
 	if err := checkValues(name, values, 4); err != nil {
 		return 0, err

@@ -12,13 +12,13 @@ import (
 var (
 	// ErrTooFew: no interval of the requested confidence exists for this few values.
 	ErrTooFew = errors.New("too few values")
-	// ErrNotFinite: a value is NaN or infinite.
-	ErrNotFinite = errors.New("not a finite number")
+	// errNotFinite: a value is NaN or infinite.
+	errNotFinite = errors.New("not a finite number")
 	// ErrConstant: all values are the same, so a method that estimates its own spread (the t
 	// family) has no information.
 	ErrConstant = errors.New("values do not vary")
-	// ErrArgument: a confidence, margin, sample size or similar is out of range.
-	ErrArgument = errors.New("argument out of range")
+	// errArgument: a confidence, margin, sample size or similar is out of range.
+	errArgument = errors.New("argument out of range")
 )
 
 // Interval is an estimate with its confidence interval, in the unit of its values.
@@ -81,7 +81,7 @@ func firstError(errs ...error) error { return cmp.Or(errs...) }
 func checkFinite(name string, x []float64) error {
 	for i, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s: value %d of %d is %v: %w", name, i+1, len(x), v, ErrNotFinite)
+			return fmt.Errorf("%s: value %d of %d is %v: %w", name, i+1, len(x), v, errNotFinite)
 		}
 	}
 	return nil
@@ -106,14 +106,14 @@ func checkSamples(name string, x, y []float64, least int) error {
 
 func checkConfidence(name string, confidence float64) error {
 	if !(confidence > 0 && confidence < 1) {
-		return fmt.Errorf("%s: confidence %v is not between 0 and 1 (95 %% is 0.95): %w", name, confidence, ErrArgument)
+		return fmt.Errorf("%s: confidence %v is not between 0 and 1 (95 %% is 0.95): %w", name, confidence, errArgument)
 	}
 	return nil
 }
 
 func checkPositive(name, what string, v float64) error {
 	if !(v > 0) || math.IsInf(v, 0) {
-		return fmt.Errorf("%s: %s %v is not a positive number: %w", name, what, v, ErrArgument)
+		return fmt.Errorf("%s: %s %v is not a positive number: %w", name, what, v, errArgument)
 	}
 	return nil
 }

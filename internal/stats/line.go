@@ -17,7 +17,7 @@ func FitLine(x, y []float64) (Plane, error) {
 		return Plane{}, err
 	}
 	if len(x) != len(y) {
-		return Plane{}, fmt.Errorf("%s: %d values at %d points: %w", name, len(y), len(x), ErrArgument)
+		return Plane{}, fmt.Errorf("%s: %d values at %d points: %w", name, len(y), len(x), errArgument)
 	}
 	meanX, sdX := meanSD(x)
 	meanY, _ := meanSD(y)

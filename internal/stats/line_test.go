@@ -29,10 +29,10 @@ func TestLineRefuses(t *testing.T) {
 	}{
 		{[]float64{1}, []float64{1}, ErrTooFew},
 		{nil, nil, ErrTooFew},
-		{[]float64{1, 2, 3}, []float64{1, 2}, ErrArgument},
+		{[]float64{1, 2, 3}, []float64{1, 2}, errArgument},
 		{[]float64{5, 5, 5}, []float64{1, 2, 3}, ErrConstant},
-		{[]float64{1, 2}, []float64{1, math.NaN()}, ErrNotFinite},
-		{[]float64{1, math.Inf(1)}, []float64{1, 2}, ErrNotFinite},
+		{[]float64{1, 2}, []float64{1, math.NaN()}, errNotFinite},
+		{[]float64{1, math.Inf(1)}, []float64{1, 2}, errNotFinite},
 	} {
 		if _, err := FitLine(c.x, c.y); !errors.Is(err, c.want) {
 			t.Errorf("a line through %v at %v: %v, want %v", c.y, c.x, err, c.want)

@@ -41,12 +41,12 @@ func NewLooks(at []int, most int) (*Looks, error) {
 	l := &Looks{}
 	for i, n := range at {
 		if n < 1 || n > most || i > 0 && n <= at[i-1] {
-			return nil, fmt.Errorf("looks at %v of %d values: %w", at, most, ErrArgument)
+			return nil, fmt.Errorf("looks at %v of %d values: %w", at, most, errArgument)
 		}
 		l.at = append(l.at, float64(n)/float64(most))
 	}
 	if len(l.at) == 0 {
-		return nil, fmt.Errorf("no looks: %w", ErrArgument)
+		return nil, fmt.Errorf("no looks: %w", errArgument)
 	}
 	l.table = sync.OnceValue(func() (t [lookLevels]float64) {
 		for i := range t {

@@ -25,7 +25,7 @@ func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
 		return Interval{}, err
 	}
 	if len(x) != len(y) {
-		return Interval{}, fmt.Errorf("%s: %d and %d values do not make pairs: %w", name, len(x), len(y), ErrArgument)
+		return Interval{}, fmt.Errorf("%s: %d and %d values do not make pairs: %w", name, len(x), len(y), errArgument)
 	}
 	d := make([]float64, len(x))
 	for i := range x {
@@ -99,7 +99,7 @@ func positiveMeans(name string, x, y []float64, confidence float64) (meanX, mean
 	for _, sample := range [][]float64{x, y} {
 		for i, v := range sample {
 			if v <= 0 {
-				return 0, 0, fmt.Errorf("%s: value %d is %v, and not positive: %w", name, i+1, v, ErrArgument)
+				return 0, 0, fmt.Errorf("%s: value %d is %v, and not positive: %w", name, i+1, v, errArgument)
 			}
 		}
 	}

@@ -149,7 +149,7 @@ func (p Pooled) largest(distance func(located) float64) (most float64) {
 
 func checkPooled(name string, estimates, errs []float64, confidence float64) error {
 	if len(estimates) != len(errs) {
-		return fmt.Errorf("%s: %d estimates with %d standard errors: %w", name, len(estimates), len(errs), ErrArgument)
+		return fmt.Errorf("%s: %d estimates with %d standard errors: %w", name, len(estimates), len(errs), errArgument)
 	}
 	for i, se := range errs {
 		if err := checkPositive(name, fmt.Sprintf("standard error %d", i+1), se); err != nil {

@@ -64,9 +64,9 @@ func TestRandomEffectsRefuses(t *testing.T) {
 		want  error
 	}{
 		{[]float64{1}, []float64{1}, ErrTooFew},
-		{[]float64{1, 2}, []float64{1}, ErrArgument},
-		{[]float64{1, 2}, []float64{1, 0}, ErrArgument},
-		{[]float64{1, math.NaN()}, []float64{1, 1}, ErrNotFinite},
+		{[]float64{1, 2}, []float64{1}, errArgument},
+		{[]float64{1, 2}, []float64{1, 0}, errArgument},
+		{[]float64{1, math.NaN()}, []float64{1, 1}, errNotFinite},
 	} {
 		if _, err := RandomEffects(c.y, c.se, 0.95); !errors.Is(err, c.want) {
 			t.Errorf("%v with %v: %v, want %v", c.y, c.se, err, c.want)

@@ -36,7 +36,7 @@ const worstConditioned = 1e8
 func FitPlane(x [][]float64, y []float64) (Plane, error) {
 	const name = "plane"
 	if len(x) != len(y) || len(x) == 0 || len(x[0]) == 0 {
-		return Plane{}, fmt.Errorf("%s: %d values at %d points: %w", name, len(y), len(x), ErrArgument)
+		return Plane{}, fmt.Errorf("%s: %d values at %d points: %w", name, len(y), len(x), errArgument)
 	}
 	slopes := len(x[0])
 	if err := firstError(checkCount(name, len(y), slopes+1), checkFinite(name, y)); err != nil {
@@ -49,7 +49,7 @@ func FitPlane(x [][]float64, y []float64) (Plane, error) {
 		column := make([]float64, len(x))
 		for i, point := range x {
 			if len(point) != slopes {
-				return Plane{}, fmt.Errorf("%s: points of %d and of %d coordinates: %w", name, slopes, len(point), ErrArgument)
+				return Plane{}, fmt.Errorf("%s: points of %d and of %d coordinates: %w", name, slopes, len(point), errArgument)
 			}
 			column[i] = point[j]
 		}

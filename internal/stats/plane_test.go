@@ -60,15 +60,15 @@ func TestPlaneRefuses(t *testing.T) {
 		y    []float64
 		want error
 	}{
-		{nil, nil, ErrArgument},
-		{[][]float64{{}, {}}, []float64{1, 2}, ErrArgument},
-		{[][]float64{{1}, {2}, {3}}, []float64{1, 2}, ErrArgument},
+		{nil, nil, errArgument},
+		{[][]float64{{}, {}}, []float64{1, 2}, errArgument},
+		{[][]float64{{1}, {2}, {3}}, []float64{1, 2}, errArgument},
 		{[][]float64{{1, 2}, {2, 1}}, []float64{1, 2}, ErrTooFew},
-		{[][]float64{{1, 2}, {2}, {3, 1}}, []float64{1, 2, 3}, ErrArgument},
+		{[][]float64{{1, 2}, {2}, {3, 1}}, []float64{1, 2, 3}, errArgument},
 		{[][]float64{{1, 5}, {2, 5}, {3, 5}, {4, 5}}, []float64{1, 2, 3, 4}, ErrConstant},
 		{[][]float64{{1, 2}, {2, 4}, {4, 8}, {8, 16}}, []float64{1, 2, 3, 4}, ErrConstant}, // one coordinate determines the other
-		{[][]float64{{1}, {2}, {3}}, []float64{1, math.NaN(), 3}, ErrNotFinite},
-		{[][]float64{{1}, {math.Inf(1)}, {3}}, []float64{1, 2, 3}, ErrNotFinite},
+		{[][]float64{{1}, {2}, {3}}, []float64{1, math.NaN(), 3}, errNotFinite},
+		{[][]float64{{1}, {math.Inf(1)}, {3}}, []float64{1, 2, 3}, errNotFinite},
 	} {
 		if _, err := FitPlane(c.x, c.y); !errors.Is(err, c.want) {
 			t.Errorf("a plane through %v at %v: %v, want %v", c.y, c.x, err, c.want)

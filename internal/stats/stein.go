@@ -20,7 +20,7 @@ func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n i
 		return 0, false, err
 	}
 	if limit < len(pilot) {
-		return 0, false, fmt.Errorf("%s: at most %d rounds, but the pilot has %d: %w", name, limit, len(pilot), ErrArgument)
+		return 0, false, fmt.Errorf("%s: at most %d rounds, but the pilot has %d: %w", name, limit, len(pilot), errArgument)
 	}
 	_, sd := meanSD(pilot)
 	t := StudentQuantile(1-(1-confidence)/2, float64(len(pilot)-1))
@@ -61,7 +61,7 @@ func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64)
 func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, limit int) (n int, capped bool, err error) {
 	const name = "precision rounds"
 	if !(assurance > 0 && assurance < 1) {
-		return 0, false, fmt.Errorf("%s: assurance %v is not between 0 and 1: %w", name, assurance, ErrArgument)
+		return 0, false, fmt.Errorf("%s: assurance %v is not between 0 and 1: %w", name, assurance, errArgument)
 	}
 	least, capped, err := SteinRounds(pilot, halfWidth, confidence, limit)
 	if err != nil || capped {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Surrogates generates series that resemble a given one except for its changes: the null
+// surrogates generates series that resemble a given one except for its changes: the null
 // distribution of a search for changes among values that may resemble their neighbours.
 //
 // Shuffled values are exchangeable, but a series whose level wanders is not: compared with its
@@ -22,7 +22,7 @@ import (
 // Shuffling blocks of neighbours is the usual alternative. Blocks of four have about the same level
 // at φ = 0.3 and 0.6, but cannot detect a level that lasts for fewer than three of them, nor
 // anything in twenty values.
-type Surrogates struct {
+type surrogates struct {
 	correlation float64
 	values      []float64 // innovations, or the values themselves; shuffled in place
 	series      []float64
@@ -35,8 +35,8 @@ const mostCorrelation = 0.9
 // NewSurrogates takes a series of finite values and the changes to test: indices of the first
 // values of new levels, in order. φ is estimated around the levels between them, since a change
 // would otherwise count as wandering.
-func NewSurrogates(x []float64, changes []int, random *rand.Rand) *Surrogates {
-	s := &Surrogates{correlation: surrogateCorrelation(x, changes), values: slices.Clone(x), random: random}
+func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
+	s := &surrogates{correlation: surrogateCorrelation(x, changes), values: slices.Clone(x), random: random}
 	if s.correlation == 0 {
 		return s
 	}
@@ -50,11 +50,11 @@ func NewSurrogates(x []float64, changes []int, random *rand.Rand) *Surrogates {
 }
 
 // start returns the factor from a value of the series to an innovation, and its inverse.
-func (s *Surrogates) start() float64 { return math.Sqrt(1 - s.correlation*s.correlation) }
+func (s *surrogates) start() float64 { return math.Sqrt(1 - s.correlation*s.correlation) }
 
 // Next returns another series of the same length. It is valid until the next call. If φ is above 0,
 // its mean is about 0.
-func (s *Surrogates) Next() []float64 {
+func (s *surrogates) Next() []float64 {
 	s.random.Shuffle(len(s.values), func(i, j int) { s.values[i], s.values[j] = s.values[j], s.values[i] })
 	if s.correlation == 0 {
 		return s.values

@@ -40,7 +40,7 @@ func welchSum(name string, samples []Weighted) (sum, se, df float64, err error) 
 	for i, s := range samples {
 		which := fmt.Sprintf("%s, sample %d", name, i+1)
 		if math.IsNaN(s.Weight) || math.IsInf(s.Weight, 0) {
-			return 0, 0, 0, fmt.Errorf("%s: weight %v is not a finite number: %w", which, s.Weight, ErrArgument)
+			return 0, 0, 0, fmt.Errorf("%s: weight %v is not a finite number: %w", which, s.Weight, errArgument)
 		}
 		if err := checkValues(which, s.Values, 2); err != nil {
 			return 0, 0, 0, err

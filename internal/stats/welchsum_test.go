@@ -84,15 +84,15 @@ func TestWelchSumRefuses(t *testing.T) {
 	}{
 		{"none", nil, ErrTooFew},
 		{"one value", []Weighted{{1, []float64{1, 2}}, {-1, []float64{3}}}, ErrTooFew},
-		{"NaN", []Weighted{{1, []float64{1, math.NaN()}}}, ErrNotFinite},
-		{"weight", []Weighted{{math.Inf(1), []float64{1, 2}}}, ErrArgument},
+		{"NaN", []Weighted{{1, []float64{1, math.NaN()}}}, errNotFinite},
+		{"weight", []Weighted{{math.Inf(1), []float64{1, 2}}}, errArgument},
 		{"constant", []Weighted{{1, []float64{2, 2}}, {-1, []float64{3, 3}}}, ErrConstant},
 	} {
 		if _, err := WelchSum(c.samples, 0.95); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-	if _, err := WelchSum(four, 1); !errors.Is(err, ErrArgument) {
+	if _, err := WelchSum(four, 1); !errors.Is(err, errArgument) {
 		t.Errorf("confidence 1: %v", err)
 	}
 }

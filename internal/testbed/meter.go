@@ -43,8 +43,8 @@ const (
 	ResourceConnections = "connection table"
 )
 
-// Metered is a site that counts the use of resources shared by a trial's programs.
-type Metered interface {
+// metered is a site that counts the use of resources shared by a trial's programs.
+type metered interface {
 	// Meter reads the counters, always in the same order. A resource may have several, such as one for
 	// each direction.
 	Meter(ctx context.Context) ([]Resource, error)
@@ -53,7 +53,7 @@ type Metered interface {
 // StartMeter reads a site's counters. The returned function reads them again and returns the use in
 // between. It returns nil if a reading fails, or if the site has no counters.
 func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) []Resource) {
-	at, ok := As[Metered](site)
+	at, ok := As[metered](site)
 	if !ok {
 		return func(context.Context) []Resource { return nil }
 	}

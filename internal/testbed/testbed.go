@@ -97,8 +97,8 @@ func find[T, Wrapping any](w Wrapping) (T, bool) {
 	}
 }
 
-// Holder is a site with values that layers and workloads share there, such as settings and running servers.
-type Holder interface {
+// holder is a site with values that layers and workloads share there, such as settings and running servers.
+type holder interface {
 	// Holds lists the values of this site, without those of the wrapped site.
 	Holds() []any
 }
@@ -107,7 +107,7 @@ type Holder interface {
 func Held[T any](s Site) []T {
 	var list []T
 	for s != nil {
-		if h, ok := s.(Holder); ok {
+		if h, ok := s.(holder); ok {
 			for _, one := range h.Holds() {
 				if t, ok := one.(T); ok {
 					list = append(list, t)

@@ -91,7 +91,7 @@ func TestUnpairedMethods(t *testing.T) {
 		{"too few for ranks", drawn(1, 3, 1), drawn(2, 3, 1.5), MethodWelch, true, true, false},
 		{"one value", drawn(1, 1, 1), drawn(2, 9, 1), MethodWelch, false, false, false},
 		{"none", nil, drawn(2, 9, 1), MethodWelch, false, false, false},
-		{"constant, ranks suffice", []float64{5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5}, MethodRankSum, true, false, true},
+		{"constant, ranks suffice", []float64{5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5}, methodRankSum, true, false, true},
 		{"constant and few", []float64{5, 5, 5}, []float64{6, 6, 6}, MethodWelch, false, false, false},
 	} {
 		d := Data{Metric: ratio(experiment.Lower), Baseline: c.base, Treated: c.arm}

@@ -12,15 +12,15 @@ import (
 
 // The methods that Estimate.Method names.
 const (
-	// MethodSignedRank: the Hodges–Lehmann estimate with the exact signed-rank interval.
-	MethodSignedRank = "signed-rank"
-	// MethodAligned: the shift of the arm against baseline and control together, by the exact
+	// methodSignedRank: the Hodges–Lehmann estimate with the exact signed-rank interval.
+	methodSignedRank = "signed-rank"
+	// methodAligned: the shift of the arm against baseline and control together, by the exact
 	// aligned rank test within rounds (Hodges and Lehmann 1962). With the same rounds it detects
 	// smaller effects than the signed-rank test against the baseline alone.
-	MethodAligned = "aligned-rank"
-	// MethodMeans: the difference of means with the interval of the sign-flip test, for counts that
+	methodAligned = "aligned-rank"
+	// methodMeans: the difference of means with the interval of the sign-flip test, for counts that
 	// are zero in most rounds.
-	MethodMeans = "means"
+	methodMeans = "means"
 	// MethodT: the paired t interval, for fewer pairs than the signed-rank interval needs.
 	MethodT = "t"
 	// MethodStein: Stein's t interval, after a pilot, for fewer pairs than the signed-rank interval
@@ -33,23 +33,23 @@ const (
 	// hack/bench/method shows the cost of each.
 	MethodBoth        = "signed-rank+stein"
 	MethodAlignedBoth = "aligned-rank+stein"
-	// MethodUneven, for contrasts with unequal weights: the Hodges–Lehmann estimate with the hull
+	// methodUneven, for contrasts with unequal weights: the Hodges–Lehmann estimate with the hull
 	// of the interval by ranks and the paired t interval, and the larger p of both. With skewed
 	// noise a slope is skewed even if the noise is the same in all arms. Ranks alone then claim a
 	// difference of equal arms in every seventh run of 40 rounds with exponential noise. The t
 	// interval is about the mean, where the skewness cancels.
-	MethodUneven = "signed-rank+t"
-	// MethodNoisier, for an arm that seems to spread more than the others: the hull of the interval
+	methodUneven = "signed-rank+t"
+	// methodNoisier, for an arm that seems to spread more than the others: the hull of the interval
 	// by aligned ranks, which alone is too narrow in this case, and the paired t interval.
-	MethodNoisier = "aligned-rank+t"
+	methodNoisier = "aligned-rank+t"
 	// MethodTwoSample, unpaired: the two-sample Hodges–Lehmann estimate with the hull of Mann and
 	// Whitney's interval and Welch's, and the larger p of both. Ranks allow noise of any shape but
 	// assume the same shape in both samples: with sizes of 100 and 10 and spreads of 1 and 5 they
 	// claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but
 	// not rare large outliers.
 	MethodTwoSample = "rank-sum+welch"
-	// MethodRankSum, unpaired: ranks alone, for values that do not vary.
-	MethodRankSum = "rank-sum"
+	// methodRankSum, unpaired: ranks alone, for values that do not vary.
+	methodRankSum = "rank-sum"
 	// MethodWelch, unpaired: Welch's t, for samples too small for ranks.
 	MethodWelch = "welch"
 	// MethodWelchSum, for a change between two overheads of which at least one comes from trials
@@ -59,7 +59,7 @@ const (
 
 // Ranks reports whether a method claims only what a test by ranks or by permutation claims.
 func Ranks(method string) bool {
-	return slices.Contains([]string{MethodSignedRank, MethodAligned, MethodMeans, MethodBoth, MethodAlignedBoth, MethodUneven, MethodNoisier, MethodRankSum, MethodTwoSample}, method)
+	return slices.Contains([]string{methodSignedRank, methodAligned, methodMeans, MethodBoth, MethodAlignedBoth, methodUneven, methodNoisier, methodRankSum, MethodTwoSample}, method)
 }
 
 // An arm that seems to spread more than the others is also judged by t. The test of its spread has
@@ -186,21 +186,21 @@ func (r Rules) pairs(d *Data) Estimate {
 	contrasts, _, pilot := d.Units()
 	e := Estimate{SD: Deviation(contrasts)}
 	if d.Means {
-		e.Method, e.Main, e.T = MethodMeans, r.view(stats.SignFlip(contrasts, r.AtLook())), r.pairedT(contrasts)
+		e.Method, e.Main, e.T = methodMeans, r.view(stats.SignFlip(contrasts, r.AtLook())), r.pairedT(contrasts)
 		return e
 	}
-	method, both := MethodSignedRank, MethodBoth
+	method, both := methodSignedRank, MethodBoth
 	var rank View
 	uneven := ""
 	if d.Uneven {
-		uneven = MethodUneven
+		uneven = methodUneven
 	}
 	if rounds, ok := d.Aligned(); ok {
-		method, both = MethodAligned, MethodAlignedBoth
+		method, both = methodAligned, MethodAlignedBoth
 		rank = r.aligned(rounds)
 		few := len(contrasts) < manyRounds
 		if p := rounds.Noisier(); p < seemsNoisier || few && (p < mayBeNoisier || r.looks != nil) {
-			uneven = MethodNoisier
+			uneven = methodNoisier
 		}
 	} else {
 		rank = r.view(stats.SignedRank(contrasts, r.AtLook())) // available as soon as the number of pairs allows its interval

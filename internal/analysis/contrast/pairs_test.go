@@ -112,7 +112,7 @@ func TestMeansOfCounts(t *testing.T) {
 			}
 			d.Compare()
 			e := level95.Estimate(&d)
-			if e.Method != MethodMeans || e.Main.Equiv > 0.05 {
+			if e.Method != methodMeans || e.Main.Equiv > 0.05 {
 				t.Fatalf("%+v", e)
 			}
 			if e.Main.P <= 0.05 && rate > 0 {

@@ -42,7 +42,7 @@ func (r Rules) twoSamples(base, arm []float64) Estimate {
 	case rank.OK && e.T.OK:
 		e.Method, e.Main = MethodTwoSample, hull(rank, e.T)
 	case rank.OK:
-		e.Method, e.Main = MethodRankSum, rank
+		e.Method, e.Main = methodRankSum, rank
 	default:
 		e.Method, e.Main = MethodWelch, e.T
 	}

@@ -17,12 +17,12 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Comparison is the comparison that a command line requests: several programs, or one program without and with
+// comparison is the comparison that a command line requests: several programs, or one program without and with
 // layers.
 //
 //	tare run -- 'gzip -1 -k -f big' 'zstd -1 -k -f big'
 //	tare run --layer bubblewrap -- ./bench --fast
-type Comparison struct {
+type comparison struct {
 	Line     string // the command line, for the file's first line
 	Programs []Program
 	Layers   []string // as the user wrote them: the name of a layer, a layer in the form of a file, or a command that wraps the program
@@ -55,8 +55,8 @@ func Named(arg string) bool { return named.MatchString(arg) }
 
 // Parse reads the arguments. Each is a program, with or without a name before it. With layers there is only one
 // program, and several arguments are its command.
-func Parse(line string, args, layers []string) (*Comparison, error) {
-	a := &Comparison{Line: line, Layers: layers}
+func Parse(line string, args, layers []string) (*comparison, error) {
+	a := &comparison{Line: line, Layers: layers}
 	if len(layers) > 0 && len(args) > 1 {
 		a.Programs = []Program{{Args: args}}
 	} else {
@@ -125,7 +125,7 @@ func slicing(arms int, took time.Duration) int {
 
 // File writes the experiment. took is the approximate duration of one run of a program, and kinds are the names
 // of the layers.
-func (a *Comparison) File(took time.Duration, kinds []string) ([]byte, error) {
+func (a *comparison) File(took time.Duration, kinds []string) ([]byte, error) {
 	arms, err := a.arms(kinds)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ type arm struct{ Name, Layer string }
 func (a arm) Quoted() string { return scalar(a.Name) }
 
 // arms returns the arms of the file: the first program, the other programs, and the layers around the first.
-func (a *Comparison) arms(kinds []string) (list []arm, err error) {
+func (a *comparison) arms(kinds []string) (list []arm, err error) {
 	var names names
 	for i, p := range a.Programs {
 		one := arm{Name: p.Name}
@@ -209,7 +209,7 @@ func (a *Comparison) arms(kinds []string) (list []arm, err error) {
 
 // called returns the name of a program's arm: the program's name, or the whole text if several arms run the
 // same program.
-func (a *Comparison) called(i int) string {
+func (a *comparison) called(i int) string {
 	base := func(p Program) string { return filepath.Base(strings.Fields(p.String())[0]) }
 	p := a.Programs[i]
 	same := 0

@@ -163,14 +163,14 @@ func join(ctx context.Context, parts []part, fill func(string) (string, error)) 
 	return b.String(), nil
 }
 
-// Referrer is a part of an experiment that may contain references.
-type Referrer interface{ References() []Reference }
+// referrer is a part of an experiment that may contain references.
+type referrer interface{ References() []Reference }
 
 // Of lists the distinct references in an experiment.
 func Of(x *experiment.Experiment) []Reference {
 	var all []Reference
 	collect := func(config any) {
-		walk(reflect.ValueOf(config), func(r Referrer) {
+		walk(reflect.ValueOf(config), func(r referrer) {
 			for _, found := range r.References() {
 				if !slices.Contains(all, found) {
 					all = append(all, found)
@@ -190,9 +190,9 @@ func Of(x *experiment.Experiment) []Reference {
 }
 
 // walk visits the referrers in a config.
-func walk(v reflect.Value, visit func(Referrer)) {
+func walk(v reflect.Value, visit func(referrer)) {
 	if v.IsValid() && v.CanInterface() {
-		if r, ok := v.Interface().(Referrer); ok {
+		if r, ok := v.Interface().(referrer); ok {
 			visit(r)
 			return
 		}

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Form is the form of a node.
-type Form int
+// form is the form of a node.
+type form int
 
 // The forms of nodes.
 const (
-	Null Form = iota // a key without a value, or the word null
+	Null form = iota // a key without a value, or the word null
 	Text             // quoted text, or plain text that is neither a number nor a bool
 	Number
 	Bool
@@ -21,7 +21,7 @@ const (
 // Node is a value of the file with its position: a scalar, a list or a map. Aliases and merge keys have been
 // followed.
 type Node struct {
-	Form         Form
+	Form         form
 	Line, Column int     // the position of its first character, or of the key for Null
 	Value        string  // the text of a scalar, without quotes
 	Quoted       bool    // set if the text is in quotes or a block

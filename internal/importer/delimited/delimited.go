@@ -129,16 +129,16 @@ func (t *Table) Each(take func(fields []string) error) error {
 	}
 }
 
-// Position is the place of a field in the file: its line and its column in bytes, both counted from 1.
-type Position struct{ Line, Column int }
+// position is the place of a field in the file: its line and its column in bytes, both counted from 1.
+type position struct{ Line, Column int }
 
 // String returns text such as "line 2, column 7".
-func (p Position) String() string { return fmt.Sprintf("line %d, column %d", p.Line, p.Column) }
+func (p position) String() string { return fmt.Sprintf("line %d, column %d", p.Line, p.Column) }
 
 // At returns the position of a field of the current row, or of the header before the first row.
-func (t *Table) At(field int) Position {
+func (t *Table) At(field int) position {
 	line, column := t.in.FieldPos(field)
-	return Position{t.before + line, column}
+	return position{t.before + line, column}
 }
 
 // explain rewords an error of package csv in the form of Tare's own errors. It returns other errors unchanged.
@@ -147,7 +147,7 @@ func (t *Table) explain(err error, fields []string) error {
 	if !errors.As(err, &parse) {
 		return err
 	}
-	at := Position{t.before + parse.Line, parse.Column}
+	at := position{t.before + parse.Line, parse.Column}
 	switch {
 	case errors.Is(err, csv.ErrFieldCount) && len(fields) < len(t.Titles):
 		return fmt.Errorf("line %d: %d fields where the header has %d: %w: is the file truncated?", at.Line, len(fields), len(t.Titles), parse.Err)

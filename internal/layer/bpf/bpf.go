@@ -35,8 +35,8 @@ type ConnectRule struct {
 	Port   uint16
 }
 
-// Count is the number of a hook's hits and matches in the arm since it was loaded.
-type Count struct {
+// count is the number of a hook's hits and matches in the arm since it was loaded.
+type count struct {
 	Hits    uint64
 	Matches uint64 // number of hits that matched a rule
 }

@@ -23,11 +23,11 @@ type Hook struct {
 // Guard is a layer's BPF programs at one site, with the proofs that they are on.
 type Guard struct {
 	Layer  string
-	Loaded *Loaded
+	Loaded *loaded
 	Hooks  []Hook
 	Places []testbed.Place
 
-	began []Count // counts at the beginning of the trial
+	began []count // counts at the beginning of the trial
 }
 
 // Group returns the cgroup of the programs that a layer is put around.
@@ -74,7 +74,7 @@ func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
 }
 
 // try lets the prober try the actions of the hooks, and returns the hits that guards counted meanwhile, by hook.
-func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, guards ...*Guard) (answers map[string]string, counted []Count, err error) {
+func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, guards ...*Guard) (answers map[string]string, counted []count, err error) {
 	var words []string
 	for _, h := range hooks {
 		words = append(words, h.Try)
@@ -95,8 +95,8 @@ func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Ho
 }
 
 // sum returns the sum of the guards' counts for each of the hooks.
-func sum(hooks []Hook, guards []*Guard) ([]Count, error) {
-	all := make([]Count, len(hooks))
+func sum(hooks []Hook, guards []*Guard) ([]count, error) {
+	all := make([]count, len(hooks))
 	for _, g := range guards {
 		counts, err := g.Loaded.Counts()
 		if err != nil {

@@ -27,8 +27,8 @@ var connectObject []byte
 //go:embed programs/lsm.o
 var lsmObject []byte
 
-// Loaded holds the loaded BPF programs of one arm. The zero value has none.
-type Loaded struct {
+// loaded holds the loaded BPF programs of one arm. The zero value has none.
+type loaded struct {
 	collection *ebpf.Collection
 	attach     func(*ebpf.Program) (link.Link, error)
 	links      []link.Link
@@ -36,12 +36,12 @@ type Loaded struct {
 }
 
 // LoadConnect loads the connection filter for a cgroup, given by its open directory.
-func LoadConnect(group *os.File, four, six []ConnectRule) (*Loaded, error) {
+func LoadConnect(group *os.File, four, six []ConnectRule) (*loaded, error) {
 	spec, err := read(connectObject, map[string]any{"rules": uint32(len(four))})
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{hooks: 1}
+	l := &loaded{hooks: 1}
 	l.attach = func(p *ebpf.Program) (link.Link, error) {
 		at := ebpf.AttachCGroupInet4Connect
 		if p == l.collection.Programs["connect6"] {
@@ -57,7 +57,7 @@ var lsmPrograms = []string{FileOpen: "file_open", Exec: "bprm_check_security", C
 	Mount: "sb_mount", Capable: "capable"}
 
 // LoadLSM loads hooks of a Linux security module for the processes of a cgroup, given by its open directory.
-func LoadLSM(group *os.File, p Policy) (*Loaded, error) {
+func LoadLSM(group *os.File, p Policy) (*loaded, error) {
 	id, err := idOf(group)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func LoadLSM(group *os.File, p Policy) (*Loaded, error) {
 			delete(spec.Programs, name)
 		}
 	}
-	l := &Loaded{hooks: len(lsmPrograms)}
+	l := &loaded{hooks: len(lsmPrograms)}
 	l.attach = func(p *ebpf.Program) (link.Link, error) { return link.AttachLSM(link.LSMOptions{Program: p}) }
 	return l, l.load(spec, ebpf.LSM, func(m map[string]*ebpf.Map) error {
 		return errors.Join(setConnectRules(m, p.Four, p.Six), setTextRules(m["texts"], p.Files, p.Programs, p.Sources), put(m["group"], 0, uint32(group.Fd())))
@@ -108,7 +108,7 @@ func read(object []byte, values map[string]any) (*ebpf.CollectionSpec, error) {
 }
 
 // load loads the programs and calls fill to fill their maps.
-func (l *Loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill func(map[string]*ebpf.Map) error) error {
+func (l *loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill func(map[string]*ebpf.Map) error) error {
 	err := rlimit.RemoveMemlock() // kernels before 5.11 count maps against the limit on locked memory
 	if err == nil {
 		l.collection, err = ebpf.NewCollection(spec)
@@ -177,7 +177,7 @@ func setTextRules(m *ebpf.Map, kinds ...[]string) error {
 }
 
 // On attaches the programs. They may be attached already.
-func (l *Loaded) On() error {
+func (l *loaded) On() error {
 	if l.links != nil {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (l *Loaded) On() error {
 }
 
 // Off detaches the programs and checks that they are detached. They may be detached already.
-func (l *Loaded) Off() error {
+func (l *loaded) Off() error {
 	if l.links == nil {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (l *Loaded) Off() error {
 const goneLimit = time.Second
 
 // gone returns an error if a link of these programs exists on the machine.
-func (l *Loaded) gone() error {
+func (l *loaded) gone() error {
 	ours, err := l.programNames()
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func (l *Loaded) gone() error {
 
 // AttachedTo returns the name of a program that is attached to the cgroup, or to hooks that all processes pass; "" if
 // there is none.
-func (l *Loaded) AttachedTo(group *os.File) (string, error) {
+func (l *loaded) AttachedTo(group *os.File) (string, error) {
 	if l.collection == nil {
 		return "", nil
 	}
@@ -243,7 +243,7 @@ func (l *Loaded) AttachedTo(group *os.File) (string, error) {
 }
 
 // programNames returns the programs' names by the kernel's program ids.
-func (l *Loaded) programNames() (map[ebpf.ProgramID]string, error) {
+func (l *loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	ours := map[ebpf.ProgramID]string{}
 	for name, p := range l.collection.Programs {
 		info, err := p.Info()
@@ -275,7 +275,7 @@ func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) 
 }
 
 // Close detaches and unloads the programs. It may be called again.
-func (l *Loaded) Close() error {
+func (l *loaded) Close() error {
 	err := l.Off()
 	if l.collection != nil {
 		l.collection.Close()
@@ -285,13 +285,13 @@ func (l *Loaded) Close() error {
 }
 
 // Counts returns the counts of the hooks, summed over all CPUs; nil if the programs are closed.
-func (l *Loaded) Counts() ([]Count, error) {
+func (l *loaded) Counts() ([]count, error) {
 	if l.collection == nil {
 		return nil, nil
 	}
-	counts := make([]Count, l.hooks)
+	counts := make([]count, l.hooks)
 	for i := range counts {
-		var each []Count
+		var each []count
 		if err := l.collection.Maps["counts"].Lookup(uint32(i), &each); err != nil {
 			return nil, fmt.Errorf("read the counts of a hook: %w", err)
 		}

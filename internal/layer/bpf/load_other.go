@@ -7,28 +7,28 @@ import (
 	"os"
 )
 
-// Loaded has no programs: this system has no BPF.
-type Loaded struct{}
+// loaded has no programs: this system has no BPF.
+type loaded struct{}
 
 // LoadConnect works on Linux only.
-func LoadConnect(*os.File, []ConnectRule, []ConnectRule) (*Loaded, error) {
+func LoadConnect(*os.File, []ConnectRule, []ConnectRule) (*loaded, error) {
 	return nil, errors.ErrUnsupported
 }
 
 // LoadLSM works on Linux only.
-func LoadLSM(*os.File, Policy) (*Loaded, error) { return nil, errors.ErrUnsupported }
+func LoadLSM(*os.File, Policy) (*loaded, error) { return nil, errors.ErrUnsupported }
 
 // On works on Linux only.
-func (*Loaded) On() error { return errors.ErrUnsupported }
+func (*loaded) On() error { return errors.ErrUnsupported }
 
 // Off has nothing to detach.
-func (*Loaded) Off() error { return nil }
+func (*loaded) Off() error { return nil }
 
 // Close has nothing to unload.
-func (*Loaded) Close() error { return nil }
+func (*loaded) Close() error { return nil }
 
 // Counts has nothing to count.
-func (*Loaded) Counts() ([]Count, error) { return nil, nil }
+func (*loaded) Counts() ([]count, error) { return nil, nil }
 
 // AttachedTo returns "": no program can be attached.
-func (*Loaded) AttachedTo(*os.File) (string, error) { return "", nil }
+func (*loaded) AttachedTo(*os.File) (string, error) { return "", nil }

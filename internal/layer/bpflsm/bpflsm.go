@@ -40,11 +40,11 @@ import (
 
 const name = "bpflsm"
 
-// Hook is a kind of rules, in vArmor's words.
-type Hook string
+// hook is a kind of rules, in vArmor's words.
+type hook string
 
 // Values lists the hooks.
-func (Hook) Values() []string {
+func (hook) Values() []string {
 	var names []string
 	for _, h := range hooks {
 		names = append(names, h.name)
@@ -55,7 +55,7 @@ func (Hook) Values() []string {
 // Config holds the layer's parameters.
 type Config struct {
 	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules of each kind; with 0 the hooks are attached without rules"`
-	Hooks  []Hook                      `yaml:"hooks" json:"hooks,omitempty" doc:"hooks to attach; absent: file, process, network, ptrace, mount and capability"`
+	Hooks  []hook                      `yaml:"hooks" json:"hooks,omitempty" doc:"hooks to attach; absent: file, process, network, ptrace, mount and capability"`
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of a rule: deny, audit (allow and count) or allow"`
 	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that a rule matches: prefix or suffix"`
 	Like   string                      `yaml:"like" json:"like,omitempty" doc:"absolute path of a file that programs open or execute: rules on paths differ from it only in the last byte, so that each is compared to its end; if absent, they differ in one of the first bytes"`
@@ -132,7 +132,7 @@ const rare = 1<<20 | 1<<32 | 1<<33 | 1<<36 | 1<<35 // CAP_SYS_PACCT, MAC_OVERRID
 func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 	n := c.Rules.One()
 	for _, h := range hooks {
-		if len(c.Hooks) == 0 || slices.Contains(c.Hooks, Hook(h.name)) {
+		if len(c.Hooks) == 0 || slices.Contains(c.Hooks, hook(h.name)) {
 			list = append(list, bpf.Hook{Name: h.name, Index: h.index, Try: h.try(at, n), Match: n > 0, Deny: n > 0 && c.Action.One() == layer.Deny})
 		}
 	}

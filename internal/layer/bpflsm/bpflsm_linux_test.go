@@ -26,7 +26,7 @@ func possible(t *testing.T) {
 	}
 }
 
-func config(rules int, action layer.Action, match layer.Match, like string, hooks ...Hook) *Config {
+func config(rules int, action layer.Action, match layer.Match, like string, hooks ...hook) *Config {
 	return &Config{Rules: factor.Of(rules), Action: factor.Of(action), Match: factor.Of(match), Like: like, Hooks: hooks}
 }
 

@@ -31,13 +31,13 @@ const name = "fscrypt"
 type Mode string
 
 const (
-	AES256   Mode = "AES-256-XTS"
-	AES128   Mode = "AES-128-CBC"
-	Adiantum Mode = "Adiantum"
+	aes256   Mode = "AES-256-XTS"
+	aes128   Mode = "AES-128-CBC"
+	adiantum Mode = "Adiantum"
 )
 
 // Values lists the modes.
-func (Mode) Values() []string { return []string{string(AES256), string(AES128), string(Adiantum)} }
+func (Mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
 
 // modes are, for each mode, the kernel's numbers for contents and for the matching mode of file names
 // (FSCRYPT_MODE_…), and the contents' cipher in /proc/crypto.
@@ -45,9 +45,9 @@ var modes = map[Mode]struct {
 	contents, names uint8
 	cipher          string
 }{
-	AES256:   {1, 4, "xts(aes)"},
-	AES128:   {5, 6, "essiv(cbc(aes),sha256)"},
-	Adiantum: {9, 9, "adiantum(xchacha12,aes)"},
+	aes256:   {1, 4, "xts(aes)"},
+	aes128:   {5, 6, "essiv(cbc(aes),sha256)"},
+	adiantum: {9, 9, "adiantum(xchacha12,aes)"},
 }
 
 // Config holds the layer's parameters.
@@ -63,7 +63,7 @@ var Kind = layer.Kind{
 	Probe:   volumes.Probe(name, "", "", newLayer()),
 }
 
-func newLayer() layer.Layer { return &Config{Contents: factor.Of(AES256)} }
+func newLayer() layer.Layer { return &Config{Contents: factor.Of(aes256)} }
 
 // Declare declares that the layer is for volumes of this machine.
 func (c *Config) Declare() experiment.Declaration {

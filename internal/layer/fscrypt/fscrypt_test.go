@@ -16,7 +16,7 @@ import (
 
 // TestProofs encrypts a volume, and shows that the proofs can fail.
 func TestProofs(t *testing.T) {
-	for _, mode := range []Mode{AES256} { // kernels may lack the other modes
+	for _, mode := range []Mode{aes256} { // kernels may lack the other modes
 		l := &Config{Contents: factor.Of(mode)}
 		site, up, checks := volumestest.Up(t, Kind, l)
 		if got := volumestest.Text(checks); got != "marker on the device: true; driver of "+modes[mode].cipher+": true; encryption policy of the directory: true" {
@@ -39,7 +39,7 @@ func TestProofs(t *testing.T) {
 			t.Errorf("a directory without: %+v, %v", checks, err)
 		}
 	}
-	if err := try(t, Adiantum); err != nil && !strings.HasSuffix(err.Error(), "package not installed (the kernel does not have this cipher)") {
+	if err := try(t, adiantum); err != nil && !strings.HasSuffix(err.Error(), "package not installed (the kernel does not have this cipher)") {
 		t.Error(err)
 	}
 	plain := volumestest.Plain(t)

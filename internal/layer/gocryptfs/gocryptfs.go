@@ -33,13 +33,13 @@ const name = "gocryptfs"
 type Cipher string
 
 const (
-	AESGCM  Cipher = "AES-GCM"
-	AESSIV  Cipher = "AES-SIV"
-	XChaCha Cipher = "XChaCha20-Poly1305"
+	aesgcm  Cipher = "AES-GCM"
+	aessiv  Cipher = "AES-SIV"
+	xChaCha Cipher = "XChaCha20-Poly1305"
 )
 
 // Values lists the ciphers.
-func (Cipher) Values() []string { return []string{string(AESGCM), string(AESSIV), string(XChaCha)} }
+func (Cipher) Values() []string { return []string{string(aesgcm), string(aessiv), string(xChaCha)} }
 
 // Config holds the layer's parameters.
 type Config struct {
@@ -54,7 +54,7 @@ var Kind = layer.Kind{
 	Probe:   volumes.Probe(name, name, "apt-get install gocryptfs", newLayer()),
 }
 
-func newLayer() layer.Layer { return &Config{Cipher: factor.Of(AESGCM)} }
+func newLayer() layer.Layer { return &Config{Cipher: factor.Of(aesgcm)} }
 
 // Declare declares that the layer is for volumes of this machine, and needs gocryptfs.
 func (c *Config) Declare() experiment.Declaration {
@@ -98,7 +98,7 @@ type active struct {
 }
 
 // options are the options that create a directory with a cipher.
-var options = map[Cipher][]string{AESGCM: nil, AESSIV: {"-aessiv"}, XChaCha: {"-xchacha"}}
+var options = map[Cipher][]string{aesgcm: nil, aessiv: {"-aessiv"}, xChaCha: {"-xchacha"}}
 
 // command initialises a directory of encrypted files, and returns the command that mounts it.
 func (a *active) command(ctx context.Context, cipher, plain string) (mount testbed.Command, err error) {
@@ -119,7 +119,7 @@ func (a *active) command(ctx context.Context, cipher, plain string) (mount testb
 }
 
 // flags are the words in gocryptfs's description of a directory that identify a cipher.
-var flags = map[Cipher]string{AESGCM: "GCMIV128", AESSIV: "AESSIV", XChaCha: "XChaCha20Poly1305"}
+var flags = map[Cipher]string{aesgcm: "GCMIV128", aessiv: "AESSIV", xChaCha: "XChaCha20Poly1305"}
 
 // implementation makes the check of the cipher, which also names the code that encrypts.
 func (a *active) implementation() layer.Check {
@@ -130,7 +130,7 @@ func (a *active) implementation() layer.Check {
 	}
 	cpu, err := os.ReadFile("/proc/cpuinfo")
 	switch {
-	case a.config.Cipher.One() == XChaCha || err != nil:
+	case a.config.Cipher.One() == xChaCha || err != nil:
 	case hasAES(string(cpu)):
 		c.Observed += ", by OpenSSL or Go with the processor's AES instructions"
 	default:

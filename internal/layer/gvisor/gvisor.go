@@ -45,22 +45,22 @@ const (
 	install = "make gvisor; or https://gvisor.dev/docs/user_guide/install"
 )
 
-// Platform is gVisor's way to intercept system calls.
-type Platform string
+// platform is gVisor's way to intercept system calls.
+type platform string
 
 const (
-	Systrap Platform = "systrap" // with seccomp
-	Ptrace  Platform = "ptrace"
-	KVM     Platform = "kvm" // in a virtual machine
+	systrap platform = "systrap" // with seccomp
+	ptrace  platform = "ptrace"
+	kvm     platform = "kvm" // in a virtual machine
 )
 
 // Values lists the platforms.
-func (Platform) Values() []string { return []string{string(Systrap), string(Ptrace), string(KVM)} }
+func (platform) Values() []string { return []string{string(systrap), string(ptrace), string(kvm)} }
 
 // Config holds the layer's parameters.
 type Config struct {
 	// Platform is absent in plans if it has its default.
-	Platform factor.Levels[Platform] `yaml:"platform" json:"platform,omitempty" doc:"way to intercept system calls on this machine: systrap, ptrace or kvm; absent: systrap. On a cluster the RuntimeClass decides"`
+	Platform factor.Levels[platform] `yaml:"platform" json:"platform,omitempty" doc:"way to intercept system calls on this machine: systrap, ptrace or kvm; absent: systrap. On a cluster the RuntimeClass decides"`
 	Class    factor.Levels[string]   `yaml:"class" json:"class" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a RuntimeClass" doc:"RuntimeClass of gVisor, on a cluster"`
 	// Around is absent in plans if it has its default.
 	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
@@ -75,17 +75,17 @@ var Kind = layer.Kind{
 }
 
 // probe tries every platform.
-func probe(ctx context.Context) []testbed.Finding { return tryAll(ctx, Systrap, Ptrace, KVM) }
+func probe(ctx context.Context) []testbed.Finding { return tryAll(ctx, systrap, ptrace, kvm) }
 
 // Probe tries the platforms that the parameters name.
 func (c *Config) Probe(ctx context.Context) []testbed.Finding {
 	if len(c.Platform) == 0 {
-		return tryAll(ctx, Systrap)
+		return tryAll(ctx, systrap)
 	}
 	return tryAll(ctx, c.Platform...)
 }
 
-func tryAll(ctx context.Context, platforms ...Platform) []testbed.Finding {
+func tryAll(ctx context.Context, platforms ...platform) []testbed.Finding {
 	all := make([]testbed.Finding, len(platforms))
 	var wait sync.WaitGroup
 	for i, p := range platforms {
@@ -96,10 +96,10 @@ func tryAll(ctx context.Context, platforms ...Platform) []testbed.Finding {
 }
 
 // startTimeout is the timeout for a platform to start a program. KVM may hang inside a virtual machine.
-var startTimeout = map[Platform]time.Duration{Systrap: 20 * time.Second, Ptrace: 20 * time.Second, KVM: 4 * time.Second}
+var startTimeout = map[platform]time.Duration{systrap: 20 * time.Second, ptrace: 20 * time.Second, kvm: 4 * time.Second}
 
 // try starts a program in runsc.
-func try(ctx context.Context, p Platform) testbed.Finding {
+func try(ctx context.Context, p platform) testbed.Finding {
 	f := testbed.Finding{Name: string(p), Status: testbed.Missing, Hint: install}
 	path, err := exec.LookPath(find())
 	if err != nil {
@@ -122,7 +122,7 @@ func try(ctx context.Context, p Platform) testbed.Finding {
 
 // settings returns the settings of the launcher, which writes a bundle for each program into a tmpfs on an empty
 // directory, and becomes runsc.
-func settings(p Platform, runsc, dir string) launcher.Settings {
+func settings(p platform, runsc, dir string) launcher.Settings {
 	return launcher.Settings{Bundle: &launcher.Bundle{Directory: dir, Runtime: []string{runsc, "--platform=" + string(p), "--network=host",
 		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}
 }
@@ -148,7 +148,7 @@ func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
 
 // front returns the wrapper, which stores bundles in a directory.
 func (c *Config) front(dir string) wrapper.Wrapper {
-	f := wrapper.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), Systrap), find(), dir), wrapper.Evidence{Name: "kernel", Ask: []string{"release"},
+	f := wrapper.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), systrap), find(), dir), wrapper.Evidence{Name: "kernel", Ask: []string{"release"},
 		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})
 	f.Starts = program
 	return f

@@ -36,24 +36,24 @@ const (
 	remover = "dmsetup" // installed on every system that has cryptsetup
 )
 
-// Integrity is the authentication of each sector (dm-integrity).
-type Integrity string
+// integrity is the authentication of each sector (dm-integrity).
+type integrity string
 
 const (
-	NoIntegrity Integrity = "none"
-	HMAC        Integrity = "hmac-sha256"
-	AEAD        Integrity = "aead"
+	noIntegrity integrity = "none"
+	hmac        integrity = "hmac-sha256"
+	aead        integrity = "aead"
 )
 
 // Values lists the choices.
-func (Integrity) Values() []string { return []string{string(NoIntegrity), string(HMAC), string(AEAD)} }
+func (integrity) Values() []string { return []string{string(noIntegrity), string(hmac), string(aead)} }
 
 // Config holds the layer's parameters.
 type Config struct {
 	Cipher     factor.Levels[string]    `yaml:"cipher" json:"cipher" pattern:"^[a-z0-9]+(,[a-z0-9]+)?(-[a-z0-9:]+){1,2}$" form:"a cipher as dm-crypt has it, such as aes-xts-plain64" doc:"cipher in the notation of dm-crypt"`
 	KeySize    int                      `yaml:"keySize" json:"keySize" doc:"bits of the key; xts uses half of them for each of its two"`
 	SectorSize factor.Levels[int]       `yaml:"sectorSize" json:"sectorSize" doc:"bytes that are encrypted as one sector: 512, 1024, 2048 or 4096"`
-	Integrity  factor.Levels[Integrity] `yaml:"integrity" json:"integrity" doc:"authentication of each sector, which doubles the bytes written: none, hmac-sha256, or aead for a cipher that includes it"`
+	Integrity  factor.Levels[integrity] `yaml:"integrity" json:"integrity" doc:"authentication of each sector, which doubles the bytes written: none, hmac-sha256, or aead for a cipher that includes it"`
 	Workqueues bool                     `yaml:"workqueues" json:"workqueues" doc:"encrypt in threads of the kernel; false encrypts in the requesting thread, which is often faster on fast devices (Korchagin 2020)"`
 }
 
@@ -66,7 +66,7 @@ var Kind = layer.Kind{
 }
 
 func newLayer() layer.Layer {
-	return &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(NoIntegrity), Workqueues: true}
+	return &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(noIntegrity), Workqueues: true}
 }
 
 // mapperControl is the device through which programs talk to the device mapper.
@@ -178,7 +178,7 @@ func (c *Config) format() []string {
 		program, "luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-",
 		"--cipher", c.Cipher.One(), "--key-size", strconv.Itoa(c.KeySize), "--sector-size", strconv.Itoa(c.SectorSize.One()),
 	}
-	if i := c.Integrity.One(); i != NoIntegrity {
+	if i := c.Integrity.One(); i != noIntegrity {
 		args = append(args, "--integrity", string(i))
 	}
 	return args
@@ -198,7 +198,7 @@ func (c *Config) open() []string {
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if !strings.HasPrefix(a.stack.Volume(), "/dev/") {
 		names := []string{a.mapped}
-		if a.config.Integrity.One() != NoIntegrity {
+		if a.config.Integrity.One() != noIntegrity {
 			names = append(names, a.mapped+"_dif")
 		}
 		if _, err := a.run(ctx, "", append([]string{remover, "remove", "--deferred"}, names...)...); err != nil {

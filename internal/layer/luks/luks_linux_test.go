@@ -70,7 +70,7 @@ func TestProofs(t *testing.T) {
 	}{
 		{"default", func(*Config) {}},
 		{"small sectors, no workqueues", func(c *Config) { c.SectorSize, c.Workqueues = factor.Of(512), false }},
-		{"integrity", func(c *Config) { c.Integrity = factor.Of(HMAC) }},
+		{"integrity", func(c *Config) { c.Integrity = factor.Of(hmac) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLayer().(*Config)

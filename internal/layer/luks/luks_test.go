@@ -28,7 +28,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	c := &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(512), Integrity: factor.Of(HMAC)}
+	c := &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(512), Integrity: factor.Of(hmac)}
 	want := strings.Fields("cryptsetup luksFormat --batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file - --cipher aes-xts-plain64 --key-size 512 --sector-size 512 --integrity hmac-sha256")
 	if diff := cmp.Diff(want, c.format()); diff != "" {
 		t.Error(diff)
@@ -37,7 +37,7 @@ func TestArguments(t *testing.T) {
 	if diff := cmp.Diff(want, c.open()); diff != "" {
 		t.Error(diff)
 	}
-	c.Workqueues, c.Integrity = true, factor.Of(NoIntegrity)
+	c.Workqueues, c.Integrity = true, factor.Of(noIntegrity)
 	if args := append(c.open(), c.format()...); slices.Contains(args, "--integrity") || slices.Contains(args, "--perf-no_read_workqueue") {
 		t.Errorf("%v", args)
 	}

@@ -75,7 +75,7 @@ func (a *active) up(ctx context.Context, given bool) error {
 	switch {
 	case a.config.Exclusive:
 		return a.vacant(ctx)
-	case a.config.When == BeforePods:
+	case a.config.When == beforePods:
 		return a.apply(ctx)
 	}
 	return nil
@@ -150,10 +150,10 @@ func (a *active) await(ctx context.Context) error {
 	return nil
 }
 
-func (w Wait) what() string { return fmt.Sprintf("%s of %s %s", w.Condition, w.Kind, w.Name) }
+func (w wait) what() string { return fmt.Sprintf("%s of %s %s", w.Condition, w.Kind, w.Name) }
 
 // holds reports whether a condition holds, and describes the present state.
-func (a *active) holds(ctx context.Context, w Wait) (ok bool, now string, err error) {
+func (a *active) holds(ctx context.Context, w wait) (ok bool, now string, err error) {
 	values := placeholder.Values{placeholder.Namespace: a.on.Namespace()}
 	like, err := w.object(a.config, a.objects, values)
 	if err != nil {
@@ -172,7 +172,7 @@ func (a *active) holds(ctx context.Context, w Wait) (ok bool, now string, err er
 }
 
 // object returns the object of a condition: one of the applied objects, or another one.
-func (w Wait) object(c *Config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
+func (w wait) object(c *Config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
 	all, _ := c.objects()
 	if i := w.find(all); i >= 0 {
 		return applied[i], nil
@@ -192,7 +192,7 @@ func (w Wait) object(c *Config, applied []*unstructured.Unstructured, values pla
 
 // settle applies objects that come after the pods.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
-	if a.config.When == AfterPods && !a.config.Exclusive {
+	if a.config.When == afterPods && !a.config.Exclusive {
 		return nil, a.apply(ctx)
 	}
 	return nil, nil

@@ -289,7 +289,7 @@ func TestWaits(t *testing.T) {
 			f.objects["ConfigMap tare-a/policy"].Object["status"] = m{"phase": "Ready"}
 		}
 	}
-	c := config(policy, func(c *Config) { c.Wait = []Wait{{Kind: "ConfigMap", Name: "policy", Condition: "status.phase=Ready"}} })
+	c := config(policy, func(c *Config) { c.Wait = []wait{{Kind: "ConfigMap", Name: "policy", Condition: "status.phase=Ready"}} })
 	a := &active{config: c, on: f}
 	if err := a.up(t.Context(), false); err != nil || looks != 2 {
 		t.Fatalf("%v after %d looks", err, looks)
@@ -301,7 +301,7 @@ func TestWaits(t *testing.T) {
 
 	// One condition is about an object that was not applied, and one object never appears.
 	f = newFake("tare-a")
-	c.Wait = []Wait{{Kind: "ArmorProfile", APIVersion: "crd.varmor.org/v1beta1", Name: "p-$(TARE_NAMESPACE)", Condition: "Ready"}}
+	c.Wait = []wait{{Kind: "ArmorProfile", APIVersion: "crd.varmor.org/v1beta1", Name: "p-$(TARE_NAMESPACE)", Condition: "Ready"}}
 	err := (&active{config: c, on: f}).up(t.Context(), false)
 	if want := "Ready of ArmorProfile p-$(TARE_NAMESPACE): not after 3 looks: it does not exist"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -327,7 +327,7 @@ func TestNotTakenAsGiven(t *testing.T) {
 
 func TestAfterPods(t *testing.T) {
 	f := newFake("tare-a")
-	a := &active{config: config(policy, func(c *Config) { c.When = AfterPods }), on: f}
+	a := &active{config: config(policy, func(c *Config) { c.When = afterPods }), on: f}
 	if err := a.up(t.Context(), false); err != nil || len(*f.log) != 0 {
 		t.Fatalf("%v, %q", err, *f.log)
 	}
@@ -359,11 +359,11 @@ func TestValidate(t *testing.T) {
 			[]experiment.FieldError{{Field: "inline", Message: "inline:1: ConfigMap policy appears twice, first in a.yaml:5"}}},
 		{"problems", config("a: b\n"), nil, []experiment.FieldError{{Field: "inline",
 			Message: "inline:1:1: apiVersion is missing, or not a text; inline:1:1: kind is missing, or not a text; inline:1:1: metadata.name is missing, or not a text"}}},
-		{"exclusive and not", config(policy, exclusive, ownArm, func(c *Config) { c.When = AfterPods }), nil, []experiment.FieldError{
+		{"exclusive and not", config(policy, exclusive, ownArm, func(c *Config) { c.When = afterPods }), nil, []experiment.FieldError{
 			{Field: "exclusive", Message: "objects that affect this arm only (scope: arm) can stay during the trials of others"},
 			{Field: "when", Message: "exclusive objects are applied before every trial of their arm, when its pods exist already"}}},
 		{"waits", config(policy, func(c *Config) {
-			c.Wait = []Wait{{Kind: "Pod", Name: "x", Condition: "Ready"}, {Kind: "ConfigMap", Name: "policy", Condition: "no ready"}, {Kind: "Pod", APIVersion: "v1", Name: "$(TARE_ARM)", Condition: "Ready"}}
+			c.Wait = []wait{{Kind: "Pod", Name: "x", Condition: "Ready"}, {Kind: "ConfigMap", Name: "policy", Condition: "no ready"}, {Kind: "Pod", APIVersion: "v1", Name: "$(TARE_ARM)", Condition: "Ready"}}
 		}), nil, []experiment.FieldError{
 			{Field: "wait[0]", Message: "Pod x is not one of the objects: set its apiVersion"},
 			{Field: "wait[1].condition", Message: `"no ready" is neither the type of a condition, such as Ready, nor a field and its value, such as status.phase=Ready`},
@@ -389,7 +389,7 @@ func TestValidate(t *testing.T) {
 
 func TestRights(t *testing.T) {
 	c := config(policy+"---\n"+other+"---\napiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: deny}\n", func(c *Config) {
-		c.Wait = []Wait{{Kind: "ArmorProfile", APIVersion: "crd.varmor.org/v1beta1", Name: "p", Condition: "Ready"}}
+		c.Wait = []wait{{Kind: "ArmorProfile", APIVersion: "crd.varmor.org/v1beta1", Name: "p", Condition: "Ready"}}
 	})
 	const why = "the layer manifests applies "
 	verbs := []string{"create", "delete", "get", "patch"}

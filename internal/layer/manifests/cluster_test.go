@@ -183,7 +183,7 @@ func TestWaitOnCluster(t *testing.T) {
 	site := opened(t, bed, "waits")
 	budget := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {minAvailable: 0, selector: {matchLabels: {a: b}}}\n"
 	c := config(budget, func(c *Config) {
-		c.Wait = []Wait{
+		c.Wait = []wait{
 			{Kind: "PodDisruptionBudget", Name: "b", Condition: "status.observedGeneration=1"},
 			{Kind: "ConfigMap", APIVersion: "v1", Name: "kube-root-ca.crt", Condition: "metadata.namespace=$(TARE_NAMESPACE)"},
 		}

@@ -21,9 +21,9 @@ type Config struct {
 	Inline    strictyaml.Document    `yaml:"inline" json:"inline,omitempty" doc:"objects: one as a map, several as a list of maps, or text in YAML with documents separated by ---"`
 	Factors   factor.Named           `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in inline, files and wait is replaced by the arm's level"`
 	Repeat    map[string]factor.Word `yaml:"repeat" json:"repeat,omitempty" doc:"number of items of a list, by its path, or of objects of a kind, by the kind: a factor's name or a number. Given items are repeated in turn; $(item) is the number of an item or object"`
-	When      When                   `yaml:"when" json:"when" enum:"before-pods,after-pods" doc:"time at which the objects are applied: before-pods or after-pods"`
-	Wait      []Wait                 `yaml:"wait" json:"wait,omitempty" doc:"conditions that must hold once the objects are applied, and in every trial"`
-	Scope     Scope                  `yaml:"scope" json:"scope" enum:"namespace,arm" doc:"range of the objects' effect: namespace: objects affect only the arm's own namespace; arm: objects outside of it affect only this arm, too"`
+	When      when                   `yaml:"when" json:"when" enum:"before-pods,after-pods" doc:"time at which the objects are applied: before-pods or after-pods"`
+	Wait      []wait                 `yaml:"wait" json:"wait,omitempty" doc:"conditions that must hold once the objects are applied, and in every trial"`
+	Scope     scope                  `yaml:"scope" json:"scope" enum:"namespace,arm" doc:"range of the objects' effect: namespace: objects affect only the arm's own namespace; arm: objects outside of it affect only this arm, too"`
 	Exclusive bool                   `yaml:"exclusive" json:"exclusive" doc:"the objects would affect other arms, too: they exist during the trials of this arm only"`
 	Settle    quantity.Duration      `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: wait between applying or deleting the objects and the next trial"`
 }
@@ -43,24 +43,24 @@ func (f *File) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// When is the time at which the objects are applied.
-type When string
+// when is the time at which the objects are applied.
+type when string
 
 const (
-	BeforePods When = "before-pods" // for objects that act on pods at their creation, such as a webhook's policy
-	AfterPods  When = "after-pods"
+	beforePods when = "before-pods" // for objects that act on pods at their creation, such as a webhook's policy
+	afterPods  when = "after-pods"
 )
 
-// Scope is the range of the objects' effect.
-type Scope string
+// scope is the range of the objects' effect.
+type scope string
 
 const (
-	OwnNamespace Scope = "namespace"
-	OwnArm       Scope = "arm"
+	ownNamespace scope = "namespace"
+	OwnArm       scope = "arm"
 )
 
-// Wait is a condition of an object, which the layer applies or which exists anyway.
-type Wait struct {
+// wait is a condition of an object, which the layer applies or which exists anyway.
+type wait struct {
 	Kind       string `yaml:"kind" json:"kind" required:"true" doc:"kind of the object"`
 	Name       string `yaml:"name" json:"name" required:"true" doc:"name of the object"`
 	APIVersion string `yaml:"apiVersion" json:"apiVersion,omitempty" doc:"apiVersion of an object that the layer does not apply"`
@@ -117,7 +117,7 @@ func (c *Config) validate() []experiment.FieldError {
 	if c.Settle > 0 && !c.Exclusive {
 		errs.Add("settle", "only exclusive objects are applied and deleted between trials")
 	}
-	if c.Exclusive && c.When == AfterPods {
+	if c.Exclusive && c.When == afterPods {
 		errs.Add("when", "exclusive objects are applied before every trial of their arm, when its pods exist already")
 	}
 	for i, w := range c.filled().Wait {
@@ -156,7 +156,7 @@ func (c *Config) everyLevel() (objects []object, problems map[string][]string) {
 }
 
 // find returns the index of the condition's object; -1 if the layer does not apply it.
-func (w Wait) find(objects []object) int {
+func (w wait) find(objects []object) int {
 	return slices.IndexFunc(objects, func(o object) bool {
 		return o.GetKind() == w.Kind && o.GetName() == w.Name &&
 			(w.APIVersion == "" || w.APIVersion == o.GetAPIVersion()) && (w.Namespace == "" || w.Namespace == o.GetNamespace())

@@ -37,7 +37,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "Kubernetes objects that are applied in the arm, such as a policy",
 	Example: "inline: |\n  apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: example}",
-	New:     func() layer.Layer { return &Config{When: BeforePods, Scope: OwnNamespace} },
+	New:     func() layer.Layer { return &Config{When: beforePods, Scope: ownNamespace} },
 	Probe:   testbed.AlwaysWorks(name, "any object that the cluster has a kind for"),
 }
 

@@ -30,7 +30,7 @@ func sweeping(levels ...factor.Word) *Config {
 	return config(swept, func(c *Config) {
 		c.Factors = factor.Named{"rules": levels, "mode": factor.Of[factor.Word]("Enhance")}
 		c.Repeat = map[string]factor.Word{"spec.policy.files": "rules"}
-		c.Wait = []Wait{{Kind: "VarmorPolicy", Name: "rules-$(rules)", Condition: "status.mode=$(mode)"}}
+		c.Wait = []wait{{Kind: "VarmorPolicy", Name: "rules-$(rules)", Condition: "status.mode=$(mode)"}}
 	})
 }
 

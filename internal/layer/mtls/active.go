@@ -163,7 +163,7 @@ func (a *active) redirect(s side) redirect {
 	switch {
 	case s == clientSide:
 		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod), a.site.Address(testbed.PodToService)}
-		r.Own = a.Placement == Sidecar
+		r.Own = a.Placement == sidecar
 	case a.Placement == Node:
 		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod)}
 	}

@@ -20,10 +20,10 @@ import (
 
 // The golden files are configurations of the proxies. TestLayer shows that the proxies accept them.
 func TestGolden(t *testing.T) {
-	plain := settings{Mode: Plaintext, Program: Envoy, Protocol: TCP, Placement: Sidecar, Workers: 2, Key: P256, Version: TLS13, Resumption: true}
+	plain := settings{Mode: plaintext, Program: Envoy, Protocol: tcp, Placement: sidecar, Workers: 2, Key: p256, Version: tls13, Resumption: true}
 	with := func(change func(*settings)) settings {
 		s := plain
-		s.Mode = Mutual
+		s.Mode = mutual
 		change(&s)
 		return s
 	}
@@ -31,11 +31,11 @@ func TestGolden(t *testing.T) {
 		"plaintext": plain,
 		"mtls":      with(func(s *settings) {}),
 		"http": with(func(s *settings) {
-			s.Protocol, s.Requests, s.Resumption, s.Key, s.Version, s.Cipher = HTTP, 10, false, RSA2048, TLS12, ChaCha
+			s.Protocol, s.Requests, s.Resumption, s.Key, s.Version, s.Cipher = HTTP, 10, false, rsa2048, tls12, chaCha
 		}),
 	} {
 		for _, side := range []side{clientSide, serverSide} {
-			for _, program := range []Program{Envoy, HAProxy} {
+			for _, program := range []Program{Envoy, haProxy} {
 				s.Program = program
 				p := plan{settings: s, Side: side, Mark: mark, Listen: side.listen()}
 				if side == clientSide && name == "http" {
@@ -63,19 +63,19 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		"defaults":            {nil, ""},
-		"cipher":              {func(c *Config) { c.Cipher = factor.Of(AES256) }, "cipher: Envoy chooses the cipher of TLSv1.3 itself: set version: TLSv1.2 as well, or leave the cipher out"},
-		"cipher of TLS 1.2":   {func(c *Config) { c.Cipher, c.Version = factor.Of(AES256), factor.Of(TLS12) }, ""},
-		"cipher with HAProxy": {func(c *Config) { c.Cipher, c.Proxy = factor.Of(AES256), factor.Of(HAProxy) }, ""},
+		"cipher":              {func(c *Config) { c.Cipher = factor.Of(aes256) }, "cipher: Envoy chooses the cipher of TLSv1.3 itself: set version: TLSv1.2 as well, or leave the cipher out"},
+		"cipher of TLS 1.2":   {func(c *Config) { c.Cipher, c.Version = factor.Of(aes256), factor.Of(tls12) }, ""},
+		"cipher with HAProxy": {func(c *Config) { c.Cipher, c.Proxy = factor.Of(aes256), factor.Of(haProxy) }, ""},
 		"cipher and no TLS": {func(c *Config) {
-			c.Cipher, c.Version, c.Mode = factor.Of(AES256), factor.Of(TLS12), factor.Of(Plaintext)
+			c.Cipher, c.Version, c.Mode = factor.Of(aes256), factor.Of(tls12), factor.Of(plaintext)
 		}, "cipher: with mode: plaintext-proxies nothing is encrypted"},
 		"requests of bytes": {func(c *Config) { c.RequestsPerConnection = factor.Of(1) }, "requestsPerConnection: with protocol: tcp the proxies do not see requests: set protocol: http"},
 		"requests":          {func(c *Config) { c.RequestsPerConnection, c.Protocol = factor.Of(1, 10), factor.Of(HTTP) }, ""},
 		"requests and HAProxy": {func(c *Config) {
-			c.RequestsPerConnection, c.Protocol, c.Proxy = factor.Of(1, 10), factor.Of(HTTP), factor.Of(HAProxy)
+			c.RequestsPerConnection, c.Protocol, c.Proxy = factor.Of(1, 10), factor.Of(HTTP), factor.Of(haProxy)
 		}, "requestsPerConnection: 10: HAProxy supports only 1 or, without this parameter, an unlimited number"},
 		"both modes": {func(c *Config) {
-			c.Mode, c.Cipher, c.Version = factor.Of(Plaintext, Mutual), factor.Of(AES128), factor.Of(TLS12)
+			c.Mode, c.Cipher, c.Version = factor.Of(plaintext, mutual), factor.Of(aes128), factor.Of(tls12)
 		}, ""},
 	} {
 		got := New().(*Config)
@@ -94,7 +94,7 @@ func TestValidate(t *testing.T) {
 
 // Client and server trust the authority of their own set-up, and no other.
 func TestIdentities(t *testing.T) {
-	for _, k := range []Key{P256, P384, RSA2048} {
+	for _, k := range []Key{p256, p384, rsa2048} {
 		ids, err := issue(k)
 		if err != nil {
 			t.Fatal(err)
@@ -273,7 +273,7 @@ func TestReuse(t *testing.T) {
 
 // A resumed session fails the check where resumption is off.
 func TestResumption(t *testing.T) {
-	a := &active{settings: settings{Mode: Mutual, Version: TLS13}}
+	a := &active{settings: settings{Mode: mutual, Version: tls13}}
 	c := counters{Handshakes: 2, Resumed: 1, Versions: map[string]uint64{"TLSv1.3": 2}}
 	if a.checkHandshakes("x", c).OK {
 		t.Error("resumed sessions pass for full handshakes")

@@ -15,7 +15,7 @@ import (
 // them by their user. HAProxy prints only the common name of certificates. It counts handshakes, but not by TLS
 // version: the configuration allows a single version, and the probes verify it.
 var haproxy = implementation{
-	program:   string(HAProxy),
+	program:   string(haProxy),
 	version:   []string{"-v"},
 	hint:      "apt-get install haproxy",
 	file:      "haproxy.cfg",
@@ -45,7 +45,7 @@ var haproxyText string
 
 // User returns the id of the user that the proxy switches to; 0: it keeps its user.
 func (p plan) User() uint32 {
-	if p.IsClient() && p.Placement == Sidecar {
+	if p.IsClient() && p.Placement == sidecar {
 		return p.Program.implementation().user
 	}
 	return 0

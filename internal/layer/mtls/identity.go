@@ -19,33 +19,33 @@ import (
 type Key string
 
 const (
-	P256    Key = "ecdsa-p256"
-	P384    Key = "ecdsa-p384"
-	RSA2048 Key = "rsa-2048"
-	RSA3072 Key = "rsa-3072"
-	RSA4096 Key = "rsa-4096"
+	p256    Key = "ecdsa-p256"
+	p384    Key = "ecdsa-p384"
+	rsa2048 Key = "rsa-2048"
+	rsa3072 Key = "rsa-3072"
+	rsa4096 Key = "rsa-4096"
 )
 
 // Values lists the keys.
 func (Key) Values() []string {
-	return []string{string(P256), string(P384), string(RSA2048), string(RSA3072), string(RSA4096)}
+	return []string{string(p256), string(p384), string(rsa2048), string(rsa3072), string(rsa4096)}
 }
 
 // rsa reports whether the key is an RSA key.
-func (k Key) rsa() bool { return k == RSA2048 || k == RSA3072 || k == RSA4096 }
+func (k Key) rsa() bool { return k == rsa2048 || k == rsa3072 || k == rsa4096 }
 
 // make generates a key.
 func (k Key) make() (crypto.Signer, error) {
 	switch k {
-	case P256:
+	case p256:
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	case P384:
+	case p384:
 		return ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	case RSA2048:
+	case rsa2048:
 		return rsa.GenerateKey(rand.Reader, 2048)
-	case RSA3072:
+	case rsa3072:
 		return rsa.GenerateKey(rand.Reader, 3072)
-	case RSA4096:
+	case rsa4096:
 		return rsa.GenerateKey(rand.Reader, 4096)
 	}
 	return nil, fmt.Errorf("no key is called %q", k)

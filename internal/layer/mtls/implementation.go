@@ -31,7 +31,7 @@ func (s side) listen() uint16 { return [2]uint16{15001, 15006}[s] }
 func (s side) pod() testbed.Place { return [2]testbed.Place{testbed.ClientPod, testbed.ServerPod}[s] }
 
 // place returns the place of the proxy.
-func (s side) place(p Placement) testbed.Place {
+func (s side) place(p placement) testbed.Place {
 	if p == Node {
 		return [2]testbed.Place{testbed.ClientNode, testbed.ServerNode}[s]
 	}
@@ -76,7 +76,7 @@ type implementation struct {
 }
 
 func (p Program) implementation() *implementation {
-	if p == HAProxy {
+	if p == haProxy {
 		return &haproxy
 	}
 	return &envoy

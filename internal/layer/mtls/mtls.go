@@ -69,75 +69,75 @@ var Kind = layer.Kind{
 type Mode string
 
 const (
-	Plaintext Mode = "plaintext-proxies" // the proxies pass connections on
-	Mutual    Mode = "mtls"              // the proxies use mutual TLS with each other
+	plaintext Mode = "plaintext-proxies" // the proxies pass connections on
+	mutual    Mode = "mtls"              // the proxies use mutual TLS with each other
 )
 
 // Values lists the modes.
-func (Mode) Values() []string { return []string{string(Plaintext), string(Mutual)} }
+func (Mode) Values() []string { return []string{string(plaintext), string(mutual)} }
 
 // Program is the proxy program.
 type Program string
 
 const (
 	Envoy   Program = "envoy"
-	HAProxy Program = "haproxy"
+	haProxy Program = "haproxy"
 )
 
 // Values lists the programs.
-func (Program) Values() []string { return []string{string(Envoy), string(HAProxy)} }
+func (Program) Values() []string { return []string{string(Envoy), string(haProxy)} }
 
 // Protocol is the protocol that the proxies parse.
 type Protocol string
 
 const (
-	TCP  Protocol = "tcp"  // bytes, which are not parsed
+	tcp  Protocol = "tcp"  // bytes, which are not parsed
 	HTTP Protocol = "http" // requests, which are spread over connections that the proxies open
 )
 
 // Values lists the protocols.
-func (Protocol) Values() []string { return []string{string(TCP), string(HTTP)} }
+func (Protocol) Values() []string { return []string{string(tcp), string(HTTP)} }
 
-// Placement is the location of the proxies.
-type Placement string
+// placement is the location of the proxies.
+type placement string
 
 const (
-	Sidecar Placement = "sidecar" // in the pods
-	Node    Placement = "node"    // on the pods' nodes
+	sidecar placement = "sidecar" // in the pods
+	Node    placement = "node"    // on the pods' nodes
 )
 
 // Values lists the placements.
-func (Placement) Values() []string { return []string{string(Sidecar), string(Node)} }
+func (placement) Values() []string { return []string{string(sidecar), string(Node)} }
 
 // Version is a version of TLS, as Envoy and OpenSSL name it.
 type Version string
 
 const (
-	TLS12 Version = "TLSv1.2"
-	TLS13 Version = "TLSv1.3"
+	tls12 Version = "TLSv1.2"
+	tls13 Version = "TLSv1.3"
 )
 
 // Values lists the versions.
-func (Version) Values() []string { return []string{string(TLS12), string(TLS13)} }
+func (Version) Values() []string { return []string{string(tls12), string(tls13)} }
 
 // Cipher is the TLS cipher of the connections between the proxies.
 type Cipher string
 
 const (
-	AES128 Cipher = "aes-128-gcm"
-	AES256 Cipher = "aes-256-gcm"
-	ChaCha Cipher = "chacha20-poly1305"
+	aes128 Cipher = "aes-128-gcm"
+	aes256 Cipher = "aes-256-gcm"
+	chaCha Cipher = "chacha20-poly1305"
 )
 
 // Values lists the ciphers.
-func (Cipher) Values() []string { return []string{string(AES128), string(AES256), string(ChaCha)} }
+func (Cipher) Values() []string { return []string{string(aes128), string(aes256), string(chaCha)} }
 
 // Config holds the layer's parameters.
 type Config struct {
 	Mode                  factor.Levels[Mode]      `yaml:"mode" json:"mode" doc:"plaintext-proxies: proxies only; mtls: with mutual TLS between them"`
 	Proxy                 factor.Levels[Program]   `yaml:"proxy" json:"proxy" doc:"the proxy program"`
 	Protocol              factor.Levels[Protocol]  `yaml:"protocol" json:"protocol" doc:"tcp: the proxies pass bytes on; http: they parse requests, as a mesh does, and carry no other protocol"`
-	Placement             factor.Levels[Placement] `yaml:"placement" json:"placement" doc:"sidecar: a proxy in each pod; node: one on the node of each pod"`
+	Placement             factor.Levels[placement] `yaml:"placement" json:"placement" doc:"sidecar: a proxy in each pod; node: one on the node of each pod"`
 	Workers               factor.Levels[int]       `yaml:"workers" json:"workers" min:"1" max:"64" doc:"threads of each proxy that carry connections"`
 	Key                   factor.Levels[Key]       `yaml:"key" json:"key" doc:"key of the certificates"`
 	Version               factor.Levels[Version]   `yaml:"version" json:"version" doc:"TLS version"`
@@ -153,8 +153,8 @@ const DefaultImage = "tare-systems:latest"
 // New returns the layer with its defaults.
 func New() layer.Layer {
 	return &Config{
-		Mode: factor.Of(Mutual), Proxy: factor.Of(Envoy), Protocol: factor.Of(TCP), Placement: factor.Of(Sidecar),
-		Workers: factor.Of(2), Key: factor.Of(P256), Version: factor.Of(TLS13), Resumption: factor.Of(true),
+		Mode: factor.Of(mutual), Proxy: factor.Of(Envoy), Protocol: factor.Of(tcp), Placement: factor.Of(sidecar),
+		Workers: factor.Of(2), Key: factor.Of(p256), Version: factor.Of(tls13), Resumption: factor.Of(true),
 		Image: DefaultImage,
 	}
 }
@@ -193,16 +193,16 @@ func (c *Config) tools() []experiment.Tool {
 // validate checks combinations of parameters, at all levels.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
-	encrypts := slices.Contains(c.Mode, Mutual)
-	haproxy, envoy := slices.Contains(c.Proxy, HAProxy), slices.Contains(c.Proxy, Envoy)
-	if len(c.Cipher) > 0 && envoy && slices.Contains(c.Version, TLS13) {
-		errs.Add("cipher", "Envoy chooses the cipher of %s itself: set version: %s as well, or leave the cipher out", TLS13, TLS12)
+	encrypts := slices.Contains(c.Mode, mutual)
+	haproxy, envoy := slices.Contains(c.Proxy, haProxy), slices.Contains(c.Proxy, Envoy)
+	if len(c.Cipher) > 0 && envoy && slices.Contains(c.Version, tls13) {
+		errs.Add("cipher", "Envoy chooses the cipher of %s itself: set version: %s as well, or leave the cipher out", tls13, tls12)
 	}
 	if len(c.Cipher) > 0 && !encrypts {
-		errs.Add("cipher", "with mode: %s nothing is encrypted", Plaintext)
+		errs.Add("cipher", "with mode: %s nothing is encrypted", plaintext)
 	}
-	if len(c.RequestsPerConnection) > 0 && slices.Contains(c.Protocol, TCP) {
-		errs.Add("requestsPerConnection", "with protocol: %s the proxies do not see requests: set protocol: %s", TCP, HTTP)
+	if len(c.RequestsPerConnection) > 0 && slices.Contains(c.Protocol, tcp) {
+		errs.Add("requestsPerConnection", "with protocol: %s the proxies do not see requests: set protocol: %s", tcp, HTTP)
 	}
 	for _, n := range c.RequestsPerConnection {
 		if haproxy && n > 1 {
@@ -217,7 +217,7 @@ type settings struct {
 	Mode       Mode
 	Program    Program
 	Protocol   Protocol
-	Placement  Placement
+	Placement  placement
 	Workers    int
 	Key        Key
 	Version    Version
@@ -236,4 +236,4 @@ func (c *Config) settings() settings {
 }
 
 // encrypts reports whether the proxies use TLS with each other.
-func (s settings) encrypts() bool { return s.Mode == Mutual }
+func (s settings) encrypts() bool { return s.Mode == mutual }

@@ -33,7 +33,7 @@ func TestOnCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	sitetest.Ready(t, site)
-	for _, mode := range []Mode{Mutual, Plaintext} {
+	for _, mode := range []Mode{mutual, plaintext} {
 		a.Mode = mode
 		onCluster(t, a, c)
 	}

@@ -97,27 +97,27 @@ marker on the wire: true
 func TestLayer(t *testing.T) {
 	cases := map[string]func(*Config){
 		"mtls":               nil,
-		"plaintext":          func(c *Config) { c.Mode = factor.Of(Plaintext) },
+		"plaintext":          func(c *Config) { c.Mode = factor.Of(plaintext) },
 		"http":               func(c *Config) { c.Protocol, c.RequestsPerConnection = factor.Of(HTTP), factor.Of(2) },
-		"plaintext http":     func(c *Config) { c.Protocol, c.Mode = factor.Of(HTTP), factor.Of(Plaintext) },
+		"plaintext http":     func(c *Config) { c.Protocol, c.Mode = factor.Of(HTTP), factor.Of(plaintext) },
 		"node":               func(c *Config) { c.Placement, c.Workers = factor.Of(Node), factor.Of(1) },
-		"plaintext node":     func(c *Config) { c.Placement, c.Mode = factor.Of(Node), factor.Of(Plaintext) },
-		"keys and ciphers":   func(c *Config) { c.Key, c.Version, c.Cipher = factor.Of(RSA2048), factor.Of(TLS12), factor.Of(ChaCha) },
-		"without resumption": func(c *Config) { c.Key, c.Resumption = factor.Of(P384), factor.Of(false) },
+		"plaintext node":     func(c *Config) { c.Placement, c.Mode = factor.Of(Node), factor.Of(plaintext) },
+		"keys and ciphers":   func(c *Config) { c.Key, c.Version, c.Cipher = factor.Of(rsa2048), factor.Of(tls12), factor.Of(chaCha) },
+		"without resumption": func(c *Config) { c.Key, c.Resumption = factor.Of(p384), factor.Of(false) },
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) { works(t, openSite(t, Envoy), change) })
 	}
 	for name, change := range map[string]func(*Config){
 		"mtls":               nil,
-		"plaintext":          func(c *Config) { c.Mode = factor.Of(Plaintext) },
+		"plaintext":          func(c *Config) { c.Mode = factor.Of(plaintext) },
 		"http":               func(c *Config) { c.Protocol, c.RequestsPerConnection = factor.Of(HTTP), factor.Of(1) },
-		"node":               func(c *Config) { c.Placement, c.Cipher = factor.Of(Node), factor.Of(ChaCha) },
-		"without resumption": func(c *Config) { c.Version, c.Resumption = factor.Of(TLS12), factor.Of(false) },
+		"node":               func(c *Config) { c.Placement, c.Cipher = factor.Of(Node), factor.Of(chaCha) },
+		"without resumption": func(c *Config) { c.Version, c.Resumption = factor.Of(tls12), factor.Of(false) },
 	} {
 		t.Run("haproxy "+name, func(t *testing.T) {
-			works(t, openSite(t, HAProxy), func(c *Config) {
-				if c.Proxy = factor.Of(HAProxy); change != nil {
+			works(t, openSite(t, haProxy), func(c *Config) {
+				if c.Proxy = factor.Of(haProxy); change != nil {
 					change(c)
 				}
 			})

@@ -20,9 +20,9 @@ func (p plan) Ciphers() string {
 		return ""
 	}
 	if p.TLS13() {
-		return map[Cipher]string{AES128: "TLS_AES_128_GCM_SHA256", AES256: "TLS_AES_256_GCM_SHA384", ChaCha: "TLS_CHACHA20_POLY1305_SHA256"}[p.Cipher]
+		return map[Cipher]string{aes128: "TLS_AES_128_GCM_SHA256", aes256: "TLS_AES_256_GCM_SHA384", chaCha: "TLS_CHACHA20_POLY1305_SHA256"}[p.Cipher]
 	}
-	name := map[Cipher]string{AES128: "AES128-GCM-SHA256", AES256: "AES256-GCM-SHA384", ChaCha: "CHACHA20-POLY1305"}[p.Cipher]
+	name := map[Cipher]string{aes128: "AES128-GCM-SHA256", aes256: "AES256-GCM-SHA384", chaCha: "CHACHA20-POLY1305"}[p.Cipher]
 	if p.Key.rsa() {
 		return "ECDHE-RSA-" + name
 	}
@@ -30,11 +30,11 @@ func (p plan) Ciphers() string {
 }
 
 // TLS13 reports whether TLS 1.3 is set.
-func (p plan) TLS13() bool { return p.Version == TLS13 }
+func (p plan) TLS13() bool { return p.Version == tls13 }
 
 // EnvoyVersion returns the name of a TLS version in Envoy's configuration.
 func (v Version) EnvoyVersion() string {
-	return map[Version]string{TLS12: "TLSv1_2", TLS13: "TLSv1_3"}[v]
+	return map[Version]string{tls12: "TLSv1_2", tls13: "TLSv1_3"}[v]
 }
 
 // Source returns the source address of the client's proxy.
@@ -72,7 +72,7 @@ func (p plan) LogKey() string { return logKey }
 
 // AdminName returns the name of the proxy's admin address.
 func (p plan) AdminName() string {
-	if p.Program == HAProxy {
+	if p.Program == haProxy {
 		return "abns@tare-mtls-" + p.Side.String()
 	}
 	return "@tare-mtls-" + p.Side.String()

@@ -12,7 +12,7 @@ import (
 // probe puts the layer around a temporary site of the local testbed, once for each proxy program, and makes all
 // proofs.
 func probe(ctx context.Context) []testbed.Finding {
-	return []testbed.Finding{find(ctx, Envoy), find(ctx, HAProxy)}
+	return []testbed.Finding{find(ctx, Envoy), find(ctx, haProxy)}
 }
 
 func find(ctx context.Context, p Program) testbed.Finding {

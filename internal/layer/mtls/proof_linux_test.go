@@ -40,8 +40,8 @@ func TestProofsFail(t *testing.T) {
 	has("a gigabyte that was not sent", checks, err, "trial through the proxies: false: expected 1000000000 bytes or more through each, observed client-proxy: 0 bytes, ")
 
 	// The proxies do not encrypt although they should.
-	plain := up2(t, a, site, Plaintext)
-	plain.Mode, plain.ids = Mutual, a.ids
+	plain := up2(t, a, site, plaintext)
+	plain.Mode, plain.ids = mutual, a.ids
 	checks, err = plain.prove(ctx, site)
 	has("plaintext in place of TLS", checks, err,
 		"marker on the wire: false: expected in clear in 0 frames, observed in clear in 4 frames\n",
@@ -51,19 +51,19 @@ func TestProofsFail(t *testing.T) {
 		"handshakes so far: false: expected all of TLSv1.3, at least 1, observed 0 of 0, 0 of them resumed\n")
 
 	// The proxies encrypt although they should not.
-	a = up2(t, plain, site, Mutual)
-	a.Mode = Plaintext
+	a = up2(t, plain, site, mutual)
+	a.Mode = plaintext
 	checks, err = a.prove(ctx, site)
 	has("TLS in place of plaintext", checks, err,
 		"marker on the wire: false: ", "peer that the server's proxy saw: false: expected no TLS, observed spiffe://tare/ns/site/sa/client TLSv1.3",
 		"client without TLS: false: expected let in, observed refused", "handshakes so far: false: expected none, observed ")
-	a.Mode = Mutual
+	a.Mode = mutual
 
 	// The TLS version is not the one that was set.
-	a.Version = TLS12
+	a.Version = tls12
 	checks, err = a.prove(ctx, site)
 	has("another version", checks, err, "peer that the server's proxy saw: false: ", "server that the client sees: false: ", "handshakes so far: false: expected all of TLSv1.2, at least 1, observed 0 of ")
-	a.Version = TLS13
+	a.Version = tls13
 
 	// A stranger has tried to connect meanwhile.
 	if _, err := a.prove(ctx, site); err != nil {
@@ -77,7 +77,7 @@ func TestProofsFail(t *testing.T) {
 	a.Protocol = HTTP
 	checks, err = a.prove(ctx, site)
 	has("tcp in place of http", checks, err, "marker taken for: false: expected http, observed client-proxy: tcp; server-proxy: tcp\n", "peer identity that the proxy reports to the program: false: ")
-	a.Protocol = TCP
+	a.Protocol = tcp
 
 	// The rules are gone.
 	restore := func(where testbed.Place) {
@@ -92,7 +92,7 @@ func TestProofsFail(t *testing.T) {
 	restore(testbed.ServerPod)
 	checks, err = a.prove(ctx, site)
 	has("without rules", checks, err, "observed arrives by the connection that it was sent on\n", "marker on the wire: false: ", "marker through the proxies: false: ", "client without a certificate: true", "client with its certificate: false: ")
-	checks, err = a.through(ctx, transfer(t, site, testbed.PodToPod, TCP, 2))
+	checks, err = a.through(ctx, transfer(t, site, testbed.PodToPod, tcp, 2))
 	has("a trial without rules", checks, err, "trial through the proxies: false: expected 2097152 bytes or more through each, observed client-proxy: 0 bytes, connections: 0; server-proxy: 0 bytes, connections: 0\n")
 
 	// The error names a proxy that has ended.
@@ -124,7 +124,7 @@ func up2(t *testing.T, before *active, site testbed.Site, m Mode) *active {
 
 // Only the owner can read the files with keys.
 func TestFilesAreTheOwnersAlone(t *testing.T) {
-	ids, err := issue(P256)
+	ids, err := issue(p256)
 	if err != nil {
 		t.Fatal(err)
 	}

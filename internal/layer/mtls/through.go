@@ -66,7 +66,7 @@ func checkProtocol(want Protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
 	var seen []string
 	for s := range to {
-		as := TCP
+		as := tcp
 		if to[s].since(from[s]).Requests > 0 {
 			as = HTTP
 		}
@@ -92,7 +92,7 @@ func (a *active) checkHandshakes(name string, c counters) layer.Check {
 		check.Observed = fmt.Sprintf("%d of %d, %d of them resumed", right, c.Handshakes, c.Resumed)
 	}
 	check.OK = right == c.Handshakes && (c.Resumed == 0 || a.Resumption)
-	if a.Protocol == TCP && c.Connections > 0 {
+	if a.Protocol == tcp && c.Connections > 0 {
 		check.Expected += ", at least 1"
 		check.OK = check.OK && right > 0
 	}

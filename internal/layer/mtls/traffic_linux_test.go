@@ -29,7 +29,7 @@ func traffic(what []string) error {
 			return err
 		}
 		fmt.Println("ready")
-		if protocol != TCP {
+		if protocol != tcp {
 			server := http.Server{Protocols: versions(protocol), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				n, _ := io.Copy(io.Discard, r.Body)
 				fmt.Fprint(w, n)
@@ -75,7 +75,7 @@ func versions(p Protocol) *http.Protocols {
 
 func sendPiece(protocol Protocol, address string) ([]byte, error) {
 	body := strings.NewReader(strings.Repeat("x", piece))
-	if protocol != TCP {
+	if protocol != tcp {
 		r, err := http.Post("http://"+address, "text/plain", body)
 		if err != nil {
 			return nil, err

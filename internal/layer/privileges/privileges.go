@@ -21,21 +21,21 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// All stands for every capability.
-const All = "ALL"
+// all stands for every capability.
+const all = "ALL"
 
 // actions are the prober's words for actions that need a capability.
 var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket", "SYS_ADMIN": "mount"}
 
-// Capabilities holds the parameters of the layer capabilities.
-type Capabilities struct {
+// capabilities holds the parameters of the layer capabilities.
+type capabilities struct {
 	Drop []string `yaml:"drop" json:"drop" doc:"capabilities that are taken from programs, such as NET_RAW, or ALL"`
 	// Around is absent in plans if it has its default.
 	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
-// NoNewPrivs holds the parameters of the layer no-new-privs.
-type NoNewPrivs struct {
+// noNewPrivs holds the parameters of the layer no-new-privs.
+type noNewPrivs struct {
 	// Around is absent in plans if it has its default.
 	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
@@ -50,13 +50,13 @@ var Kinds = []layer.Kind{
 	{
 		Name:    ofCapabilities,
 		Summary: "programs with fewer capabilities, or with none",
-		New:     func() layer.Layer { return &Capabilities{Drop: []string{All}} },
+		New:     func() layer.Layer { return &capabilities{Drop: []string{all}} },
 		Probe:   wrapper.Launchable(ofCapabilities, launcher.Settings{}),
 	},
 	{
 		Name:    ofNoNewPrivs,
 		Summary: "programs that cannot get new privileges, for example by set-user-ID",
-		New:     func() layer.Layer { return &NoNewPrivs{} },
+		New:     func() layer.Layer { return &noNewPrivs{} },
 		Probe:   wrapper.Launchable(ofNoNewPrivs, launcher.Settings{NoNewPrivs: true}),
 	},
 }
@@ -64,11 +64,11 @@ var Kinds = []layer.Kind{
 const elsewhere = "pods have neither capabilities nor the means to get any: add some to the baseline's pods by the layer pod (capabilities, privileged)"
 
 // Declare declares the validation of the parameters.
-func (c *Capabilities) Declare() experiment.Declaration {
+func (c *capabilities) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
 
-func (c *Capabilities) validate() []experiment.FieldError {
+func (c *capabilities) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.Drop) == 0 {
 		errs.Add("drop", "there is no capability: the layer would do nothing")
@@ -81,7 +81,7 @@ func (c *Capabilities) validate() []experiment.FieldError {
 	return errs
 }
 
-func (c *Capabilities) front() wrapper.Wrapper {
+func (c *capabilities) front() wrapper.Wrapper {
 	bits := launcher.CapabilityBits(c.Drop...)
 	f := wrapper.Launched(ofCapabilities, c.Around, launcher.Settings{Drop: bits}, wrapper.Without("capabilities", "status:CapEff", bits))
 	var asks []string
@@ -97,30 +97,30 @@ func (c *Capabilities) front() wrapper.Wrapper {
 }
 
 // Up takes the capabilities away.
-func (c *Capabilities) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *capabilities) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.front().Up(s), nil
 }
 
 // ProveOff shows that programs have the capabilities.
-func (c *Capabilities) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *capabilities) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }
 
 // Declare declares no requirements.
-func (c *NoNewPrivs) Declare() experiment.Declaration {
+func (c *noNewPrivs) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
 
-func (c *NoNewPrivs) front() wrapper.Wrapper {
+func (c *noNewPrivs) front() wrapper.Wrapper {
 	return wrapper.Launched(ofNoNewPrivs, c.Around, launcher.Settings{NoNewPrivs: true}, wrapper.Is("no_new_privs", "status:NoNewPrivs", "1"))
 }
 
 // Up sets the flag.
-func (c *NoNewPrivs) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *noNewPrivs) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.front().Up(s), nil
 }
 
 // ProveOff shows that the flag is not set.
-func (c *NoNewPrivs) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *noNewPrivs) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

@@ -38,35 +38,35 @@ func TestCapabilities(t *testing.T) {
 		t.Skip("needs root, which has capabilities")
 	}
 	site := localtest.Host(t)
-	on, off := shown(t, &Capabilities{Drop: []string{All}}, site)
+	on, off := shown(t, &capabilities{Drop: []string{all}}, site)
 	if on != "capabilities (status:CapEff): 0000000000000000: true\ndenied action (raw-socket): EPERM: true" || !strings.HasSuffix(off, "denied action (raw-socket): allowed: true") {
 		t.Errorf("all:\n%s\n%s", on, off)
 	}
-	on, off = shown(t, &Capabilities{Drop: []string{"CAP_SYS_CHROOT"}}, site)
+	on, off = shown(t, &capabilities{Drop: []string{"CAP_SYS_CHROOT"}}, site)
 	if !strings.HasSuffix(on, "denied action (chroot): EPERM: true") || !strings.HasSuffix(off, "denied action (chroot): allowed: true") {
 		t.Errorf("one:\n%s\n%s", on, off)
 	}
 	site = layertest.Broken(site)
-	if on, _ = shown(t, &Capabilities{Drop: []string{"SYS_CHROOT"}}, site); strings.Contains(on, "true") || on == "" {
+	if on, _ = shown(t, &capabilities{Drop: []string{"SYS_CHROOT"}}, site); strings.Contains(on, "true") || on == "" {
 		t.Errorf("with a broken helper:\n%s", on)
 	}
 }
 
 func TestNoNewPrivs(t *testing.T) {
 	site := localtest.Host(t)
-	on, off := shown(t, &NoNewPrivs{}, site)
+	on, off := shown(t, &noNewPrivs{}, site)
 	if on != "no_new_privs (status:NoNewPrivs): 1: true" || off != "no_new_privs (status:NoNewPrivs): 0: true" {
 		t.Errorf("%s\n%s", on, off)
 	}
 	site = layertest.Broken(site)
-	if on, _ = shown(t, &NoNewPrivs{}, site); on != "no_new_privs (status:NoNewPrivs): 0: false" {
+	if on, _ = shown(t, &noNewPrivs{}, site); on != "no_new_privs (status:NoNewPrivs): 0: false" {
 		t.Errorf("with a broken helper: %s", on)
 	}
 }
 
 func TestValidate(t *testing.T) {
 	want := []experiment.FieldError{{Field: "drop[1]", Message: `"NET_WRAW" is not a capability; use names such as NET_RAW`}}
-	if diff := cmp.Diff(want, (&Capabilities{Drop: []string{"CAP_NET_RAW", "NET_WRAW", All}}).validate()); diff != "" {
+	if diff := cmp.Diff(want, (&capabilities{Drop: []string{"CAP_NET_RAW", "NET_WRAW", all}}).validate()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -60,15 +60,15 @@ func (c *Config) validate() []experiment.FieldError {
 	return append(errs, c.Command.Validate("run")...)
 }
 
-// Instead is the program of an arm, held by its site (testbed.Held).
-type Instead struct {
+// instead is the program of an arm, held by its site (testbed.Held).
+type instead struct {
 	args    reference.Arguments
 	started atomic.Int64
 }
 
 // Up shows the program to the workload.
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
-	i := &Instead{args: Text(c.Command, c.Shell)}
+	i := &instead{args: Text(c.Command, c.Shell)}
 	return &layer.Active{
 		Holds: i,
 		Before: func(context.Context, testbed.Site) ([]layer.Check, error) {
@@ -95,7 +95,7 @@ func Text(run reference.Arguments, shell string) reference.Arguments {
 
 // At returns the command that a workload starts at a site: the arm's program, or its own.
 func At(site testbed.Site, own reference.Arguments) reference.Arguments {
-	for _, i := range testbed.Held[*Instead](site) {
+	for _, i := range testbed.Held[*instead](site) {
 		i.started.Add(1)
 		own = i.args
 	}

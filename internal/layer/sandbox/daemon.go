@@ -57,8 +57,8 @@ type Systemd struct {
 	Properties []string `yaml:"properties" json:"properties" doc:"properties of the unit that sandbox it, such as ProtectSystem=strict (systemd.exec(5)); absent: the layer's defaults"`
 }
 
-// Container holds the parameters of the layers docker and podman.
-type Container struct {
+// container holds the parameters of the layers docker and podman.
+type container struct {
 	runner  *runner
 	Image   string   `yaml:"image" json:"image" required:"true" doc:"image, which must exist locally and contain the programs that are run"`
 	Options []string `yaml:"options" json:"options,omitempty" doc:"options of the command run, such as --security-opt=seccomp=unconfined"`
@@ -83,7 +83,7 @@ var dockerKind, podmanKind = containerKind(&docker, "a container of Docker"), co
 func containerKind(r *runner, summary string) layer.Kind {
 	return layer.Kind{
 		Name: r.name, Summary: summary, Example: "image: docker.io/library/debian:12",
-		New:   func() layer.Layer { return &Container{runner: r} },
+		New:   func() layer.Layer { return &container{runner: r} },
 		Probe: r.probe,
 		Undo:  r.undo,
 	}
@@ -145,7 +145,7 @@ func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check
 }
 
 // Declare declares that the layer works on this machine only.
-func (c *Container) Declare() experiment.Declaration {
+func (c *container) Declare() experiment.Declaration {
 	d := experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: containersElsewhere, OwnProves: true}
 	if c.runner != nil && c.Image != "" {
 		d.Programs = inFront(c.args(""))
@@ -154,7 +154,7 @@ func (c *Container) Declare() experiment.Declaration {
 }
 
 // args returns the arguments before a command. Tare's executable is mounted into the container at its path.
-func (c *Container) args(label string, names ...string) []string {
+func (c *container) args(label string, names ...string) []string {
 	args := []string{c.runner.program, "run", "--rm", "--interactive", "--pull=never", "--network=host"}
 	if label != "" {
 		args = append(args, "--label="+label)
@@ -168,7 +168,7 @@ func (c *Container) args(label string, names ...string) []string {
 	return slices.Concat(args, c.Options, []string{c.Image})
 }
 
-func (c *Container) front(label string) wrapper.Wrapper {
+func (c *container) front(label string) wrapper.Wrapper {
 	return wrapper.Wrapper{
 		Layer: c.runner.name, Around: c.Around, Elsewhere: c.runner.elsewhere,
 		Args:     func(cmd testbed.Command) []string { return c.args(label, variables(cmd)...) },
@@ -177,12 +177,12 @@ func (c *Container) front(label string) wrapper.Wrapper {
 }
 
 // Up starts the programs in containers.
-func (c *Container) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *container) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.runner.up(s, c.front)
 }
 
 // ProveOff shows that programs are in no container.
-func (c *Container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front("").Off(ctx, s)
 }
 

@@ -105,7 +105,7 @@ func TestRootOfItsOwn(t *testing.T) {
 
 // fake returns a layer whose program stands in for docker: it starts its command, and lists one container as a
 // leftover.
-func fake(t *testing.T) *Container {
+func fake(t *testing.T) *container {
 	t.Helper()
 	dir := t.TempDir()
 	script := "#!/bin/sh\ncase $1 in\nrun) while [ $1 != image ]; do shift; done; shift; exec \"$@\";;\n" +
@@ -118,7 +118,7 @@ func fake(t *testing.T) *Container {
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	r := containers("tare-test-docker", "", true)
-	return &Container{runner: &r, Image: "image"}
+	return &container{runner: &r, Image: "image"}
 }
 
 // ledger stores undo entries.

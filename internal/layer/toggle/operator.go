@@ -125,7 +125,7 @@ func (a *active) begin(ctx context.Context) error {
 
 // clear turns the switch off if it was on before the run, and that is allowed.
 func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, error) {
-	if a.config.Found != Restore {
+	if a.config.Found != restore {
 		return found, fmt.Errorf("the switch is on already, and this run has not turned it on (%s: observed %s): "+
 			"turn it off first if nobody needs it, or set found: restore, so that it is off during the run and on again after it; "+
 			"tare clean lists switches that killed runs have left on", found.Name, found.Observed)

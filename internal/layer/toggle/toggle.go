@@ -63,8 +63,8 @@ type Config struct {
 type Found string
 
 const (
-	Refuse  Found = "refuse"
-	Restore Found = "restore"
+	refuse  Found = "refuse"
+	restore Found = "restore"
 )
 
 // switchState is the state of a switch, for all sites with the same commands.
@@ -90,7 +90,7 @@ var Kind = layer.Kind{
 	Summary: "commands that turn something on and off, such as encryption in the network plug-in",
 	Example: "on: [[cilium, config, set, enable-wireguard, \"true\"]]\noff: [[cilium, config, set, enable-wireguard, \"false\"]]\ncheck: {run: [cilium, encryption, status], on: Wireguard, off: Disabled}",
 	New: func() layer.Layer {
-		return &Config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: Refuse}
+		return &Config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: refuse}
 	},
 	Probe: testbed.AlwaysWorks(name, "any programs of this machine"),
 	Undo:  undo,

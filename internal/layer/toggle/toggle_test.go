@@ -126,7 +126,7 @@ func TestFoundOn(t *testing.T) {
 
 func TestFoundOnAndTurnedOff(t *testing.T) {
 	c, file := lamp(t)
-	c.Found = Restore
+	c.Found = restore
 	owed := &ledger{}
 	run := layer.NewRun(owed)
 	set(t, file, "on")
@@ -160,7 +160,7 @@ func TestFoundOnAndTurnedOff(t *testing.T) {
 func TestFoundOnAndStays(t *testing.T) {
 	c, file := lamp(t)
 	set(t, file, "on")
-	c.Found = Restore
+	c.Found = restore
 	c.Off = append(c.Off, []string{"false"})
 	if _, err := c.Up(t.Context(), session(t, new(layer.Run))); err == nil || err.Error() != "turn it off: false: exit status 1" {
 		t.Errorf("error %v", err)

@@ -54,15 +54,15 @@ func TestUndo(t *testing.T) {
 		killed func(*layer.Active) []func() error // steps until the process is killed
 		owed   []string
 	}{
-		{"not turned yet", Refuse, "off", func(*layer.Active) []func() error { return nil }, nil},
-		{"on", Refuse, "off", func(up *layer.Active) []func() error {
+		{"not turned yet", refuse, "off", func(*layer.Active) []func() error { return nil }, nil},
+		{"on", refuse, "off", func(up *layer.Active) []func() error {
 			return []func() error{func() error { return up.Switch.On(t.Context()) }}
 		}, []string{"off"}},
-		{"off between trials", Refuse, "off", func(up *layer.Active) []func() error {
+		{"off between trials", refuse, "off", func(up *layer.Active) []func() error {
 			return []func() error{func() error { return up.Switch.On(t.Context()) }, func() error { return up.Switch.Off(t.Context()) }}
 		}, nil},
-		{"found on, off for the run", Restore, "on", func(*layer.Active) []func() error { return nil }, []string{"on"}},
-		{"found on, off between trials", Restore, "on", func(up *layer.Active) []func() error {
+		{"found on, off for the run", restore, "on", func(*layer.Active) []func() error { return nil }, []string{"on"}},
+		{"found on, off between trials", restore, "on", func(up *layer.Active) []func() error {
 			return []func() error{func() error { return up.Switch.On(t.Context()) }, func() error { return up.Switch.Off(t.Context()) }}
 		}, []string{"on"}},
 	} {
@@ -106,7 +106,7 @@ func TestCannotBeNoted(t *testing.T) {
 	if err := up.Switch.On(t.Context()); !errors.Is(err, owed.full) || state(t, file) != "off" {
 		t.Errorf("it is %s, %v", state(t, file), err)
 	}
-	c.Found = Restore
+	c.Found = restore
 	set(t, file, "on")
 	if _, err := c.Up(t.Context(), session(t, layer.NewRun(owed))); !errors.Is(err, owed.full) || state(t, file) != "on" {
 		t.Errorf("found on: it is %s, %v", state(t, file), err)

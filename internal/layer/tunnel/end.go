@@ -56,7 +56,7 @@ func (e *end) open(ctx context.Context, t *Tunnels, kernel bool) (err error) {
 		}
 	}
 	if err != nil && !kernel {
-		err = fmt.Errorf("%s %w: %w", t.Program, ErrUserspace, err)
+		err = fmt.Errorf("%s %w: %w", t.Program, errUserspace, err)
 	}
 	if err == nil {
 		err = e.ask(ctx, request{Ready: &struct{}{}}, &e.version)

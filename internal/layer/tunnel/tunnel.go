@@ -128,7 +128,7 @@ type Protocol struct {
 // These are errors of a system that lacks something.
 var (
 	ErrNoKernel  = errors.New("not in this kernel")
-	ErrUserspace = errors.New("works on a TUN interface")
+	errUserspace = errors.New("works on a TUN interface")
 )
 
 // Declare declares that the layer needs nodes, or pods that may have sidecars.
@@ -342,7 +342,7 @@ func (t *Tunnels) hinted(err error) error {
 }
 
 func (t *Tunnels) hint(err error) string {
-	for _, lacks := range []error{ErrNoKernel, ErrUserspace} {
+	for _, lacks := range []error{ErrNoKernel, errUserspace} {
 		if errors.Is(err, lacks) {
 			return t.Hint(lacks, t.pods != nil)
 		}

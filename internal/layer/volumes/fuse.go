@@ -89,7 +89,7 @@ func (d *Daemon) mount(ctx context.Context, cmd testbed.Command, at string) erro
 	limited, cancel := context.WithTimeout(ctx, mountLimit)
 	defer cancel()
 	for {
-		kind, where, err := Mounted(d.Stack, at)
+		kind, where, err := mounted(d.Stack, at)
 		if err != nil || where == at && strings.HasPrefix(kind, "fuse") {
 			return err
 		}
@@ -109,7 +109,7 @@ func (d *Daemon) last() string { return safetext.Tail(d.said.String(), 400) }
 // before shows that the volume goes through the file system of the daemon.
 func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
 	c := layer.Check{Layer: d.Kind, Name: "file system of the volume", Expected: "FUSE, and its process runs"}
-	kind, where, err := Mounted(d.Stack, d.at)
+	kind, where, err := mounted(d.Stack, d.at)
 	c.Observed = kind + ", and its process runs"
 	select {
 	case <-d.ended:
@@ -149,7 +149,7 @@ func (d *Daemon) down(context.Context) error {
 
 // Absent checks that no file system of the program is part of the volume.
 func Absent(kind, program string, stack testbed.VolumeStack) ([]layer.Check, error) {
-	is, _, err := Mounted(stack, stack.Volume())
+	is, _, err := mounted(stack, stack.Volume())
 	c := layer.Check{Layer: kind, Name: "file system of the volume", Expected: "not of " + program, Observed: is, OK: is != "" && !strings.HasSuffix(is, program)}
 	return []layer.Check{c}, err
 }

@@ -87,9 +87,9 @@ func accelerated(driver string) bool {
 	return true
 }
 
-// Mounted returns the type and mount point of the innermost file system of a directory of the volume, as seen in the
+// mounted returns the type and mount point of the innermost file system of a directory of the volume, as seen in the
 // client's pod.
-func Mounted(stack testbed.VolumeStack, dir string) (kind, at string, err error) {
+func mounted(stack testbed.VolumeStack, dir string) (kind, at string, err error) {
 	err = stack.InVolume(func() error {
 		text, err := os.ReadFile("/proc/thread-self/mountinfo")
 		kind, at = mountOf(string(text), dir)

@@ -97,7 +97,7 @@ func TestInPods(t *testing.T) {
 func TestLostPod(t *testing.T) {
 	site := podsWith(t, "front")
 	site.lost = &testbed.Disturbance{What: "pod a", Err: errors.New("gone")}
-	for _, c := range []*Config{{Run: []string{"front"}}, {Run: []string{"front"}, Proof: &Proof{Run: []string{"id"}, Match: "x"}}} {
+	for _, c := range []*Config{{Run: []string{"front"}}, {Run: []string{"front"}, Proof: &proof{Run: []string{"id"}, Match: "x"}}} {
 		up, err := c.Up(t.Context(), new(layer.Run).At(site, testbed.ClientPod))
 		if err != nil {
 			t.Fatal(err)

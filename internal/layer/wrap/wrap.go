@@ -33,13 +33,13 @@ const name = "wrap"
 // Config holds the layer's parameters.
 type Config struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments to put in front of the command; they may contain $NAME and $(file:PATH)"`
-	Proof *Proof              `yaml:"proof" json:"proof,omitempty" doc:"program that shows whether the layer is on"`
+	Proof *proof              `yaml:"proof" json:"proof,omitempty" doc:"program that shows whether the layer is on"`
 	// Around is absent in plans if it has its default.
 	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
-// Proof is a command whose output differs with the layer.
-type Proof struct {
+// proof is a command whose output differs with the layer.
+type proof struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is checked"`
 	Match string              `yaml:"match" json:"match" required:"true" doc:"regular expression that matches with the layer, and not without it; ^ and $ match at each line"`
 }
@@ -117,11 +117,11 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 
 // pattern compiles the regular expression for the output. As in grep, ^ and $ match at the beginning and end of each
 // line: the output of programs ends in a newline.
-func (p *Proof) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + p.Match) }
+func (p *proof) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + p.Match) }
 
 // check runs the proof as a subject at a place, and compares its output: it must match with the layer's wrapper (on)
 // and must not match without.
-func (p *Proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) ([]layer.Check, error) {
+func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) ([]layer.Check, error) {
 	pattern, err := p.pattern()
 	if err != nil {
 		return nil, fmt.Errorf("proof.match: %w", err)

@@ -23,25 +23,25 @@ func TestProofs(t *testing.T) {
 	}{
 		{
 			"shown by its effect",
-			Config{Run: []string{"env", "TARE_TEST_WRAP=1"}, Proof: &Proof{Run: []string{"sh", "-c", "echo got=$TARE_TEST_WRAP"}, Match: "got=1"}},
+			Config{Run: []string{"env", "TARE_TEST_WRAP=1"}, Proof: &proof{Run: []string{"sh", "-c", "echo got=$TARE_TEST_WRAP"}, Match: "got=1"}},
 			layer.Check{Name: "sh -c 'echo got=$TARE_TEST_WRAP'", Expected: "to match got=1", Observed: `"got=1\n"`, OK: true},
 			layer.Check{Name: "sh -c 'echo got=$TARE_TEST_WRAP'", Expected: "not to match got=1", Observed: `"got=\n"`, OK: true},
 		},
 		{
 			"no effect",
-			Config{Run: []string{"env"}, Proof: &Proof{Run: []string{"sh", "-c", "echo got=$TARE_TEST_WRAP"}, Match: "got=1"}},
+			Config{Run: []string{"env"}, Proof: &proof{Run: []string{"sh", "-c", "echo got=$TARE_TEST_WRAP"}, Match: "got=1"}},
 			layer.Check{Name: "sh -c 'echo got=$TARE_TEST_WRAP'", Expected: "to match got=1", Observed: `"got=\n"`},
 			layer.Check{Name: "sh -c 'echo got=$TARE_TEST_WRAP'", Expected: "not to match got=1", Observed: `"got=\n"`, OK: true},
 		},
 		{
 			"matches always",
-			Config{Run: []string{"env"}, Proof: &Proof{Run: []string{"echo", "yes"}, Match: "yes"}},
+			Config{Run: []string{"env"}, Proof: &proof{Run: []string{"echo", "yes"}, Match: "yes"}},
 			layer.Check{Name: "echo yes", Expected: "to match yes", Observed: `"yes\n"`, OK: true},
 			layer.Check{Name: "echo yes", Expected: "not to match yes", Observed: `"yes\n"`},
 		},
 		{
 			"proof fails without the layer",
-			Config{Run: []string{"env", "X=0"}, Proof: &Proof{Run: []string{"sh", "-c", "echo why >&2; test -n \"$X\" && echo x || exit 3"}, Match: "x"}},
+			Config{Run: []string{"env", "X=0"}, Proof: &proof{Run: []string{"sh", "-c", "echo why >&2; test -n \"$X\" && echo x || exit 3"}, Match: "x"}},
 			layer.Check{Name: `sh -c 'echo why >&2; test -n "$X" && echo x || exit 3'`, Expected: "to match x", Observed: `"x\n"`, OK: true},
 			layer.Check{Name: `sh -c 'echo why >&2; test -n "$X" && echo x || exit 3'`, Expected: "not to match x",
 				Observed: `""; sh -c 'echo why >&2; test -n "$X" && echo x || exit 3': exit status 3: why`, OK: true},
@@ -62,7 +62,7 @@ func TestProofs(t *testing.T) {
 		},
 		{
 			"matches a line",
-			Config{Run: []string{"env", "X=19"}, Proof: &Proof{Run: []string{"sh", "-c", "echo $X"}, Match: "^19$"}},
+			Config{Run: []string{"env", "X=19"}, Proof: &proof{Run: []string{"sh", "-c", "echo $X"}, Match: "^19$"}},
 			layer.Check{Name: "sh -c 'echo $X'", Expected: "to match ^19$", Observed: `"19\n"`, OK: true},
 			layer.Check{Name: "sh -c 'echo $X'", Expected: "not to match ^19$", Observed: `"\n"`, OK: true},
 		},
@@ -94,7 +94,7 @@ func TestProofs(t *testing.T) {
 }
 
 func TestProofThatCannotStart(t *testing.T) {
-	c := Config{Run: []string{"env"}, Proof: &Proof{Run: []string{"tare-test-no-such-program"}, Match: "x"}}
+	c := Config{Run: []string{"env"}, Proof: &proof{Run: []string{"tare-test-no-such-program"}, Match: "x"}}
 	checks := layertest.Off(t, &c, localtest.Host(t))
 	if checks[0].OK || !strings.Contains(checks[0].Observed, "tare-test-no-such-program") {
 		t.Errorf("%+v", checks[0])
@@ -115,12 +115,12 @@ func TestValidate(t *testing.T) {
 		want   []experiment.FieldError
 	}{
 		{Config{Run: []string{"env"}}, nil},
-		{Config{Proof: &Proof{Match: "["}}, []experiment.FieldError{
+		{Config{Proof: &proof{Match: "["}}, []experiment.FieldError{
 			{Field: "run", Message: "no program is given: write it as a list, [program, argument…]"},
 			{Field: "proof.run", Message: "no program is given: write it as a list, [program, argument…]"},
 			{Field: "proof.match", Message: "\"[\" is not a regular expression: error parsing regexp: missing closing ]: `[`"},
 		}},
-		{Config{Run: []string{"env"}, Proof: &Proof{Run: []string{"true"}, Match: "a*"}}, []experiment.FieldError{
+		{Config{Run: []string{"env"}, Proof: &proof{Run: []string{"true"}, Match: "a*"}}, []experiment.FieldError{
 			{Field: "proof.match", Message: `"a*" matches even if nothing is printed, and so proves nothing`},
 		}},
 	}

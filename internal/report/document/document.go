@@ -119,16 +119,16 @@ type Answer struct {
 
 // Facts are keys with values.
 type Facts struct {
-	Look FactsLook
+	Look factsLook
 	List []Fact
 }
 
-// FactsLook is the look of facts.
-type FactsLook int
+// factsLook is the look of facts.
+type factsLook int
 
 // Keyed is a table, Glance a row at the top of a page, and Terms a list of words with their explanations.
 const (
-	Keyed FactsLook = iota
+	Keyed factsLook = iota
 	Glance
 	Terms
 )

@@ -11,13 +11,13 @@ import (
 	"tare/internal/run/journal"
 )
 
-// SumsFile lists the digests of all other files of a bundle, in the format of sha256sum.
-const SumsFile = "SHA256SUMS"
+// sumsFile lists the digests of all other files of a bundle, in the format of sha256sum.
+const sumsFile = "SHA256SUMS"
 
-// Bundle writes a run as one archive to publish (tar.gz). It holds the files that the run's chain covers,
+// bundle writes a run as one archive to publish (tar.gz). It holds the files that the run's chain covers,
 // with their digests, and no others. Archives of the same run are identical, byte for byte. Unpacked, an
 // archive is a run directory.
-func Bundle(w io.Writer, r Run) error {
+func bundle(w io.Writer, r Run) error {
 	run, contents, err := journal.Contents(r.Record.Dir)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func Bundle(w io.Writer, r Run) error {
 		fmt.Fprintf(&sums, "%s  %s\n", c.SHA256, c.Name)
 	}
 	text := sums.String()
-	err = add(SumsFile, int64(len(text)), func(w io.Writer) error {
+	err = add(sumsFile, int64(len(text)), func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})

@@ -34,10 +34,10 @@ type Format struct {
 // Formats lists all formats in the order of the help text.
 var Formats = []Format{
 	{Name: "csv", Doc: "one line for each trial and metric", Write: CSV},
-	{Name: "gobench", Doc: "valid trials as Go benchmark results, for benchstat", Write: GoBench},
-	{Name: "openmetrics", Doc: "verdicts, overheads and medians, for Prometheus", Write: OpenMetrics},
+	{Name: "gobench", Doc: "valid trials as Go benchmark results, for benchstat", Write: goBench},
+	{Name: "openmetrics", Doc: "verdicts, overheads and medians, for Prometheus", Write: openMetrics},
 	{Name: "json", Doc: "the whole analysis", Write: JSON},
-	{Name: "bundle", Doc: "the run itself as one archive to publish (tar.gz): the files that tare verify checks, and no others", Binary: "run.tar.gz", Write: Bundle},
+	{Name: "bundle", Doc: "the run itself as one archive to publish (tar.gz): the files that tare verify checks, and no others", Binary: "run.tar.gz", Write: bundle},
 }
 
 // JSON writes the analysis. docs/analysis.schema.json describes the format.

@@ -15,7 +15,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// GoBench writes the valid trials of a run in the Go benchmark format
+// goBench writes the valid trials of a run in the Go benchmark format
 // (https://go.dev/design/14313-benchmark-format), one line for each trial:
 //
 //	BenchmarkNetwork.tcp/arm=wireguard/workload=network 1 9.1e+08 tcp-bandwidth-bit/s 0.00042 tcp-rtt-sec
@@ -26,7 +26,7 @@ import (
 // A unit consists of the metric's name and its unit of measurement, since all values of one line need
 // different units. Unit lines state which direction is better. The number of iterations is 1, because a
 // trial is one measurement.
-func GoBench(w io.Writer, r Run) error {
+func goBench(w io.Writer, r Run) error {
 	out := bufio.NewWriter(w)
 	for _, c := range configuration(r) {
 		fmt.Fprintf(out, "%s: %s\n", c[0], c[1])

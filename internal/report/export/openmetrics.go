@@ -15,7 +15,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// OpenMetrics writes the analysis in the OpenMetrics text format 1.0.
+// openMetrics writes the analysis in the OpenMetrics text format 1.0.
 //
 // All metrics are gauges. A verdict has one series for each possible verdict, with the value 1 for the
 // actual one. The types stateset and info would fit better, but the older text format lacks them, which
@@ -23,7 +23,7 @@ import (
 //
 // Series have no timestamps: they hold at the time of the scrape. The start of the run is a series of its
 // own.
-func OpenMetrics(w io.Writer, r Run) error {
+func openMetrics(w io.Writer, r Run) error {
 	out := bufio.NewWriter(w)
 	for _, f := range families(r) {
 		f.write(out)

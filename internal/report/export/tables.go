@@ -48,10 +48,10 @@ type Row struct {
 	Observational string     `column:"observational"` // reason why the run is no experiment; "": it is one
 }
 
-// Rows returns the rows of a run, with trials in the order of the journal and metrics in the order of the
+// rows returns the rows of a run, with trials in the order of the journal and metrics in the order of the
 // plan. An invalid trial has a row for every metric of its cell, also without a value. A valid trial has no
 // row for an optional metric without a value. Trials of cells or arms that the plan lacks have no rows.
-func Rows(run Run) iter.Seq[Row] {
+func rows(run Run) iter.Seq[Row] {
 	r := run.Record
 	return func(yield func(Row) bool) {
 		for i := range r.Trials {
@@ -146,7 +146,7 @@ func CSV(w io.Writer, r Run) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(columns) // out.Error returns this error, too
 	line := make([]string, len(columns))
-	for row := range Rows(r) {
+	for row := range rows(r) {
 		fields := reflect.ValueOf(row)
 		for i := range line {
 			line[i] = field(fields.Field(i).Interface())

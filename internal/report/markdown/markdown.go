@@ -20,7 +20,7 @@ func Write(w io.Writer, d *document.Document) error {
 		m.heading(m.level, strings.TrimSpace(d.Style.Sign()+" "+d.Title))
 	}
 	if d.Lede != "" {
-		m.paragraph(Escape(d.Lede))
+		m.paragraph(escape(d.Lede))
 	}
 	m.blocks(m.level+1, d.Blocks)
 	if err := m.out.Flush(); err != nil {
@@ -50,7 +50,7 @@ func (m *writer) paragraph(lines ...string) {
 func (m *writer) put(s string) { _, _ = m.out.WriteString(s) } // Flush returns the error
 
 func (m *writer) heading(level int, title string) {
-	m.paragraph(strings.Repeat("#", min(level, 6)) + " " + Escape(title))
+	m.paragraph(strings.Repeat("#", min(level, 6)) + " " + escape(title))
 }
 
 // blocks writes blocks. The headings of their sections have the given level.
@@ -69,7 +69,7 @@ func (m *writer) block(level int, b document.Block) {
 	case document.List:
 		m.list(b.Items, b.Numbered)
 	case document.Alert:
-		m.paragraph("**" + Escape(b.Title) + "**")
+		m.paragraph("**" + escape(b.Title) + "**")
 		m.list(b.Items, false)
 	case document.Answers:
 		m.answers(b)
@@ -89,13 +89,13 @@ func (m *writer) section(level int, s document.Section) {
 	case s.Title == "" || s.NoTitle.Has(document.Markdown):
 		m.blocks(level, s.Blocks)
 	case s.Fold.Has(document.Markdown):
-		m.paragraph("<details><summary>" + Escape(strings.Join(present(s.Title, s.Value, s.Note), " – ")) + "</summary>")
+		m.paragraph("<details><summary>" + escape(strings.Join(present(s.Title, s.Value, s.Note), " – ")) + "</summary>")
 		m.blocks(level+1, s.Blocks)
 		m.paragraph("</details>")
 	default:
 		m.heading(level, s.Title)
 		if about := present(s.Value, s.Note); len(about) > 0 {
-			m.paragraph(Escape(strings.Join(about, " – ")))
+			m.paragraph(escape(strings.Join(about, " – ")))
 		}
 		m.blocks(level+1, s.Blocks)
 	}
@@ -176,7 +176,7 @@ func (m *writer) table(level int, t document.Table) {
 			m.heading(level, g.Title.String())
 		}
 		for _, note := range g.Notes {
-			m.paragraph(Escape(note))
+			m.paragraph(escape(note))
 		}
 		m.rows(t, []document.Group{g})
 	}
@@ -187,7 +187,7 @@ func (m *writer) rows(t document.Table, groups []document.Group) {
 	columns := t.ColumnsIn(document.Markdown)
 	head, rule := "|", "|"
 	for _, i := range columns {
-		head += " " + strings.TrimLeft(Escape(t.Columns[i].Title)+" ", " ") + "|"
+		head += " " + strings.TrimLeft(escape(t.Columns[i].Title)+" ", " ") + "|"
 		if t.Columns[i].Right {
 			rule += "--:|"
 		} else {
@@ -224,8 +224,8 @@ var special = strings.NewReplacer(
 	"!", `\!`, "$", `\$`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "@", "&#64;", "://", "&#58;//", "www.", "www&#46;",
 )
 
-// Escape makes any string inert as one line of Markdown, also within a table.
-func Escape(s string) string { return special.Replace(safetext.Line(s)) }
+// escape makes any string inert as one line of Markdown, also within a table.
+func escape(s string) string { return special.Replace(safetext.Line(s)) }
 
 // joined writes the lines of a cell as one line.
 func joined(lines []document.Text) string {
@@ -250,7 +250,7 @@ func marked(s document.Span, words string) string {
 	if words == "" {
 		return ""
 	}
-	out := Escape(words)
+	out := escape(words)
 	switch s.Style {
 	case document.Strong:
 		out = "**" + out + "**"
@@ -269,7 +269,7 @@ func marked(s document.Span, words string) string {
 func link(label, to string) string {
 	address, ok := document.Address(to)
 	if !ok {
-		return label + ": " + Escape(to)
+		return label + ": " + escape(to)
 	}
 	safe := strings.NewReplacer("<", "%3C", ">", "%3E", "\\", "%5C", "\n", "", "\r", "").Replace(address)
 	return "[" + label + "](<" + safe + ">)"

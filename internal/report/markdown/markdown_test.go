@@ -24,7 +24,7 @@ func TestMarkdownLink(t *testing.T) {
 func TestEscape(t *testing.T) {
 	in := "a|b `c` <img src=x> [l](http://x) **b** _i_ & @user #1 \\\nnext"
 	want := "a\\|b \\`c\\` &lt;img src=x&gt; \\[l\\](http&#58;//x) \\*\\*b\\*\\* \\_i\\_ &amp; &#64;user \\#1 \\\\ next"
-	if got := Escape(in); got != want {
+	if got := escape(in); got != want {
 		t.Errorf("Escape = %q\nwant %q", got, want)
 	}
 }

@@ -25,8 +25,8 @@ import (
 	"tare/internal/text/input"
 )
 
-// SiteSummary counts the content of a site.
-type SiteSummary struct {
+// siteSummary counts the content of a site.
+type siteSummary struct {
 	Pages, Files int
 	Skipped      []history.Skipped // runs that the site leaves out
 }
@@ -35,14 +35,14 @@ type SiteSummary struct {
 // works at any address. The same runs give the same files. Without raw, raw files are listed with their
 // digests but not copied. Files of an earlier site are replaced. Any other file in the way is an error,
 // found before anything is written. Runs that are damaged, or in which check finds an error, are skipped.
-func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*journal.Run) error) (SiteSummary, error) {
+func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*journal.Run) error) (siteSummary, error) {
 	s := &site{raw: raw, check: check, write: map[string]func(io.Writer) error{}}
 	if within(l.dir, to) {
-		return SiteSummary{}, ErrWithin
+		return siteSummary{}, ErrWithin
 	}
 	all, skipped, _, err := l.read(math.MaxInt64)
 	if err != nil {
-		return SiteSummary{}, err
+		return siteSummary{}, err
 	}
 	var vouched []*reading
 	for _, r := range all {
@@ -53,7 +53,7 @@ func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*jou
 		vouched = append(vouched, r)
 	}
 	s.addPages(vouched, skipped)
-	done := SiteSummary{Pages: s.pages, Files: len(s.write) - s.pages, Skipped: skipped}
+	done := siteSummary{Pages: s.pages, Files: len(s.write) - s.pages, Skipped: skipped}
 	return done, s.publish(ctx, to)
 }
 

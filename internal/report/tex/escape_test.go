@@ -10,7 +10,7 @@ func TestEscape(t *testing.T) {
 		"a--b---c pod-to-pod":    `a-{}-{}b-{}-{}-c pod-to-pod`,
 		"one\ntwo":               "one two",
 	} {
-		if got := Escape(in); got != want {
+		if got := escape(in); got != want {
 			t.Errorf("%q is %s, want %s", in, got, want)
 		}
 	}

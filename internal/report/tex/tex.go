@@ -17,7 +17,7 @@ import (
 // Write writes the tables of a document.
 func Write(w io.Writer, d *document.Document) error {
 	t := &writer{out: bufio.NewWriter(w), title: d.Title}
-	t.put("%% %s\n%% \\usepackage{booktabs}\n", Escape(d.Title))
+	t.put("%% %s\n%% \\usepackage{booktabs}\n", escape(d.Title))
 	t.blocks(d.Title, d.Blocks)
 	if err := t.out.Flush(); err != nil {
 		return fmt.Errorf("write LaTeX: %w", err)
@@ -50,9 +50,9 @@ func (t *writer) blocks(heading string, list []document.Block) {
 func (t *writer) alert(a document.Alert) {
 	items := make([]string, len(a.Items))
 	for i, item := range a.Items {
-		items[i] = Escape(item.String())
+		items[i] = escape(item.String())
 	}
-	t.put("\n\\noindent\\textbf{%s} %s\n", Escape(a.Title), strings.Join(items, "; "))
+	t.put("\n\\noindent\\textbf{%s} %s\n", escape(a.Title), strings.Join(items, "; "))
 }
 
 // table writes one table, or one for each group.
@@ -81,13 +81,13 @@ func (t *writer) rows(heading string, table document.Table, groups []document.Gr
 			kind = "r"
 		}
 		kinds += kind
-		titles = append(titles, Escape(table.Columns[i].Title))
+		titles = append(titles, escape(table.Columns[i].Title))
 	}
 	caption := heading
 	if heading != t.title {
 		caption = t.title + ": " + heading
 	}
-	t.put("\n\\begin{table}\n\\centering\n\\caption{%s}\n\\begin{tabular}{%s}\n\\toprule\n%s \\\\\n", Escape(caption), kinds, strings.Join(titles, " & "))
+	t.put("\n\\begin{table}\n\\centering\n\\caption{%s}\n\\begin{tabular}{%s}\n\\toprule\n%s \\\\\n", escape(caption), kinds, strings.Join(titles, " & "))
 	for _, g := range groups {
 		notes = append(notes, g.Notes...)
 		for _, p := range g.Parts {
@@ -107,7 +107,7 @@ func (t *writer) rows(heading string, table document.Table, groups []document.Gr
 	}
 	t.put("\\bottomrule\n\\end{tabular}\n")
 	for _, note := range notes {
-		t.put("\\par\\footnotesize %s\n", Escape(note))
+		t.put("\\par\\footnotesize %s\n", escape(note))
 	}
 	t.put("\\end{table}\n")
 }
@@ -122,8 +122,8 @@ var special = strings.NewReplacer(
 	"µ", `$\mu$`, "μ", `$\mu$`, "δ", `$\delta$`, "σ", `$\sigma$`, "–", "--", "…", `\dots{}`, "\u00a0", "~", "\u202f", `\,`,
 )
 
-// Escape makes any string inert as text on one line of LaTeX.
-func Escape(s string) string { return special.Replace(safetext.Line(s)) }
+// escape makes any string inert as text on one line of LaTeX.
+func escape(s string) string { return special.Replace(safetext.Line(s)) }
 
 // lines writes the lines of a cell as one line. It leaves out the signs of verdicts, since the words say
 // the same.
@@ -131,7 +131,7 @@ func lines(c document.Cell) string {
 	var parts []string
 	for _, line := range c.Lines {
 		if text := strings.TrimSpace(line.String()); text != "" {
-			parts = append(parts, Escape(text))
+			parts = append(parts, escape(text))
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -139,7 +139,7 @@ func (j *Journal) SetRounds(n int, why string) error {
 	case fixed != 0:
 		return fmt.Errorf("the number of rounds is fixed at %d and cannot become %d", fixed, n)
 	}
-	return j.note(Note{Kind: NoteRounds, Rounds: n, Text: why})
+	return j.note(Note{Kind: noteRounds, Rounds: n, Text: why})
 }
 
 // FixSetUps records, once in the life of a run, the number of rounds that share a set-up of all arms; 0:
@@ -216,7 +216,7 @@ func (j *Journal) End(rounds int, why string) error {
 	if j.Finished() {
 		return nil
 	}
-	return j.note(Note{Kind: NoteEnded, Rounds: rounds, Text: why})
+	return j.note(Note{Kind: noteEnded, Rounds: rounds, Text: why})
 }
 
 // Decide records that every headline comparison is decided after this many rounds, which ends the run.
@@ -294,7 +294,7 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 // a new file is noted after it is written, a replaced file before.
 func (j *Journal) writeNoted(name string, content []byte) error {
 	note := func() error {
-		return j.note(Note{Kind: NoteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})
+		return j.note(Note{Kind: noteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})
 	}
 	_, err := j.root.Stat(name)
 	there := err == nil

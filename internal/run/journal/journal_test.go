@@ -206,7 +206,7 @@ func TestEnvironmentCompleted(t *testing.T) {
 	if len(r.Environment.Clusters) != 1 || r.Environment.Clusters[0].Context != "east" {
 		t.Errorf("clusters: %+v", r.Environment.Clusters)
 	}
-	if len(r.Notes) != 2 || r.Notes[0].Text != "started" || r.Notes[1].Kind != NoteFiles {
+	if len(r.Notes) != 2 || r.Notes[0].Text != "started" || r.Notes[1].Kind != noteFiles {
 		t.Errorf("notes, which should not tell of a difference from itself: %+v", r.Notes)
 	}
 }

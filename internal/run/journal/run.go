@@ -47,27 +47,27 @@ type Session struct {
 	Environment *machine.Environment // nil if none was recorded
 }
 
-// NoteKind is the subject of a note.
-type NoteKind string
+// noteKind is the subject of a note.
+type noteKind string
 
 // The kinds of notes.
 const (
-	NoteSession  NoteKind = "session"  // a session begins
-	NoteRemark   NoteKind = "remark"   // a remark for readers of the run
-	NoteRounds   NoteKind = "rounds"   // the number of rounds is fixed
-	NoteSetUps   NoteKind = "set-ups"  // the number of rounds per set-up is fixed
-	NoteExtraRounds   NoteKind = "made-up"  // rounds are added to replace rounds spoilt by the machine's condition
-	NoteLeftOut  NoteKind = "left-out" // the session continues without an arm
-	NoteEnded    NoteKind = "ended"    // the session ends before the plan is carried out
-	NoteDecided  NoteKind = "decided"  // every headline comparison is decided at a planned look
-	NoteFinished NoteKind = "finished" // the run is complete
-	NoteExtended NoteKind = "extended" // a complete run continues after its results were seen
-	NoteFiles    NoteKind = "files"    // files were written
+	NoteSession     noteKind = "session"  // a session begins
+	NoteRemark      noteKind = "remark"   // a remark for readers of the run
+	noteRounds      noteKind = "rounds"   // the number of rounds is fixed
+	NoteSetUps      noteKind = "set-ups"  // the number of rounds per set-up is fixed
+	NoteExtraRounds noteKind = "made-up"  // rounds are added to replace rounds spoilt by the machine's condition
+	NoteLeftOut     noteKind = "left-out" // the session continues without an arm
+	noteEnded       noteKind = "ended"    // the session ends before the plan is carried out
+	NoteDecided     noteKind = "decided"  // every headline comparison is decided at a planned look
+	NoteFinished    noteKind = "finished" // the run is complete
+	NoteExtended    noteKind = "extended" // a complete run continues after its results were seen
+	noteFiles       noteKind = "files"    // files were written
 )
 
 // Note is one line of notes.jsonl: an event of the run.
 type Note struct {
-	Kind    NoteKind  `json:"kind"`
+	Kind    noteKind  `json:"kind"`
 	Session int       `json:"session"`
 	Time    time.Time `json:"time"`
 	// Rounds is a number of rounds. Its meaning depends on Kind:
@@ -164,7 +164,7 @@ func (r *Run) addNote(n Note) {
 	case NoteSession:
 		r.Sessions = append(r.Sessions, Session{Number: n.Session, Start: n.Time})
 		r.Ended, r.Plan.Ended = "", 0
-	case NoteRounds:
+	case noteRounds:
 		r.setRounds(n.Rounds)
 	case NoteExtraRounds:
 		r.ExtraRounds = n.Rounds
@@ -173,7 +173,7 @@ func (r *Run) addNote(n Note) {
 		r.Ended, r.Plan.Ended = "", 0
 		r.setRounds(n.Rounds)
 		r.Finished = false
-	case NoteEnded:
+	case noteEnded:
 		r.Ended, r.Plan.Ended = n.Text, n.Rounds
 	case NoteDecided:
 		r.Plan.Decided = n.Rounds
@@ -243,7 +243,7 @@ func (r *Run) readTrials(root *os.Root) error {
 		if n.Head == "" && n.Trials == 0 { // older versions of Tare counted trials only in a finished run
 			continue
 		}
-		ended := (n.Kind == NoteFinished || n.Kind == NoteEnded) &&
+		ended := (n.Kind == NoteFinished || n.Kind == noteEnded) &&
 			!slices.ContainsFunc(r.Notes[i:], func(n Note) bool { return n.Kind == NoteExtended || n.Kind == NoteSession })
 		if len(r.Trials) < n.Trials || len(r.Trials) > n.Trials && ended {
 			return &DamageError{Where: TrialsFile, What: fmt.Sprintf("it has %d whole trials where line %d of %s counts %d: the file was cut off or changed", len(r.Trials), i+1, NotesFile, n.Trials)}

@@ -20,7 +20,7 @@ import (
 //
 // The record is meant to be published. It holds no host name, user name, address, serial number,
 // environment variable or command line.
-func Describe(ctx context.Context, version string, tools []ToolQuery, run Runner) *Environment {
+func Describe(ctx context.Context, version string, tools []ToolQuery, run runner) *Environment {
 	e := thisMachine()
 	e.Time = time.Now().UTC().Round(0)
 	e.TareVersion = version

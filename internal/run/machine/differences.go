@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Property is one property of machines or clusters, compared between environment records.
-type Property struct {
+// property is one property of machines or clusters, compared between environment records.
+type property struct {
 	Name   string
 	Tool   string   // name of the tool whose version this is; "": another property
 	Values []string // one value for each record; "": unknown
@@ -21,7 +21,7 @@ type Property struct {
 const toolPrefix = "tool "
 
 // Same reports whether every record has the same value.
-func (p Property) Same() bool { return len(slices.Compact(slices.Clone(p.Values))) < 2 }
+func (p property) Same() bool { return len(slices.Compact(slices.Clone(p.Values))) < 2 }
 
 // FlagsProperty is the name of the property that holds the processor's flags, in order and separated by
 // spaces. Its value is too long for a sentence.
@@ -30,10 +30,10 @@ const FlagsProperty = "processor flags"
 // Properties compares records. It lists, in a fixed order, all properties by which machines differ. It
 // omits those that change on every machine all the time, such as time, load and notes. The values of a
 // nil record are unknown.
-func Properties(records ...*Environment) []Property {
-	var list []Property
+func Properties(records ...*Environment) []property {
+	var list []property
 	add := func(name string, of func(*Environment) any) {
-		p := Property{Name: name, Values: make([]string, len(records))}
+		p := property{Name: name, Values: make([]string, len(records))}
 		for i, e := range records {
 			if e != nil {
 				p.Values[i] = fmt.Sprint(of(e))

@@ -7,24 +7,24 @@ import (
 	"syscall"
 )
 
-// Limit is a limit that the system sets on a process. Its value is the option of the shell's ulimit that
+// limit is a limit that the system sets on a process. Its value is the option of the shell's ulimit that
 // shows and sets it.
-type Limit byte
+type limit byte
 
 // The limits that Tare can reach.
 const (
-	OpenFiles     Limit = 'n' // number of open files
-	Processes     Limit = 'u' // number of processes and threads of one user
-	VirtualMemory Limit = 'v' // bytes of address space; Go reserves more than it uses
-	FileSize      Limit = 'f' // bytes
+	OpenFiles     limit = 'n' // number of open files
+	Processes     limit = 'u' // number of processes and threads of one user
+	VirtualMemory limit = 'v' // bytes of address space; Go reserves more than it uses
+	FileSize      limit = 'f' // bytes
 )
 
 // Needs are the least limits with which something works.
-type Needs map[Limit]uint64
+type Needs map[limit]uint64
 
 // LimitError reports a limit that is lower than needed.
 type LimitError struct {
-	Limit           Limit
+	Limit           limit
 	Allowed, Needed uint64
 }
 
@@ -52,7 +52,7 @@ func (e *LimitError) Hint() string {
 
 // CheckLimits returns a *LimitError if a limit of this process is lower than needed.
 func CheckLimits(needs Needs) error {
-	for _, l := range []Limit{OpenFiles, Processes, VirtualMemory} {
+	for _, l := range []limit{OpenFiles, Processes, VirtualMemory} {
 		if allowed, known := l.allowed(); known && allowed < needs[l] {
 			return &LimitError{l, allowed, needs[l]}
 		}
@@ -62,7 +62,7 @@ func CheckLimits(needs Needs) error {
 
 // Exhausted returns the limit that caused an error, if one did. The limit concerns the whole process:
 // later operations will fail, too.
-func Exhausted(err error) (Limit, bool) {
+func Exhausted(err error) (limit, bool) {
 	var start *fs.PathError
 	switch {
 	case errors.Is(err, syscall.EMFILE):
@@ -76,8 +76,8 @@ func Exhausted(err error) (Limit, bool) {
 }
 
 // Reached states that the limit was reached, and how to raise it.
-func (l Limit) Reached() string {
-	what := map[Limit]string{
+func (l limit) Reached() string {
+	what := map[limit]string{
 		OpenFiles: "open files", Processes: "processes and threads of this user", VirtualMemory: "virtual memory of a process", FileSize: "the size of a file",
 	}[l]
 	text := fmt.Sprintf("that is the limit on %s (ulimit -%c)", what, l)

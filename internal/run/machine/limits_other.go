@@ -3,4 +3,4 @@
 package machine
 
 // allowed returns false, since this system has no such limits.
-func (Limit) allowed() (uint64, bool) { return 0, false }
+func (limit) allowed() (uint64, bool) { return 0, false }

@@ -9,8 +9,8 @@ import (
 )
 
 // allowed returns the present limit; false if there is none.
-func (l Limit) allowed() (uint64, bool) {
-	resource, known := map[Limit]int{OpenFiles: unix.RLIMIT_NOFILE, Processes: unix.RLIMIT_NPROC, VirtualMemory: unix.RLIMIT_AS, FileSize: unix.RLIMIT_FSIZE}[l]
+func (l limit) allowed() (uint64, bool) {
+	resource, known := map[limit]int{OpenFiles: unix.RLIMIT_NOFILE, Processes: unix.RLIMIT_NPROC, VirtualMemory: unix.RLIMIT_AS, FileSize: unix.RLIMIT_FSIZE}[l]
 	if !known || l == Processes && os.Geteuid() == 0 { // root has no limit on processes
 		return 0, false
 	}

@@ -149,8 +149,8 @@ const fewOccasions = 3
 
 // Errors of the input, which the user can correct by naming other runs.
 var (
-	// ErrOneRun: there is only one run, so nothing can be combined.
-	ErrOneRun = errors.New("there is only one run")
+	// errOneRun: there is only one run, so nothing can be combined.
+	errOneRun = errors.New("there is only one run")
 	// ErrOtherQuestion: the runs do not ask the same question.
 	ErrOtherQuestion = errors.New("the runs do not ask the same question")
 )
@@ -159,7 +159,7 @@ var (
 // be combined.
 func Runs(in []compare.Input) (*Result, error) {
 	if len(in) < 2 {
-		return nil, ErrOneRun
+		return nil, errOneRun
 	}
 	seen, err := compare.Properties(in)
 	if err != nil {

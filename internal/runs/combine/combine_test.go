@@ -208,7 +208,7 @@ func TestSameQuestion(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	if _, err := Runs(several(nil, 0.05)); !errors.Is(err, ErrOneRun) {
+	if _, err := Runs(several(nil, 0.05)); !errors.Is(err, errOneRun) {
 		t.Errorf("one run: %v", err)
 	}
 	in := several(nil, 0.05, 0.06)

@@ -95,7 +95,7 @@ type Result struct {
 	Unknown     []analysis.Finding `json:"-"`
 	// Apart are arms, cells and metrics that not every run has in the same form.
 	Apart   []NotShared `json:"apart,omitempty"`
-	Family  Family      `json:"family"`
+	Family  family      `json:"family"`
 	Changes []Change    `json:"changes"`
 	// Floors are the changes of the controls, whose layers do not change.
 	Floors   []Change           `json:"floors,omitempty"`
@@ -103,9 +103,9 @@ type Result struct {
 	Warnings []analysis.Finding `json:"-"`
 }
 
-// Family is the number of hypotheses on headline metrics that share Holm's correction. The changes
+// family is the number of hypotheses on headline metrics that share Holm's correction. The changes
 // are one family, the levels another.
-type Family struct {
+type family struct {
 	Changes int `json:"changes"`
 	Levels  int `json:"levels"`
 }

@@ -58,7 +58,7 @@ func TestChangeOfOverhead(t *testing.T) {
 	if c.Floor == 0 || r.Floors[0].Arm != experiment.ControlName {
 		t.Errorf("floor %v of %+v", c.Floor, r.Floors)
 	}
-	if o := r.Observation; len(o.Starts) != 2 || !o.Starts[1].Equal(february) || o.Machines != MachinesAlike || o.Within != nil {
+	if o := r.Observation; len(o.Starts) != 2 || !o.Starts[1].Equal(february) || o.Machines != machinesAlike || o.Within != nil {
 		t.Errorf("%+v", o)
 	}
 }
@@ -223,7 +223,7 @@ func TestMatch(t *testing.T) {
 	if c = r.Changes[0]; c.Direct || c.Overhead.Point < 0 || *c.Versus != (analysis.Versus{Arm: "release-1.1", Run: 1}) || len(r.Floors) != 1 {
 		t.Errorf("%+v, %d floors", c, len(r.Floors))
 	}
-	if want := []Property{{Group: Layers, Path: "release-1.1 as release-1.2: wireguard.version", Values: []string{"", "1.2"}}}; !sameProperties(r.Differences, want) {
+	if want := []Property{{Group: layers, Path: "release-1.1 as release-1.2: wireguard.version", Values: []string{"", "1.2"}}}; !sameProperties(r.Differences, want) {
 		t.Errorf("differences %v", paths3(r.Differences))
 	}
 	// One of three runs has both versions: there the two are compared directly.
@@ -400,7 +400,7 @@ func TestSweptCells(t *testing.T) {
 	a, b := wireguard("a", 1.05, 1), wireguard("b", 1.05, 2)
 	a.change, b.change = swept(1500, 9000), swept(1500, 8896)
 	r := comparing(t, Options{}, a.run(t), b.run(t))
-	if want := []Property{{Group: Testbed, Path: "network.1: link.mtu", Values: []string{"9000", "8896"}}}; !sameProperties(r.Differences, want) {
+	if want := []Property{{Group: testbed, Path: "network.1: link.mtu", Values: []string{"9000", "8896"}}}; !sameProperties(r.Differences, want) {
 		t.Errorf("differences %v", paths3(r.Differences))
 	}
 }

@@ -23,13 +23,13 @@ func (c *comparison) differences() {
 	c.compareArms(&p)
 	c.compareFacts(&p)
 	c.compareMachines(&p)
-	c.compareCells(&p, Testbed, func(*experiment.Cell) string { return "" }, func(cell *experiment.Cell) any { return cell.Testbed })
-	c.compareCells(&p, Workloads, func(cell *experiment.Cell) string { return cell.Workload + ": " }, func(cell *experiment.Cell) any { return cell.Config })
-	p.addLeaves(Design, "", c.leaves(DesignOf))
-	p.addLeaves(Testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+	c.compareCells(&p, testbed, func(*experiment.Cell) string { return "" }, func(cell *experiment.Cell) any { return cell.Testbed })
+	c.compareCells(&p, workloads, func(cell *experiment.Cell) string { return cell.Workload + ": " }, func(cell *experiment.Cell) any { return cell.Config })
+	p.addLeaves(design, "", c.leaves(DesignOf))
+	p.addLeaves(testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string {
 		return map[string]string{"kind": plan.Testbed}
 	}))
-	p.addLeaves(Tools, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+	p.addLeaves(tools, "", c.leaves(func(plan *experiment.Plan) map[string]string {
 		return map[string]string{"Tare": plan.Version}
 	}))
 	c.result.Differences, c.result.Same = p.split()
@@ -57,7 +57,7 @@ func (c *comparison) compareMachines(p *properties) {
 		case name == "Tare": // the plan has it, too
 			continue
 		case property.Tool != "":
-			group, name = Tools, property.Tool
+			group, name = tools, property.Tool
 		}
 		p.add(group, name, property.Values, has, minor)
 	}
@@ -97,9 +97,9 @@ func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
 		layered = layered || len(a.Layers) > 0
 	}
 	if layered {
-		p.addLeaves(Layers, name+": ", kinds)
+		p.addLeaves(layers, name+": ", kinds)
 	}
-	p.addLeaves(Layers, name+": ", leaves)
+	p.addLeaves(layers, name+": ", leaves)
 }
 
 // LayersOf returns the kinds of an arm's layers, in order, and their effective parameters by path.
@@ -208,7 +208,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 		}))
 		for _, one := range cell {
 			name := one.Path
-			if group == Testbed {
+			if group == testbed {
 				name = "testbed." + name
 			}
 			one.Minor, one.Limit = experiment.OutsideQuestion(name)

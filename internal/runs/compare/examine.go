@@ -17,9 +17,9 @@ func Properties(in []Input) (*Result, error) {
 // whatever number of rounds.
 func (p Property) InQuestion() bool {
 	switch p.Group {
-	case Layers, Testbed, Workloads:
+	case layers, testbed, workloads:
 		return !p.Minor
-	case Design:
+	case design:
 		return p.Path == designConfidence || p.Path == designMargin
 	case Imported:
 		return p.Path == importFormat
@@ -30,7 +30,7 @@ func (p Property) InQuestion() bool {
 // AffectsResult reports whether a property that is not part of the question may affect the result: the
 // slicing of trials and, if some trials failed, their time limits.
 func (p Property) AffectsResult(failed bool) bool {
-	return p.Group == Design && p.Path == designSlices || p.Limit && failed
+	return p.Group == design && p.Path == designSlices || p.Limit && failed
 }
 
 // Paths of properties that Asked and Conduct compare with.

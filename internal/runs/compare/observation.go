@@ -12,7 +12,7 @@ import (
 type Observation struct {
 	// Starts are the start times of the runs, in their order; zero: unknown.
 	Starts   []time.Time `json:"starts"`
-	Machines Machines    `json:"machines"`
+	Machines machines    `json:"machines"`
 	// Differing names the properties in which the machines differ.
 	Differing []string `json:"differing,omitempty"`
 	Within    []Within `json:"within,omitempty"` // runs that are not experiments by themselves
@@ -24,14 +24,14 @@ type Within struct {
 	Observation *analysis.Observation `json:"observation"`
 }
 
-// Machines classifies the machines of the runs.
-type Machines string
+// machines classifies the machines of the runs.
+type machines string
 
 // The classes of machines.
 const (
-	MachinesDiffer  Machines = "differ"
-	MachinesUnknown Machines = "unknown" // some machine has no record
-	MachinesAlike   Machines = "alike"   // their records are the same
+	MachinesDiffer  machines = "differ"
+	MachinesUnknown machines = "unknown" // some machine has no record
+	machinesAlike   machines = "alike"   // their records are the same
 )
 
 // Findings that a reader should know before trusting a comparison of runs.
@@ -85,7 +85,7 @@ func (c *comparison) observation() *Observation {
 	if len(c.in) == 1 {
 		return nil
 	}
-	o := &Observation{Machines: MachinesAlike}
+	o := &Observation{Machines: machinesAlike}
 	for i, in := range c.in {
 		o.Starts = append(o.Starts, in.Run.Start)
 		if in.Run.Environment == nil {

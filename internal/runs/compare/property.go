@@ -15,16 +15,16 @@ type Group string
 
 // The groups, the most important first.
 const (
-	Layers    Group = "layers"
+	layers    Group = "layers"
 	Imported  Group = "imported facts"
 	Machine   Group = "machine"
-	Testbed   Group = "testbed"
-	Workloads Group = "workloads"
-	Tools     Group = "tools"
-	Design    Group = "design"
+	testbed   Group = "testbed"
+	workloads Group = "workloads"
+	tools     Group = "tools"
+	design    Group = "design"
 )
 
-var groups = []Group{Layers, Imported, Machine, Testbed, Workloads, Tools, Design}
+var groups = []Group{layers, Imported, Machine, testbed, workloads, tools, design}
 
 // Property is one fact that runs record about themselves.
 type Property struct {

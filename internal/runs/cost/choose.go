@@ -20,8 +20,8 @@ func (e *Error) Error() string { return e.Text }
 // ErrNoVerdicts is returned for a run without verdicts, whose figures nothing may be concluded from.
 var ErrNoVerdicts = errors.New("the run gives no verdicts, so that nothing is made of its figures")
 
-// Source is a metric in a cell that an answer can be computed from.
-type Source struct {
+// source is a metric in a cell that an answer can be computed from.
+type source struct {
 	Cell   string
 	Metric experiment.Metric
 	basis  Basis
@@ -47,7 +47,7 @@ func (o *Options) check() error {
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
 // choose finds the CPU metric, and the capacity beside it, that the options select.
-func choose(plan *experiment.Plan, o Options) ([]Source, error) {
+func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	if o.Cell != "" && plan.Cell(o.Cell) == nil {
 		var cells []string
 		for _, c := range plan.Cells {
@@ -55,7 +55,7 @@ func choose(plan *experiment.Plan, o Options) ([]Source, error) {
 		}
 		return nil, &Error{fmt.Sprintf("the run has no cell %q", o.Cell), "cells: " + strings.Join(cells, ", ")}
 	}
-	var cpu, parts, capacities []Source // the CPU time of all programs, the CPU time of some programs, and capacities
+	var cpu, parts, capacities []source // the CPU time of all programs, the CPU time of some programs, and capacities
 	for _, s := range Sources(plan) {
 		switch name := s.Metric.Name; {
 		case o.Cell != "" && s.Cell != o.Cell:
@@ -92,10 +92,10 @@ func choose(plan *experiment.Plan, o Options) ([]Source, error) {
 }
 
 // Sources lists the metrics of a plan that an answer can be computed from, in the plan's order.
-func Sources(plan *experiment.Plan) (list []Source) {
+func Sources(plan *experiment.Plan) (list []source) {
 	for _, c := range plan.Cells {
 		for _, m := range c.Metrics {
-			s := Source{Cell: c.ID, Metric: m, units: 1}
+			s := source{Cell: c.ID, Metric: m, units: 1}
 			work, perUnit := strings.CutPrefix(m.Unit, "s/")
 			of, perSecond := strings.CutSuffix(m.Unit, "/s")
 			switch {
@@ -143,7 +143,7 @@ func missing(plan *experiment.Plan, o Options) error {
 }
 
 // ambiguous returns the error that the user must choose one of several metrics, and the options for it.
-func ambiguous(list []Source) error {
+func ambiguous(list []source) error {
 	var cells, metrics []string
 	for _, s := range list {
 		cells, metrics = append(cells, s.Cell), append(metrics, s.Metric.Name)
@@ -203,7 +203,7 @@ func ParseRate(text, unit string) (float64, error) {
 
 // ParsePrice reads a price per hour: "0.40/h", "290/month". The error is an *Error.
 func ParsePrice(text string) (float64, error) {
-	for suffix, hours := range map[string]float64{"/h": 1, "/month": HoursPerMonth} {
+	for suffix, hours := range map[string]float64{"/h": 1, "/month": hoursPerMonth} {
 		if amount, ok := strings.CutSuffix(text, suffix); ok {
 			if v, err := strconv.ParseFloat(strings.TrimSpace(amount), 64); err == nil && positive(v) {
 				return v / hours, nil

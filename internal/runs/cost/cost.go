@@ -27,8 +27,8 @@ import (
 // Schema names the format of a result written as JSON.
 const Schema = "tare.cost/v1"
 
-// HoursPerMonth is a twelfth of the hours of a year of 365 days.
-const HoursPerMonth = 730
+// hoursPerMonth is a twelfth of the hours of a year of 365 days.
+const hoursPerMonth = 730
 
 // Options describe the work, the nodes, and the metric to compute from.
 type Options struct {
@@ -110,7 +110,7 @@ func (r *Result) PerHour(nodes analysis.Interval) analysis.Interval {
 
 // PerMonth returns the price of nodes per month.
 func (r *Result) PerMonth(nodes analysis.Interval) analysis.Interval {
-	return scaled(nodes, r.NodePrice*HoursPerMonth)
+	return scaled(nodes, r.NodePrice*hoursPerMonth)
 }
 
 // Of computes the needs of all arms. The error is an *Error if the run lacks the metric or the options are
@@ -154,7 +154,7 @@ type worker struct {
 
 // bill returns the needs of all arms, computed from one metric. It returns false if the baseline has no value
 // of the metric.
-func (w *worker) bill(s Source) (Bill, bool) {
+func (w *worker) bill(s source) (Bill, bool) {
 	b := Bill{Basis: s.basis, Cell: s.Cell, Metric: s.Metric}
 	base := w.run.Plan.ArmWith(experiment.Baseline)
 	for _, a := range w.run.Plan.Arms {
@@ -188,7 +188,7 @@ func positionEffects(d contrast.Data, side int) (effects []float64) {
 }
 
 // nodes returns the number of nodes for each value, with the effects of positions removed.
-func (w *worker) nodes(s Source, values, effects []float64) []float64 {
+func (w *worker) nodes(s source, values, effects []float64) []float64 {
 	list := make([]float64, len(values))
 	for i, v := range values {
 		if effects != nil {
@@ -200,7 +200,7 @@ func (w *worker) nodes(s Source, values, effects []float64) []float64 {
 }
 
 // nodesOf returns the number of nodes for a value of the metric.
-func (w *worker) nodesOf(s Source, v float64) float64 {
+func (w *worker) nodesOf(s source, v float64) float64 {
 	if s.basis == Capacity {
 		return w.Rate / (s.units * v * w.Utilisation)
 	}
@@ -208,7 +208,7 @@ func (w *worker) nodesOf(s Source, v float64) float64 {
 }
 
 // level converts numbers of nodes back to values of the metric.
-func (w *worker) level(s Source, nodes analysis.Interval) analysis.Interval {
+func (w *worker) level(s source, nodes analysis.Interval) analysis.Interval {
 	back := func(n float64) float64 {
 		if s.basis == Capacity {
 			return contrast.Finite(w.Rate / (s.units * n * w.Utilisation))
@@ -235,7 +235,7 @@ func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval
 }
 
 // more returns the difference from the baseline, within rounds if trials are paired.
-func (w *worker) more(s Source, arm string, d contrast.Data, nodes []float64, base Arm) *More {
+func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, base Arm) *More {
 	based := w.nodes(s, d.Baseline, positionEffects(d, 1))
 	if len(based) == 0 {
 		return nil

@@ -50,7 +50,7 @@ func detect(list []Series, runs []*Run, o Options) {
 	}
 	for i := range list {
 		s := &list[i]
-		slices.SortStableFunc(s.Segments, func(a, b Segment) int { return a.From - b.From })
+		slices.SortStableFunc(s.Segments, func(a, b segment) int { return a.From - b.From })
 		slices.SortStableFunc(s.Shifts, func(a, b Change) int { return a.Run - b.Run })
 	}
 }
@@ -74,7 +74,7 @@ func (s *stretchValues) describe(runs []*Run, o Options) {
 	for i := range bounds[1:] {
 		values := s.values[bounds[i]:bounds[i+1]]
 		level := s.level(values)
-		s.series.Segments = append(s.series.Segments, Segment{
+		s.series.Segments = append(s.series.Segments, segment{
 			Stretch: s.stretch, From: s.runs[bounds[i]], To: s.runs[bounds[i+1]-1], Runs: len(values),
 			Level: analysis.Interval(level.Map(s.series.scale().value)), values: values,
 		})
@@ -175,7 +175,7 @@ const interludeShare = 0.25
 // a regression that was fixed after a week: wherever the split is, one side has a part of it and
 // most of the rest. Without any change, the chance of a claim is at most alpha, since it is divided
 // between the two tests. Runs that resemble their neighbours are compared with series that do so
-// too (stats.Surrogates).
+// too (stats.surrogates).
 func search(x []float64, alpha float64, least int) []int {
 	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})

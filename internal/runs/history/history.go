@@ -101,7 +101,7 @@ type Series struct {
 	Observational bool               `json:"observational,omitempty"`
 	Points        []Point            `json:"points"` // one per run whose plan has the metric, in order
 	Stretches     []Stretch          `json:"stretches"`
-	Segments      []Segment          `json:"segments"` // sorted by their first runs
+	Segments      []segment          `json:"segments"` // sorted by their first runs
 	Shifts        []Change           `json:"changes"`  // in the order in which they happened
 	Notes         []analysis.Finding `json:"-"`
 }
@@ -134,8 +134,8 @@ type Stretch struct {
 	asked parameters
 }
 
-// Segment is the runs of a stretch between two changes.
-type Segment struct {
+// segment is the runs of a stretch between two changes.
+type segment struct {
 	Stretch int `json:"stretch"`
 	From    int `json:"from"` // index of the segment's first run
 	To      int `json:"to"`   // index of the segment's last run

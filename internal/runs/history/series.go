@@ -74,7 +74,7 @@ func series(runs []*Run, o Options) []Series {
 			if _, known := at[v.key]; !known {
 				at[v.key] = len(list)
 				list = append(list, Series{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of,
-					Stretches: []Stretch{}, Segments: []Segment{}, Shifts: []Change{}})
+					Stretches: []Stretch{}, Segments: []segment{}, Shifts: []Change{}})
 			}
 		}
 	}

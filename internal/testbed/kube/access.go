@@ -165,9 +165,9 @@ func scope(ctx context.Context, client kubernetes.Interface, u Use) testbed.Find
 	return f
 }
 
-// Examination holds findings about one cluster. They come from requests that read, access
+// examination holds findings about one cluster. They come from requests that read, access
 // reviews and dry runs. Nothing is made on the cluster.
-type Examination struct {
+type examination struct {
 	Context  string
 	Reach    testbed.Finding   // namespaces where the user's rights hold; never prevents a run
 	Findings []testbed.Finding // the API server and required rights; a run needs all of them
@@ -176,16 +176,16 @@ type Examination struct {
 
 // Examine checks that the cluster of a context answers, and which rights for a use of it
 // the user has.
-func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Timeouts, u Use) (Examination, error) {
+func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Timeouts, u Use) (examination, error) {
 	on, err := t.run.onCluster(ctx, name, limits)
 	if err != nil {
 		if ctx.Err() != nil {
-			return Examination{}, ctx.Err()
+			return examination{}, ctx.Err()
 		}
 		failed := testbed.Finding{Name: "API server", Status: testbed.Refused, Detail: safetext.Head(err.Error(), 1000)}
-		return Examination{Context: name, Findings: []testbed.Finding{failed}}, nil
+		return examination{Context: name, Findings: []testbed.Finding{failed}}, nil
 	}
-	e := Examination{Context: on.Context}
+	e := examination{Context: on.Context}
 	server := testbed.Finding{Name: "API server", Status: testbed.Works}
 	if v, err := on.Client.Discovery().ServerVersion(); err != nil {
 		server.Status, server.Detail = testbed.Refused, safetext.Head(err.Error(), 1000)

@@ -76,13 +76,13 @@ func newSomeone(t *testing.T, name string) *someone {
 
 // may gives the user these rights and no others, and waits until the API server
 // goes by them.
-func (s *someone) may(t *testing.T, rules []rbac.PolicyRule, denied string) Examination {
+func (s *someone) may(t *testing.T, rules []rbac.PolicyRule, denied string) examination {
 	t.Helper()
 	return s.allowed(t, rules, denied, Everything(""))
 }
 
 // allowed is may for a use of the cluster.
-func (s *someone) allowed(t *testing.T, rules []rbac.PolicyRule, denied string, use Use) Examination {
+func (s *someone) allowed(t *testing.T, rules []rbac.PolicyRule, denied string, use Use) examination {
 	t.Helper()
 	roles := s.cluster.Client.RbacV1().ClusterRoles()
 	if _, err := roles.Update(t.Context(), &rbac.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Rules: rules}, metav1.UpdateOptions{}); err != nil {
@@ -93,7 +93,7 @@ func (s *someone) allowed(t *testing.T, rules []rbac.PolicyRule, denied string, 
 		t.Fatal(err)
 	}
 	defer bed.Close()
-	var e Examination
+	var e examination
 	err = s.cluster.Await(t.Context(), "the rights to be in force", time.Minute, func(ctx context.Context) (bool, string, error) {
 		e, err = bed.Examine(ctx, "", parameters().Timeouts, use)
 		return err == nil && notAllowed(e) == denied, notAllowed(e), err
@@ -105,7 +105,7 @@ func (s *someone) allowed(t *testing.T, rules []rbac.PolicyRule, denied string, 
 }
 
 // notAllowed names what an examination found refused, of what a run needs.
-func notAllowed(e Examination) string {
+func notAllowed(e examination) string {
 	var list []string
 	for _, f := range e.Findings {
 		if f.Status != testbed.Works {

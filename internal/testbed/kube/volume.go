@@ -132,22 +132,22 @@ func (s *Site) mount(pod *corev1.Pod, where testbed.Place) {
 	}
 }
 
-// BoundClaim is a claim of the site with the volume that it is bound to.
-type BoundClaim struct {
+// boundClaim is a claim of the site with the volume that it is bound to.
+type boundClaim struct {
 	Where  testbed.Place // place of the pod that uses the volume
 	Claim  *corev1.PersistentVolumeClaim
 	Volume *corev1.PersistentVolume
 }
 
 // Claims reads the claims of all volumes of the site. The client's is the first.
-func (s *Site) Claims(ctx context.Context) ([]BoundClaim, error) {
-	var list []BoundClaim
+func (s *Site) Claims(ctx context.Context) ([]boundClaim, error) {
+	var list []boundClaim
 	for _, v := range s.volumes() {
 		claim, volume, err := s.bound(ctx, v)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, BoundClaim{Where: v.where, Claim: claim, Volume: volume})
+		list = append(list, boundClaim{Where: v.where, Claim: claim, Volume: volume})
 	}
 	return list, nil
 }

@@ -36,7 +36,7 @@ type root struct {
 
 // contain makes the command run in a container, with the same variables and the same user as without. If
 // the user is root, the command has all capabilities.
-func (p *Prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
+func (p *prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
 	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) }) {
 		return errors.New("a container cannot receive descriptors: list this layer after the other one, so that it wraps it")
 	}

@@ -106,15 +106,15 @@ func Count(args []string) (n int) {
 	return n
 }
 
-// Prepared is a command that is ready to start.
-type Prepared struct {
+// prepared is a command that is ready to start.
+type prepared struct {
 	Args  []string
 	Files []*os.File // descriptors 3 and following: files of the command, then files of launchers
 	own   []*os.File
 }
 
 // Close closes the files of launchers. It must be called after the program has started.
-func (p Prepared) Close() {
+func (p prepared) Close() {
 	for _, f := range p.own {
 		_ = f.Close()
 	}
@@ -122,8 +122,8 @@ func (p Prepared) Close() {
 
 // Prepare replaces the arguments that represent launchers. environment and directory are those in which
 // the command will run.
-func Prepare(args, environment []string, directory string, files []*os.File) (_ Prepared, err error) {
-	p := Prepared{Files: files[:len(files):len(files)]}
+func Prepare(args, environment []string, directory string, files []*os.File) (_ prepared, err error) {
+	p := prepared{Files: files[:len(files):len(files)]}
 	defer func() {
 		if err != nil {
 			p.Close()
@@ -156,13 +156,13 @@ func Prepare(args, environment []string, directory string, files []*os.File) (_ 
 }
 
 // add adds a file to the command and returns the number of its descriptor as text.
-func (p *Prepared) add(f *os.File) string {
+func (p *prepared) add(f *os.File) string {
 	p.Files, p.own = append(p.Files, f), append(p.own, f)
 	return fmt.Sprint(2 + len(p.Files))
 }
 
 // set appends the options of the launcher.
-func (p *Prepared) set(s Settings) error {
+func (p *prepared) set(s Settings) error {
 	option := func(name string, value any) { p.Args = append(p.Args, name, fmt.Sprint(value)) }
 	if s.UserNamespace {
 		option("-u", fmt.Sprintf("%d:%d", os.Geteuid(), os.Getegid()))

@@ -15,7 +15,7 @@ import (
 )
 
 // open makes a file in memory with this content, and returns the number of its descriptor in the command.
-func (p *Prepared) open(content []byte) (string, error) {
+func (p *prepared) open(content []byte) (string, error) {
 	if len(content) == 0 {
 		return "", errors.New("the launcher is written for x86-64 and arm64")
 	}

@@ -152,7 +152,7 @@ func (p *Program) awaitLeftovers() (names []string) {
 				names = append(names, name(pid, s))
 			}
 		}
-		left := LeftGrace - time.Since(begun)
+		left := leftGrace - time.Since(begun)
 		if len(names) == 0 || left <= 0 {
 			slices.Sort(names)
 			return names

@@ -22,9 +22,9 @@ const OutputDelay = 2 * time.Second
 // that waits for a disk cannot be killed before the disk answers.
 const EndLimit = 10 * time.Second
 
-// LeftGrace is the time for which a program's descendants may run after its end. Then they are killed
+// leftGrace is the time for which a program's descendants may run after its end. Then they are killed
 // and listed in Usage.Left.
-const LeftGrace = 2 * time.Second
+const leftGrace = 2 * time.Second
 
 // OutputLimit is the maximum size of one output stream, in bytes. A program that writes more is killed.
 const OutputLimit = 256 << 20

@@ -85,7 +85,7 @@ func TestLeftRunning(t *testing.T) {
 		if alive(t, "sleep 9") {
 			t.Error("it still runs")
 		}
-		if used.Wall > all-LeftGrace {
+		if used.Wall > all-leftGrace {
 			t.Errorf("the wait for what was left counts: %v", used.Wall)
 		}
 	})

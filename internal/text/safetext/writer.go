@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Writer escapes unsafe characters and writes the text to another writer. Line feeds and tabs stay.
+// writer escapes unsafe characters and writes the text to another writer. Line feeds and tabs stay.
 // Several goroutines may write at the same time.
-type Writer struct {
+type writer struct {
 	// Styled lets colours and weights of letters through, in their 7-bit form.
 	Styled bool
 
@@ -22,7 +22,7 @@ type Writer struct {
 }
 
 // NewWriter returns a Writer in front of to.
-func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
+func NewWriter(to io.Writer) *writer { return &writer{to: to} }
 
 // style matches the escape sequences of reports: weights and colours, but not concealment. partStyle
 // matches the beginning of one at the end of a text.
@@ -32,7 +32,7 @@ var (
 )
 
 // Write writes p. An unfinished character at its end is held back until the next Write or Flush.
-func (w *Writer) Write(p []byte) (int, error) {
+func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.held) == 0 && plainBytes(p) {
@@ -52,7 +52,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 }
 
 // pass writes safe text to the underlying writer.
-func (w *Writer) pass(safe []byte) (int, error) {
+func (w *writer) pass(safe []byte) (int, error) {
 	n, err := w.to.Write(safe)
 	if w.err == nil {
 		w.err = err
@@ -61,7 +61,7 @@ func (w *Writer) pass(safe []byte) (int, error) {
 }
 
 // Flush writes the text held back. It returns the first error of any write.
-func (w *Writer) Flush() error {
+func (w *writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.held) > 0 {
@@ -73,7 +73,7 @@ func (w *Writer) Flush() error {
 }
 
 // whole returns the length of the text that can be checked without later text.
-func (w *Writer) whole(text []byte) int {
+func (w *writer) whole(text []byte) int {
 	end := len(text)
 	for back := 1; back < utf8.UTFMax && back <= end; back++ {
 		if last := text[end-back:]; utf8.RuneStart(last[0]) {
@@ -95,7 +95,7 @@ func (w *Writer) whole(text []byte) int {
 }
 
 // safe escapes a text, except for allowed styles.
-func (w *Writer) safe(text []byte) []byte {
+func (w *writer) safe(text []byte) []byte {
 	var out []byte
 	for w.Styled {
 		at := style.FindIndex(text)

@@ -12,23 +12,23 @@ import (
 type Latency struct {
 	Mean        float64 `json:"mean"`
 	Count       float64 `json:"N"` // since fio 3.18
-	Percentiles Pairs   `json:"percentile"`
+	Percentiles pairs   `json:"percentile"`
 	// Bins are the histogram of json+: the middle of each bin and its count.
-	Bins Pairs `json:"bins"`
+	Bins pairs `json:"bins"`
 }
 
-// Pairs is a JSON object with numbers as keys and values, in the order of the file.
-type Pairs []Pair
+// pairs is a JSON object with numbers as keys and values, in the order of the file.
+type pairs []pair
 
 // mostPairs is a little more than the size of fio's histogram (FIO_IO_U_PLAT_NR).
 const mostPairs = 1 << 12
 
-// Pair is one member of a Pairs object.
-type Pair struct{ Key, Value float64 }
+// pair is one member of a Pairs object.
+type pair struct{ Key, Value float64 }
 
 // UnmarshalJSON reads the object. It is by far the longest part of json+, and reading it into a map would lose
 // the order.
-func (p *Pairs) UnmarshalJSON(data []byte) error {
+func (p *pairs) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (p *Pairs) UnmarshalJSON(data []byte) error {
 	if n > mostPairs {
 		return fmt.Errorf("%d bins, and fio has at most %d", n, mostPairs)
 	}
-	*p = make(Pairs, 0, n)
+	*p = make(pairs, 0, n)
 	for len(inner) > 0 {
 		member, rest, _ := bytes.Cut(inner, []byte(","))
 		inner = rest
@@ -54,7 +54,7 @@ func (p *Pairs) UnmarshalJSON(data []byte) error {
 		if err != nil {
 			return fmt.Errorf("%.40q is not a number by number", member)
 		}
-		*p = append(*p, Pair{k, v})
+		*p = append(*p, pair{k, v})
 	}
 	return nil
 }

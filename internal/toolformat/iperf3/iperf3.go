@@ -7,14 +7,14 @@ package iperf3
 
 // Report is the output of one side of a test.
 type Report struct {
-	Start     Start      `json:"start"`
+	Start     start      `json:"start"`
 	Intervals []Interval `json:"intervals"`
 	End       End        `json:"end"`
 	Error     string     `json:"error"` // the reason why the test failed
 }
 
-// Start describes the set-up of the test.
-type Start struct {
+// start describes the set-up of the test.
+type start struct {
 	Version    string    `json:"version"`     // such as "iperf 3.12"
 	SystemInfo string    `json:"system_info"` // in the form of uname -a
 	Cookie     string    `json:"cookie"`      // the identity of the test, the same on both sides
@@ -26,11 +26,11 @@ type Start struct {
 		Seconds      float64 `json:"timesecs"`      // since 1970
 		Milliseconds float64 `json:"timemillisecs"` // since 1970; from version 3.20 on
 	} `json:"timestamp"`
-	TestStart *TestStart `json:"test_start"`
+	TestStart *testStart `json:"test_start"`
 }
 
-// TestStart holds the client's options.
-type TestStart struct {
+// testStart holds the client's options.
+type testStart struct {
 	Protocol string  `json:"protocol"` // "TCP", "UDP", "SCTP"
 	Streams  float64 `json:"num_streams"`
 	Block    float64 `json:"blksize"` // in bytes; for UDP, the payload of a packet
@@ -89,12 +89,12 @@ type End struct {
 	SumReverse      *Sum   `json:"sum_bidir_reverse"`
 	SentReverse     *Sum   `json:"sum_sent_bidir_reverse"`
 	ReceivedReverse *Sum   `json:"sum_received_bidir_reverse"`
-	CPU             *CPU   `json:"cpu_utilization_percent"`
+	CPU             *cpu   `json:"cpu_utilization_percent"`
 	Congestion      string `json:"sender_tcp_congestion"`
 }
 
-// CPU is the CPU time of both processes, in percent of one CPU.
-type CPU struct {
+// cpu is the CPU time of both processes, in percent of one CPU.
+type cpu struct {
 	Host   float64 `json:"host_total"` // of the side that wrote the report
 	Remote float64 `json:"remote_total"`
 }

@@ -12,7 +12,7 @@ import (
 
 // document is a report, or with --json-stream one event of a test.
 type document struct {
-	Start     Start           `json:"start"`
+	Start     start           `json:"start"`
 	Intervals []Interval      `json:"intervals"`
 	End       End             `json:"end"`
 	Error     string          `json:"error"`

@@ -59,6 +59,6 @@ func Each[T any](r io.Reader, take func(*T) error) error {
 
 // Second returns the error that the last document is a second result in the file. It counts bytes from 1, as
 // tail -c does.
-func (r *Reader) Second() error {
+func (r *reader) Second() error {
 	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.Start()+1)
 }

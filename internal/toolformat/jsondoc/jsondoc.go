@@ -16,8 +16,8 @@ import (
 	"reflect"
 )
 
-// Reader reads the documents of a stream, one after the other.
-type Reader struct {
+// reader reads the documents of a stream, one after the other.
+type reader struct {
 	text    text
 	decoder *json.Decoder // the decoder of the last document; nil before the first
 	blank   bool          // set while only white space was read
@@ -26,14 +26,14 @@ type Reader struct {
 }
 
 // New returns a Reader for the documents in r.
-func New(r io.Reader) *Reader { return &Reader{text: newText(r), blank: true} }
+func New(r io.Reader) *reader { return &reader{text: newText(r), blank: true} }
 
 // Start returns the number of bytes of the stream before the last document.
-func (r *Reader) Start() int64 { return r.start }
+func (r *reader) Start() int64 { return r.start }
 
 // Each calls take with a decoder at the first token of each document. take decodes one whole value from it, or
 // returns an error. A stream of white space only is an error.
-func (r *Reader) Each(take func(*json.Decoder) error) error {
+func (r *reader) Each(take func(*json.Decoder) error) error {
 	for {
 		decoder, err := r.next()
 		switch {
@@ -52,7 +52,7 @@ func (r *Reader) Each(take func(*json.Decoder) error) error {
 
 // next returns a decoder at the first token of the next document. The error is io.EOF if there are no more
 // documents.
-func (r *Reader) next() (*json.Decoder, error) {
+func (r *reader) next() (*json.Decoder, error) {
 	if r.decoder == nil {
 		r.text.skipMark()
 	} else {
@@ -80,7 +80,7 @@ func (r *Reader) next() (*json.Decoder, error) {
 const space = " \t\r\n"
 
 // skip skips lines until a document begins.
-func (r *Reader) skip() error {
+func (r *reader) skip() error {
 	for {
 		if err := r.text.skipSpace(); err != nil {
 			return err

@@ -50,13 +50,13 @@ type Operation string
 
 // The operations.
 const (
-	Recreate Operation = "recreate" // all objects of the share are deleted, then made again under new names
+	recreate Operation = "recreate" // all objects of the share are deleted, then made again under new names
 	Update   Operation = "update"   // each object of the share changes to the template's next revision
 	Scale    Operation = "scale"    // all objects of the share are scaled to no replicas, then to the template's number
 )
 
 // Values lists the operations.
-func (Operation) Values() []string { return []string{string(Recreate), string(Update), string(Scale)} }
+func (Operation) Values() []string { return []string{string(recreate), string(Update), string(Scale)} }
 
 // Config is the parameters of the workload.
 type Config struct {
@@ -90,14 +90,14 @@ type Level string
 
 // The levels.
 const (
-	Restricted Level = "restricted"
-	Baseline   Level = "baseline"
-	Privileged Level = "privileged"
+	restricted Level = "restricted"
+	baseline   Level = "baseline"
+	privileged Level = "privileged"
 )
 
 // Values lists the levels.
 func (Level) Values() []string {
-	return []string{string(Restricted), string(Baseline), string(Privileged)}
+	return []string{string(restricted), string(baseline), string(privileged)}
 }
 
 // New gives the workload with its defaults.
@@ -106,8 +106,8 @@ func New() workload.Workload {
 		Objects:     factor.Of(100),
 		Rate:        factor.Of(quantity.Frequency(20)),
 		Churn:       factor.Of(quantity.Percent(0)),
-		Operation:   Recreate,
-		PodSecurity: Restricted,
+		Operation:   recreate,
+		PodSecurity: restricted,
 		Settle:      quantity.Duration(5 * time.Second),
 		Concurrency: 64,
 		Ready:       quantity.Duration(time.Minute),
@@ -135,7 +135,7 @@ func (c *Config) Declare() experiment.Declaration {
 // needs asks for a cluster, and for none of Tare's pods.
 func (c *Config) needs() experiment.Needs {
 	needs := experiment.Needs{Only: experiment.TestbedKubernetes}
-	if c.PodSecurity != Restricted {
+	if c.PodSecurity != restricted {
 		needs.PodSecurity = []experiment.PodSecurity{{Level: string(c.PodSecurity), Why: "the workload churn says that its templates need it"}}
 	}
 	return needs

@@ -146,9 +146,9 @@ func TestTrialsOnACluster(t *testing.T) {
 		values         []string
 		left           []string
 	}{
-		{"pods", realPod, gvr("", "v1", "pods"), Recreate, []string{"create-latency-mean", "delete-latency-mean", "ready-mean"}, []string{"churn-0-2", "churn-1-1"}},
+		{"pods", realPod, gvr("", "v1", "pods"), recreate, []string{"create-latency-mean", "delete-latency-mean", "ready-mean"}, []string{"churn-0-2", "churn-1-1"}},
 		{"deployments", realDeployment, gvr("apps", "v1", "deployments"), Scale, []string{"update-latency-mean", "ready-mean"}, []string{"churn-0-1", "churn-1-1"}},
-		{"services", serviceTemplate, gvr("", "v1", "services"), Recreate, []string{"create-latency-mean"}, []string{"churn-0-2", "churn-1-1"}},
+		{"services", serviceTemplate, gvr("", "v1", "services"), recreate, []string{"create-latency-mean"}, []string{"churn-0-2", "churn-1-1"}},
 		{"config maps", configMapTemplate, gvr("", "v1", "configmaps"), Update, []string{"update-latency-mean", "ready-mean"}, []string{"churn-0-1", "churn-1-1"}},
 		{"custom resources", customTemplate, gvr("churn.tare.test", "v1", "gauges"), Update, []string{"update-latency-mean", "ready-mean"}, []string{"churn-0-1", "churn-1-1"}},
 	} {
@@ -168,7 +168,7 @@ func TestTrialsOnACluster(t *testing.T) {
 			if result.Failed != 0 {
 				t.Errorf("%v failed:\n%s", result.Failed, raw.Texts()["requests.csv"])
 			}
-			left := slices.DeleteFunc(objects(t, site, test.at), func(name string) bool { return name == "churn-0-1" && test.operation == Recreate }) // the deletion of this object may not be complete yet
+			left := slices.DeleteFunc(objects(t, site, test.at), func(name string) bool { return name == "churn-0-1" && test.operation == recreate }) // the deletion of this object may not be complete yet
 			if !slices.Equal(left, test.left) {
 				t.Errorf("left %v, want %v", left, test.left)
 			}

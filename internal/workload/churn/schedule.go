@@ -61,7 +61,7 @@ func (c *Config) counts() map[verb]int {
 	}
 	n := c.turns() * c.churned()
 	switch c.Operation {
-	case Recreate:
+	case recreate:
 		return map[verb]int{create: n, remove: n}
 	case Scale:
 		return map[verb]int{update: 2 * n}

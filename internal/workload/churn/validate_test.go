@@ -105,7 +105,7 @@ func TestNeeds(t *testing.T) {
 	if n := c.needs(); n.Only != experiment.TestbedKubernetes || n.Pods() || n.PodSecurity != nil {
 		t.Errorf("needs %+v", n)
 	}
-	c.PodSecurity = Baseline
+	c.PodSecurity = baseline
 	if n := c.needs(); len(n.PodSecurity) != 1 || n.PodSecurity[0].Level != "baseline" {
 		t.Errorf("needs %+v for pods of the level baseline", n)
 	}

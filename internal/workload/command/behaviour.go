@@ -9,13 +9,13 @@ import (
 	"tare/internal/workload"
 )
 
-// Expected is the property of the program's standard output that must be the same in all arms.
-type Expected string
+// expected is the property of the program's standard output that must be the same in all arms.
+type expected string
 
 // Same demands the same bytes in every run.
-const Same Expected = "same"
+const Same expected = "same"
 
-func (Expected) Values() []string { return []string{string(Same)} }
+func (expected) Values() []string { return []string{string(Same)} }
 
 // recordBehaviour records the standard output of one run, and the files that the run has made.
 func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {

@@ -58,7 +58,7 @@ type Config struct {
 	Warmup  int                 `yaml:"warmup" json:"warmup" doc:"runs in each trial before the one that counts"`
 	Expects quantity.Duration   `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`
 	OK      []int               `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
-	Expect  Expected            `yaml:"expectOutput" json:"expectOutput,omitempty" doc:"same: every arm must print the same bytes on stdout; if absent, only a very different amount is reported"`
+	Expect  expected            `yaml:"expectOutput" json:"expectOutput,omitempty" doc:"same: every arm must print the same bytes on stdout; if absent, only a very different amount is reported"`
 	Makes   []string            `yaml:"files" json:"files,omitempty" doc:"files that each run of the program writes again, on the machine that Tare runs on; Tare reports arms whose runs do not"`
 	// Plans without Server and Factors do not contain these fields.
 	Server  *service.Config `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
@@ -87,20 +87,20 @@ type Source string
 
 // The sources.
 const (
-	WallClock  Source = "wall-clock"  // in s
-	UserCPU    Source = "user-cpu"    // in s
-	SystemCPU  Source = "system-cpu"  // in s
-	CPU        Source = "cpu"         // user and system, s
-	PeakMemory Source = "peak-memory" // in bytes
+	wallClock  Source = "wall-clock"  // in s
+	userCPU    Source = "user-cpu"    // in s
+	systemCPU  Source = "system-cpu"  // in s
+	cpu        Source = "cpu"         // user and system, s
+	peakMemory Source = "peak-memory" // in bytes
 )
 
 // Values lists the sources.
 func (Source) Values() []string {
-	return []string{string(WallClock), string(UserCPU), string(SystemCPU), string(CPU), string(PeakMemory)}
+	return []string{string(wallClock), string(userCPU), string(systemCPU), string(cpu), string(peakMemory)}
 }
 
 func (s Source) unit() string {
-	if s == PeakMemory {
+	if s == peakMemory {
 		return "B"
 	}
 	return "s"
@@ -108,13 +108,13 @@ func (s Source) unit() string {
 
 func (s Source) value(u testbed.Usage) float64 {
 	switch s {
-	case UserCPU:
+	case userCPU:
 		return u.User.Seconds()
-	case SystemCPU:
+	case systemCPU:
 		return u.System.Seconds()
-	case CPU:
+	case cpu:
 		return u.CPU().Seconds()
-	case PeakMemory:
+	case peakMemory:
 		return float64(u.MaxRSS)
 	}
 	return u.Wall.Seconds()
@@ -126,26 +126,26 @@ type Output string
 // The outputs.
 const (
 	Stdout Output = "stdout"
-	Stderr Output = "stderr"
+	stderr Output = "stderr"
 )
 
 // Values lists the outputs.
-func (Output) Values() []string { return []string{string(Stdout), string(Stderr)} }
+func (Output) Values() []string { return []string{string(Stdout), string(stderr)} }
 
 // Which selects one of several numbers.
 type Which string
 
 // Values of Which.
 const (
-	First Which = "first"
-	Last  Which = "last"
+	first Which = "first"
+	last  Which = "last"
 	Sum   Which = "sum"
-	Mean  Which = "mean"
+	mean  Which = "mean"
 )
 
 // Values lists the choices.
 func (Which) Values() []string {
-	return []string{string(First), string(Last), string(Sum), string(Mean)}
+	return []string{string(first), string(last), string(Sum), string(mean)}
 }
 
 // New gives the workload with its defaults.
@@ -198,9 +198,9 @@ func (c *Config) metrics() []Metric {
 		return c.Read
 	}
 	if c.Server != nil { // the Cost of a server's client has CPU time and memory of both sides
-		return []Metric{{Name: "wall-clock", From: WallClock}}
+		return []Metric{{Name: "wall-clock", From: wallClock}}
 	}
-	return []Metric{{Name: "wall-clock", From: WallClock}, {Name: "cpu", From: CPU}, {Name: "peak-memory", From: PeakMemory}}
+	return []Metric{{Name: "wall-clock", From: wallClock}, {Name: "cpu", From: cpu}, {Name: "peak-memory", From: peakMemory}}
 }
 
 // Measures returns the metrics of a trial, and its duration.
@@ -214,7 +214,7 @@ func (c *Config) Measures() experiment.Measures {
 	m := experiment.Measures{Metrics: c.measured(), Expected: runs * one, Limit: runs * longest,
 		Slice: &experiment.Slice{Expected: one, Limit: longest}}
 	for _, metric := range c.metrics() {
-		if metric.From == CPU {
+		if metric.From == cpu {
 			m.CPU = metric.Name
 		}
 	}
@@ -228,7 +228,7 @@ func (c *Config) measured() []experiment.Metric {
 	var metrics []experiment.Metric
 	chosen := false
 	for _, m := range c.metrics() {
-		e := experiment.Metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Scale: m.Scale, Discrete: m.Discrete || m.From == PeakMemory, FromStart: m.From == WallClock}
+		e := experiment.Metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Scale: m.Scale, Discrete: m.Discrete || m.From == peakMemory, FromStart: m.From == wallClock}
 		if m.From != "" {
 			e.Unit = m.From.unit()
 		}
@@ -242,7 +242,7 @@ func (c *Config) measured() []experiment.Metric {
 			e.Headline = *m.Headline
 			chosen = true
 		}
-		e.Optional = len(c.Read) == 0 && m.From != WallClock
+		e.Optional = len(c.Read) == 0 && m.From != wallClock
 		metrics = append(metrics, e)
 	}
 	switch {

@@ -41,11 +41,11 @@ func TestMetricsFromOutput(t *testing.T) {
 	}{
 		{"regex", lines, Metric{Regex: `took ([0-9.]+) ms`}, 12.5},
 		{"regex of a whole line", "echo n; echo 7; echo end", Metric{Regex: `^([0-9]+)$`}, 7},
-		{"last", lines, Metric{Regex: `took ([0-9.]+) ms`, Which: Last}, 7.5},
+		{"last", lines, Metric{Regex: `took ([0-9.]+) ms`, Which: last}, 7.5},
 		{"sum", lines, Metric{Regex: `took ([0-9.]+) ms`, Which: Sum}, 20},
-		{"mean", lines, Metric{Regex: `took ([0-9.]+) ms`, Which: Mean}, 10},
-		{"stderr", lines, Metric{Regex: `rate: ([^/]+)/s`, Output: Stderr}, 3000},
-		{"line ends", lines, Metric{Regex: `(?m)^took (\S+) ms$`, Which: Last}, 7.5},
+		{"mean", lines, Metric{Regex: `took ([0-9.]+) ms`, Which: mean}, 10},
+		{"stderr", lines, Metric{Regex: `rate: ([^/]+)/s`, Output: stderr}, 3000},
+		{"line ends", lines, Metric{Regex: `(?m)^took (\S+) ms$`, Which: last}, 7.5},
 		{"json", document, Metric{JSON: `results[0].p99`}, 1.5},
 		{"json text", document, Metric{JSON: `.results[0]["n.a"]`}, 42},
 		{"json lines", `for i in 1 2 3; do echo "{\"v\": $i}"; echo '{"other": 1}'; done`, Metric{JSON: "v", Which: Sum}, 6},
@@ -73,8 +73,8 @@ func TestMetricsFromOutput(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	c := config("dd if=/dev/zero of=/dev/null bs=60M count=3; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
-		Metric{Name: "wall", From: WallClock}, Metric{Name: "user", From: UserCPU}, Metric{Name: "system", From: SystemCPU},
-		Metric{Name: "cpu", From: CPU}, Metric{Name: "memory", From: PeakMemory})
+		Metric{Name: "wall", From: wallClock}, Metric{Name: "user", From: userCPU}, Metric{Name: "system", From: systemCPU},
+		Metric{Name: "cpu", From: cpu}, Metric{Name: "memory", From: peakMemory})
 	r, err := run(t.Context(), c, localtest.Host(t), new(workloadtest.Raw))
 	if err != nil {
 		t.Fatal(err)
@@ -119,10 +119,10 @@ func TestHeadlines(t *testing.T) {
 		metrics []Metric
 		want    []bool
 	}{
-		{"the first", []Metric{{Name: "a", From: CPU}, {Name: "b", From: CPU}}, []bool{true, false}},
-		{"chosen", []Metric{{Name: "a", From: CPU}, {Name: "b", From: CPU, Headline: &yes}}, []bool{false, true}},
-		{"none", []Metric{{Name: "a", From: CPU, Headline: &no}, {Name: "b", From: CPU}}, []bool{false, false}},
-		{"the first cannot", []Metric{{Name: "a", From: CPU, Scale: experiment.Difference}, {Name: "b", From: CPU}}, []bool{false, false}},
+		{"the first", []Metric{{Name: "a", From: cpu}, {Name: "b", From: cpu}}, []bool{true, false}},
+		{"chosen", []Metric{{Name: "a", From: cpu}, {Name: "b", From: cpu, Headline: &yes}}, []bool{false, true}},
+		{"none", []Metric{{Name: "a", From: cpu, Headline: &no}, {Name: "b", From: cpu}}, []bool{false, false}},
+		{"the first cannot", []Metric{{Name: "a", From: cpu, Scale: experiment.Difference}, {Name: "b", From: cpu}}, []bool{false, false}},
 	}
 	for _, test := range tests {
 		var got []bool

@@ -139,11 +139,11 @@ func (w Which) of(numbers []float64) float64 {
 		sum += v
 	}
 	switch w {
-	case Last:
+	case last:
 		return numbers[len(numbers)-1]
 	case Sum:
 		return sum
-	case Mean:
+	case mean:
 		return sum / float64(len(numbers))
 	}
 	return numbers[0]

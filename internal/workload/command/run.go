@@ -121,7 +121,7 @@ func (r runner) measure(ctx context.Context) (workload.Result, error) {
 // beginnings are kept for reading metrics.
 func (r runner) run(ctx context.Context, prefix string, counts bool) (used testbed.Usage, outputs map[Output]*output, err error) {
 	outputs = map[Output]*output{}
-	for _, name := range []Output{Stdout, Stderr} {
+	for _, name := range []Output{Stdout, stderr} {
 		file, err := r.raw.Create(prefix + string(name) + ".txt")
 		if err != nil {
 			return used, nil, errors.Join(err, closeAll(outputs))
@@ -141,7 +141,7 @@ func (r runner) run(ctx context.Context, prefix string, counts bool) (used testb
 	limited, cancel := context.WithTimeoutCause(ctx, c.Timeout.Std(), errTimeout)
 	defer cancel()
 	process, err := r.site.Start(limited, c.place(), testbed.Command{
-		Args: args, Env: r.values.variables, Dir: c.Dir, Stdout: outputs[Stdout], Stderr: outputs[Stderr], Subject: true,
+		Args: args, Env: r.values.variables, Dir: c.Dir, Stdout: outputs[Stdout], Stderr: outputs[stderr], Subject: true,
 	})
 	if err != nil {
 		return used, nil, err

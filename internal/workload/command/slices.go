@@ -77,10 +77,10 @@ func (t *totals) outcome() workload.Result {
 		switch v := m.From.value(t.used); {
 		case m.From == "":
 			values[m.Name] = t.sums[m.Name] / n
-		case t.used.Unavailable && m.From != WallClock:
+		case t.used.Unavailable && m.From != wallClock:
 			unavailable = append(unavailable, m.Name)
 		case v <= 0: // a resource that was not counted is missing, not zero
-		case m.From == PeakMemory:
+		case m.From == peakMemory:
 			values[m.Name] = v
 		default:
 			values[m.Name] = v / n

@@ -41,14 +41,14 @@ func TestValidate(t *testing.T) {
 			{Field: "run[2]", Message: "${C} is not read here: write $C for the value of the variable, or $${C} for the text as it is"}}},
 		{"metrics", func(c *Config) {
 			c.Read = []Metric{
-				{Name: "good", From: CPU, Unit: "s"},
-				{Name: "Bad Name", From: CPU},
+				{Name: "good", From: cpu, Unit: "s"},
+				{Name: "Bad Name", From: cpu},
 				{Name: "good", Regex: "a(b", JSON: "a"},
 				{Name: "none"},
 				{Name: "two-groups", Regex: "(a)(b)"},
 				{Name: "path", JSON: "a..b"},
-				{Name: "options", From: PeakMemory, Unit: "MB", Output: Stderr, Which: Last},
-				{Name: "headline", From: CPU, Scale: experiment.Difference, Headline: &yes},
+				{Name: "options", From: peakMemory, Unit: "MB", Output: stderr, Which: last},
+				{Name: "headline", From: cpu, Scale: experiment.Difference, Headline: &yes},
 			}
 		}, []experiment.FieldError{
 			{Field: "metrics[1].name", Message: `"Bad Name" is not a name of lower-case letters, digits and single dashes`},
@@ -136,7 +136,7 @@ func FuzzNumbers(f *testing.F) {
 		}
 		var o output
 		o.kept.Write(text)
-		for _, which := range []Which{First, Last, Sum, Mean} {
+		for _, which := range []Which{first, last, Sum, mean} {
 			v, err := Metric{Name: "m", JSON: where, Which: which}.read(&o)
 			if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 				t.Errorf("%s gave %v", which, v)

@@ -34,16 +34,16 @@ import (
 
 const name = "dns"
 
-// Resolution is how proxies find the addresses of hosts, named as in a ServiceEntry.
-type Resolution string
+// resolution is how proxies find the addresses of hosts, named as in a ServiceEntry.
+type resolution string
 
 const (
-	ByDNS Resolution = "dns"  // a proxy looks each host up repeatedly
-	None  Resolution = "none" // a proxy uses a connection's original address, and sends no queries
+	byDNS resolution = "dns"  // a proxy looks each host up repeatedly
+	none  resolution = "none" // a proxy uses a connection's original address, and sends no queries
 )
 
 // Values lists the resolutions.
-func (Resolution) Values() []string { return []string{string(ByDNS), string(None)} }
+func (resolution) Values() []string { return []string{string(byDNS), string(none)} }
 
 // Config holds the parameters of the workload.
 type Config struct {
@@ -52,7 +52,7 @@ type Config struct {
 	Families   factor.Levels[int]                    `yaml:"families" json:"families" min:"1" max:"2" doc:"address families that are looked up for each host: 1 for IPv4, 2 for IPv4 and IPv6, which takes two queries"`
 	TTL        factor.Levels[quantity.Duration]      `yaml:"ttl" json:"ttl" min:"1s" max:"24h" doc:"time for which a response of the builtin server may be cached, in whole seconds"`
 	Refresh    factor.Levels[quantity.Duration]      `yaml:"refresh" json:"refresh,omitempty" min:"10ms" max:"24h" doc:"time after which proxies look a host up again, whatever the TTL; the TTL if absent"`
-	Resolution factor.Levels[Resolution]             `yaml:"resolution" json:"resolution" doc:"how proxies find the addresses of hosts: dns, or none, which sends no queries"`
+	Resolution factor.Levels[resolution]             `yaml:"resolution" json:"resolution" doc:"how proxies find the addresses of hosts: dns, or none, which sends no queries"`
 	Rate       factor.Levels[quantity.Frequency]     `yaml:"rate" json:"rate,omitempty" max:"10000000/s" doc:"queries per second, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor proxies is given"`
 	Arrivals   load.Arrivals                         `yaml:"arrivals" json:"arrivals" doc:"how queries are spaced: constant, or poisson"`
 	Transport  factor.Levels[dnstransport.Transport] `yaml:"transport" json:"transport" doc:"transport of queries: udp, tcp, or tls (DNS over TLS)"`
@@ -73,7 +73,7 @@ type Config struct {
 // New returns the workload with its defaults.
 func New() workload.Workload {
 	return &Config{
-		Hosts: factor.Of(50), Families: factor.Of(1), TTL: factor.Of(quantity.Duration(time.Second)), Resolution: factor.Of(ByDNS),
+		Hosts: factor.Of(50), Families: factor.Of(1), TTL: factor.Of(quantity.Duration(time.Second)), Resolution: factor.Of(byDNS),
 		Arrivals: load.Constant, Transport: factor.Of(dnstransport.UDP), Conns: factor.Of(4),
 		Paths:    factor.Of(testbed.PodToPod),
 		Duration: quantity.Duration(6 * time.Second), Warmup: quantity.Duration(time.Second), Timeout: quantity.Duration(2 * time.Second),

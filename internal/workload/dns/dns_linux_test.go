@@ -121,13 +121,13 @@ func TestRealTimeProxies(t *testing.T) {
 		m.Errorf("left: %v, %d proxies", left, len(server.proxies))
 	}
 
-	c.Resolution = factor.Of(None)
+	c.Resolution = factor.Of(none)
 	r, _, err = trial(t, c, site, server, nil)
 	if err != nil || r.Values[queryRate] != 0 || r.Values[proxyMemory] < 10<<20 {
 		m.Errorf("they are to ask nobody: %+v, %v", r.Values, err)
 	}
 
-	c.Resolution, c.Refresh, c.TTL = factor.Of(ByDNS), durations(100*time.Millisecond), durations(time.Hour)
+	c.Resolution, c.Refresh, c.TTL = factor.Of(byDNS), durations(100*time.Millisecond), durations(time.Hour)
 	r, _, err = trial(t, c, site, server, nil)
 	if err != nil || r.Values[perHost] < 6 || r.Values[perHost] > 25 {
 		m.Errorf("every 100 ms, in two families: %+v, %v", r.Values, err)

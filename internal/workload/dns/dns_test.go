@@ -43,7 +43,7 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) {
 			c.Proxies, c.Rate, c.Names, c.Address = factor.Of(1), factor.Of(quantity.Frequency(1)), []string{"a"}, "a:53"
 		}, []string{"rate", "names", "address"}},
-		{func(c *Config) { c.Refresh, c.Resolution = durations(time.Second), factor.Of(None) }, []string{"refresh", "resolution"}},
+		{func(c *Config) { c.Refresh, c.Resolution = durations(time.Second), factor.Of(none) }, []string{"refresh", "resolution"}},
 		{func(c *Config) { c.Address = "10.96.0.10" }, []string{"address", "names"}},
 		{func(c *Config) {
 			c.Address, c.Names = "10.96.0.10:53", []string{"kubernetes.default.svc.cluster.local", "a..b"}
@@ -89,7 +89,7 @@ func TestMeasures(t *testing.T) {
 	if law := c.Measures().PowerLaw; law.Exponents["refresh"] != -1 || law.Exponents["ttl"] != 0 {
 		t.Errorf("law %+v", law)
 	}
-	c.Resolution = factor.Of(None)
+	c.Resolution = factor.Of(none)
 	m = c.Measures()
 	if m.PowerLaw != nil || slices.ContainsFunc(m.Metrics, func(m experiment.Metric) bool { return m.Headline || m.Scale == experiment.Ratio }) {
 		t.Errorf("nothing is asked for: %+v", m)
@@ -137,7 +137,7 @@ func TestBootstrap(t *testing.T) {
 	if got := text(); !strings.Contains(got, `"respect_dns_ttl":false`) || !strings.Contains(got, `"dns_refresh_rate":"0.250000000s"`) || !strings.Contains(got, `"V4_ONLY"`) {
 		t.Error(got)
 	}
-	c.Resolution = factor.Of(None)
+	c.Resolution = factor.Of(none)
 	if got := text(); strings.Contains(got, "STRICT_DNS") || strings.Count(got, `"type":"ORIGINAL_DST"`) != 3 {
 		t.Error(got)
 	}

@@ -47,7 +47,7 @@ func (c *Config) bootstrap(server netip.AddrPort, admin, label string) ([]byte, 
 // cluster returns the cluster of host i.
 func (c *Config) cluster(host string, i int) object {
 	cluster := object{"name": fmt.Sprintf("host-%d", i), "connect_timeout": "1s"}
-	if c.Resolution.One() == None {
+	if c.Resolution.One() == none {
 		cluster["type"], cluster["lb_policy"] = "ORIGINAL_DST", "CLUSTER_PROVIDED"
 		return cluster
 	}
@@ -163,7 +163,7 @@ func readLookups(text []byte) (r resolverCounts, err error) {
 // than the last response expired.
 func (c *Config) windowStart() time.Duration {
 	period := c.period()
-	if c.Resolution.One() == None || period <= 0 {
+	if c.Resolution.One() == none || period <= 0 {
 		return c.Warmup.Std()
 	}
 	whole := max(0, (c.Warmup.Std()-period/2+period-1)/period)

@@ -36,7 +36,7 @@ const readyLimit = 30 * time.Second
 func (c *Config) proxyMeasures() experiment.Measures {
 	m := experiment.Measures{Expected: time.Second + c.windowStart() + c.Duration.Std(), Limit: readyLimit + c.windowStart() + 2*c.Duration.Std() + 30*time.Second}
 	scale := experiment.Ratio
-	if c.Resolution.One() == None {
+	if c.Resolution.One() == none {
 		scale = experiment.Difference
 	} else {
 		m.PowerLaw = &experiment.PowerLaw{Metric: queryRate, Exponents: map[string]float64{"proxies": 1, "hosts": 1, "families": 1, "ttl": -1}}
@@ -204,7 +204,7 @@ func (p *proxyTrial) parts() service.Parts {
 
 // readResolvers reads the counters of all proxies' resolvers.
 func (p *proxyTrial) readResolvers(ctx context.Context) ([]resolverCounts, error) {
-	if p.Resolution.One() == None {
+	if p.Resolution.One() == none {
 		return nil, nil
 	}
 	var list []resolverCounts
@@ -300,7 +300,7 @@ func (p *proxyTrial) result(c proxyCounts) (workload.Result, error) {
 		r.Values[repeated] = rate - float64(asked*int64(p.Families.One()))/took
 		r.Failed = min(1, float64(failed)/float64(asked))
 	}
-	if p.Resolution.One() == ByDNS && c.After.Names < hosts {
+	if p.Resolution.One() == byDNS && c.After.Names < hosts {
 		return r, workload.Invalidf(workload.RuleErrors, "only %d of %d hosts were ever looked up", c.After.Names, hosts)
 	}
 	return r, nil

@@ -56,7 +56,7 @@ func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	if len(c.Refresh) > 0 {
 		errs.Add("refresh", "only proxies use it: give proxies, or leave it out")
 	}
-	if slices.Contains(c.Resolution, None) {
+	if slices.Contains(c.Resolution, none) {
 		errs.Add("resolution", "only proxies use it: give proxies, or leave it out")
 	}
 	if c.Server != nil && c.Address != "" {

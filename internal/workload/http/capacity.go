@@ -15,9 +15,9 @@ import (
 	"tare/internal/workload/staircase"
 )
 
-// Objective limits the latency and errors of a rate that a server can carry. It has at least one limit on the
+// objective limits the latency and errors of a rate that a server can carry. It has at least one limit on the
 // latency.
-type Objective struct {
+type objective struct {
 	P50    quantity.Duration `yaml:"latency-p50" json:"latency-p50,omitempty" min:"0s" max:"1m" doc:"latency that at most half of the requests may exceed"`
 	P90    quantity.Duration `yaml:"latency-p90" json:"latency-p90,omitempty" min:"0s" max:"1m" doc:"latency that at most one request in ten may exceed"`
 	P99    quantity.Duration `yaml:"latency-p99" json:"latency-p99,omitempty" min:"0s" max:"1m" doc:"latency that at most one request in a hundred may exceed"`
@@ -33,12 +33,12 @@ type limit struct {
 	most     quantity.Duration // 0: none
 }
 
-func (o *Objective) limits() []limit {
+func (o *objective) limits() []limit {
 	return []limit{{"p50", 0.5, o.P50}, {"p90", 0.9, o.P90}, {"p99", 0.99, o.P99}, {"p99.9", 0.999, o.P999}}
 }
 
 // String writes the limits: "p99 ≤ 20 ms, errors ≤ 0.1 %".
-func (o *Objective) String() string {
+func (o *objective) String() string {
 	var list []string
 	for _, l := range o.limits() {
 		if l.most > 0 {
@@ -51,7 +51,7 @@ func (o *Objective) String() string {
 	return strings.Join(list, ", ")
 }
 
-func (o *Objective) validate(errs *experiment.FieldErrors) {
+func (o *objective) validate(errs *experiment.FieldErrors) {
 	given := false
 	for _, l := range o.limits() {
 		given = given || l.most > 0
@@ -63,7 +63,7 @@ func (o *Objective) validate(errs *experiment.FieldErrors) {
 
 // met reports whether a result meets the objective: all of the offered rate was answered in time, except for
 // the allowed share of errors.
-func (o *Objective) met(r *load.Result) bool {
+func (o *objective) met(r *load.Result) bool {
 	if r.ErrorShare() > float64(o.Errors) || r.Rate() < load.LeastRate*r.Offered()*(1-float64(o.Errors)) {
 		return false
 	}
@@ -76,7 +76,7 @@ func (o *Objective) met(r *load.Result) bool {
 }
 
 // probe returns how long to try a rate, so that every limited quantile has enough requests.
-func (o *Objective) probe(rate float64) time.Duration {
+func (o *objective) probe(rate float64) time.Duration {
 	longest := time.Second
 	if o.Probe > 0 {
 		longest = o.Probe.Std()
@@ -152,7 +152,7 @@ type searchTry struct {
 }
 
 // capacityMetrics lists the metrics of a search.
-func (o *Objective) capacityMetrics() []experiment.Metric {
+func (o *objective) capacityMetrics() []experiment.Metric {
 	return []experiment.Metric{
 		{Name: "capacity", Unit: "1/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio, Objective: o.String()},
 		{Name: "rate-beyond", Better: experiment.Higher, Scale: experiment.Ratio},

@@ -9,7 +9,7 @@ import (
 )
 
 func TestObjective(t *testing.T) {
-	o := &Objective{P99: quantity.Duration(20 * time.Millisecond), Errors: 0.01}
+	o := &objective{P99: quantity.Duration(20 * time.Millisecond), Errors: 0.01}
 	answers := func(n, slow, failed int, elapsed time.Duration) *load.Result {
 		r := &load.Result{Due: int64(n), OK: int64(n - failed), Latency: load.NewHistogram(), Duration: time.Second, Elapsed: elapsed}
 		for i := range n - failed {
@@ -48,7 +48,7 @@ func TestObjective(t *testing.T) {
 }
 
 func TestObjectiveInWords(t *testing.T) {
-	for want, o := range map[string]Objective{
+	for want, o := range map[string]objective{
 		"p99 ≤ 20 ms, errors ≤ 0.1 %": {P99: quantity.Duration(20 * time.Millisecond), Errors: 0.001},
 		"p50 ≤ 1.5 ms, p99.9 ≤ 1 s":   {P50: quantity.Duration(1500 * time.Microsecond), P999: quantity.Duration(time.Second)},
 	} {

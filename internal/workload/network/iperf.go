@@ -66,9 +66,9 @@ func (o runOptions) interval() string {
 func (o runOptions) arguments() []string {
 	args := []string{"-t", decimal(o.length().Seconds()), "-i", o.interval(), "-P", strconv.Itoa(o.streams)}
 	switch o.direction {
-	case Download:
+	case download:
 		args = append(args, "-R")
-	case Both:
+	case both:
 		args = append(args, "--bidir")
 	}
 	return append(args, o.args...)

@@ -22,8 +22,8 @@ func openSite(t *testing.T, rate float64) testbed.Site {
 func TestLocalTestbed(t *testing.T) {
 	const rate = 20e6
 	site := openSite(t, rate)
-	for _, p := range []Protocol{TCP, UDP} {
-		c := short(p, Download, 1)
+	for _, p := range []protocol{tcp, UDP} {
+		c := short(p, download, 1)
 		c.Paths = factor.Of(testbed.PodToService)
 		r, err := run(t.Context(), c, site, new(workloadtest.Raw))
 		if err != nil {
@@ -50,7 +50,7 @@ func TestFasterThanTheTestbed(t *testing.T) {
 	if err := shaper.Shape(faster); err != nil {
 		t.Fatal(err)
 	}
-	r, err := run(t.Context(), short(UDP, Upload, 1), site, new(workloadtest.Raw))
+	r, err := run(t.Context(), short(UDP, upload, 1), site, new(workloadtest.Raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +63,8 @@ func TestFasterThanTheTestbed(t *testing.T) {
 func TestNodeToNode(t *testing.T) {
 	const rate = 20e6
 	site := openSite(t, rate)
-	for _, p := range []Protocol{TCP, UDP} {
-		c := short(p, Upload, 1)
+	for _, p := range []protocol{tcp, UDP} {
+		c := short(p, upload, 1)
 		c.Paths = factor.Of(testbed.NodeToNode)
 		r, err := run(t.Context(), c, site, new(workloadtest.Raw))
 		if err != nil {
@@ -81,7 +81,7 @@ func TestNodeToNode(t *testing.T) {
 func TestUnlimited(t *testing.T) {
 	site := openSite(t, 0)
 	var raw workloadtest.Raw
-	c := short(UDP, Upload, 1)
+	c := short(UDP, upload, 1)
 	c.LossLimit = 0.9 // without a link, the loss depends on other programs on the processors
 	r, err := run(t.Context(), c, site, &raw)
 	if err != nil {

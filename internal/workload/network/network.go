@@ -26,34 +26,34 @@ import (
 	"tare/internal/workload"
 )
 
-// Protocol is a transport protocol.
-type Protocol string
+// protocol is a transport protocol.
+type protocol string
 
 // The measured protocols.
 const (
-	TCP Protocol = "tcp"
-	UDP Protocol = "udp"
+	tcp protocol = "tcp"
+	UDP protocol = "udp"
 )
 
 // Values lists the protocols.
-func (Protocol) Values() []string { return []string{string(TCP), string(UDP)} }
+func (protocol) Values() []string { return []string{string(tcp), string(UDP)} }
 
 // Direction is the direction of the data.
 type Direction string
 
 // The directions, as the client sees them.
 const (
-	Upload   Direction = "upload"   // client to server
-	Download Direction = "download" // server to client
-	Both     Direction = "both"     // both ways at the same time; bandwidth is the sum
+	upload   Direction = "upload"   // client to server
+	download Direction = "download" // server to client
+	both     Direction = "both"     // both ways at the same time; bandwidth is the sum
 )
 
 // Values lists the directions.
-func (Direction) Values() []string { return []string{string(Upload), string(Download), string(Both)} }
+func (Direction) Values() []string { return []string{string(upload), string(download), string(both)} }
 
 // Config is the parameters of the workload. Durations are in whole seconds, since iperf3 takes no fractions.
 type Config struct {
-	Protocols  factor.Levels[Protocol]      `yaml:"protocols" factor:"protocol" json:"protocols" doc:"transport protocols, each measured in separate trials"`
+	Protocols  factor.Levels[protocol]      `yaml:"protocols" factor:"protocol" json:"protocols" doc:"transport protocols, each measured in separate trials"`
 	Paths      factor.Levels[testbed.Path]  `yaml:"paths" factor:"path" json:"paths" doc:"paths from the client pod to the server pod"`
 	Direction  factor.Levels[Direction]     `yaml:"direction" json:"direction" doc:"direction of the data, as the client sees it"`
 	Streams    factor.Levels[int]           `yaml:"streams" json:"streams" doc:"parallel streams, 1 to 128"`
@@ -69,9 +69,9 @@ type Config struct {
 // New gives the workload with its defaults.
 func New() workload.Workload {
 	return &Config{
-		Protocols: factor.Of(TCP, UDP),
+		Protocols: factor.Of(tcp, UDP),
 		Paths:     factor.Of(testbed.PodToPod, testbed.PodToService),
-		Direction: factor.Of(Upload),
+		Direction: factor.Of(upload),
 		Streams:   factor.Of(1),
 		Duration:  quantity.Duration(3 * time.Second),
 		Omit:      quantity.Duration(time.Second),

@@ -21,7 +21,7 @@ import (
 )
 
 // short is a config for tests.
-func short(p Protocol, d Direction, streams int) *Config {
+func short(p protocol, d Direction, streams int) *Config {
 	c := New().(*Config)
 	c.Protocols, c.Paths, c.Direction, c.Streams = factor.Of(p), factor.Of(testbed.PodToPod), factor.Of(d), factor.Of(streams)
 	c.Duration, c.Omit = quantity.Duration(time.Second), 0
@@ -48,11 +48,11 @@ func TestLoopback(t *testing.T) {
 		optional []string
 		files    []string
 	}{
-		{"tcp", short(TCP, Upload, 1), []string{"tcp-bandwidth", "tcp-retransmits", "tcp-rtt"}, nil,
+		{"tcp", short(tcp, upload, 1), []string{"tcp-bandwidth", "tcp-retransmits", "tcp-rtt"}, nil,
 			[]string{"iperf3-client.json", "iperf3-server.json"}},
-		{"tcp both ways", short(TCP, Both, 2), []string{"tcp-bandwidth", "tcp-retransmits", "tcp-rtt"}, nil,
+		{"tcp both ways", short(tcp, both, 2), []string{"tcp-bandwidth", "tcp-retransmits", "tcp-rtt"}, nil,
 			[]string{"iperf3-client.json", "iperf3-server.json"}},
-		{"udp", short(UDP, Download, 2), []string{"udp-bandwidth", "udp-loss"}, []string{"udp-jitter"},
+		{"udp", short(UDP, download, 2), []string{"udp-bandwidth", "udp-loss"}, []string{"udp-jitter"},
 			[]string{"iperf3-client.json", "iperf3-server.json", "search-01-client.json", "search-01-server.json", "search.json"}},
 	}
 	for _, test := range tests {
@@ -141,7 +141,7 @@ func TestFailures(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.site.port = 7
-			c := short(TCP, Upload, 1)
+			c := short(tcp, upload, 1)
 			if test.name == "wrong length" {
 				c.Duration = quantity.Duration(5 * time.Second)
 			}
@@ -163,7 +163,7 @@ func TestCalledOff(t *testing.T) {
 	site := script{client: "exec sleep 60", server: "exec sleep 60"}
 	site.port = 7
 	time.AfterFunc(50*time.Millisecond, cancel)
-	_, err := run(ctx, short(TCP, Upload, 1), site, new(workloadtest.Raw))
+	_, err := run(ctx, short(tcp, upload, 1), site, new(workloadtest.Raw))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
@@ -171,7 +171,7 @@ func TestCalledOff(t *testing.T) {
 
 func TestMissingProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := run(t.Context(), short(TCP, Upload, 1), loopback{port: 7}, new(workloadtest.Raw))
+	_, err := run(t.Context(), short(tcp, upload, 1), loopback{port: 7}, new(workloadtest.Raw))
 	if err == nil || !strings.Contains(err.Error(), "install it with: apt-get install iperf3") {
 		t.Errorf("got %v", err)
 	}
@@ -201,12 +201,12 @@ func TestValidate(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	for p, want := range map[Protocol][]string{
-		TCP: {"tcp-bandwidth", "tcp-retransmits", "tcp-rtt", "tcp-cpu"},
+	for p, want := range map[protocol][]string{
+		tcp: {"tcp-bandwidth", "tcp-retransmits", "tcp-rtt", "tcp-cpu"},
 		UDP: {"udp-bandwidth", "udp-loss", "udp-jitter", "udp-cpu"},
 	} {
 		var got []string
-		for _, m := range short(p, Upload, 1).Measures().All() {
+		for _, m := range short(p, upload, 1).Measures().All() {
 			got = append(got, m.Name)
 		}
 		if diff := cmp.Diff(want, got[:4]); diff != "" {
@@ -216,7 +216,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestUDPOrder(t *testing.T) {
-	c := short(UDP, Download, 4)
+	c := short(UDP, download, 4)
 	tests := []struct {
 		rate float64
 		want string

@@ -36,7 +36,7 @@ func tryLoopback(ctx context.Context) error {
 		return err
 	}
 	c := New().(*Config)
-	c.Protocols, c.Paths = factor.Of(TCP), factor.Of(testbed.PodToPod)
+	c.Protocols, c.Paths = factor.Of(tcp), factor.Of(testbed.PodToPod)
 	c.Duration, c.Omit = quantity.Duration(time.Second), 0
 	measure, err := c.Prepare(ctx, &workload.Trial{Site: site, Raw: workload.Discard})
 	if err != nil {

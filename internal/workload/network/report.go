@@ -149,11 +149,11 @@ func read(client, server *iperf3.Report, d Direction, length, omit float64) (fig
 	type way struct{ sender, receiver side }
 	var ways []way
 	switch d {
-	case Upload:
+	case upload:
 		ways = []way{{side{report: client}, side{report: server, receives: true}}}
-	case Download:
+	case download:
 		ways = []way{{side{report: server}, side{report: client, receives: true}}}
-	case Both:
+	case both:
 		ways = []way{
 			{side{report: client}, side{report: server, receives: true}},
 			{side{report: server, reverse: true}, side{report: client, reverse: true, receives: true}},

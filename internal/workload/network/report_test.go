@@ -33,15 +33,15 @@ func TestFigures(t *testing.T) {
 		length, omit float64
 		want         figures // rates in Mbit/s, times in µs
 	}{
-		{"tcp-upload", Upload, 2, 0, figures{received: 959.792, sent: 967.254, loss: 0, jitter: 0, retransmits: 0, rtt: 1674.88, moved: 240334976}},
-		{"tcp-upload", Upload, 2, 0.5, figures{received: 955.803, sent: 955.993, loss: 0, jitter: 0, retransmits: 0, rtt: 1840.33, moved: 240334976}},
-		{"tcp-download", Download, 2, 0.5, figures{received: 956.47, sent: 954.276, loss: 0, jitter: 0, retransmits: 13, rtt: 1674.17, moved: 240102544}},
-		{"tcp-both", Both, 2, 0.5, figures{received: 1907.5, sent: 1916.15, loss: 0, jitter: 0, retransmits: 0, rtt: 5322.31, moved: 477930232}},
-		{"udp-upload", Upload, 2, 0, figures{received: 499.457, sent: 499.926, loss: 0.000938401, jitter: 6.78988, retransmits: 0, rtt: 0, moved: 124869728}},
-		{"udp-upload", Upload, 2, 0.5, figures{received: 499.965, sent: 500.136, loss: 0.000602196, jitter: 5.20754, retransmits: 0, rtt: 0, moved: 124869728}},
-		{"udp-download", Download, 2, 0.5, figures{received: 581.253, sent: 597.466, loss: 0.0219497, jitter: 63.0161, retransmits: 0, rtt: 0, moved: 146670816}},
-		{"udp-both", Both, 2, 0.5, figures{received: 600.017, sent: 600.025, loss: 0, jitter: 4.55218, retransmits: 0, rtt: 0, moved: 149936056}},
-		{"udp-overload", Upload, 2, 0.5, figures{received: 801.539, sent: 959.22, loss: 0.16434, jitter: 129.642, retransmits: 0, rtt: 0, moved: 202592576}},
+		{"tcp-upload", upload, 2, 0, figures{received: 959.792, sent: 967.254, loss: 0, jitter: 0, retransmits: 0, rtt: 1674.88, moved: 240334976}},
+		{"tcp-upload", upload, 2, 0.5, figures{received: 955.803, sent: 955.993, loss: 0, jitter: 0, retransmits: 0, rtt: 1840.33, moved: 240334976}},
+		{"tcp-download", download, 2, 0.5, figures{received: 956.47, sent: 954.276, loss: 0, jitter: 0, retransmits: 13, rtt: 1674.17, moved: 240102544}},
+		{"tcp-both", both, 2, 0.5, figures{received: 1907.5, sent: 1916.15, loss: 0, jitter: 0, retransmits: 0, rtt: 5322.31, moved: 477930232}},
+		{"udp-upload", upload, 2, 0, figures{received: 499.457, sent: 499.926, loss: 0.000938401, jitter: 6.78988, retransmits: 0, rtt: 0, moved: 124869728}},
+		{"udp-upload", upload, 2, 0.5, figures{received: 499.965, sent: 500.136, loss: 0.000602196, jitter: 5.20754, retransmits: 0, rtt: 0, moved: 124869728}},
+		{"udp-download", download, 2, 0.5, figures{received: 581.253, sent: 597.466, loss: 0.0219497, jitter: 63.0161, retransmits: 0, rtt: 0, moved: 146670816}},
+		{"udp-both", both, 2, 0.5, figures{received: 600.017, sent: 600.025, loss: 0, jitter: 4.55218, retransmits: 0, rtt: 0, moved: 149936056}},
+		{"udp-overload", upload, 2, 0.5, figures{received: 801.539, sent: 959.22, loss: 0.16434, jitter: 129.642, retransmits: 0, rtt: 0, moved: 202592576}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestUnavailable(t *testing.T) {
 		"not given":  {strings.ReplaceAll(whole, `"retransmits"`, `"gone"`), file(t, "tcp-upload-server.json"), 2},
 		"no windows": {strings.ReplaceAll(whole, `"snd_cwnd":`, `"snd_cwnd": 0, "gone":`), file(t, "tcp-upload-server.json"), 2},
 	} {
-		f, err := readBoth([]byte(test.client), []byte(test.server), Upload, test.length, 0)
+		f, err := readBoth([]byte(test.client), []byte(test.server), upload, test.length, 0)
 		if err != nil || f.retransmits != -1 || f.received <= 0 {
 			t.Errorf("%s: %+v, %v", name, f, err)
 		}
@@ -116,7 +116,7 @@ func TestReportErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := readBoth([]byte(test.json), []byte(file(t, "tcp-upload-server.json")), Upload, 2, 1)
+			_, err := readBoth([]byte(test.json), []byte(file(t, "tcp-upload-server.json")), upload, 2, 1)
 			var invalid *workload.Invalid
 			if !errors.As(err, &invalid) {
 				t.Fatalf("got %v, which is not an *Invalid", err)
@@ -158,7 +158,7 @@ func FuzzReport(f *testing.F) {
 		f.Add([]byte(file(f, filepath.Base(name))))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, d := range []Direction{Upload, Download, Both} {
+		for _, d := range []Direction{upload, download, both} {
 			got, err := readBoth(data, data, d, 2, 1)
 			var invalid *workload.Invalid
 			if err != nil && !errors.As(err, &invalid) {

@@ -26,7 +26,7 @@ func TestBehindAProxy(t *testing.T) {
 			server: "cat testdata/tcp-upload-server.json; while [ ! -e " + tries + " ] || [ $(wc -l < " + tries + ") -lt 3 ]; do sleep 0.01; done",
 		}
 		site.port = 7
-		c := short(TCP, Upload, 1)
+		c := short(tcp, upload, 1)
 		c.Duration = quantity.Duration(2 * time.Second)
 		r, err := run(t.Context(), c, site, new(workloadtest.Raw))
 		if err != nil || r.Values["tcp-bandwidth"] <= 0 {
@@ -53,7 +53,7 @@ func TestOtherPrograms(t *testing.T) {
 		}
 		site := script{client: "cat " + dir + "/client", server: "cat " + dir + "/server"}
 		site.port = 7
-		c := short(TCP, Upload, 1)
+		c := short(tcp, upload, 1)
 		c.Duration = quantity.Duration(2 * time.Second)
 		_, err := run(t.Context(), c, site, new(workloadtest.Raw))
 		if got := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && got != test.want {
@@ -73,7 +73,7 @@ func TestSmallDatagrams(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	for _, o := range []runOptions{
-		short(UDP, Upload, 1).udpOptions(pair{}, "", 1e6, time.Second, 0),
+		short(UDP, upload, 1).udpOptions(pair{}, "", 1e6, time.Second, 0),
 		{},
 	} {
 		client.Start.TestStart.Block = 1448
@@ -87,7 +87,7 @@ func TestSmallDatagrams(t *testing.T) {
 func TestUnavailableRetransmits(t *testing.T) {
 	site := script{client: "cat testdata/gvisor-tcp-client.json", server: "cat testdata/gvisor-tcp-server.json"}
 	site.port = 7
-	r, err := run(t.Context(), short(TCP, Upload, 1), site, new(workloadtest.Raw))
+	r, err := run(t.Context(), short(tcp, upload, 1), site, new(workloadtest.Raw))
 	if err != nil {
 		t.Fatal(err)
 	}

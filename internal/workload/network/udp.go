@@ -47,7 +47,7 @@ func (c *Config) prepareUDP(ctx context.Context, p pair, linkRate float64) (work
 		}
 		moved += o.moved
 		ways := 1.0
-		if c.Direction.One() == Both {
+		if c.Direction.One() == both {
 			ways = 2
 		}
 		return step{Sent: o.sent / ways, Received: o.received / ways, Loss: o.loss}, nil

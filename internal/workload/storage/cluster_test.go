@@ -20,15 +20,15 @@ func TestOnACluster(t *testing.T) {
 	bed := sitetest.Bed(t)
 	for _, runtime := range []string{"", "gvisor"} {
 		t.Run("runtime "+runtime, func(t *testing.T) {
-			site := claimed(t, bed, short(RandomRead).Declare().Needs, runtime)
-			for i, op := range []Operation{RandomRead, Write} {
+			site := claimed(t, bed, short(randomRead).Declare().Needs, runtime)
+			for i, op := range []operation{randomRead, Write} {
 				c := short(op)
-				c.Direct, c.Engine, c.IODepth = PastCache, []Engine{LibAIO, PSync}[i], factor.Of([]int{8, 1}[i])
+				c.Direct, c.Engine, c.IODepth = pastCache, []engine{libAIO, pSync}[i], factor.Of([]int{8, 1}[i])
 				if runtime == "gvisor" {
 					if _, err := c.Prepare(t.Context(), &workload.Trial{Site: site, Raw: &memory{}}); !errors.Is(err, errDropped) {
 						t.Errorf("%s: got %v, want %v", op, err, errDropped)
 					}
-					c.Direct = ThroughCache
+					c.Direct = throughCache
 				}
 				var raw memory
 				r, err := run(t.Context(), c, site, &raw)
@@ -36,10 +36,10 @@ func TestOnACluster(t *testing.T) {
 					t.Fatalf("%s: %v", op, err)
 				}
 				used := r.Used[part]
-				if r.Values[c.prefix(c.Direct == ThroughCache)+"-iops"] <= 0 || !used.Unavailable && (used.CPU() <= 0 || used.MaxRSS <= 0) {
+				if r.Values[c.prefix(c.Direct == throughCache)+"-iops"] <= 0 || !used.Unavailable && (used.CPU() <= 0 || used.MaxRSS <= 0) {
 					t.Errorf("%s: %v, used %+v", op, r.Values, r.Used)
 				}
-				t.Logf("%s: %.0f I/Os per second, %v", op, r.Values[c.prefix(c.Direct == ThroughCache)+"-iops"], r.Used[part])
+				t.Logf("%s: %.0f I/Os per second, %v", op, r.Values[c.prefix(c.Direct == throughCache)+"-iops"], r.Used[part])
 				if laid := slices.Contains(raw.Names(), "layout.json"); laid != (i == 0) {
 					t.Errorf("%s: data laid out: %v", op, laid)
 				}

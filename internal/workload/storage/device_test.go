@@ -35,8 +35,8 @@ func TestDevice(t *testing.T) {
 			t.Errorf("detach %s: %v: %s", device, err, out)
 		}
 	})
-	c := short(RandomRead)
-	c.Mode, c.Direct = Block, PastCache
+	c := short(randomRead)
+	c.Mode, c.Direct = Block, pastCache
 	site := testbed.Site(directory(device))
 	r, err := run(t.Context(), c, site, &memory{})
 	if err != nil || r.Values["read-iops"] <= 0 || r.Failed != 0 {

@@ -19,12 +19,12 @@ type Direct string
 
 // Values of Direct.
 const (
-	// PastCache asks for I/O past the page cache; a trial that went through the cache is invalid.
-	PastCache Direct = "true"
-	// ThroughCache asks for I/O through the page cache; the metrics are named buffered-.
-	ThroughCache Direct = "false"
-	// Auto asks for I/O past the page cache; the metrics of a trial that went through the cache are named buffered-.
-	Auto Direct = "auto"
+	// pastCache asks for I/O past the page cache; a trial that went through the cache is invalid.
+	pastCache Direct = "true"
+	// throughCache asks for I/O through the page cache; the metrics are named buffered-.
+	throughCache Direct = "false"
+	// auto asks for I/O past the page cache; the metrics of a trial that went through the cache are named buffered-.
+	auto Direct = "auto"
 )
 
 // Describe returns the accepted texts.
@@ -33,7 +33,7 @@ func (Direct) Describe() string { return "true, false or auto" }
 // UnmarshalText parses the parameter.
 func (d *Direct) UnmarshalText(text []byte) error {
 	switch v := Direct(strings.ToLower(string(text))); v {
-	case PastCache, ThroughCache, Auto:
+	case pastCache, throughCache, auto:
 		*d = v
 		return nil
 	}
@@ -42,7 +42,7 @@ func (d *Direct) UnmarshalText(text []byte) error {
 
 // MarshalJSON writes true and false as booleans, and auto as a text.
 func (d Direct) MarshalJSON() ([]byte, error) {
-	if d == Auto {
+	if d == auto {
 		return json.Marshal(string(d))
 	}
 	return []byte(d), nil
@@ -79,7 +79,7 @@ func (t *trial) cached(ctx context.Context) (bool, error) {
 	if most.Cached <= tolerated && !t.dropped {
 		return false, nil
 	}
-	if t.config.Direct == PastCache {
+	if t.config.Direct == pastCache {
 		return false, workload.Invalidf(workload.RuleDirect, "fio asked for direct I/O, and the page cache was used: after the trial it held %v of %s "+
 			"(direct: false measures all arms through the page cache; direct: auto names the metrics of such a trial buffered-)", quantity.Size(most.Cached), most.Path)
 	}
@@ -125,7 +125,7 @@ func (t *trial) checkDirect(ctx context.Context) error {
 	}
 	for _, sign := range gvisor {
 		if strings.Contains(string(stdout.kept), sign) {
-			if t.dropped = true; t.config.Direct == Auto {
+			if t.dropped = true; t.config.Direct == auto {
 				return nil
 			}
 			return errDropped

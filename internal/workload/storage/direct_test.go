@@ -37,7 +37,7 @@ func TestPast(t *testing.T) {
 		{"no cat", "", nil},
 	}
 	for _, test := range tests {
-		c := short(RandomRead)
+		c := short(randomRead)
 		tr, err := c.begin(&workload.Trial{Site: kernel{"/v", test.text}, Raw: &memory{}})
 		if err != nil {
 			t.Fatal(err)

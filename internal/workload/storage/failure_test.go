@@ -70,7 +70,7 @@ func TestFailures(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := run(t.Context(), short(RandomRead), script{"VOLUME", test.script}, &memory{})
+			_, err := run(t.Context(), short(randomRead), script{"VOLUME", test.script}, &memory{})
 			var invalid *workload.Invalid
 			if err == nil || err.Error() != test.want || errors.As(err, &invalid) == test.ends {
 				t.Errorf("got  %v\nwant %s", err, test.want)

@@ -49,7 +49,7 @@ type trial struct {
 // million bytes. The clock is fixed, since fio could otherwise choose the CPU's clock in one arm only.
 func (t *trial) arguments(j job) []string {
 	direct := "0"
-	if t.config.Direct != ThroughCache {
+	if t.config.Direct != throughCache {
 		direct = "1"
 	}
 	return append([]string{

@@ -47,9 +47,9 @@ func TestSilentlyBuffered(t *testing.T) {
 	for name, kind := range map[string]*layer.Kind{"plain": nil, "fscrypt": &fscrypt.Kind, "gocryptfs": &gocryptfs.Kind} {
 		t.Run(name, func(t *testing.T) {
 			site := volumeOf(t, kind)
-			for i, op := range []Operation{RandomRead, RandomWrite} {
+			for i, op := range []operation{randomRead, randomWrite} {
 				c := short(op)
-				c.Direct = PastCache
+				c.Direct = pastCache
 				raw := &memory{round: 1}
 				r, err := run(t.Context(), c, site, raw)
 				var broken *workload.Invalid
@@ -67,7 +67,7 @@ func TestSilentlyBuffered(t *testing.T) {
 				if i > 0 {
 					continue
 				}
-				c.Direct = Auto
+				c.Direct = auto
 				r, err = run(t.Context(), c, site, &memory{round: 2})
 				if want := c.prefix(kind != nil) + "-iops"; err != nil || r.Values[want] <= 0 {
 					t.Errorf("%s, auto: no %s among %v, %v", op, want, r.Values, err)
@@ -84,7 +84,7 @@ func TestSilentlyBuffered(t *testing.T) {
 func TestCold(t *testing.T) {
 	site := volumeOf(t, nil)
 	c := short(Read)
-	c.Cold, c.BlockSize, c.IODepth, c.Engine = true, factor.Of[quantity.Size](4<<10), factor.Of(1), PSync
+	c.Cold, c.BlockSize, c.IODepth, c.Engine = true, factor.Of[quantity.Size](4<<10), factor.Of(1), pSync
 	for range 2 {
 		raw := &memory{}
 		r, err := run(t.Context(), c, site, raw)

@@ -29,8 +29,8 @@ func tryDirectory(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, owned.Remove(dir)) }()
 	c := New().(*Config)
-	c.Operations, c.BlockSize, c.IODepth = factor.Of(RandomRead), factor.Of[quantity.Size](4<<10), factor.Of(4)
-	c.Size, c.Duration, c.Ramp, c.Direct = leastSize, quantity.Duration(time.Second), 0, ThroughCache
+	c.Operations, c.BlockSize, c.IODepth = factor.Of(randomRead), factor.Of[quantity.Size](4<<10), factor.Of(4)
+	c.Size, c.Duration, c.Ramp, c.Direct = leastSize, quantity.Duration(time.Second), 0, throughCache
 	measure, err := c.Prepare(ctx, &workload.Trial{Site: directory(dir), Raw: workload.Discard})
 	if err != nil {
 		return err

@@ -7,29 +7,29 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// Profile is the name of a published study whose fio job is repeated.
-type Profile string
+// profile is the name of a published study whose fio job is repeated.
+type profile string
 
-// Constellation is "Constellation performance benchmarks" (version 2.6): fio under kubestr, one CPU, a file of 10
+// constellation is "Constellation performance benchmarks" (version 2.6): fio under kubestr, one CPU, a file of 10
 // GiB, 60 s after a warm-up of 10 s, 128 I/Os under way by libaio, past the page cache, randread and randwrite, with
 // 4 KiB for I/O per second and 1024 KiB for bandwidth.
-const Constellation Profile = "constellation"
+const constellation profile = "constellation"
 
 // Values lists the profiles.
-func (Profile) Values() []string { return []string{string(Constellation)} }
+func (profile) Values() []string { return []string{string(constellation)} }
 
 // fill sets the parameters that the file does not give to those of the profile.
 func (c *Config) fill(given func(field string) bool) {
-	if c.Profile != Constellation {
+	if c.Profile != constellation {
 		return
 	}
 	for field, set := range map[string]func(){
-		"operations": func() { c.Operations = factor.Of(RandomRead, RandomWrite) },
+		"operations": func() { c.Operations = factor.Of(randomRead, randomWrite) },
 		"blockSize":  func() { c.BlockSize = factor.Of[quantity.Size](4<<10, 1<<20) },
 		"ioDepth":    func() { c.IODepth = factor.Of(128) },
 		"jobs":       func() { c.Jobs = factor.Of(1) },
-		"engine":     func() { c.Engine = LibAIO },
-		"direct":     func() { c.Direct = PastCache },
+		"engine":     func() { c.Engine = libAIO },
+		"direct":     func() { c.Direct = pastCache },
 		"size":       func() { c.Size = 10 << 30 },
 		"duration":   func() { c.Duration = quantity.Duration(time.Minute) },
 		"ramp":       func() { c.Ramp = quantity.Duration(10 * time.Second) },

@@ -33,10 +33,10 @@ func recorded(t *testing.T, name string) *jobResult {
 
 // TestRecorded compares the metrics with values that jq finds in the reports.
 func TestRecorded(t *testing.T) {
-	read := short(RandomRead)
-	read.Direct = PastCache
-	write := short(RandomWrite)
-	write.Direct, write.SyncEvery, write.BlockSize = PastCache, 4, factor.Of[quantity.Size](1<<20)
+	read := short(randomRead)
+	read.Direct = pastCache
+	write := short(randomWrite)
+	write.Direct, write.SyncEvery, write.BlockSize = pastCache, 4, factor.Of[quantity.Size](1<<20)
 	tests := []struct {
 		file   string
 		config *Config
@@ -90,7 +90,7 @@ func FuzzRead(f *testing.F) {
 	// The inputs are short, since the fuzzer shortens each interesting input before it continues.
 	f.Add([]byte(`{"fio version":"fio-3.33","jobs":[{"error":5,"total_err":2,"first_error":5,"read":{"io_bytes":8192,"bw_bytes":8000,"runtime":1001,"total_ios":200000,"clat_ns":{"mean":5,"N":200000,"percentile":{"50.0":5,"99.9":7}},"lat_ns":{"mean":6}},"sync":{"lat_ns":{"N":20000,"mean":1,"bins":{"7":20000}}}}]}`))
 	f.Add([]byte(`{"fio version":"fio-3.33","jobs":[{"total_err":-1,"read":{"runtime":1e308,"bw_bytes":1e308,"total_ios":-1,"clat_ns":{"N":1e300,"percentile":{"50":1e308}}}}]}`))
-	c := short(RandomRead)
+	c := short(randomRead)
 	c.SyncEvery = 1
 	known := map[string]bool{}
 	for _, m := range c.Measures().All() {

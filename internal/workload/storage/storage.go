@@ -32,63 +32,63 @@ import (
 	"tare/internal/workload/storage/residency"
 )
 
-// Operation is a kind of I/O, by fio's name for it.
-type Operation string
+// operation is a kind of I/O, by fio's name for it.
+type operation string
 
 // The kinds of I/O.
 const (
-	RandomRead  Operation = "randread"
-	RandomWrite Operation = "randwrite"
-	Read        Operation = "read"
-	Write       Operation = "write"
+	randomRead  operation = "randread"
+	randomWrite operation = "randwrite"
+	Read        operation = "read"
+	Write       operation = "write"
 )
 
 // Values lists the operations.
-func (Operation) Values() []string {
-	return []string{string(RandomRead), string(RandomWrite), string(Read), string(Write)}
+func (operation) Values() []string {
+	return []string{string(randomRead), string(randomWrite), string(Read), string(Write)}
 }
 
 // cold reports whether the trial begins with an empty page cache and reads each block at most once.
 func (c *Config) cold() bool { return c.Cold && c.Operations.One().reads() }
 
-func (o Operation) reads() bool { return o == RandomRead || o == Read }
+func (o operation) reads() bool { return o == randomRead || o == Read }
 
 // sequential reports whether the blocks follow each other.
-func (o Operation) sequential() bool { return o == Read || o == Write }
+func (o operation) sequential() bool { return o == Read || o == Write }
 
-// Engine is fio's way to request I/O from the kernel.
-type Engine string
+// engine is fio's way to request I/O from the kernel.
+type engine string
 
 // The engines.
 const (
-	LibAIO  Engine = "libaio"
-	IOURing Engine = "io_uring"
-	PSync   Engine = "psync"
+	libAIO  engine = "libaio"
+	iouRing engine = "io_uring"
+	pSync   engine = "psync"
 )
 
 // Values lists the engines.
-func (Engine) Values() []string { return []string{string(LibAIO), string(IOURing), string(PSync)} }
+func (engine) Values() []string { return []string{string(libAIO), string(iouRing), string(pSync)} }
 
 // Mode is the form in which the pod has the volume.
 type Mode string
 
 // The modes.
 const (
-	Filesystem Mode = "filesystem"
+	filesystem Mode = "filesystem"
 	Block      Mode = "block"
 )
 
 // Values lists the modes.
-func (Mode) Values() []string { return []string{string(Filesystem), string(Block)} }
+func (Mode) Values() []string { return []string{string(filesystem), string(Block)} }
 
 // Config is the parameters of the workload.
 type Config struct {
-	Profile    Profile                      `yaml:"profile" json:"profile,omitempty" doc:"published study whose operations, block sizes, depth, size and times are used where none are given"`
-	Operations factor.Levels[Operation]     `yaml:"operations" factor:"operation" json:"operations" doc:"kinds of I/O, each measured in separate trials"`
+	Profile    profile                      `yaml:"profile" json:"profile,omitempty" doc:"published study whose operations, block sizes, depth, size and times are used where none are given"`
+	Operations factor.Levels[operation]     `yaml:"operations" factor:"operation" json:"operations" doc:"kinds of I/O, each measured in separate trials"`
 	BlockSize  factor.Levels[quantity.Size] `yaml:"blockSize" json:"blockSize" doc:"size of one I/O, from 512B to 64MiB"`
 	IODepth    factor.Levels[int]           `yaml:"ioDepth" json:"ioDepth" doc:"I/Os that each job keeps under way, 1 to 4096"`
 	Jobs       factor.Levels[int]           `yaml:"jobs" json:"jobs" doc:"jobs at the same time, 1 to 256"`
-	Engine     Engine                       `yaml:"engine" json:"engine" doc:"how fio asks the kernel for I/O"`
+	Engine     engine                       `yaml:"engine" json:"engine" doc:"how fio asks the kernel for I/O"`
 	Direct     Direct                       `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT), which is checked after each trial. With false, metrics are named buffered-; with auto, only those of trials that went through the page cache are"`
 	Cold       bool                         `yaml:"cold" json:"cold,omitempty" doc:"with direct: false, reads begin with an empty page cache and read each block once at most"`
 	Size       quantity.Size                `yaml:"size" json:"size" doc:"size of the file or of the part of the device that is used"`
@@ -103,16 +103,16 @@ type Config struct {
 // New gives the workload with its defaults.
 func New() workload.Workload {
 	return &Config{
-		Operations: factor.Of(RandomRead, RandomWrite),
+		Operations: factor.Of(randomRead, randomWrite),
 		BlockSize:  factor.Of[quantity.Size](4<<10, 1<<20),
 		IODepth:    factor.Of(128),
 		Jobs:       factor.Of(1),
-		Engine:     LibAIO,
-		Direct:     PastCache,
+		Engine:     libAIO,
+		Direct:     pastCache,
 		Size:       10 << 30,
 		Duration:   quantity.Duration(15 * time.Second),
 		Ramp:       quantity.Duration(2 * time.Second),
-		Mode:       Filesystem,
+		Mode:       filesystem,
 	}
 }
 
@@ -132,7 +132,7 @@ func (c *Config) Declare() experiment.Declaration {
 		Validate: c.validate,
 		Needs:    experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}},
 		Tools:    []experiment.Tool{{Name: "fio", Version: []string{"--version"}}},
-		Tests:    map[Direct]string{PastCache: experiment.TestsDisk}[c.Direct],
+		Tests:    map[Direct]string{pastCache: experiment.TestsDisk}[c.Direct],
 	}
 }
 
@@ -184,14 +184,14 @@ func (c *Config) Measures() experiment.Measures {
 		Expected: (c.Ramp + c.Duration).Std() + 3*startUp,
 		Limit:    c.layoutLimit() + limit(c.Ramp.Std()) + limit(c.Duration.Std()) + 2*limit(0),
 	}
-	if c.Direct == Auto {
+	if c.Direct == auto {
 		m.Metrics = append(c.measured(c.prefix(false)), c.measured(c.prefix(true))...)
 		for i := range m.Metrics {
 			m.Metrics[i].Optional = true
 		}
 		return m
 	}
-	p := c.prefix(c.Direct == ThroughCache)
+	p := c.prefix(c.Direct == throughCache)
 	m.Metrics, m.Cost, m.Loop = c.measured(p), &experiment.Cost{Prefix: p, Unit: "GB", Parts: []string{part}}, c.loop(p)
 	return m
 }
@@ -217,7 +217,7 @@ func (c *Config) measured(p string) []experiment.Metric {
 }
 
 func (c *Config) workers() int {
-	if c.Engine == PSync {
+	if c.Engine == pSync {
 		return c.Jobs.One()
 	}
 	return c.Jobs.One() * c.IODepth.One()
@@ -238,7 +238,7 @@ func (c *Config) Prepare(ctx context.Context, on *workload.Trial) (workload.Meas
 	if err != nil {
 		return nil, err
 	}
-	if c.Direct != ThroughCache {
+	if c.Direct != throughCache {
 		if err := t.checkDirect(ctx); err != nil {
 			return nil, err
 		}
@@ -251,7 +251,7 @@ func (c *Config) Prepare(ctx context.Context, on *workload.Trial) (workload.Meas
 			return nil, err
 		}
 	}
-	if c.Direct != ThroughCache || c.Cold {
+	if c.Direct != throughCache || c.Cold {
 		if err := t.empty(ctx); err != nil {
 			return nil, err
 		}

@@ -34,11 +34,11 @@ type memory struct {
 }
 
 // short is a config for tests, on a volume that may lack O_DIRECT.
-func short(op Operation) *Config {
+func short(op operation) *Config {
 	c := New().(*Config)
 	c.Operations, c.BlockSize, c.IODepth = factor.Of(op), factor.Of[quantity.Size](4<<10), factor.Of(8)
 	c.Size, c.Duration, c.Ramp = leastSize, quantity.Duration(time.Second), 0
-	c.Direct = ThroughCache
+	c.Direct = throughCache
 	return c
 }
 
@@ -71,15 +71,15 @@ func TestOperations(t *testing.T) {
 	needFio(t)
 	many := short(Read)
 	many.Jobs, many.Ramp = factor.Of(3), quantity.Duration(time.Second)
-	synced := short(RandomWrite)
-	synced.SyncEvery, synced.Engine, synced.IODepth = 1, PSync, factor.Of(1)
+	synced := short(randomWrite)
+	synced.SyncEvery, synced.Engine, synced.IODepth = 1, pSync, factor.Of(1)
 	tests := []struct {
 		name   string
 		config *Config
 		want   []string
 		files  []string
 	}{
-		{"randread", short(RandomRead), []string{"buffered-read-bandwidth", "buffered-read-iops", "buffered-read-latency", "buffered-read-total-latency"},
+		{"randread", short(randomRead), []string{"buffered-read-bandwidth", "buffered-read-iops", "buffered-read-latency", "buffered-read-total-latency"},
 			[]string{"check-2.json", "check-stderr.txt", "check.json", "fio.json", "layout.json", "mark.json"}},
 		{"read", many, []string{"buffered-read-bandwidth", "buffered-read-iops", "buffered-read-latency", "buffered-read-total-latency"},
 			[]string{"check-2.json", "check-stderr.txt", "check.json", "fio.json", "layout.json", "mark.json", "ramp.json"}},
@@ -136,16 +136,16 @@ func TestLayout(t *testing.T) {
 		}
 		return n
 	}
-	trial := func(op Operation) {
+	trial := func(op operation) {
 		t.Helper()
 		if _, err := run(t.Context(), short(op), site, &memory{}); err != nil {
 			t.Fatal(err)
 		}
 		whole(t, filepath.Join(dir, "tare-storage-16MiB"))
 	}
-	trial(RandomRead)
+	trial(randomRead)
 	trial(Write)
-	trial(RandomWrite)
+	trial(randomWrite)
 	if n := layouts(); n != 1 {
 		t.Errorf("laid out %d times", n)
 	}
@@ -198,7 +198,7 @@ func TestBlock(t *testing.T) {
 	if err := os.Truncate(device, leastSize+trailer); err != nil {
 		t.Fatal(err)
 	}
-	c := short(RandomRead)
+	c := short(randomRead)
 	c.Mode = Block
 	if _, err := run(t.Context(), c, directory(device), &memory{}); err != nil {
 		t.Fatal(err)
@@ -208,8 +208,8 @@ func TestBlock(t *testing.T) {
 
 func TestDirect(t *testing.T) {
 	needFio(t)
-	c := short(RandomRead)
-	c.Direct = PastCache
+	c := short(randomRead)
+	c.Direct = pastCache
 	r, err := run(t.Context(), c, directory(t.TempDir()), &memory{})
 	if err != nil && strings.Contains(err.Error(), "refuses O_DIRECT") {
 		t.Skip("the file system of temporary files does:", err)
@@ -221,7 +221,7 @@ func TestDirect(t *testing.T) {
 
 // TestSeeds checks that seeds are the same for the arms of a round, and differ between rounds.
 func TestSeeds(t *testing.T) {
-	c := short(RandomRead)
+	c := short(randomRead)
 	seen := map[uint32]string{}
 	for _, round := range []int{1, 2, 3, 100} {
 		for _, what := range []string{"ramp", "measure"} {
@@ -246,9 +246,9 @@ func TestNeeds(t *testing.T) {
 		mode         Mode
 		want         quantity.Size
 	}{
-		{10 << 30, 0, Filesystem, 12 << 30},
-		{16 << 20, 0, Filesystem, 81 << 20},
-		{10 << 30, 400 << 30, Filesystem, 400 << 30},
+		{10 << 30, 0, filesystem, 12 << 30},
+		{16 << 20, 0, filesystem, 81 << 20},
+		{10 << 30, 400 << 30, filesystem, 400 << 30},
 		{10 << 30, 0, Block, 11 << 30},
 		{16 << 20, 0, Block, 17 << 20},
 	}
@@ -270,8 +270,8 @@ func TestMetrics(t *testing.T) {
 		}
 		return names
 	}
-	c := short(RandomRead)
-	c.Direct = PastCache
+	c := short(randomRead)
+	c.Direct = pastCache
 	if diff := cmp.Diff([]string{"read-iops", "read-cpu"}, headlines(c)); diff != "" {
 		t.Error(diff)
 	}
@@ -294,7 +294,7 @@ func TestValidate(t *testing.T) {
 	if errs := c.validate(); len(errs) != 0 {
 		t.Errorf("the defaults are wrong: %v", errs)
 	}
-	c.Engine, c.IODepth, c.Jobs = PSync, factor.Of(1, 0, 2), factor.Of(0, 64)
+	c.Engine, c.IODepth, c.Jobs = pSync, factor.Of(1, 0, 2), factor.Of(0, 64)
 	c.BlockSize, c.Size = factor.Of[quantity.Size](1000, 4<<10, 1<<20), 16<<20
 	c.Operations, c.Duration, c.Ramp, c.SyncEvery, c.Volume = factor.Of(Read), 1, quantity.Duration(48*time.Hour), 2, 20<<20
 	want := []experiment.FieldError{

@@ -18,7 +18,7 @@ func (c *Config) begin(on *workload.Trial) (*trial, error) {
 		return nil, errors.New("the site has no volume to measure")
 	}
 	t := &trial{config: c, site: on.Site, raw: on.Raw, round: on.Round, file: volume.Volume()}
-	if c.Mode == Filesystem {
+	if c.Mode == filesystem {
 		t.file = path.Join(t.file, "tare-storage-"+c.Size.String())
 	}
 	if backed, ok := testbed.As[testbed.BackedVolume](on.Site); ok {
@@ -83,7 +83,7 @@ func (t *trial) measure(ctx context.Context) (workload.Result, error) {
 	if err != nil && !counted(d) {
 		return workload.Result{}, explain(err)
 	}
-	buffered := t.config.Direct == ThroughCache
+	buffered := t.config.Direct == throughCache
 	if !buffered {
 		if buffered, err = t.cached(ctx); err != nil {
 			return workload.Result{}, err

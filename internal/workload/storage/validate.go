@@ -29,9 +29,9 @@ func (c *Config) validate() []experiment.FieldError {
 		}
 	}
 	switch {
-	case c.Cold && c.Direct != ThroughCache:
+	case c.Cold && c.Direct != throughCache:
 		errs.Add("cold", "I/O past the page cache is always cold: use cold with direct: false")
-	case c.Cold && !slices.ContainsFunc(c.Operations, Operation.reads):
+	case c.Cold && !slices.ContainsFunc(c.Operations, operation.reads):
 		errs.Add("cold", "writes do not come from the page cache: use cold for reads")
 	}
 	if c.Cold && slices.ContainsFunc(c.Jobs, func(n int) bool { return n > 1 }) {
@@ -43,7 +43,7 @@ func (c *Config) validate() []experiment.FieldError {
 	switch {
 	case c.SyncEvery < 0 || c.SyncEvery > 1<<20:
 		errs.Add("syncEvery", "%d is not a number of writes up to %d", c.SyncEvery, 1<<20)
-	case c.SyncEvery > 0 && slices.ContainsFunc(c.Operations, Operation.reads):
+	case c.SyncEvery > 0 && slices.ContainsFunc(c.Operations, operation.reads):
 		errs.Add("syncEvery", "there is nothing to sync after reads; give writes a workload of their own")
 	}
 	return errs
@@ -55,8 +55,8 @@ func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 		switch {
 		case n < 1 || n > 4096:
 			errs.Add(fmt.Sprintf("ioDepth[%d]", i), "%d is not a number of I/Os from 1 to 4096", n)
-		case n > 1 && c.Engine == PSync:
-			errs.Add(fmt.Sprintf("ioDepth[%d]", i), "%s has one I/O under way in each job: write ioDepth: 1, and set jobs to the number of I/Os", PSync)
+		case n > 1 && c.Engine == pSync:
+			errs.Add(fmt.Sprintf("ioDepth[%d]", i), "%s has one I/O under way in each job: write ioDepth: 1, and set jobs to the number of I/Os", pSync)
 		}
 	}
 	for i, n := range c.Jobs {
@@ -73,7 +73,7 @@ func (c *Config) validateSizes(errs *experiment.FieldErrors) {
 		return
 	}
 	jobs := 1
-	if slices.ContainsFunc(c.Operations, Operation.sequential) && len(c.Jobs) > 0 {
+	if slices.ContainsFunc(c.Operations, operation.sequential) && len(c.Jobs) > 0 {
 		jobs = max(1, slices.Max(c.Jobs))
 	}
 	for i, b := range c.BlockSize {

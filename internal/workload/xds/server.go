@@ -168,7 +168,7 @@ func (r *trial) openRequest(ctx context.Context) (fleet.Open, error) {
 }
 
 // metadata returns the node's metadata as JSON.
-func (n Node) metadata() (json.RawMessage, error) {
+func (n node) metadata() (json.RawMessage, error) {
 	if n.Metadata == "" {
 		return nil, nil
 	}

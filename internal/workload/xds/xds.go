@@ -58,9 +58,9 @@ type Config struct {
 	Configure reference.Arguments               `yaml:"configure" json:"configure,omitempty" doc:"program and arguments that make the server's configuration before the sidecars connect. It runs where the program of change runs; TARE_SIDECARS holds the number of sidecars"`
 	Objective *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"search for the most sidecars that the server carries, beginning with the number in sidecars"`
 	Change    *Change                           `yaml:"change" json:"change,omitempty" doc:"changes of the server's configuration while all sidecars are connected"`
-	TLS       *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"how sidecars encrypt; in plaintext if absent"`
+	TLS       *tls                              `yaml:"tls" json:"tls,omitempty" doc:"how sidecars encrypt; in plaintext if absent"`
 	Token     reference.Text                    `yaml:"token" json:"token,omitempty" doc:"bearer token in the metadata of each stream, by reference: $ISTIO_TOKEN, $(file:/PATH)"`
-	Node      Node                              `yaml:"node" json:"node" doc:"identity that the sidecars give the server; in its texts $(TARE_INDEX) is the sidecar's number, and $(TARE_IP) an address that no other sidecar has"`
+	Node      node                              `yaml:"node" json:"node" doc:"identity that the sidecars give the server; in its texts $(TARE_INDEX) is the sidecar's number, and $(TARE_IP) an address that no other sidecar has"`
 	Paths     factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"paths from the client's pod to the server's"`
 	Clients   factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"processes that share the sidecars, on a cluster pods"`
 	Ready     quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"longest time after the last sidecar was due until all are ready, and longest time of a push to all"`
@@ -68,8 +68,8 @@ type Config struct {
 	Late      quantity.Duration                 `yaml:"late" json:"late" doc:"limit on the lateness in connecting, at its 99th percentile; beyond it the generator counts as late"`
 }
 
-// TLS is the certificates that sidecars trust and present.
-type TLS struct {
+// tls is the certificates that sidecars trust and present.
+type tls struct {
 	CA         string         `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent"`
 	Cert       string         `yaml:"cert" json:"cert,omitempty" doc:"file with the sidecars' own certificate, in PEM"`
 	Key        reference.Text `yaml:"key" json:"key,omitempty" doc:"key of that certificate in PEM, by reference: $(file:/PATH)"`
@@ -78,8 +78,8 @@ type TLS struct {
 	authority, certificate string // contents of the files CA and Cert
 }
 
-// Node is the identity that sidecars give the server.
-type Node struct {
+// node is the identity that sidecars give the server.
+type node struct {
 	ID       string              `yaml:"id" json:"id" doc:"identity; istiod expects sidecar~IP~NAME.NAMESPACE~NAMESPACE.svc.DOMAIN"`
 	Cluster  string              `yaml:"cluster" json:"cluster,omitempty" doc:"service cluster of the sidecar"`
 	Metadata strictyaml.Document `yaml:"metadata" json:"metadata,omitempty" doc:"metadata of the node, as a map"`
@@ -90,23 +90,23 @@ type Change struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments that change the configuration. It runs in the server's pod, or with address on the machine of tare; TARE_CHANGE holds a number that no other change of the run has"`
 	Times int                 `yaml:"times" json:"times,omitempty" min:"0" max:"10000" doc:"changes in a trial; 1 if absent"`
 	Every quantity.Duration   `yaml:"every" json:"every,omitempty" doc:"time between changes; a change begins only after the last one has reached all sidecars; 1s if absent"`
-	Push  []Resource          `yaml:"push" json:"push,omitempty" doc:"types of resources whose first response counts as the push; any if absent"`
+	Push  []resource          `yaml:"push" json:"push,omitempty" doc:"types of resources whose first response counts as the push; any if absent"`
 }
 
-// Resource is a type of resources.
-type Resource string
+// resource is a type of resources.
+type resource string
 
 // The types of resources.
 const (
-	Clusters  Resource = "cds"
-	Endpoints Resource = "eds"
-	Listeners Resource = "lds"
-	Routes    Resource = "rds"
+	clusters  resource = "cds"
+	endpoints resource = "eds"
+	listeners resource = "lds"
+	routes    resource = "rds"
 )
 
 // Values lists the types in the order of package sidecar.
-func (Resource) Values() []string {
-	return []string{string(Clusters), string(Endpoints), string(Listeners), string(Routes)}
+func (resource) Values() []string {
+	return []string{string(clusters), string(endpoints), string(listeners), string(routes)}
 }
 
 // types lists the types whose first response counts as the push.
@@ -139,13 +139,13 @@ func New() workload.Workload {
 	return &Config{
 		Sidecars: factor.Of(100), Rate: factor.Of(quantity.Frequency(50)), Protocol: factor.Of(sidecar.Delta),
 		Churn: factor.Of(quantity.Percent(0)), Paths: factor.Of(testbed.PodToPod), Clients: factor.Of(1),
-		Node:  Node{ID: "sidecar~$(TARE_IP)~tare-$(TARE_INDEX).default~default.svc.cluster.local"},
+		Node:  node{ID: "sidecar~$(TARE_IP)~tare-$(TARE_INDEX).default~default.svc.cluster.local"},
 		Ready: quantity.Duration(time.Minute), Settle: quantity.Duration(time.Second), Late: quantity.Duration(100 * time.Millisecond),
 	}
 }
 
-// Helpers are the workload's own processes.
-var Helpers = []testbed.Helper{fleet.Helper}
+// helpers are the workload's own processes.
+var helpers = []testbed.Helper{fleet.Helper}
 
 // Kind describes the workload.
 var Kind = workload.Kind{
@@ -154,7 +154,7 @@ var Kind = workload.Kind{
 	Example: "address: \"127.0.0.1:15010\"",
 	New:     New,
 	Probe:   testbed.AlwaysWorks(name, "by sidecars of its own"),
-	Helpers: append([]testbed.Helper{service.Helper}, Helpers...),
+	Helpers: append([]testbed.Helper{service.Helper}, helpers...),
 }
 
 // Declare lists the pods that the workload needs: pods for the sidecars, and one for the server if the workload

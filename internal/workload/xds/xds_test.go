@@ -44,7 +44,7 @@ func served(t *testing.T) *Config {
 	c.Server = &service.Config{Run: []string{testbed.Self}, Env: environ.Variables{testbed.HelperVariable: xdstest.Helper.Name, xdstest.FileVariable: file}}
 	c.Sidecars, c.Rate, c.Settle = factor.Of(30), factor.Of(quantity.Frequency(500)), 0
 	c.Late = quantity.Duration(time.Hour)
-	c.Change = &Change{Run: []string{"sh", "-c", `printf %s "$TARE_CHANGE" > ` + file + ".new && mv " + file + ".new " + file}, Times: 2, Every: 1, Push: []Resource{Endpoints}}
+	c.Change = &Change{Run: []string{"sh", "-c", `printf %s "$TARE_CHANGE" > ` + file + ".new && mv " + file + ".new " + file}, Times: 2, Every: 1, Push: []resource{endpoints}}
 	if errs := c.validate(); len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -319,7 +319,7 @@ func TestRealTimeBroken(t *testing.T) {
 		want string
 	}{
 		{with(func(c *Config) { c.Change.Run = []string{"sh", "-c", "echo no >&2; exit 3"} }), up, "exit-status: the change: sh -c 'echo no >&2; exit 3': exit status 3: no"},
-		{with(func(c *Config) { c.TLS = &TLS{} }), up, "errors: no sidecar was ready 200ms after the last was due: 30 of 30 (tls "},
+		{with(func(c *Config) { c.TLS = &tls{} }), up, "errors: no sidecar was ready 200ms after the last was due: 30 of 30 (tls "},
 		{with(func(c *Config) { c.Metrics, c.Ready = 9, quantity.Duration(20*time.Second) }), up, "metric: the heap of the server: "},
 		{with(func(c *Config) { c.Configure = []string{"sleep", "1000"} }), down, "server: the server has ended: "},
 		{c, down, "server: the server has ended: "},
@@ -376,8 +376,8 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.Change = &Change{} }, "change.run: no program is given: write it as a list, [program, argument…]"},
 		{func(c *Config) { c.Node.ID = "$(TARE_NAME)" }, "node.id: $(TARE_NAME) is not known here: known is $(TARE_IP), $(TARE_INDEX)"},
 		{func(c *Config) { c.Node.Metadata = "[]" }, "node.metadata: the metadata of the node is not a map"},
-		{func(c *Config) { c.TLS = &TLS{Cert: "x"} }, "tls.cert: give both the certificate and its key"},
-		{func(c *Config) { c.TLS = &TLS{Cert: "x", Key: "secret"} }, "tls.key: a key in the file would be kept with the run: refer to it, $(file:/PATH)"},
+		{func(c *Config) { c.TLS = &tls{Cert: "x"} }, "tls.cert: give both the certificate and its key"},
+		{func(c *Config) { c.TLS = &tls{Cert: "x", Key: "secret"} }, "tls.key: a key in the file would be kept with the run: refer to it, $(file:/PATH)"},
 		{func(c *Config) { c.Objective = &Objective{Ready: in(time.Second)} }, "objective.push.within: 0s is not a time from 10ms to 1h; objective: there is no change: the objective includes the time of a push"},
 		{func(c *Config) {
 			c.Objective, c.Change = &objective, changing

@@ -21,7 +21,7 @@ type Run struct {
 
 // Statistics are the statistics of all requests, or of one test, with times in ns.
 type Statistics struct {
-	Latencies   Latencies        `json:"latencies"`
+	Latencies   latencies        `json:"latencies"`
 	BytesIn     map[string]any   `json:"bytes_in"`
 	BytesOut    map[string]any   `json:"bytes_out"`
 	Earliest    time.Time        `json:"earliest"`
@@ -37,8 +37,8 @@ type Statistics struct {
 	Errors      []string         `json:"errors"`
 }
 
-// Latencies are statistics of the latency, in ns.
-type Latencies struct {
+// latencies are statistics of the latency, in ns.
+type latencies struct {
 	Total float64 `json:"total"`
 	Mean  int64   `json:"mean"`
 	P50   int64   `json:"50th"`

@@ -250,8 +250,8 @@ func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item,
 	return h, renewed, items, errors.Join(err, badItems, badTime)
 }
 
-// Maker is client-go's typed client for one kind of objects.
-type Maker[T metav1.Object] interface {
+// maker is client-go's typed client for one kind of objects.
+type maker[T metav1.Object] interface {
 	Create(ctx context.Context, object T, o metav1.CreateOptions) (T, error)
 	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
 }
@@ -259,7 +259,7 @@ type Maker[T metav1.Object] interface {
 // Make makes an object and sets its owner. The caller has added the object to the record. If
 // an object of this session exists, it is the result of an earlier request whose response was
 // lost, and Make returns it.
-func Make[T metav1.Object](ctx context.Context, r *Record, client Maker[T], want T) (T, error) {
+func Make[T metav1.Object](ctx context.Context, r *Record, client maker[T], want T) (T, error) {
 	r.SetOwner(want)
 	made, err := client.Create(ctx, want, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {

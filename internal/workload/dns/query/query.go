@@ -25,8 +25,8 @@ import (
 // Kinds of errors besides those of package load. A response code other than success has a kind in codes, or
 // "rcode-11".
 const (
-	Truncated load.Kind = "truncated" // the response did not fit into a datagram
-	Foreign   load.Kind = "foreign"   // the response is to another question
+	truncated load.Kind = "truncated" // the response did not fit into a datagram
+	foreign   load.Kind = "foreign"   // the response is to another question
 )
 
 var codes = map[dnsmessage.RCode]load.Kind{
@@ -127,9 +127,9 @@ func outcome(asked, answer []byte) (load.Kind, string) {
 		}
 		return kind, "the server answers with code " + header.RCode.String()
 	case header.Truncated:
-		return Truncated, "the answer did not fit into a datagram"
+		return truncated, "the answer did not fit into a datagram"
 	case err != nil || unasked != nil || got.Type != want.Type || !strings.EqualFold(got.Name.String(), want.Name.String()):
-		return Foreign, "the answer is to another question"
+		return foreign, "the answer is to another question"
 	}
 	return "", ""
 }

@@ -52,15 +52,15 @@ func parseName(n dnsmessage.Name) (name, bool) {
 type Kind string
 
 const (
-	A        Kind = "a"        // an IPv4 address
-	AAAA     Kind = "aaaa"     // an IPv6 address
-	Empty    Kind = "empty"    // no record of that type
-	NXDomain Kind = "nxdomain" // no such name
-	Failed   Kind = "error"    // the query cannot be read, or is no standard query
+	a        Kind = "a"        // an IPv4 address
+	aaaa     Kind = "aaaa"     // an IPv6 address
+	empty    Kind = "empty"    // no record of that type
+	nxDomain Kind = "nxdomain" // no such name
+	failed   Kind = "error"    // the query cannot be read, or is no standard query
 )
 
 // Kinds lists the kinds.
-var Kinds = []Kind{A, AAAA, Empty, NXDomain, Failed}
+var Kinds = []Kind{a, aaaa, empty, nxDomain, failed}
 
 // The addresses of all hosts (RFC 5737, RFC 3849).
 var (
@@ -85,17 +85,17 @@ func answer(query, into []byte) (reply []byte, of name, kind Kind, ok bool) {
 	}
 	switch {
 	case asked.OpCode != 0:
-		header.RCode, kind = dnsmessage.RCodeNotImplemented, Failed
+		header.RCode, kind = dnsmessage.RCodeNotImplemented, failed
 	case unread != nil:
-		header.RCode, kind = dnsmessage.RCodeFormatError, Failed
+		header.RCode, kind = dnsmessage.RCodeFormatError, failed
 	case !known || question.Class != dnsmessage.ClassINET:
-		header.RCode, kind = dnsmessage.RCodeNameError, NXDomain
+		header.RCode, kind = dnsmessage.RCodeNameError, nxDomain
 	case question.Type == dnsmessage.TypeA:
-		kind = A
+		kind = a
 	case question.Type == dnsmessage.TypeAAAA:
-		kind = AAAA
+		kind = aaaa
 	default:
-		kind = Empty
+		kind = empty
 	}
 	b := dnsmessage.NewBuilder(into[:0], header)
 	if unread == nil {
@@ -103,9 +103,9 @@ func answer(query, into []byte) (reply []byte, of name, kind Kind, ok bool) {
 	}
 	record := dnsmessage.ResourceHeader{Name: question.Name, Class: dnsmessage.ClassINET, TTL: of.ttl}
 	switch kind {
-	case A:
+	case a:
 		err = errors.Join(err, b.StartAnswers(), b.AResource(record, dnsmessage.AResource{A: ipv4}))
-	case AAAA:
+	case aaaa:
 		err = errors.Join(err, b.StartAnswers(), b.AAAAResource(record, dnsmessage.AAAAResource{AAAA: ipv6}))
 	}
 	reply, unfinished := b.Finish()

@@ -47,16 +47,16 @@ func TestAnswers(t *testing.T) {
 		code dnsmessage.RCode
 		ttl  uint32
 	}{
-		{host, dnsmessage.TypeA, A, dnsmessage.RCodeSuccess, 5},
-		{strings.ToUpper(host), dnsmessage.TypeA, A, dnsmessage.RCodeSuccess, 5},
-		{host, dnsmessage.TypeAAAA, AAAA, dnsmessage.RCodeSuccess, 5},
-		{host, dnsmessage.TypeTXT, Empty, dnsmessage.RCodeSuccess, 0},
-		{"tare.test.", dnsmessage.TypeA, NXDomain, dnsmessage.RCodeNameError, 0},
-		{"host-1.ttl-x.t3.tare.test.", dnsmessage.TypeA, NXDomain, dnsmessage.RCodeNameError, 0},
-		{"host-1.5.t3.tare.test.", dnsmessage.TypeA, NXDomain, dnsmessage.RCodeNameError, 0},
-		{"host-1.ttl-99999999999.t3.tare.test.", dnsmessage.TypeA, NXDomain, dnsmessage.RCodeNameError, 0},
-		{host + "example.", dnsmessage.TypeA, NXDomain, dnsmessage.RCodeNameError, 0},
-		{".", dnsmessage.TypeA, NXDomain, dnsmessage.RCodeNameError, 0},
+		{host, dnsmessage.TypeA, a, dnsmessage.RCodeSuccess, 5},
+		{strings.ToUpper(host), dnsmessage.TypeA, a, dnsmessage.RCodeSuccess, 5},
+		{host, dnsmessage.TypeAAAA, aaaa, dnsmessage.RCodeSuccess, 5},
+		{host, dnsmessage.TypeTXT, empty, dnsmessage.RCodeSuccess, 0},
+		{"tare.test.", dnsmessage.TypeA, nxDomain, dnsmessage.RCodeNameError, 0},
+		{"host-1.ttl-x.t3.tare.test.", dnsmessage.TypeA, nxDomain, dnsmessage.RCodeNameError, 0},
+		{"host-1.5.t3.tare.test.", dnsmessage.TypeA, nxDomain, dnsmessage.RCodeNameError, 0},
+		{"host-1.ttl-99999999999.t3.tare.test.", dnsmessage.TypeA, nxDomain, dnsmessage.RCodeNameError, 0},
+		{host + "example.", dnsmessage.TypeA, nxDomain, dnsmessage.RCodeNameError, 0},
+		{".", dnsmessage.TypeA, nxDomain, dnsmessage.RCodeNameError, 0},
 	} {
 		reply, _, kind, ok := answer(query(t, c.name, c.of), nil)
 		m := opened(t, reply)
@@ -64,7 +64,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s %s: %s, %+v", c.name, c.of, kind, m)
 			continue
 		}
-		if has := c.kind == A || c.kind == AAAA; len(m.Answers) > 0 != has || has && (m.Answers[0].Header.TTL != c.ttl || m.Answers[0].Header.Type != c.of) {
+		if has := c.kind == a || c.kind == aaaa; len(m.Answers) > 0 != has || has && (m.Answers[0].Header.TTL != c.ttl || m.Answers[0].Header.Type != c.of) {
 			t.Errorf("%s %s: answers %+v", c.name, c.of, m.Answers)
 		}
 	}
@@ -78,10 +78,10 @@ func TestAnswers(t *testing.T) {
 	}
 	update := query(t, host, dnsmessage.TypeA)
 	update[2] |= 5 << 3 // the operation code
-	if reply, _, kind, ok := answer(update, nil); !ok || kind != Failed || opened(t, reply).RCode != dnsmessage.RCodeNotImplemented {
+	if reply, _, kind, ok := answer(update, nil); !ok || kind != failed || opened(t, reply).RCode != dnsmessage.RCodeNotImplemented {
 		t.Errorf("an update: %s", kind)
 	}
-	if reply, _, kind, ok := answer(query(t, host, dnsmessage.TypeA)[:20], nil); !ok || kind != Failed || opened(t, reply).RCode != dnsmessage.RCodeFormatError {
+	if reply, _, kind, ok := answer(query(t, host, dnsmessage.TypeA)[:20], nil); !ok || kind != failed || opened(t, reply).RCode != dnsmessage.RCodeFormatError {
 		t.Errorf("half a query: %s", kind)
 	}
 }
@@ -144,7 +144,7 @@ func TestServes(t *testing.T) {
 	ask("udp", query(t, Name(1, time.Second, "t1"), dnsmessage.TypeA), query(t, Name(1, time.Second, "t1"), dnsmessage.TypeAAAA))
 	ask("tcp", query(t, Name(2, time.Second, "t1"), dnsmessage.TypeA), query(t, Name(1, time.Second, "t2"), dnsmessage.TypeA), query(t, "elsewhere.", dnsmessage.TypeA))
 	c := s.Counts("t1")
-	if c.Queries != 3 || c.Names != 2 || c.Answers[A] != 2 || c.Answers[AAAA] != 1 || c.Answers[NXDomain] != 1 || c.At <= before.At || before.Queries != 0 {
+	if c.Queries != 3 || c.Names != 2 || c.Answers[a] != 2 || c.Answers[aaaa] != 1 || c.Answers[nxDomain] != 1 || c.At <= before.At || before.Queries != 0 {
 		t.Errorf("%+v after %+v", c, before)
 	}
 	if c := s.Counts("t2"); c.Queries != 1 || c.Names != 1 {

@@ -68,16 +68,16 @@ func TestErrorsByKind(t *testing.T) {
 		{"status 302", then("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /\r\n\r\n", nil), nil, "status-302", ""},
 		{"an early answer", then("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n", nil), func(c *Config) { c.Requests = []Request{{Payload: 8 << 20}} }, "status-413", ""},
 		{"another length", then(ok, nil), func(c *Config) { c.Requests = []Request{{Answer: answerBytes(3)}} }, Length, "2 bytes where 3"},
-		{"TLS where there is none", then("HTTP/1.1 400 Bad Request\r\n\r\n", hangUp), func(c *Config) { c.URL = strings.Replace(c.URL, "http:", "https:", 1) }, Handshake, "TLS"},
+		{"TLS where there is none", then("HTTP/1.1 400 Bad Request\r\n\r\n", hangUp), func(c *Config) { c.URL = strings.Replace(c.URL, "http:", "https:", 1) }, handshake, "TLS"},
 		{"another CA", builtin(serverTLS(t, cert, key)), func(c *Config) {
 			c.URL, c.TLS = strings.Replace(c.URL, "http:", "https:", 1), &TLS{CA: stranger}
-		}, Handshake, "unknown authority"},
+		}, handshake, "unknown authority"},
 		{"another name", builtin(serverTLS(t, cert, key)), func(c *Config) {
 			c.URL, c.TLS = strings.Replace(c.URL, "http:", "https:", 1), &TLS{CA: cert, ServerName: "elsewhere"}
-		}, Handshake, "elsewhere"},
+		}, handshake, "elsewhere"},
 		{"no certificate", builtin(needsClient), func(c *Config) {
 			c.URL, c.TLS = strings.Replace(c.URL, "http:", "https:", 1), &TLS{CA: cert}
-		}, Handshake, "certificate required"},
+		}, handshake, "certificate required"},
 		{"no HTTP/2 over TLS", func(t testing.TB) *counted {
 			l := listen(t)
 			s := &http.Server{ErrorLog: log.New(io.Discard, "", 0), TLSConfig: onlyHTTP1, Protocols: new(http.Protocols)}
@@ -87,7 +87,7 @@ func TestErrorsByKind(t *testing.T) {
 			return l
 		}, func(c *Config) {
 			c.URL, c.Protocol, c.TLS = strings.Replace(c.URL, "http:", "https:", 1), H2, &TLS{CA: cert}
-		}, Handshake, "protocol"},
+		}, handshake, "protocol"},
 		{"no HTTP/2 in clear", then("HTTP/1.1 400 Bad Request\r\n\r\n", hangUp), func(c *Config) { c.Protocol = H2 }, Malformed, "may not speak HTTP/2"},
 		{"HTTP/2 resets", func(t testing.TB) *counted {
 			return serve(t, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))

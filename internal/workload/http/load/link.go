@@ -67,7 +67,7 @@ func connectionOutcome(err error) outcome {
 	switch {
 	// This error is a TLS alert. Servers with TLS 1.3 refuse a client's certificate after the handshake.
 	case errors.As(err, &op) && op.Op == "remote error":
-		return outcome{kind: Handshake, text: err.Error()}
+		return outcome{kind: handshake, text: err.Error()}
 	case errors.As(err, &f):
 		return outcome{kind: f.kind, text: f.Error()}
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
@@ -140,13 +140,13 @@ func (k *link) dial() (net.Conn, error) {
 	conn := tls.Client(raw, s.tls)
 	if err := conn.HandshakeContext(k.ctx); err != nil {
 		_ = raw.Close()
-		return nil, &failure{k.kind(err, Handshake), err}
+		return nil, &failure{k.kind(err, handshake), err}
 	}
 	state := conn.ConnectionState()
 	k.agreed = agreed(state)
 	if want := s.tls.NextProtos[0]; state.NegotiatedProtocol != want && (want == "h2" || state.NegotiatedProtocol != "") {
 		_ = raw.Close()
-		return nil, &failure{Handshake, fmt.Errorf("ALPN: the server chose %q and not %q", state.NegotiatedProtocol, want)}
+		return nil, &failure{handshake, fmt.Errorf("ALPN: the server chose %q and not %q", state.NegotiatedProtocol, want)}
 	}
 	return conn, nil
 }

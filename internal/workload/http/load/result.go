@@ -14,7 +14,7 @@ type Kind string
 // A response with a status other than 2xx has kind "status-404", with a gRPC status other than 0 "grpc-14".
 const (
 	Dial       Kind = "dial"       // no connection
-	Handshake  Kind = "tls"        // no TLS session, or a session for another protocol
+	handshake  Kind = "tls"        // no TLS session, or a session for another protocol
 	Timeout    Kind = "timeout"    // no complete response within Config.Timeout
 	Closed     Kind = "closed"     // the connection or stream closed before the response was complete
 	Malformed  Kind = "protocol"   // the response breaks the protocol

@@ -16,7 +16,7 @@ const mostFiles = 10_000
 
 // look carries out a request.
 func look(_ context.Context, o Request) (*Report, error) {
-	r := &Report{Files: []File{}}
+	r := &Report{Files: []file{}}
 	for _, path := range o.Paths {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 			switch {
@@ -44,7 +44,7 @@ func look(_ context.Context, o Request) (*Report, error) {
 }
 
 // inspect examines one file or block device.
-func inspect(name string, drop bool) (r File, err error) {
+func inspect(name string, drop bool) (r file, err error) {
 	if err := unix.Access(name, unix.W_OK); err != nil {
 		return r, fmt.Errorf("%s: Linux shows the cached part of a file only to users who may write to the file: %w", name, err)
 	}
@@ -63,7 +63,7 @@ func inspect(name string, drop bool) (r File, err error) {
 			return r, fmt.Errorf("%s: drop the cached part: %w", name, err)
 		}
 	}
-	r = File{Path: name, Size: size, Method: "cachestat"}
+	r = file{Path: name, Size: size, Method: "cachestat"}
 	r.Cached, err = cachestat(f)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) { // a seccomp profile refuses system calls that it does not know
 		r.Method = "mincore"

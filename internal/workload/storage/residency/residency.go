@@ -31,11 +31,11 @@ type Request struct {
 
 // Report lists the files and their cached parts.
 type Report struct {
-	Files []File `json:"files"`
+	Files []file `json:"files"`
 }
 
-// File is one file and its part in the page cache.
-type File struct {
+// file is one file and its part in the page cache.
+type file struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`   // bytes
 	Cached int64  `json:"cached"` // bytes in the page cache
@@ -43,7 +43,7 @@ type File struct {
 }
 
 // Most returns the file with the most cached bytes.
-func (r *Report) Most() (most File) {
+func (r *Report) Most() (most file) {
 	for _, f := range r.Files {
 		if f.Cached > most.Cached {
 			most = f

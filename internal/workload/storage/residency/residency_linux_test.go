@@ -21,7 +21,7 @@ func TestLook(t *testing.T) {
 	if err := unix.Statfs(dir, &kind); err == nil && kind.Type == unix.TMPFS_MAGIC {
 		t.Skip("files are only in memory here (tmpfs)")
 	}
-	ask := func(o Request) File {
+	ask := func(o Request) file {
 		t.Helper()
 		r, err := look(t.Context(), o)
 		if err != nil || len(r.Files) != 1 {

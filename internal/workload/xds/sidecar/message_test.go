@@ -94,14 +94,14 @@ func TestIncoming(t *testing.T) {
 	sotw := []proto.Message{
 		&discovery.DiscoveryResponse{VersionInfo: "1", Nonce: "n1", TypeUrl: urls[CDS], Resources: clusters(t), Canary: true, ControlPlane: &core.ControlPlane{Identifier: "me"}},
 		&discovery.DiscoveryResponse{VersionInfo: "2", Nonce: "n2", TypeUrl: urls[EDS], Resources: []*anypb.Any{large, large}},
-		&discovery.DiscoveryResponse{VersionInfo: "3", Nonce: "n3", TypeUrl: urls[LDS], Resources: listeners(t)},
+		&discovery.DiscoveryResponse{VersionInfo: "3", Nonce: "n3", TypeUrl: urls[lds], Resources: listeners(t)},
 		&discovery.DiscoveryResponse{TypeUrl: "type.googleapis.com/other"},
 		&discovery.DiscoveryResponse{},
 	}
 	delta := []proto.Message{
 		&discovery.DeltaDiscoveryResponse{SystemVersionInfo: "1", Nonce: "n1", TypeUrl: urls[CDS], Resources: wrappedAll(clusters(t)), RemovedResources: []string{"x", "y"}},
 		&discovery.DeltaDiscoveryResponse{Nonce: "n2", TypeUrl: urls[EDS], Resources: wrappedAll([]*anypb.Any{large})},
-		&discovery.DeltaDiscoveryResponse{Nonce: "n3", TypeUrl: urls[LDS], Resources: wrappedAll(listeners(t))},
+		&discovery.DeltaDiscoveryResponse{Nonce: "n3", TypeUrl: urls[lds], Resources: wrappedAll(listeners(t))},
 	}
 	for _, c := range []struct {
 		delta    bool
@@ -150,7 +150,7 @@ func TestMalformed(t *testing.T) {
 // FuzzIncoming checks that any input gives the same result in one piece and byte by byte.
 func FuzzIncoming(f *testing.F) {
 	f.Add(framed(f, &discovery.DiscoveryResponse{VersionInfo: "1", TypeUrl: urls[CDS], Resources: clusters(f)}), false)
-	f.Add(framed(f, &discovery.DeltaDiscoveryResponse{Nonce: "1", TypeUrl: urls[LDS], Resources: wrappedAll(listeners(f)), RemovedResources: []string{"a"}}), true)
+	f.Add(framed(f, &discovery.DeltaDiscoveryResponse{Nonce: "1", TypeUrl: urls[lds], Resources: wrappedAll(listeners(f)), RemovedResources: []string{"a"}}), true)
 	f.Fuzz(func(t *testing.T, stream []byte, delta bool) {
 		whole, err := read(stream, delta, max(len(stream), 1))
 		bytes, e := read(stream, delta, 1)

@@ -139,7 +139,7 @@ func named(names []string, resource []byte, delta bool) ([]string, error) {
 	switch typed(url) {
 	case CDS:
 		err = endpointsOf(message, add)
-	case LDS:
+	case lds:
 		err = routesOf(message, add)
 	}
 	return names, err

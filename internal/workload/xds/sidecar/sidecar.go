@@ -160,7 +160,7 @@ func (s *sidecar) ask(r request) {
 // respond handles a complete response, and sends the requests that follow from it.
 func (s *sidecar) respond(w *response, size int) error {
 	t := w.of()
-	if t == Other { // the sidecar has not asked for this type
+	if t == other { // the sidecar has not asked for this type
 		s.see(Update{Type: t, Bytes: size})
 		return nil
 	}
@@ -186,8 +186,8 @@ func (s *sidecar) respond(w *response, size int) error {
 	if refers {
 		s.subscribe(named, before)
 	}
-	if !s.asked[LDS] && s.got[CDS] && s.has(EDS) {
-		s.ask(request{of: LDS})
+	if !s.asked[lds] && s.got[CDS] && s.has(EDS) {
+		s.ask(request{of: lds})
 	}
 	return s.flush()
 }
@@ -204,7 +204,7 @@ func (s *sidecar) wanted(of Type, w *response) names {
 }
 
 // complete reports whether the server has answered each type that the sidecar asks for.
-func (s *sidecar) complete() bool { return s.got[CDS] && s.has(EDS) && s.got[LDS] && s.has(RDS) }
+func (s *sidecar) complete() bool { return s.got[CDS] && s.has(EDS) && s.got[lds] && s.has(RDS) }
 
 // has reports whether resources of a type have arrived. It also returns true if the sidecar asks for none of them by
 // name.

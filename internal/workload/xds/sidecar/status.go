@@ -15,8 +15,8 @@ const (
 	Dial      = "dial" // no connection
 	TLS       = "tls"
 	Closed    = "closed"   // the connection was closed
-	Reset     = "reset"    // the stream was reset
-	Malformed = "protocol" // the server does not speak gRPC over HTTP/2
+	reset     = "reset"    // the stream was reset
+	malformed = "protocol" // the server does not speak gRPC over HTTP/2
 	Ended     = "ok"       // the server ended the stream with the status OK
 	Limited   = "resource-exhausted"
 )
@@ -34,7 +34,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Kind + ": " + e.Text }
 
 func malformedf(format string, args ...any) error {
-	return &Error{Malformed, fmt.Sprintf(format, args...)}
+	return &Error{malformed, fmt.Sprintf(format, args...)}
 }
 
 // status is the state of the response's headers and trailers.

@@ -194,7 +194,7 @@ func (s *stream) control(h http2.FrameHeader, p []byte) error {
 		if len(p) != 4 {
 			return malformedf("a reset of %d bytes", len(p))
 		}
-		return &Error{Reset, http2.ErrCode(binary.BigEndian.Uint32(p)).String()}
+		return &Error{reset, http2.ErrCode(binary.BigEndian.Uint32(p)).String()}
 	case http2.FrameGoAway:
 		if len(p) < 8 {
 			return malformedf("a GOAWAY frame of %d bytes", len(p))

@@ -9,12 +9,12 @@ type Type uint8
 const (
 	CDS   Type = iota // clusters
 	EDS               // endpoints
-	LDS               // listeners
+	lds               // listeners
 	RDS               // routes
-	Other             // any other type
+	other             // any other type
 )
 
-const types = int(Other)
+const types = int(other)
 
 var urls = [types]string{
 	"type.googleapis.com/envoy.config.cluster.v3.Cluster",
@@ -28,8 +28,8 @@ func typed(url []byte) Type {
 	if i := slices.IndexFunc(urls[:], func(u string) bool { return u == string(url) }); i >= 0 {
 		return Type(i)
 	}
-	return Other
+	return other
 }
 
 // next returns the type that resources of type t refer to by name, if any.
-func (t Type) next() (Type, bool) { return t + 1, t == CDS || t == LDS }
+func (t Type) next() (Type, bool) { return t + 1, t == CDS || t == lds }
