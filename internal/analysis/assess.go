@@ -23,8 +23,8 @@ type Question struct {
 	Versus *Versus
 }
 
-// Answers are the comparisons that answer questions, in the order of the questions.
-type Answers struct {
+// answers are the comparisons that answer questions, in the order of the questions.
+type answers struct {
 	Asked    []Comparison
 	Controls []Comparison
 	Failed   []int // indices of the controls that differ although their arms are the same
@@ -33,7 +33,7 @@ type Answers struct {
 
 // Assess judges questions as one family, by the rules of a plan, as Analyze judges the arms of a
 // run. If a control fails, the caller decides which verdicts to withhold.
-func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
+func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	j := &judgement{Rules: contrast.RulesOf(plan)}
 	for _, q := range controls {
 		j.controls = append(j.controls, j.estimated(q))
@@ -48,7 +48,7 @@ func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 		h.restated, h.echo = q.echoes(asked)
 		j.treatments = append(j.treatments, h)
 	}
-	a := Answers{Failed: j.settle(), Family: claims(j.treatments)}
+	a := answers{Failed: j.settle(), Family: claims(j.treatments)}
 	a.Asked, a.Controls = j.results(plan)
 	x := explainer{Rules: j.Rules, plan: plan}
 	x.explain(a.Asked, j.treatments)

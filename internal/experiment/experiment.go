@@ -43,7 +43,7 @@ type Experiment struct {
 	Testbed     Testbed           `yaml:"testbed" doc:"where trials run"`
 	Arms        []Arm             `yaml:"arms" required:"true" doc:"arms that are compared; the first is the baseline"`
 	Workloads   []WorkloadItem    `yaml:"workloads" required:"true" doc:"workloads that run in every arm and are measured"`
-	Design      Design            `yaml:"design" doc:"number of rounds, and rules of the verdicts"`
+	Design      design            `yaml:"design" doc:"number of rounds, and rules of the verdicts"`
 	Limits      Limits            `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
 	Budget      Budget            `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
 	Allow       oneOrMore[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
@@ -137,8 +137,8 @@ type WorkloadItem struct {
 	Config WorkloadConfig
 }
 
-// Design is the design of the experiment and the rules of its verdicts (docs/method.md).
-type Design struct {
+// design is the design of the experiment and the rules of its verdicts (docs/method.md).
+type design struct {
 	Rounds      Rounds           `yaml:"rounds" doc:"number of rounds; each runs every arm once, except that the control of a single treatment skips rounds; under 6 rounds there is no exact 95% interval"`
 	Stop        stop             `yaml:"stop" doc:"condition that ends the run: planned (its rounds), or decided (every headline comparison is decided at a look)"`
 	Looks       []int            `yaml:"looks" doc:"numbers of rounds after which the run ends if every headline comparison is decided, ascending, with stop: decided"`

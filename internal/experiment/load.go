@@ -66,7 +66,7 @@ func defaults() Experiment {
 	none := 0
 	return Experiment{
 		Testbed: Testbed{Local: defaultLocal()},
-		Design: Design{
+		Design: design{
 			Stop: StopPlanned, Pilot: 8, MaxRounds: 60, Attempts: 3,
 			Confidence: 0.95, Equivalence: 0.02, Power: 0.80,
 		},

@@ -51,7 +51,7 @@ func UsualLooks(most int) (looks []int) {
 }
 
 // stops checks the condition that ends the run.
-func (l *loader) stops(d *Design) {
+func (l *loader) stops(d *design) {
 	decided := d.Stop == stopDecided
 	switch {
 	case decided && l.file.Has("design.precision"):

@@ -20,7 +20,7 @@ func (l *loader) validate(x *Experiment) {
 	l.whole(x)
 }
 
-func (l *loader) design(d *Design) {
+func (l *loader) design(d *design) {
 	rounds, precision := l.file.Has("design.rounds"), l.file.Has("design.precision")
 	if rounds && precision {
 		l.file.ReportKey("design.precision", "rounds and precision exclude each other",

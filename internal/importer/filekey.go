@@ -71,8 +71,8 @@ func oneGroup(expression string) (*regexp.Regexp, error) {
 	return re, err
 }
 
-// Pairing is the way in which trials of different arms are paired.
-type Pairing struct {
+// pairing is the way in which trials of different arms are paired.
+type pairing struct {
 	how     string // the text of --pair-by; "": trials are not paired
 	pattern *regexp.Regexp
 	layout  *Layout // the layout whose blocks and repeats pair trials; nil: none
@@ -91,7 +91,7 @@ var Pairings = []string{byName, byIndex, byRound}
 // ParsePairing reads the value of --pair-by: a name in Pairings, or a regular expression whose single group
 // matches the part of a path that the files of a round share. With an empty value, the trials are independent
 // samples.
-func ParsePairing(how string) (p Pairing, err error) {
+func ParsePairing(how string) (p pairing, err error) {
 	p.how = how
 	if how == "" || slices.Contains(Pairings, how) {
 		return p, nil
@@ -107,13 +107,13 @@ func ParsePairing(how string) (p Pairing, err error) {
 }
 
 // String returns the text of --pair-by.
-func (p Pairing) String() string { return p.how }
+func (p pairing) String() string { return p.how }
 
 // byFiles reports whether trials are paired by the keys of their files.
-func (p *Pairing) byFiles() bool { return p.how != "" && p.how != byRound }
+func (p *pairing) byFiles() bool { return p.how != "" && p.how != byRound }
 
 // common describes the property that the files of a round share.
-func (p *Pairing) common() string {
+func (p *pairing) common() string {
 	switch {
 	case p.layout != nil:
 		return "block and repeat"
@@ -162,7 +162,7 @@ func (o *Options) identify(files []inputFile) error {
 }
 
 // identify sets the round of a file.
-func (p *Pairing) identify(f *inputFile, counts map[string]int) error {
+func (p *pairing) identify(f *inputFile, counts map[string]int) error {
 	next := func(of string) int {
 		counts[of]++
 		return counts[of]

@@ -239,8 +239,8 @@ func sortedNames(set map[string]bool) []string {
 }
 
 // pairing returns the pairing of a layout with blocks: by block and repeat.
-func (l *Layout) pairing() Pairing {
-	return Pairing{how: strings.Join(append(slices.Clone(l.Block), cmp.Or(strings.Join(l.Repeat, ", "), "order")), ", "), layout: l}
+func (l *Layout) pairing() pairing {
+	return pairing{how: strings.Join(append(slices.Clone(l.Block), cmp.Or(strings.Join(l.Repeat, ", "), "order")), ", "), layout: l}
 }
 
 // setUp returns the number of a block, from 1, or 0 if the layout has no blocks.

@@ -20,7 +20,7 @@ type Options struct {
 	Sources  []Source  // the first arm is the baseline, unless Baseline names another
 	Stdin    io.Reader // the content of the file "-"
 	Baseline string    // the name of the baseline; "": the first arm that is no control
-	PairBy   Pairing
+	PairBy   pairing
 	Layout   *Layout      // describes the paths and replaces Sources; nil: none
 	Factors  []pathFactor // factors whose levels stand in the paths of the files
 	Allow    []string     // settings of the workload that may differ between arms

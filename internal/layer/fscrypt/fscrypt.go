@@ -27,21 +27,21 @@ import (
 
 const name = "fscrypt"
 
-// Mode is the encryption mode of contents, by its name in the tools of fscrypt.
-type Mode string
+// mode is the encryption mode of contents, by its name in the tools of fscrypt.
+type mode string
 
 const (
-	aes256   Mode = "AES-256-XTS"
-	aes128   Mode = "AES-128-CBC"
-	adiantum Mode = "Adiantum"
+	aes256   mode = "AES-256-XTS"
+	aes128   mode = "AES-128-CBC"
+	adiantum mode = "Adiantum"
 )
 
 // Values lists the modes.
-func (Mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
+func (mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
 
 // modes are, for each mode, the kernel's numbers for contents and for the matching mode of file names
 // (FSCRYPT_MODE_…), and the contents' cipher in /proc/crypto.
-var modes = map[Mode]struct {
+var modes = map[mode]struct {
 	contents, names uint8
 	cipher          string
 }{
@@ -52,7 +52,7 @@ var modes = map[Mode]struct {
 
 // Config holds the layer's parameters.
 type Config struct {
-	Contents factor.Levels[Mode] `yaml:"contents" json:"contents" doc:"encryption mode of contents; file names are encrypted by the matching mode"`
+	Contents factor.Levels[mode] `yaml:"contents" json:"contents" doc:"encryption mode of contents; file names are encrypted by the matching mode"`
 }
 
 // Kind describes the layer.

@@ -16,7 +16,7 @@ import (
 
 // TestProofs encrypts a volume, and shows that the proofs can fail.
 func TestProofs(t *testing.T) {
-	for _, mode := range []Mode{aes256} { // kernels may lack the other modes
+	for _, mode := range []mode{aes256} { // kernels may lack the other modes
 		l := &Config{Contents: factor.Of(mode)}
 		site, up, checks := volumestest.Up(t, Kind, l)
 		if got := volumestest.Text(checks); got != "marker on the device: true; driver of "+modes[mode].cipher+": true; encryption policy of the directory: true" {
@@ -57,7 +57,7 @@ func TestProofs(t *testing.T) {
 }
 
 // try creates a volume with a mode that the kernel may lack.
-func try(t *testing.T, mode Mode) error {
+func try(t *testing.T, mode mode) error {
 	t.Helper()
 	site := localtest.Volume(t, volumestest.Size, false)
 	if _, err := (&Config{Contents: factor.Of(mode)}).Up(t.Context(), new(layer.Run).At(site)); err != nil {

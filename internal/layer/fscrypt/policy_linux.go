@@ -14,7 +14,7 @@ import (
 const rawKey = 64
 
 // encrypt sets a policy with a new key on an empty directory, in the mount namespace of the calling thread.
-func encrypt(dir string, mode Mode) error {
+func encrypt(dir string, mode mode) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func encrypt(dir string, mode Mode) error {
 }
 
 // tryFile creates a file and removes it: the kernel loads the cipher only when it encrypts a file.
-func tryFile(dir string, mode Mode) error {
+func tryFile(dir string, mode mode) error {
 	f, err := os.CreateTemp(dir, "")
 	if err != nil {
 		return fmt.Errorf("%s: %w (%s)", mode, err, hint(err))

@@ -4,6 +4,6 @@ package fscrypt
 
 import "errors"
 
-func encrypt(string, Mode) error { return errors.ErrUnsupported }
+func encrypt(string, mode) error { return errors.ErrUnsupported }
 
 func policy(string) (string, error) { return "", errors.ErrUnsupported }

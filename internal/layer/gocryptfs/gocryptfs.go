@@ -29,21 +29,21 @@ import (
 
 const name = "gocryptfs"
 
-// Cipher is the cipher of contents.
-type Cipher string
+// cipher is the cipher of contents.
+type cipher string
 
 const (
-	aesgcm  Cipher = "AES-GCM"
-	aessiv  Cipher = "AES-SIV"
-	xChaCha Cipher = "XChaCha20-Poly1305"
+	aesgcm  cipher = "AES-GCM"
+	aessiv  cipher = "AES-SIV"
+	xChaCha cipher = "XChaCha20-Poly1305"
 )
 
 // Values lists the ciphers.
-func (Cipher) Values() []string { return []string{string(aesgcm), string(aessiv), string(xChaCha)} }
+func (cipher) Values() []string { return []string{string(aesgcm), string(aessiv), string(xChaCha)} }
 
 // Config holds the layer's parameters.
 type Config struct {
-	Cipher factor.Levels[Cipher] `yaml:"cipher" json:"cipher" doc:"cipher of the contents"`
+	Cipher factor.Levels[cipher] `yaml:"cipher" json:"cipher" doc:"cipher of the contents"`
 }
 
 // Kind describes the layer.
@@ -98,7 +98,7 @@ type active struct {
 }
 
 // options are the options that create a directory with a cipher.
-var options = map[Cipher][]string{aesgcm: nil, aessiv: {"-aessiv"}, xChaCha: {"-xchacha"}}
+var options = map[cipher][]string{aesgcm: nil, aessiv: {"-aessiv"}, xChaCha: {"-xchacha"}}
 
 // command initialises a directory of encrypted files, and returns the command that mounts it.
 func (a *active) command(ctx context.Context, cipher, plain string) (mount testbed.Command, err error) {
@@ -119,7 +119,7 @@ func (a *active) command(ctx context.Context, cipher, plain string) (mount testb
 }
 
 // flags are the words in gocryptfs's description of a directory that identify a cipher.
-var flags = map[Cipher]string{aesgcm: "GCMIV128", aessiv: "AESSIV", xChaCha: "XChaCha20Poly1305"}
+var flags = map[cipher]string{aesgcm: "GCMIV128", aessiv: "AESSIV", xChaCha: "XChaCha20Poly1305"}
 
 // implementation makes the check of the cipher, which also names the code that encrypts.
 func (a *active) implementation() layer.Check {

@@ -352,10 +352,10 @@ func TestValidate(t *testing.T) {
 		want   []experiment.FieldError
 	}{
 		{"inline", config(policy), nil, nil},
-		{"a file", config("", func(c *Config) { c.Files = []File{{Name: "a.yaml"}} }), map[string]string{"a.yaml": policy + "---\n" + role}, nil},
+		{"a file", config("", func(c *Config) { c.Files = []file{{Name: "a.yaml"}} }), map[string]string{"a.yaml": policy + "---\n" + role}, nil},
 		{"nothing", config("# comment\n---\n"), nil, []experiment.FieldError{{Message: "there is no object: list files, or write objects below inline"}}},
-		{"no such file", config(policy, func(c *Config) { c.Files = []File{{Name: "a.yaml"}} }), nil, []experiment.FieldError{{Field: "files[0]", Message: "open a.yaml: no such file"}}},
-		{"twice", config(policy, func(c *Config) { c.Files = []File{{Name: "a.yaml"}} }), map[string]string{"a.yaml": role + "---\n" + policy},
+		{"no such file", config(policy, func(c *Config) { c.Files = []file{{Name: "a.yaml"}} }), nil, []experiment.FieldError{{Field: "files[0]", Message: "open a.yaml: no such file"}}},
+		{"twice", config(policy, func(c *Config) { c.Files = []file{{Name: "a.yaml"}} }), map[string]string{"a.yaml": role + "---\n" + policy},
 			[]experiment.FieldError{{Field: "inline", Message: "inline:1: ConfigMap policy appears twice, first in a.yaml:5"}}},
 		{"problems", config("a: b\n"), nil, []experiment.FieldError{{Field: "inline",
 			Message: "inline:1:1: apiVersion is missing, or not a text; inline:1:1: kind is missing, or not a text; inline:1:1: metadata.name is missing, or not a text"}}},

@@ -17,7 +17,7 @@ import (
 
 // Config holds the layer's parameters.
 type Config struct {
-	Files     []File                 `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; the run keeps a copy of their content"`
+	Files     []file                 `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; the run keeps a copy of their content"`
 	Inline    strictyaml.Document    `yaml:"inline" json:"inline,omitempty" doc:"objects: one as a map, several as a list of maps, or text in YAML with documents separated by ---"`
 	Factors   factor.Named           `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in inline, files and wait is replaced by the arm's level"`
 	Repeat    map[string]factor.Word `yaml:"repeat" json:"repeat,omitempty" doc:"number of items of a list, by its path, or of objects of a kind, by the kind: a factor's name or a number. Given items are repeated in turn; $(item) is the number of an item or object"`
@@ -28,14 +28,14 @@ type Config struct {
 	Settle    quantity.Duration      `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: wait between applying or deleting the objects and the next trial"`
 }
 
-// File is a file of manifests with its content.
-type File struct {
+// file is a file of manifests with its content.
+type file struct {
 	Name string `yaml:"name" json:"name"` // file name as in the experiment file
 	Text string `yaml:"text" json:"text"` // content of the file
 }
 
 // UnmarshalText sets the name.
-func (f *File) UnmarshalText(text []byte) error {
+func (f *file) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		return fmt.Errorf("the name of a file is empty")
 	}

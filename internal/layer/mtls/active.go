@@ -104,7 +104,7 @@ func (a *active) raise(ctx context.Context) error {
 		}
 	}
 	if !a.remote && a.redirect(clientSide).User != 0 && os.Getenv(local.UserNamespaceVariable) != "" {
-		return fmt.Errorf("%s in a pod switches to another user, but a user namespace has only one: run Tare as root, or choose placement: %s", program.program, Node)
+		return fmt.Errorf("%s in a pod switches to another user, but a user namespace has only one: run Tare as root, or choose placement: %s", program.program, node)
 	}
 	if a.encrypts() {
 		if a.ids, err = issue(a.Key); err != nil {
@@ -121,7 +121,7 @@ func (a *active) raise(ctx context.Context) error {
 	if a.remote {
 		a.site.Wire = &podWire{a.helpers[a.at[clientSide]]}
 	}
-	if a.Placement == Node {
+	if a.Placement == node {
 		if err := a.ownAddresses(ctx); err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (a *active) raise(ctx context.Context) error {
 func (a *active) ownAddresses(ctx context.Context) error {
 	nodes, ok := testbed.As[testbed.Nodes](a.site.Site)
 	if !ok {
-		return fmt.Errorf("this testbed has no nodes for proxies (placement: %s)", Node)
+		return fmt.Errorf("this testbed has no nodes for proxies (placement: %s)", node)
 	}
 	for s, node := range nodes.Nodes()[:2] {
 		err := a.helpers[node.Place()].Ask(ctx, request{Source: &sourceRequest{Network: node.PodNetwork()}}, &a.own[s])
@@ -164,7 +164,7 @@ func (a *active) redirect(s side) redirect {
 	case s == clientSide:
 		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod), a.site.Address(testbed.PodToService)}
 		r.Own = a.Placement == sidecar
-	case a.Placement == Node:
+	case a.Placement == node:
 		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod)}
 	}
 	if r.Own {

@@ -35,7 +35,7 @@ func TestGolden(t *testing.T) {
 		}),
 	} {
 		for _, side := range []side{clientSide, serverSide} {
-			for _, program := range []Program{Envoy, haProxy} {
+			for _, program := range []program{Envoy, haProxy} {
 				s.Program = program
 				p := plan{settings: s, Side: side, Mark: mark, Listen: side.listen()}
 				if side == clientSide && name == "http" {
@@ -94,7 +94,7 @@ func TestValidate(t *testing.T) {
 
 // Client and server trust the authority of their own set-up, and no other.
 func TestIdentities(t *testing.T) {
-	for _, k := range []Key{p256, p384, rsa2048} {
+	for _, k := range []key{p256, p384, rsa2048} {
 		ids, err := issue(k)
 		if err != nil {
 			t.Fatal(err)

@@ -15,27 +15,27 @@ import (
 	"time"
 )
 
-// Key is a kind of key and its size.
-type Key string
+// key is a kind of key and its size.
+type key string
 
 const (
-	p256    Key = "ecdsa-p256"
-	p384    Key = "ecdsa-p384"
-	rsa2048 Key = "rsa-2048"
-	rsa3072 Key = "rsa-3072"
-	rsa4096 Key = "rsa-4096"
+	p256    key = "ecdsa-p256"
+	p384    key = "ecdsa-p384"
+	rsa2048 key = "rsa-2048"
+	rsa3072 key = "rsa-3072"
+	rsa4096 key = "rsa-4096"
 )
 
 // Values lists the keys.
-func (Key) Values() []string {
+func (key) Values() []string {
 	return []string{string(p256), string(p384), string(rsa2048), string(rsa3072), string(rsa4096)}
 }
 
 // rsa reports whether the key is an RSA key.
-func (k Key) rsa() bool { return k == rsa2048 || k == rsa3072 || k == rsa4096 }
+func (k key) rsa() bool { return k == rsa2048 || k == rsa3072 || k == rsa4096 }
 
 // make generates a key.
-func (k Key) make() (crypto.Signer, error) {
+func (k key) make() (crypto.Signer, error) {
 	switch k {
 	case p256:
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -86,7 +86,7 @@ type identities struct {
 }
 
 // issue creates an authority and the certificates that it issues.
-func issue(k Key) (ids identities, err error) {
+func issue(k key) (ids identities, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return ids, fmt.Errorf("make the authority's key: %w", err)
@@ -114,7 +114,7 @@ func issue(k Key) (ids identities, err error) {
 
 // certify generates a key and its certificate. The common name is the last part of the identity, since HAProxy cannot
 // print other parts of a certificate.
-func certify(authority *x509.Certificate, by crypto.Signer, serial int64, id string, k Key) (identity, error) {
+func certify(authority *x509.Certificate, by crypto.Signer, serial int64, id string, k key) (identity, error) {
 	key, err := k.make()
 	if err != nil {
 		return identity{}, err

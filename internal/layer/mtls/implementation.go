@@ -32,7 +32,7 @@ func (s side) pod() testbed.Place { return [2]testbed.Place{testbed.ClientPod, t
 
 // place returns the place of the proxy.
 func (s side) place(p placement) testbed.Place {
-	if p == Node {
+	if p == node {
 		return [2]testbed.Place{testbed.ClientNode, testbed.ServerNode}[s]
 	}
 	return s.pod()
@@ -75,7 +75,7 @@ type implementation struct {
 	capabilities []string
 }
 
-func (p Program) implementation() *implementation {
+func (p program) implementation() *implementation {
 	if p == haProxy {
 		return &haproxy
 	}

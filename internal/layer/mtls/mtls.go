@@ -65,83 +65,83 @@ var Kind = layer.Kind{
 	Helper:  Helper,
 }
 
-// Mode is the treatment of connections by the proxies.
-type Mode string
+// mode is the treatment of connections by the proxies.
+type mode string
 
 const (
-	plaintext Mode = "plaintext-proxies" // the proxies pass connections on
-	mutual    Mode = "mtls"              // the proxies use mutual TLS with each other
+	plaintext mode = "plaintext-proxies" // the proxies pass connections on
+	mutual    mode = "mtls"              // the proxies use mutual TLS with each other
 )
 
 // Values lists the modes.
-func (Mode) Values() []string { return []string{string(plaintext), string(mutual)} }
+func (mode) Values() []string { return []string{string(plaintext), string(mutual)} }
 
-// Program is the proxy program.
-type Program string
+// program is the proxy program.
+type program string
 
 const (
-	Envoy   Program = "envoy"
-	haProxy Program = "haproxy"
+	Envoy   program = "envoy"
+	haProxy program = "haproxy"
 )
 
 // Values lists the programs.
-func (Program) Values() []string { return []string{string(Envoy), string(haProxy)} }
+func (program) Values() []string { return []string{string(Envoy), string(haProxy)} }
 
-// Protocol is the protocol that the proxies parse.
-type Protocol string
+// protocol is the protocol that the proxies parse.
+type protocol string
 
 const (
-	tcp  Protocol = "tcp"  // bytes, which are not parsed
-	HTTP Protocol = "http" // requests, which are spread over connections that the proxies open
+	tcp  protocol = "tcp"  // bytes, which are not parsed
+	HTTP protocol = "http" // requests, which are spread over connections that the proxies open
 )
 
 // Values lists the protocols.
-func (Protocol) Values() []string { return []string{string(tcp), string(HTTP)} }
+func (protocol) Values() []string { return []string{string(tcp), string(HTTP)} }
 
 // placement is the location of the proxies.
 type placement string
 
 const (
 	sidecar placement = "sidecar" // in the pods
-	Node    placement = "node"    // on the pods' nodes
+	node    placement = "node"    // on the pods' nodes
 )
 
 // Values lists the placements.
-func (placement) Values() []string { return []string{string(sidecar), string(Node)} }
+func (placement) Values() []string { return []string{string(sidecar), string(node)} }
 
-// Version is a version of TLS, as Envoy and OpenSSL name it.
-type Version string
+// version is a version of TLS, as Envoy and OpenSSL name it.
+type version string
 
 const (
-	tls12 Version = "TLSv1.2"
-	tls13 Version = "TLSv1.3"
+	tls12 version = "TLSv1.2"
+	tls13 version = "TLSv1.3"
 )
 
 // Values lists the versions.
-func (Version) Values() []string { return []string{string(tls12), string(tls13)} }
+func (version) Values() []string { return []string{string(tls12), string(tls13)} }
 
-// Cipher is the TLS cipher of the connections between the proxies.
-type Cipher string
+// cipher is the TLS cipher of the connections between the proxies.
+type cipher string
 
 const (
-	aes128 Cipher = "aes-128-gcm"
-	aes256 Cipher = "aes-256-gcm"
-	chaCha Cipher = "chacha20-poly1305"
+	aes128 cipher = "aes-128-gcm"
+	aes256 cipher = "aes-256-gcm"
+	chaCha cipher = "chacha20-poly1305"
 )
 
 // Values lists the ciphers.
-func (Cipher) Values() []string { return []string{string(aes128), string(aes256), string(chaCha)} }
+func (cipher) Values() []string { return []string{string(aes128), string(aes256), string(chaCha)} }
 
 // Config holds the layer's parameters.
 type Config struct {
-	Mode                  factor.Levels[Mode]      `yaml:"mode" json:"mode" doc:"plaintext-proxies: proxies only; mtls: with mutual TLS between them"`
-	Proxy                 factor.Levels[Program]   `yaml:"proxy" json:"proxy" doc:"the proxy program"`
-	Protocol              factor.Levels[Protocol]  `yaml:"protocol" json:"protocol" doc:"tcp: the proxies pass bytes on; http: they parse requests, as a mesh does, and carry no other protocol"`
+	Mode                  factor.Levels[mode]      `yaml:"mode" json:"mode" doc:"plaintext-proxies: proxies only; mtls: with mutual TLS between them"`
+	Proxy                 factor.Levels[program]   `yaml:"proxy" json:"proxy" doc:"the proxy program"`
+	Protocol              factor.Levels[protocol]  `yaml:"protocol" json:"protocol" doc:"tcp: the proxies pass bytes on; http: they parse requests, as a mesh does, and carry no other protocol"`
 	Placement             factor.Levels[placement] `yaml:"placement" json:"placement" doc:"sidecar: a proxy in each pod; node: one on the node of each pod"`
 	Workers               factor.Levels[int]       `yaml:"workers" json:"workers" min:"1" max:"64" doc:"threads of each proxy that carry connections"`
-	Key                   factor.Levels[Key]       `yaml:"key" json:"key" doc:"key of the certificates"`
-	Version               factor.Levels[Version]   `yaml:"version" json:"version" doc:"TLS version"`
-	Cipher                factor.Levels[Cipher]    `yaml:"cipher" json:"cipher,omitempty" doc:"TLS cipher; absent: the proxies choose. For Envoy it can only be set with TLSv1.2"`
+	Key                   factor.Levels[key]       `yaml:"key" json:"key" doc:"key of the certificates"`
+	Version               factor.Levels[version]   `yaml:"version" json:"version" doc:"TLS version"`
+	Cipher                factor.Levels[cipher]    `yaml:"cipher" json:"cipher,omitempty" doc:"TLS cipher; absent: the proxies choose. For Envoy it can only be set with TLSv1.2"`
 	Resumption            factor.Levels[bool]      `yaml:"resumption" json:"resumption" doc:"new connections resume the TLS session of earlier ones, without certificates"`
 	RequestsPerConnection factor.Levels[int]       `yaml:"requestsPerConnection" json:"requestsPerConnection,omitempty" min:"1" doc:"with http: number of requests on one connection between the proxies, after which the client's proxy opens another; absent: unlimited"`
 	Image                 string                   `yaml:"image" json:"image,omitempty" doc:"on a cluster, the image of the proxies' containers, with the program on PATH; make systems builds the default"`
@@ -173,7 +173,7 @@ func (c *Config) Declare() experiment.Declaration {
 func (c *Config) needs() experiment.Needs {
 	needs := experiment.Needs{Network: true, PodSecurity: []experiment.PodSecurity{
 		{Level: "privileged", Why: "capability NET_ADMIN, to redirect connections to a proxy (layer " + kind + ")"}}}
-	if slices.Contains(c.Placement, Node) {
+	if slices.Contains(c.Placement, node) {
 		needs.Only = experiment.TestbedLocal
 	}
 	return needs
@@ -214,14 +214,14 @@ func (c *Config) validate() []experiment.FieldError {
 
 // settings are the parameters at one level.
 type settings struct {
-	Mode       Mode
-	Program    Program
-	Protocol   Protocol
+	Mode       mode
+	Program    program
+	Protocol   protocol
 	Placement  placement
 	Workers    int
-	Key        Key
-	Version    Version
-	Cipher     Cipher // "": the proxies choose
+	Key        key
+	Version    version
+	Cipher     cipher // "": the proxies choose
 	Resumption bool
 	Requests   int // requests per connection; 0: unlimited
 	Image      string

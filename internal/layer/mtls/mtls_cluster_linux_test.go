@@ -33,7 +33,7 @@ func TestOnCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	sitetest.Ready(t, site)
-	for _, mode := range []Mode{mutual, plaintext} {
+	for _, mode := range []mode{mutual, plaintext} {
 		a.Mode = mode
 		onCluster(t, a, c)
 	}

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 // openSite opens a site at which the program can run, or skips the test.
-func openSite(t *testing.T, p Program) testbed.Site {
+func openSite(t *testing.T, p program) testbed.Site {
 	t.Helper()
 	if _, err := p.implementation().find(); err != nil {
 		t.Skipf("%v: %s", err, p.implementation().hint)
@@ -100,8 +100,8 @@ func TestLayer(t *testing.T) {
 		"plaintext":          func(c *Config) { c.Mode = factor.Of(plaintext) },
 		"http":               func(c *Config) { c.Protocol, c.RequestsPerConnection = factor.Of(HTTP), factor.Of(2) },
 		"plaintext http":     func(c *Config) { c.Protocol, c.Mode = factor.Of(HTTP), factor.Of(plaintext) },
-		"node":               func(c *Config) { c.Placement, c.Workers = factor.Of(Node), factor.Of(1) },
-		"plaintext node":     func(c *Config) { c.Placement, c.Mode = factor.Of(Node), factor.Of(plaintext) },
+		"node":               func(c *Config) { c.Placement, c.Workers = factor.Of(node), factor.Of(1) },
+		"plaintext node":     func(c *Config) { c.Placement, c.Mode = factor.Of(node), factor.Of(plaintext) },
 		"keys and ciphers":   func(c *Config) { c.Key, c.Version, c.Cipher = factor.Of(rsa2048), factor.Of(tls12), factor.Of(chaCha) },
 		"without resumption": func(c *Config) { c.Key, c.Resumption = factor.Of(p384), factor.Of(false) },
 	}
@@ -112,7 +112,7 @@ func TestLayer(t *testing.T) {
 		"mtls":               nil,
 		"plaintext":          func(c *Config) { c.Mode = factor.Of(plaintext) },
 		"http":               func(c *Config) { c.Protocol, c.RequestsPerConnection = factor.Of(HTTP), factor.Of(1) },
-		"node":               func(c *Config) { c.Placement, c.Cipher = factor.Of(Node), factor.Of(chaCha) },
+		"node":               func(c *Config) { c.Placement, c.Cipher = factor.Of(node), factor.Of(chaCha) },
 		"without resumption": func(c *Config) { c.Version, c.Resumption = factor.Of(tls12), factor.Of(false) },
 	} {
 		t.Run("haproxy "+name, func(t *testing.T) {

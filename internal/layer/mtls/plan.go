@@ -20,9 +20,9 @@ func (p plan) Ciphers() string {
 		return ""
 	}
 	if p.TLS13() {
-		return map[Cipher]string{aes128: "TLS_AES_128_GCM_SHA256", aes256: "TLS_AES_256_GCM_SHA384", chaCha: "TLS_CHACHA20_POLY1305_SHA256"}[p.Cipher]
+		return map[cipher]string{aes128: "TLS_AES_128_GCM_SHA256", aes256: "TLS_AES_256_GCM_SHA384", chaCha: "TLS_CHACHA20_POLY1305_SHA256"}[p.Cipher]
 	}
-	name := map[Cipher]string{aes128: "AES128-GCM-SHA256", aes256: "AES256-GCM-SHA384", chaCha: "CHACHA20-POLY1305"}[p.Cipher]
+	name := map[cipher]string{aes128: "AES128-GCM-SHA256", aes256: "AES256-GCM-SHA384", chaCha: "CHACHA20-POLY1305"}[p.Cipher]
 	if p.Key.rsa() {
 		return "ECDHE-RSA-" + name
 	}
@@ -33,8 +33,8 @@ func (p plan) Ciphers() string {
 func (p plan) TLS13() bool { return p.Version == tls13 }
 
 // EnvoyVersion returns the name of a TLS version in Envoy's configuration.
-func (v Version) EnvoyVersion() string {
-	return map[Version]string{tls12: "TLSv1_2", tls13: "TLSv1_3"}[v]
+func (v version) EnvoyVersion() string {
+	return map[version]string{tls12: "TLSv1_2", tls13: "TLSv1_3"}[v]
 }
 
 // Source returns the source address of the client's proxy.

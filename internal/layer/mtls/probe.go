@@ -15,7 +15,7 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{find(ctx, Envoy), find(ctx, haProxy)}
 }
 
-func find(ctx context.Context, p Program) testbed.Finding {
+func find(ctx context.Context, p program) testbed.Finding {
 	f := testbed.Finding{Name: string(p), Status: testbed.Works}
 	if _, err := p.implementation().find(); err != nil {
 		f.Status, f.Detail, f.Hint = testbed.Missing, err.Error(), p.implementation().hint

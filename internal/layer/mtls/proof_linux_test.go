@@ -114,7 +114,7 @@ func TestProofsFail(t *testing.T) {
 }
 
 // up2 puts the layer up again, in another mode.
-func up2(t *testing.T, before *active, site testbed.Site, m Mode) *active {
+func up2(t *testing.T, before *active, site testbed.Site, m mode) *active {
 	t.Helper()
 	if err := before.down(t.Context()); err != nil {
 		t.Fatal(err)

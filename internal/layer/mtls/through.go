@@ -62,7 +62,7 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 
 // checkProtocol checks the protocol that each proxy parsed the marker as: only a proxy that parses HTTP counts
 // requests.
-func checkProtocol(want Protocol, from, to [2]counters) layer.Check {
+func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
 	var seen []string
 	for s := range to {

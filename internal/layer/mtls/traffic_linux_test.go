@@ -22,7 +22,7 @@ const piece = 1 << 20
 // traffic is one side of a transfer. A client sends pieces one after the other, each on its own connection or in its
 // own request. The server serves until it is killed.
 func traffic(what []string) error {
-	protocol, address := Protocol(what[1]), what[2]
+	protocol, address := protocol(what[1]), what[2]
 	if what[0] == "serve" {
 		l, err := net.Listen("tcp4", address)
 		if err != nil {
@@ -63,17 +63,17 @@ func traffic(what []string) error {
 }
 
 // http2 is HTTP/2 without TLS, as used by gRPC in a mesh.
-const http2 Protocol = "http2"
+const http2 protocol = "http2"
 
 // versions returns the HTTP versions of a protocol.
-func versions(p Protocol) *http.Protocols {
+func versions(p protocol) *http.Protocols {
 	v := new(http.Protocols)
 	v.SetHTTP1(p != http2)
 	v.SetUnencryptedHTTP2(p == http2)
 	return v
 }
 
-func sendPiece(protocol Protocol, address string) ([]byte, error) {
+func sendPiece(protocol protocol, address string) ([]byte, error) {
 	body := strings.NewReader(strings.Repeat("x", piece))
 	if protocol != tcp {
 		r, err := http.Post("http://"+address, "text/plain", body)
@@ -95,7 +95,7 @@ func sendPiece(protocol Protocol, address string) ([]byte, error) {
 }
 
 // transfer moves pieces from the client pod to the server pod, and returns their total size.
-func transfer(t *testing.T, site testbed.Site, path testbed.Path, protocol Protocol, count int) layer.Did {
+func transfer(t *testing.T, site testbed.Site, path testbed.Path, protocol protocol, count int) layer.Did {
 	t.Helper()
 	network, _ := testbed.As[testbed.Network](site)
 	port := network.Ports()[0]

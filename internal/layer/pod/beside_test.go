@@ -15,7 +15,7 @@ import (
 func TestOffBeside(t *testing.T) {
 	everything := &Config{
 		Labels: map[string]string{"a": "1", "b": "2"}, RuntimeClass: factor.Of("gvisor"), NodeSelector: map[string]string{"pool": "x", "zone": "b"},
-		Seccomp: factor.Of("Unconfined"), AppArmor: factor.Of("Localhost/mine"), Capabilities: &Capabilities{Add: []string{"NET_ADMIN"}},
+		Seccomp: factor.Of("Unconfined"), AppArmor: factor.Of("Localhost/mine"), Capabilities: &capabilities{Add: []string{"NET_ADMIN"}},
 		RunAsUser: id(0), HostUsers: &no, ServiceAccount: "mine", Sidecars: []string{"x", "y"}, Confidential: "TDX", Patch: "spec: {priority: 7}",
 	}
 	for _, test := range []struct {
@@ -33,7 +33,7 @@ func TestOffBeside(t *testing.T) {
 		{"nodes that differ in one label", &Config{NodeSelector: everything.NodeSelector}, &Config{NodeSelector: map[string]string{"pool": "x"}}, []string{"labels of the node"}},
 		{"privileged beside another filter", &Config{Privileged: true}, &Config{Seccomp: factor.Of("Localhost/a.json")}, []string{"privileged"}},
 		{"privileged beside plain", &Config{Privileged: true}, &Config{RunAsUser: id(0)}, []string{"seccomp", "capabilities"}},
-		{"less than privileged", &Config{Seccomp: factor.Of("Unconfined"), Capabilities: &Capabilities{Add: []string{"CHOWN"}}}, &Config{Privileged: true}, nil},
+		{"less than privileged", &Config{Seccomp: factor.Of("Unconfined"), Capabilities: &capabilities{Add: []string{"CHOWN"}}}, &Config{Privileged: true}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			sandbox := ""

@@ -31,7 +31,7 @@ func TestOnCluster(t *testing.T) {
 	for name, c := range map[string]*Config{
 		"gvisor":       {RuntimeClass: factor.Of("gvisor")},
 		"unconfined":   {Seccomp: factor.Of("Unconfined")},
-		"capabilities": {RunAsUser: id(0), Capabilities: &Capabilities{Add: []string{"CHOWN"}}},
+		"capabilities": {RunAsUser: id(0), Capabilities: &capabilities{Add: []string{"CHOWN"}}},
 		"privileged":   {RunAsUser: id(0), Privileged: true},
 		"labels":       {Labels: map[string]string{"layer": "on"}, Annotations: map[string]string{"layer": "on"}},
 		"patch":        {Patch: "spec: {containers: [{name: tare, securityContext: {readOnlyRootFilesystem: true}}]}"},

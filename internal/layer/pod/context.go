@@ -47,7 +47,7 @@ func (c *Config) settled() (*Config, error) {
 		}
 	}
 	if caps := s.Capabilities; caps != nil {
-		set(true, "capabilities", &out.Capabilities, &Capabilities{Add: names(caps.Add), Drop: names(caps.Drop)})
+		set(true, "capabilities", &out.Capabilities, &capabilities{Add: names(caps.Add), Drop: names(caps.Drop)})
 	}
 	set(s.RunAsUser != nil, "runAsUser", &out.RunAsUser, s.RunAsUser)
 	set(s.Privileged != nil && *s.Privileged, "privileged", &out.Privileged, true)

@@ -16,7 +16,7 @@ func TestSecurityContext(t *testing.T) {
 		"":                                 {},
 		"{runAsUser: 0, privileged: true}": {RunAsUser: &user, Privileged: true},
 		"{privileged: false}":              {},
-		"{capabilities: {add: [NET_ADMIN], drop: [ALL]}}":                        {Capabilities: &Capabilities{Add: []string{"NET_ADMIN"}, Drop: []string{"ALL"}}},
+		"{capabilities: {add: [NET_ADMIN], drop: [ALL]}}":                        {Capabilities: &capabilities{Add: []string{"NET_ADMIN"}, Drop: []string{"ALL"}}},
 		"{seccompProfile: {type: Localhost, localhostProfile: a/b.json}}":        {Seccomp: factor.Of("Localhost/a/b.json")},
 		"{appArmorProfile: {type: Unconfined}}":                                  {AppArmor: factor.Of("Unconfined")},
 		"{readOnlyRootFilesystem: true, seccompProfile: {type: RuntimeDefault}}": {Seccomp: factor.Of("RuntimeDefault"), Patch: `{"spec":{"containers":[{"name":"tare","securityContext":{"readOnlyRootFilesystem":true}}]}}`},

@@ -50,7 +50,7 @@ type Config struct {
 	Confidential   string                  `yaml:"confidential" enum:"SEV-SNP,TDX" doc:"kind of confidential virtual machine that the nodes must prove to be; does not select nodes"`
 	Seccomp        factor.Levels[string]   `yaml:"seccomp" pattern:"^(RuntimeDefault|Unconfined|Localhost/.+)$" form:"RuntimeDefault, Unconfined or Localhost/PROFILE" doc:"seccomp profile of the containers"`
 	AppArmor       factor.Levels[string]   `yaml:"appArmor" pattern:"^(RuntimeDefault|Unconfined|Localhost/.+)$" form:"RuntimeDefault, Unconfined or Localhost/PROFILE" doc:"AppArmor profile of the containers"`
-	Capabilities   *Capabilities           `yaml:"capabilities" doc:"capabilities of the containers"`
+	Capabilities   *capabilities           `yaml:"capabilities" doc:"capabilities of the containers"`
 	RunAsUser      *int64                  `yaml:"runAsUser" min:"0" max:"2147483647" doc:"user id of the programs; 65532 without the layer"`
 	Privileged     bool                    `yaml:"privileged" doc:"privileged containers"`
 	HostUsers      *bool                   `yaml:"hostUsers" doc:"false puts the pods into user namespaces of their own"`
@@ -61,8 +61,8 @@ type Config struct {
 	SecurityContext strictyaml.Document `yaml:"securityContext" doc:"securityContext of the programs' container, in the form of a pod's, in place of seccomp, appArmor, capabilities, runAsUser and privileged"`
 }
 
-// Capabilities are changes to a container's capabilities.
-type Capabilities struct {
+// capabilities are changes to a container's capabilities.
+type capabilities struct {
 	Add  []string `yaml:"add" doc:"capabilities to add, such as NET_ADMIN"`
 	Drop []string `yaml:"drop" doc:"capabilities to drop, such as NET_RAW; absent: ALL; none: keep the capabilities of the container runtime"`
 }

@@ -128,7 +128,7 @@ var proofs = []struct {
 	},
 	{
 		name:   "capabilities of root",
-		config: Config{RunAsUser: id(0), Capabilities: &Capabilities{Add: []string{"NET_ADMIN", "CAP_SYS_TIME"}}},
+		config: Config{RunAsUser: id(0), Capabilities: &capabilities{Add: []string{"NET_ADMIN", "CAP_SYS_TIME"}}},
 		change: func(s *podView) {
 			s.facts.UID, s.facts.CapBnd, s.facts.CapEff = 0, "0000000002001000", "0000000002001000"
 		},
@@ -138,7 +138,7 @@ var proofs = []struct {
 		},
 	},
 	{
-		name: "capabilities of the runtime", config: Config{Capabilities: &Capabilities{Drop: []string{"NET_RAW"}}},
+		name: "capabilities of the runtime", config: Config{Capabilities: &capabilities{Drop: []string{"NET_RAW"}}},
 		change: func(s *podView) { s.facts.CapBnd = "0000000000000400" },
 		want:   []layer.Check{{Name: "capabilities", Expected: "without NET_RAW", Observed: "NET_BIND_SERVICE", OK: true}},
 	},
@@ -227,7 +227,7 @@ func failing(checks []layer.Check) []layer.Check {
 
 // TestNotInForce checks that a specification alone is no proof if the pod can see which setting is in force.
 func TestNotInForce(t *testing.T) {
-	root := Config{RunAsUser: id(0), Capabilities: &Capabilities{Add: []string{"NET_ADMIN"}}}
+	root := Config{RunAsUser: id(0), Capabilities: &capabilities{Add: []string{"NET_ADMIN"}}}
 	for _, test := range []struct {
 		name     string
 		config   Config

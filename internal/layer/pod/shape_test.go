@@ -22,7 +22,7 @@ func TestShape(t *testing.T) {
 		RuntimeClass: factor.Of("gvisor"), NodeSelector: map[string]string{"pool": "x"},
 		Tolerations: []experiment.Toleration{{Key: "k", Value: "v", Effect: "NoSchedule"}, {Key: "e"}},
 		Seccomp:     factor.Of("Localhost/p.json"), AppArmor: factor.Of("Localhost/q"),
-		Capabilities: &Capabilities{Add: []string{"CAP_CHOWN"}, Drop: []string{"none"}}, RunAsUser: id(0), HostUsers: &no, ServiceAccount: "sa",
+		Capabilities: &capabilities{Add: []string{"CAP_CHOWN"}, Drop: []string{"none"}}, RunAsUser: id(0), HostUsers: &no, ServiceAccount: "sa",
 		Patch: "spec:\n  containers:\n  - name: tare\n    env: [{name: A, value: b}]\n",
 	}
 	if err := c.shape(pod); err != nil {
@@ -118,10 +118,10 @@ func TestValidate(t *testing.T) {
 		"a value too long": {Config{Labels: map[string]string{"a": long}},
 			bad("labels.a", `"`+long+`" is not a valid value: must be no more than 63 characters`)},
 		"a sidecar's name":           {Config{Sidecars: []string{"tare"}}, bad("sidecars[0]", `"tare" is not the name of a container beside Tare's`)},
-		"an unknown capability":      {Config{RunAsUser: root, Capabilities: &Capabilities{Add: []string{"FLY"}}}, bad("capabilities.add[0]", `"FLY" is not a capability; use names such as NET_ADMIN`)},
-		"none to add":                {Config{RunAsUser: root, Capabilities: &Capabilities{Add: []string{"none"}}}, bad("capabilities.add[0]", `"none" is not a capability; use names such as NET_ADMIN`)},
-		"capabilities of a user":     {Config{Capabilities: &Capabilities{Add: []string{"NET_ADMIN"}}}, bad("capabilities.add", "added capabilities have no effect unless the programs run as root: add runAsUser: 0")},
-		"privileged with less":       {Config{Privileged: true, Capabilities: &Capabilities{Drop: []string{"ALL"}}}, bad("capabilities", "privileged containers have every capability")},
+		"an unknown capability":      {Config{RunAsUser: root, Capabilities: &capabilities{Add: []string{"FLY"}}}, bad("capabilities.add[0]", `"FLY" is not a capability; use names such as NET_ADMIN`)},
+		"none to add":                {Config{RunAsUser: root, Capabilities: &capabilities{Add: []string{"none"}}}, bad("capabilities.add[0]", `"none" is not a capability; use names such as NET_ADMIN`)},
+		"capabilities of a user":     {Config{Capabilities: &capabilities{Add: []string{"NET_ADMIN"}}}, bad("capabilities.add", "added capabilities have no effect unless the programs run as root: add runAsUser: 0")},
+		"privileged with less":       {Config{Privileged: true, Capabilities: &capabilities{Drop: []string{"ALL"}}}, bad("capabilities", "privileged containers have every capability")},
 		"a patch that is no YAML":    {Config{Patch: "a: ["}, bad("patch", "the patch is not valid YAML: yaml: line 1: did not find expected node content")},
 		"a patch that is no map":     {Config{Patch: "- a"}, bad("patch", "the patch is not a map: write it like a pod, starting with spec: or metadata:")},
 		"a field that pods lack":     {Config{Patch: "spec: {containrs: []}"}, bad("patch", `the patched pod is not valid: error unmarshaling JSON: while decoding JSON: json: unknown field "containrs"`)},

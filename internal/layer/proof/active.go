@@ -18,12 +18,12 @@ type active struct {
 }
 
 // make makes the checks that are due at the given moments.
-func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...When) ([]layer.Check, error) {
+func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...when) ([]layer.Check, error) {
 	var checks []layer.Check
 	for i, item := range c.Checks {
 		moment := item.When
 		if moment == "" {
-			moment = Before
+			moment = before
 		}
 		if !slices.Contains(when, moment) || item.Grows != "" && want == evidence.On {
 			continue
@@ -105,7 +105,7 @@ func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Chec
 // before makes the checks that come before a trial, and reads the counters.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	a.site = site
-	checks, err := a.config.make(ctx, site, evidence.On, a.once, Before, Once)
+	checks, err := a.config.make(ctx, site, evidence.On, a.once, before, Once)
 	if err != nil {
 		return checks, err
 	}
@@ -125,7 +125,7 @@ func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) 
 	if a.site == nil {
 		return nil, fmt.Errorf("the layer proof has no readings from before the trial")
 	}
-	checks, err := a.config.make(ctx, a.site, evidence.On, a.once, After)
+	checks, err := a.config.make(ctx, a.site, evidence.On, a.once, after)
 	if err != nil {
 		return checks, err
 	}

@@ -90,7 +90,7 @@ func TestValidateGrows(t *testing.T) {
 		{"neither", Item{}, []experiment.FieldError{{Field: "checks[0].on", Message: "there is no pattern that shows that the mechanism is on: set on, or grows"}}},
 		{"both", Item{On: "x", Grows: `(\d+)`}, []experiment.FieldError{{Field: "checks[0].on", Message: "on and grows exclude each other: a growing number shows that the mechanism is on"}}},
 		{"no group", Item{Grows: `\d+`}, []experiment.FieldError{{Field: "checks[0].grows", Message: `"\\d+" is not a regular expression of a number: it has 0 groups; it must have one, the number: (\d+)`}}},
-		{"a moment", Item{Grows: `(\d+)`, When: After}, []experiment.FieldError{{Field: "checks[0].when", Message: "a number that grows is read before and after each trial"}}},
+		{"a moment", Item{Grows: `(\d+)`, When: after}, []experiment.FieldError{{Field: "checks[0].when", Message: "a number that grows is read before and after each trial"}}},
 	} {
 		test.item.Name, test.item.In, test.item.Run = "n", testbed.Host, []string{"cat"}
 		if diff := cmp.Diff(test.want, (&Config{Checks: []Item{test.item}}).validate()); diff != "" {

@@ -48,34 +48,34 @@ type Item struct {
 	On        string              `yaml:"on" json:"on,omitempty" doc:"regular expression that matches in the arm with the layer; ^ and $ match at each line"`
 	Grows     string              `yaml:"grows" json:"grows,omitempty" doc:"instead of on: regular expression with one group, a number that grows during each trial; in the arms without the layer it must not match"`
 	Off       string              `yaml:"off" json:"off,omitempty" doc:"regular expression that matches in the arms without the layer; if absent, on must not match, and the program must succeed"`
-	When      When                `yaml:"when" json:"when,omitempty" enum:"before,after,once" doc:"time of the check: before each trial, after it, or once for the pods of an arm"`
+	When      when                `yaml:"when" json:"when,omitempty" enum:"before,after,once" doc:"time of the check: before each trial, after it, or once for the pods of an arm"`
 }
 
 // Pods selects pods of the cluster.
 type Pods struct {
 	Namespace string            `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of the pods; the arm's if absent"`
 	Labels    map[string]string `yaml:"labels" json:"labels" required:"true" doc:"labels of the pods"`
-	Node      Node              `yaml:"node" json:"node,omitempty" enum:"client,server,both,any,all" doc:"pods to use: on the client's node, the server's node or both nodes, any one pod, or all; absent: both"`
+	Node      node              `yaml:"node" json:"node,omitempty" enum:"client,server,both,any,all" doc:"pods to use: on the client's node, the server's node or both nodes, any one pod, or all; absent: both"`
 }
 
-// Node selects pods by the nodes that they run on.
-type Node string
+// node selects pods by the nodes that they run on.
+type node string
 
 const (
-	Client Node = "client"
-	Server Node = "server"
-	Both   Node = "both"
-	Any    Node = "any"
-	All    Node = "all"
+	client node = "client"
+	server node = "server"
+	Both   node = "both"
+	Any    node = "any"
+	all    node = "all"
 )
 
-// When is the time of a check in the arm with the layer. In other arms the check is made before each trial, or once.
-type When string
+// when is the time of a check in the arm with the layer. In other arms the check is made before each trial, or once.
+type when string
 
 const (
-	Before When = "before"
-	After  When = "after"
-	Once   When = "once"
+	before when = "before"
+	after  when = "after"
+	Once   when = "once"
 )
 
 // Kind describes the layer.
@@ -202,7 +202,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if (*kept)[own] == nil {
 		(*kept)[own] = map[string]layer.Check{}
 	}
-	return c.without(own).make(ctx, s.Site, evidence.Off, (*kept)[own], Before, After, Once)
+	return c.without(own).make(ctx, s.Site, evidence.Off, (*kept)[own], before, after, Once)
 }
 
 // without returns the layer without the checks that another layer has, too.

@@ -25,7 +25,7 @@ func TestOnTheHost(t *testing.T) {
 	}
 	c := &Config{Checks: []Item{
 		{Name: "state", In: testbed.Host, Run: []string{"cat", file}, On: "on", Off: "off"},
-		{Name: "trace", In: testbed.Host, Run: []string{"cat", file}, On: "on", When: After},
+		{Name: "trace", In: testbed.Host, Run: []string{"cat", file}, On: "on", When: after},
 	}}
 	site := localtest.Host(t)
 	up := layertest.Up(t, c, site)
@@ -114,7 +114,7 @@ func TestChoosePods(t *testing.T) {
 	}
 	tests := []struct {
 		name   string
-		node   Node
+		node   node
 		own    map[testbed.Place]*corev1.Pod
 		agents []corev1.Pod
 		want   []string
@@ -123,14 +123,14 @@ func TestChoosePods(t *testing.T) {
 		{"both nodes, by default", "", own("n1", "n2"), agents(), []string{"a", "b"}, ""},
 		{"one node for both", Both, own("n1", "n1"), agents(), []string{"a"}, ""},
 		{"no server", Both, own("n2", ""), agents(), []string{"b"}, ""},
-		{"client", Client, own("n1", "n2"), agents(), []string{"a"}, ""},
-		{"server", Server, own("n1", "n2"), agents(), []string{"b"}, ""},
+		{"client", client, own("n1", "n2"), agents(), []string{"a"}, ""},
+		{"server", server, own("n1", "n2"), agents(), []string{"b"}, ""},
 		{"any", Any, own("", ""), agents(), []string{"a"}, ""},
-		{"all", All, own("n1", "n2"), agents(), []string{"a", "b", "c"}, ""},
+		{"all", all, own("n1", "n2"), agents(), []string{"a", "b", "c"}, ""},
 		{"none anywhere", Both, own("n1", "n2"), nil, nil, ""},
 		{"none on these", Both, own("n8", "n9"), agents(), nil, ""},
 		{"on one of two", Both, own("n1", "n9"), agents(), nil, "no pod with app=x runs on node n9, but one runs on the other node"},
-		{"no client", Client, own("", "n2"), agents(), nil, "the check needs pods on the node of the client-pod, but the site has none"},
+		{"no client", client, own("", "n2"), agents(), nil, "the check needs pods on the node of the client-pod, but the site has none"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestChoosePods(t *testing.T) {
 	for i := range many {
 		many[i] = pod("p", "n", corev1.PodRunning)
 	}
-	_, err := (&Pods{Labels: map[string]string{"b": "2", "a": "1"}, Node: All}).choose(many, nil)
+	_, err := (&Pods{Labels: map[string]string{"b": "2", "a": "1"}, Node: all}).choose(many, nil)
 	if want := "51 pods with a=1,b=2: the limit is 50; node: any takes only one of them"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -130,7 +130,7 @@ func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	for i := 2; own[testbed.Member(i)] != nil; i++ {
 		both = append(both, testbed.Member(i))
 	}
-	places := map[Node][]testbed.Place{Client: both[:1], Server: both[1:], Both: both, "": both}
+	places := map[node][]testbed.Place{client: both[:1], server: both[1:], Both: both, "": both}
 	var nodes []string
 	for _, place := range places[p.Node] {
 		pod := own[place]

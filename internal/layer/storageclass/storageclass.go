@@ -33,11 +33,11 @@ const name = "storage-class"
 type Config struct {
 	Name       factor.Levels[string] `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a storage class" doc:"storage class of the volume"`
 	AccessMode string                `yaml:"accessMode" enum:"ReadWriteOnce,ReadWriteOncePod,ReadWriteMany" doc:"access mode of the claim"`
-	Expect     *Expect               `yaml:"expect" doc:"expected properties of the volume"`
+	Expect     *expect               `yaml:"expect" doc:"expected properties of the volume"`
 }
 
-// Expect holds properties that a volume of the class must have.
-type Expect struct {
+// expect holds properties that a volume of the class must have.
+type expect struct {
 	Driver     string            `yaml:"driver" doc:"CSI driver of the volume, such as disk.csi.azure.com"`
 	Attributes map[string]string `yaml:"attributes" doc:"CSI attributes of the volume"`
 	Parameters map[string]string `yaml:"parameters" doc:"parameters of the storage class"`

@@ -31,7 +31,7 @@ func made(class, driver string, attributes map[string]string) *corev1.Persistent
 
 var encrypted = &Config{
 	Name: factor.Of("encrypted"),
-	Expect: &Expect{
+	Expect: &expect{
 		Driver: "disk.csi", Attributes: map[string]string{"encrypted": "true"}, Parameters: map[string]string{"type": "luks"},
 	},
 }

@@ -30,7 +30,7 @@ func lamp(t *testing.T) (*Config, string) {
 	c := Kind.New().(*Config)
 	c.On = []reference.Arguments{{"sh", "-c", "echo on >$LAMP"}}
 	c.Off = []reference.Arguments{{"sh", "-c", "echo off >$LAMP"}}
-	c.Check = Check{Run: []string{"sh", "-c", "echo it is $(cat $LAMP)"}, On: "is on$", Off: "is off$"}
+	c.Check = check{Run: []string{"sh", "-c", "echo it is $(cat $LAMP)"}, On: "is on$", Off: "is off$"}
 	c.Env = environ.Variables{"LAMP": file}
 	c.Limit = quantity.Duration(time.Hour)
 	return c, file
@@ -279,7 +279,7 @@ func TestValidate(t *testing.T) {
 	good := func() *Config {
 		c := Kind.New().(*Config)
 		c.On, c.Off = []reference.Arguments{{"a", "$(TARE_CONTEXT)"}}, []reference.Arguments{{"b"}}
-		c.Check = Check{Run: []string{"c"}, On: "on"}
+		c.Check = check{Run: []string{"c"}, On: "on"}
 		return c
 	}
 	tests := []struct {

@@ -23,7 +23,7 @@ const kubeconfig = "KUBECONFIG"
 // variables are stored as in the experiment file, so that no secret is written down.
 type undoData struct {
 	Commands   []reference.Arguments `json:"commands"`
-	Check      Check                 `json:"check"`
+	Check      check                 `json:"check"`
 	Limit      time.Duration         `json:"limit"`
 	Env        environ.Variables     `json:"env,omitempty"`
 	Values     placeholder.Values    `json:"values,omitempty"`

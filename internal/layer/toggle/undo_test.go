@@ -49,7 +49,7 @@ func (l *ledger) expect(t *testing.T, want ...string) {
 func TestUndo(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		found  Found
+		found  found
 		before string
 		killed func(*layer.Active) []func() error // steps until the process is killed
 		owed   []string

@@ -139,19 +139,19 @@ type Fact struct{ Key, Value string }
 // Code is text whose line breaks are kept.
 type Code struct{ Text string }
 
-// Picture draws an SVG when a page needs it. The SVG is markup: the function escapes the text in it.
-type Picture func() string
+// picture draws an SVG when a page needs it. The SVG is markup: the function escapes the text in it.
+type picture func() string
 
 // Figure is a picture, in one size or in two.
 type Figure struct {
-	Wide, Narrow Picture
+	Wide, Narrow picture
 	// Plot draws the figure for a terminal in lines of at most width columns; nil: a terminal omits the
 	// figure.
 	Plot func(width int) []string
 }
 
 // Pair is two pictures beside each other.
-type Pair struct{ Left, Right Picture }
+type Pair struct{ Left, Right picture }
 
 func (Section) block()   {}
 func (Only) block()      {}

@@ -19,10 +19,10 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Row is one metric of one trial with its context, so that tables of many runs can be concatenated. The
+// row is one metric of one trial with its context, so that tables of many runs can be concatenated. The
 // tags name the columns, in the order of the fields; docs/exports.md explains each. The command tare
 // import csv reads a table back by these names. A nil value is unknown.
-type Row struct {
+type row struct {
 	Run           string     `column:"run"`       // name of the experiment
 	Directory     string     `column:"directory"` // last element of the run directory's path
 	Cell          string     `column:"cell"`
@@ -51,16 +51,16 @@ type Row struct {
 // rows returns the rows of a run, with trials in the order of the journal and metrics in the order of the
 // plan. An invalid trial has a row for every metric of its cell, also without a value. A valid trial has no
 // row for an optional metric without a value. Trials of cells or arms that the plan lacks have no rows.
-func rows(run Run) iter.Seq[Row] {
+func rows(run Run) iter.Seq[row] {
 	r := run.Record
-	return func(yield func(Row) bool) {
+	return func(yield func(row) bool) {
 		for i := range r.Trials {
 			t := &r.Trials[i]
 			cell, arm := r.Plan.Cell(t.Cell), r.Plan.Arm(t.Arm)
 			if cell == nil || arm == nil {
 				continue
 			}
-			row := Row{
+			row := row{
 				Run: r.Plan.Name, Directory: directory(r.Dir), Cell: t.Cell, Workload: cell.Kind, Levels: levels(r.Plan, cell, arm),
 				Arm: t.Arm, Role: string(arm.Role), Round: int32(t.Round), Attempt: int32(t.Attempt),
 				Session:  int32(t.Session),
@@ -133,7 +133,7 @@ func rules(t *journal.Trial) string {
 }
 
 var columns = func() (names []string) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[row]()) {
 		names = append(names, f.Tag.Get("column"))
 	}
 	return names

@@ -202,8 +202,8 @@ func (r *Run) compareFiles(root *os.Root) error {
 	return nil
 }
 
-// Verified is the extent of a check by Verify.
-type Verified struct {
+// verified is the extent of a check by Verify.
+type verified struct {
 	Trials, Notes int
 	Files         int      // number of raw files with unchanged content
 	Unchecked     []string // raw files without a recorded digest
@@ -218,8 +218,8 @@ func (r *Run) Chain() string { return r.notes.head }
 
 // Verify compares all files of a run, raw output included, with their recorded digests. The error is a
 // *DamageError unless the run cannot be read.
-func Verify(dir string) (*Run, Verified, error) {
-	var v Verified
+func Verify(dir string) (*Run, verified, error) {
+	var v verified
 	r, err := Open(dir)
 	if err != nil {
 		return nil, v, err
@@ -287,7 +287,7 @@ func (r *Run) inOrder() error {
 }
 
 // findUnchecked lists the raw files that have no recorded digest.
-func (v *Verified) findUnchecked(root *os.Root) error {
+func (v *verified) findUnchecked(root *os.Root) error {
 	known := map[string]bool{}
 	for _, name := range v.verified {
 		known[name] = true
@@ -304,7 +304,7 @@ func (v *Verified) findUnchecked(root *os.Root) error {
 	return err
 }
 
-func (v *Verified) compare(root *os.Root, name, wanted string) error {
+func (v *verified) compare(root *os.Root, name, wanted string) error {
 	got, err := digest(root, name)
 	if err != nil {
 		return err

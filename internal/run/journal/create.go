@@ -198,7 +198,7 @@ func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{root: root, lock: lock, run: r, raw: map[string]*Raw{}, now: time.Now}
+	j := &Journal{root: root, lock: lock, run: r, raw: map[string]*raw{}, now: time.Now}
 	if j.trials, err = openLog(root, dir, TrialsFile, r.trialsEnd); err != nil {
 		return nil, err
 	}

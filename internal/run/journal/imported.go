@@ -28,7 +28,7 @@ type ImportedFile struct {
 	Broken string            `json:"broken,omitempty"` // reason why the file gave no trials
 }
 
-func verifyImported(root *os.Root, v *Verified) error {
+func verifyImported(root *os.Root, v *verified) error {
 	f, err := openFile(root, FilesFile, maxLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

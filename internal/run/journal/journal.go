@@ -23,7 +23,7 @@ type Journal struct {
 
 	mu   sync.Mutex
 	run  *Run            // the content on disk
-	raw  map[string]*Raw // unrecorded raw output of this session, by directory
+	raw  map[string]*raw // unrecorded raw output of this session, by directory
 	mask *mask.Mask      // nil: there are no secrets
 	now  func() time.Time
 }

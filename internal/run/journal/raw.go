@@ -21,8 +21,8 @@ import (
 	"tare/internal/text/mask"
 )
 
-// Raw is the directory of one trial's raw output. It implements workload.Raw.
-type Raw struct {
+// raw is the directory of one trial's raw output. It implements workload.Raw.
+type raw struct {
 	journal *Journal
 	dir     string
 
@@ -34,7 +34,7 @@ type Raw struct {
 
 // Raw makes the directory for the raw output of one trial: raw/ROUND-ARM-CELL, with the suffix -ATTEMPT
 // from the second attempt on. It first removes unrecorded output of an interrupted trial.
-func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
+func (j *Journal) Raw(round, attempt int, arm, cell string) (*raw, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	name := fmt.Sprintf("%03d-%s-%s", round, safeName(arm), safeName(cell))
@@ -52,7 +52,7 @@ func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
 	if err != nil {
 		return nil, &WriteError{Dir: j.run.Dir, File: dir, Err: err}
 	}
-	r := &Raw{journal: j, dir: dir, open: map[*rawFile]bool{}, digests: map[string]string{}}
+	r := &raw{journal: j, dir: dir, open: map[*rawFile]bool{}, digests: map[string]string{}}
 	j.raw[dir] = r
 	return r, nil
 }
@@ -86,11 +86,11 @@ func (j *Journal) rawTaken(dir string) bool {
 }
 
 // Dir returns the directory relative to the run directory, for Trial.Raw.
-func (r *Raw) Dir() string { return r.dir }
+func (r *raw) Dir() string { return r.dir }
 
 // Create makes a raw file. Characters unfit for a file name are replaced: a name never leads out of the
 // directory. A name that was used before is an error. The file is on the disk when its Close returns.
-func (r *Raw) Create(name string) (io.WriteCloser, error) {
+func (r *raw) Create(name string) (io.WriteCloser, error) {
 	name = safeName(name)
 	file := path.Join(r.dir, name)
 	f, err := r.journal.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -109,7 +109,7 @@ func (r *Raw) Create(name string) (io.WriteCloser, error) {
 }
 
 // failed wraps a write error and keeps the first one: incomplete raw output must not be recorded.
-func (r *Raw) failed(file string, err error) error {
+func (r *raw) failed(file string, err error) error {
 	err = &WriteError{Dir: r.journal.run.Dir, File: file, Err: err}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *Raw) failed(file string, err error) error {
 }
 
 // finish closes all open files and makes the directory itself durable.
-func (r *Raw) finish() error {
+func (r *raw) finish() error {
 	r.mu.Lock()
 	open := slices.Collect(maps.Keys(r.open))
 	r.mu.Unlock()
@@ -142,7 +142,7 @@ func (r *Raw) finish() error {
 }
 
 type rawFile struct {
-	raw    *Raw
+	raw    *raw
 	name   string
 	file   *os.File
 	digest hash.Hash    // digest of the file's content

@@ -16,7 +16,7 @@ import (
 	"tare/internal/workload"
 )
 
-var _ workload.Raw = (*Raw)(nil)
+var _ workload.Raw = (*raw)(nil)
 
 func TestRawNames(t *testing.T) {
 	for _, c := range []struct{ name, want string }{

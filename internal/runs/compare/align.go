@@ -14,7 +14,7 @@ type comparison struct {
 	in        []Input
 	values    []*analysis.Values // values of each run
 	options   Options
-	reference Reference
+	reference reference
 	result    *Result
 }
 

@@ -26,7 +26,7 @@ func (c *comparison) changes(list []shared) {
 	var asked, controls []changeQuestion
 	for _, s := range list {
 		for _, name := range c.names(armNames) {
-			asked = append(asked, c.matched(s, Match{Old: name, New: name})...)
+			asked = append(asked, c.matched(s, match{Old: name, New: name})...)
 		}
 		for _, m := range c.options.Matches {
 			asked = append(asked, c.matched(s, m)...)
@@ -52,7 +52,7 @@ func (c *comparison) changes(list []shared) {
 // matched asks about the new arm of a match in every run that has it: against the old arm in the
 // same run, or otherwise against the first run that has the old arm. An arm that is matched with
 // itself is asked about in every run but that first one.
-func (c *comparison) matched(s shared, m Match) []changeQuestion {
+func (c *comparison) matched(s shared, m match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
 	at := slices.IndexFunc(order, func(i int) bool { return has(i, m.Old) })

@@ -48,8 +48,8 @@ type Input struct {
 
 // Options select the comparisons.
 type Options struct {
-	Reference Reference // zero value: the baseline of the first run
-	Matches   []Match
+	Reference reference // zero value: the baseline of the first run
+	Matches   []match
 	// Occasions returns how much an overhead differs between runs without any change: the standard
 	// deviation of its contrasts, and the number of runs; 0: unknown. Nil: unknown for all.
 	Occasions func(cell, arm, metric string) (deviation float64, runs int)
@@ -65,14 +65,14 @@ type Occasions struct {
 // Kind returns the kind's name.
 func (Occasions) Kind() string { return "occasions" }
 
-// Reference is the arm that levels are compared with.
-type Reference struct {
+// reference is the arm that levels are compared with.
+type reference struct {
 	Run int    `json:"run"` // number of the run, from 1
 	Arm string `json:"arm"`
 }
 
-// Match declares that two arms of different names are versions of one layer.
-type Match struct {
+// match declares that two arms of different names are versions of one layer.
+type match struct {
 	Old string `json:"old"`
 	New string `json:"new"`
 }
@@ -81,7 +81,7 @@ type Match struct {
 type Result struct {
 	Schema    string    `json:"schema"`
 	Runs      []Run     `json:"runs"`
-	Reference Reference `json:"reference"`
+	Reference reference `json:"reference"`
 	// Observation is the reason why the result is not that of an experiment; nil if all values come
 	// from one run.
 	Observation *Observation `json:"observation,omitempty"`
@@ -125,11 +125,11 @@ type Run struct {
 	Finished    bool                  `json:"finished"`
 	Reasons     []analysis.Reason     `json:"-"` // reasons why the run gives no verdicts
 	Observation *analysis.Observation `json:"observation,omitempty"`
-	Arms        []Arm                 `json:"arms"`
+	Arms        []arm                 `json:"arms"`
 }
 
-// Arm is an arm of a run.
-type Arm struct {
+// arm is an arm of a run.
+type arm struct {
 	Name string          `json:"name"`
 	Role experiment.Role `json:"role"`
 }
@@ -217,7 +217,7 @@ func begin(in []Input, o Options) (*comparison, []shared, error) {
 	}
 	c := &comparison{in: in, options: o, reference: o.Reference, result: &Result{}}
 	if c.reference.Run == 0 && len(in) > 0 {
-		c.reference = Reference{Run: 1, Arm: in[0].Run.Plan.ArmWith(experiment.Baseline)}
+		c.reference = reference{Run: 1, Arm: in[0].Run.Plan.ArmWith(experiment.Baseline)}
 	}
 	for i := range in {
 		c.result.Runs = append(c.result.Runs, c.describe(i))
@@ -270,7 +270,7 @@ func (c *comparison) describe(i int) Run {
 		Paired: in.Run.Plan.Paired(), Rounds: in.Run.Rounds, Trials: in.Run.Trials.Valid, Valid: in.Run.Valid, Finished: in.Run.Finished,
 		Reasons: slices.Clone(in.Run.Reasons), Observation: in.Run.Observation}
 	for _, a := range in.Run.Plan.Arms {
-		r.Arms = append(r.Arms, Arm{Name: a.Name, Role: a.Role})
+		r.Arms = append(r.Arms, arm{Name: a.Name, Role: a.Role})
 	}
 	return r
 }

@@ -72,7 +72,7 @@ func TestChangeOfBandwidth(t *testing.T) {
 	if c.Verdict != analysis.Costs || math.Abs(c.Overhead.Point-(1-0.90/0.95)) > 0.005 {
 		t.Errorf("%+v", c)
 	}
-	back := comparing(t, Options{Reference: Reference{Run: 2, Arm: "plain"}, Occasions: steady.Occasions}, a.run(t), b.run(t)).Changes[0]
+	back := comparing(t, Options{Reference: reference{Run: 2, Arm: "plain"}, Occasions: steady.Occasions}, a.run(t), b.run(t)).Changes[0]
 	if back.Verdict != analysis.Gains || *back.Versus != (analysis.Versus{Run: 2}) || back.From.Run != 2 {
 		t.Errorf("the other way round: %+v", back)
 	}
@@ -181,7 +181,7 @@ func TestChangeOfImported(t *testing.T) {
 	if mixed.Method != contrast.MethodWelchSum+contrast.MethodOccasions || mixed.Verdict != analysis.Costs {
 		t.Errorf("paired against unpaired: %+v", mixed)
 	}
-	if want := []Property{{Group: Imported, Path: "kernel", Values: []string{"5.15", "6.8"}}}; !sameProperties(r.Differences, want) {
+	if want := []Property{{Group: imported, Path: "kernel", Values: []string{"5.15", "6.8"}}}; !sameProperties(r.Differences, want) {
 		t.Errorf("differences %+v", r.Differences)
 	}
 	if o := r.Observation; o.Machines != MachinesUnknown || len(o.Within) != 1 || !slices.Equal(o.Within[0].Runs, []int{1, 2}) {
@@ -204,7 +204,7 @@ func paths3(list []Property) (out [][]string) {
 // Two versions in one run are compared with each other by rounds. In two runs, their overheads are
 // compared.
 func TestMatch(t *testing.T) {
-	match := []Match{{Old: "release-1.1", New: "release-1.2"}}
+	match := []match{{Old: "release-1.1", New: "release-1.2"}}
 	both := made{name: "a", arms: []string{"release-1.1", "release-1.2"}, factors: map[string]float64{"release-1.1": 1.10, "release-1.2": 1.15}, seed: 1}
 	r := comparing(t, Options{Matches: match}, both.run(t))
 	c := r.Changes[0]
@@ -262,7 +262,7 @@ func TestLevels(t *testing.T) {
 		t.Errorf("%+v, want %+v; family of %d", r.Levels[1].Against, own, r.Family.Levels)
 	}
 	// The reference may be a treatment or the control, which is otherwise not among the levels.
-	r = comparing(t, Options{Reference: Reference{Run: 2, Arm: "wireguard"}}, in...)
+	r = comparing(t, Options{Reference: reference{Run: 2, Arm: "wireguard"}}, in...)
 	for _, l := range r.Levels {
 		switch {
 		case l.Run == 2 && l.Arm == "plain" && (l.Against.Verdict != analysis.Gains || !l.Against.Paired || l.Against.Observational):
@@ -271,7 +271,7 @@ func TestLevels(t *testing.T) {
 			t.Errorf("across runs: %+v", l.Against)
 		}
 	}
-	r = comparing(t, Options{Reference: Reference{Run: 1, Arm: experiment.ControlName}}, in[0])
+	r = comparing(t, Options{Reference: reference{Run: 1, Arm: experiment.ControlName}}, in[0])
 	if r.Levels[1].Arm != experiment.ControlName || r.Levels[1].Against != nil || r.Levels[0].Against.Verdict != analysis.Equivalent {
 		t.Errorf("the control as reference: %+v", r.Levels)
 	}

@@ -143,7 +143,7 @@ func (c *comparison) compareFacts(p *properties) {
 			}
 		}
 	}
-	p.addLeaves(Imported, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+	p.addLeaves(imported, "", c.leaves(func(plan *experiment.Plan) map[string]string {
 		if plan.Import == nil {
 			return nil
 		}
@@ -151,7 +151,7 @@ func (c *comparison) compareFacts(p *properties) {
 		maps.DeleteFunc(facts, func(name, _ string) bool { return settings[name] })
 		return facts
 	}))
-	p.addLeaves(Imported, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+	p.addLeaves(imported, "", c.leaves(func(plan *experiment.Plan) map[string]string {
 		if plan.Import == nil {
 			return nil
 		}

@@ -21,7 +21,7 @@ func (p Property) InQuestion() bool {
 		return !p.Minor
 	case design:
 		return p.Path == designConfidence || p.Path == designMargin
-	case Imported:
+	case imported:
 		return p.Path == importFormat
 	}
 	return false

@@ -16,7 +16,7 @@ type Group string
 // The groups, the most important first.
 const (
 	layers    Group = "layers"
-	Imported  Group = "imported facts"
+	imported  Group = "imported facts"
 	Machine   Group = "machine"
 	testbed   Group = "testbed"
 	workloads Group = "workloads"
@@ -24,7 +24,7 @@ const (
 	design    Group = "design"
 )
 
-var groups = []Group{layers, Imported, Machine, testbed, workloads, tools, design}
+var groups = []Group{layers, imported, Machine, testbed, workloads, tools, design}
 
 // Property is one fact that runs record about themselves.
 type Property struct {

@@ -13,17 +13,17 @@ import (
 
 // ParseReference parses RUN or RUN:ARM. RUN is a directory as given, a number in the order given,
 // or the last element of a path. Without an arm it means the baseline. Names may contain colons.
-func ParseReference(text string, in []Input) (Reference, error) {
+func ParseReference(text string, in []Input) (reference, error) {
 	run, err := runNamed(text, in)
 	if err != nil {
-		return Reference{}, err
+		return reference{}, err
 	}
 	if run > 0 {
 		base := in[run-1].Run.Plan.ArmWith(experiment.Baseline)
 		if base == "" {
-			return Reference{}, fmt.Errorf("run %d (%s) has no baseline: name the arm, as in %s:ARM", run, in[run-1].Name, text)
+			return reference{}, fmt.Errorf("run %d (%s) has no baseline: name the arm, as in %s:ARM", run, in[run-1].Name, text)
 		}
-		return Reference{Run: run, Arm: base}, nil
+		return reference{Run: run, Arm: base}, nil
 	}
 	for i, r := range text {
 		if r != ':' {
@@ -31,7 +31,7 @@ func ParseReference(text string, in []Input) (Reference, error) {
 		}
 		run, err := runNamed(text[:i], in)
 		if err != nil {
-			return Reference{}, err
+			return reference{}, err
 		}
 		if run == 0 {
 			continue
@@ -39,11 +39,11 @@ func ParseReference(text string, in []Input) (Reference, error) {
 		plan, arm := in[run-1].Run.Plan, text[i+1:]
 		if plan.Arm(arm) == nil {
 			has := strings.Join(armNames(plan), ", ")
-			return Reference{}, fmt.Errorf("run %d (%s) has no arm %q; it has %s", run, in[run-1].Name, arm, has)
+			return reference{}, fmt.Errorf("run %d (%s) has no arm %q; it has %s", run, in[run-1].Name, arm, has)
 		}
-		return Reference{Run: run, Arm: arm}, nil
+		return reference{Run: run, Arm: arm}, nil
 	}
-	return Reference{}, fmt.Errorf("reference %q names none of the runs; write RUN or RUN:ARM, where RUN is a directory, the last element of its path, or a number from 1 to %d", text, len(in))
+	return reference{}, fmt.Errorf("reference %q names none of the runs; write RUN or RUN:ARM, where RUN is a directory, the last element of its path, or a number from 1 to %d", text, len(in))
 }
 
 // runNamed returns the number of the run with this name; 0 if there is none.
@@ -68,7 +68,7 @@ func runNamed(name string, in []Input) (int, error) {
 }
 
 // ParseMatch parses OLD=NEW, two names of treatments. Names may contain an = ("seccomp[rules=8]").
-func ParseMatch(text string, in []Input) (Match, error) {
+func ParseMatch(text string, in []Input) (match, error) {
 	known := func(name string) bool { return firstWith(in, name) >= 0 }
 	cuts := 0
 	for i, r := range text {
@@ -76,18 +76,18 @@ func ParseMatch(text string, in []Input) (Match, error) {
 			continue
 		}
 		cuts++
-		m := Match{Old: text[:i], New: text[i+1:]}
+		m := match{Old: text[:i], New: text[i+1:]}
 		if m.Old != m.New && known(m.Old) && known(m.New) {
 			return m, nil
 		}
 	}
 	if cuts == 0 {
-		return Match{}, fmt.Errorf("match %q: write OLD=NEW, two arms", text)
+		return match{}, fmt.Errorf("match %q: write OLD=NEW, two arms", text)
 	}
 	var list []string
 	for i, r := range in {
 		names := slices.DeleteFunc(armNames(r.Run.Plan), func(name string) bool { return !treatment(r.Run.Plan, name) })
 		list = append(list, fmt.Sprintf("run %d has %s", i+1, cmp.Or(strings.Join(names, ", "), "none")))
 	}
-	return Match{}, fmt.Errorf("match %q does not name two different treatments: %s", text, strings.Join(list, "; "))
+	return match{}, fmt.Errorf("match %q does not name two different treatments: %s", text, strings.Join(list, "; "))
 }

@@ -31,18 +31,18 @@ func namedRuns() []Input {
 func TestParseReference(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want Reference
+		want reference
 		err  string
 	}{
-		{text: "runs/a", want: Reference{1, "plain"}},
-		{text: "2", want: Reference{2, "plain"}},
-		{text: "b", want: Reference{2, "plain"}},
-		{text: "b/", want: Reference{2, "plain"}},
-		{text: "other/b/:istio=1.2", want: Reference{2, "istio=1.2"}},
-		{text: "runs/a:image[tag=v1:2]", want: Reference{1, "image[tag=v1:2]"}},
-		{text: "deep/a:1/a:x", want: Reference{3, "x"}},
-		{text: "3:x", want: Reference{3, "x"}},
-		{text: "1", want: Reference{4, "base"}}, // a directory takes precedence over a number
+		{text: "runs/a", want: reference{1, "plain"}},
+		{text: "2", want: reference{2, "plain"}},
+		{text: "b", want: reference{2, "plain"}},
+		{text: "b/", want: reference{2, "plain"}},
+		{text: "other/b/:istio=1.2", want: reference{2, "istio=1.2"}},
+		{text: "runs/a:image[tag=v1:2]", want: reference{1, "image[tag=v1:2]"}},
+		{text: "deep/a:1/a:x", want: reference{3, "x"}},
+		{text: "3:x", want: reference{3, "x"}},
+		{text: "1", want: reference{4, "base"}}, // a directory takes precedence over a number
 		{text: "a", err: `"a" is the name of runs 1 and 3; use the number`},
 		{text: "2:nosuch", err: `run 2 (other/b/) has no arm "nosuch"; it has plain, istio=1.2`},
 		{text: "5", err: `reference "5" names none of the runs; write RUN or RUN:ARM, where RUN is a directory, the last element of its path, or a number from 1 to 4`},
@@ -59,11 +59,11 @@ func TestParseMatch(t *testing.T) {
 	const none = " does not name two different treatments: run 1 has wireguard, seccomp[rules=8], image[tag=v1:2]; run 2 has istio=1.2; run 3 has x; run 4 has none"
 	for _, c := range []struct {
 		text string
-		want Match
+		want match
 		err  string
 	}{
-		{text: "wireguard=x", want: Match{"wireguard", "x"}},
-		{text: "seccomp[rules=8]=istio=1.2", want: Match{"seccomp[rules=8]", "istio=1.2"}},
+		{text: "wireguard=x", want: match{"wireguard", "x"}},
+		{text: "seccomp[rules=8]=istio=1.2", want: match{"seccomp[rules=8]", "istio=1.2"}},
 		{text: "wireguard", err: `match "wireguard": write OLD=NEW, two arms`},
 		{text: "wireguard=wireguard", err: `match "wireguard=wireguard"` + none},
 		{text: "plain=wireguard", err: `match "plain=wireguard"` + none},

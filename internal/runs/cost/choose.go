@@ -24,7 +24,7 @@ var ErrNoVerdicts = errors.New("the run gives no verdicts, so that nothing is ma
 type source struct {
 	Cell   string
 	Metric experiment.Metric
-	basis  Basis
+	basis  basis
 	unit   string  // the unit of work
 	units  float64 // units of work in one unit of the metric; only for a capacity
 }

@@ -59,18 +59,18 @@ type Result struct {
 	Bills       []Bill                `json:"bills"`
 }
 
-// Basis is the kind of metric that a bill is computed from.
-type Basis string
+// basis is the kind of metric that a bill is computed from.
+type basis string
 
 // The bases.
 const (
-	CPU      Basis = "cpu"      // CPU time per unit of work
-	Capacity Basis = "capacity" // the highest rate that an arm reached
+	CPU      basis = "cpu"      // CPU time per unit of work
+	Capacity basis = "capacity" // the highest rate that an arm reached
 )
 
 // Bill lists the needs of all arms, computed from one metric.
 type Bill struct {
-	Basis  Basis             `json:"basis"`
+	Basis  basis             `json:"basis"`
 	Cell   string            `json:"cell"`
 	Metric experiment.Metric `json:"metric"`
 	Arms   []Arm             `json:"arms"` // the baseline first, without the control
@@ -84,11 +84,11 @@ type Arm struct {
 	Level analysis.Interval `json:"level"`
 	Needs
 	// More is the need beyond the baseline's; nil for the baseline, and if no round has both arms.
-	More *More `json:"more,omitempty"`
+	More *more `json:"more,omitempty"`
 }
 
-// More is the need of an arm beyond the baseline's. It is negative if the arm needs less.
-type More struct {
+// more is the need of an arm beyond the baseline's. It is negative if the arm needs less.
+type more struct {
 	Needs
 	Verdict analysis.Verdict `json:"verdict"` // the verdict on the metric
 	Grade   analysis.Grade   `json:"grade,omitempty"`
@@ -235,7 +235,7 @@ func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval
 }
 
 // more returns the difference from the baseline, within rounds if trials are paired.
-func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, base Arm) *More {
+func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, base Arm) *more {
 	based := w.nodes(s, d.Baseline, positionEffects(d, 1))
 	if len(based) == 0 {
 		return nil
@@ -252,7 +252,7 @@ func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, ba
 	if e := w.rules.Estimate(&q); e.Main.OK {
 		at, ok = analysis.Interval(e.Main.At), true
 	}
-	m := &More{Needs: w.needs(at, !ok), Verdict: analysis.NotResolved}
+	m := &more{Needs: w.needs(at, !ok), Verdict: analysis.NotResolved}
 	whole := func(n float64) float64 { return up(base.Nodes.Point+n) - base.Whole.Point }
 	m.Whole = analysis.Interval(stats.Interval(at).Map(whole))
 	if c := w.run.Comparison(s.Cell, arm, s.Metric.Name); c != nil {

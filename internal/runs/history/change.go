@@ -91,10 +91,10 @@ func (s *stretchValues) describe(runs []*Run, o Options) {
 // level returns the Hodges–Lehmann estimate. For few runs it is Student's t, and for one run, or
 // for runs that do not vary, the median without width.
 func (s *stretchValues) level(values []float64) stats.Interval {
-	if e, err := stats.SignedRank(values, Confidence); err == nil {
+	if e, err := stats.SignedRank(values, confidence); err == nil {
 		return e.Interval
 	}
-	if e, err := stats.PairedT(values, Confidence); err == nil {
+	if e, err := stats.PairedT(values, confidence); err == nil {
 		return e.Interval
 	}
 	m := stats.Quantile(slices.Sorted(slices.Values(values)), 0.5)
@@ -103,7 +103,7 @@ func (s *stretchValues) level(values []float64) stats.Interval {
 
 // shift describes the change at an index, between the ends of its two segments.
 func (s *stretchValues) shift(from, at, to int, runs []*Run) Change {
-	size, err := stats.RankSum(s.values[from:at], s.values[at:to], Confidence)
+	size, err := stats.RankSum(s.values[from:at], s.values[at:to], confidence)
 	if err != nil { // no error: segments are long enough and finite
 		size.Lo, size.Hi = math.Inf(-1), math.Inf(1)
 	}

@@ -232,7 +232,7 @@ type prediction struct {
 }
 
 func (p prediction) interval() stats.Interval {
-	half := p.error * stats.StudentQuantile(1-(1-Confidence)/2, p.df)
+	half := p.error * stats.StudentQuantile(1-(1-confidence)/2, p.df)
 	return stats.Interval{Point: p.difference, Lo: p.difference - half, Hi: p.difference + half}
 }
 

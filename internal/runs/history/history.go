@@ -46,9 +46,9 @@ const (
 	// the last. hack/bench/history shows the effect of smaller numbers: alarms hardly come earlier,
 	// since so few runs can hardly be significant.
 	DefaultSegment = 5
-	// Confidence is the confidence of levels, sizes and positions of changes, and of growth. The
+	// confidence is the confidence of levels, sizes and positions of changes, and of growth. The
 	// interval of a single run has the confidence of its own plan.
-	Confidence = 0.95
+	confidence = 0.95
 )
 
 // Options are the parameters of the search for changes.

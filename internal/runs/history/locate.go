@@ -60,7 +60,7 @@ func siteFrom(logs []float64, top float64, at int) changeSite {
 	held := 0.0
 	for _, k := range order { // the most probable positions first
 		out.earliest, out.latest = min(out.earliest, k), max(out.latest, k)
-		if held += p[k] / all; held >= Confidence {
+		if held += p[k] / all; held >= confidence {
 			break
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // New builds the history of runs, which may be in any order. The history keeps the runs.
 func New(runs []*Run, skipped []Skipped, o Options) *History {
 	o = o.normalised()
-	h := &History{Schema: Schema, Alpha: o.Alpha, Segment: o.Segment, Confidence: Confidence, Experiments: []*Experiment{}, Skipped: skipped}
+	h := &History{Schema: Schema, Alpha: o.Alpha, Segment: o.Segment, Confidence: confidence, Experiments: []*Experiment{}, Skipped: skipped}
 	byName := map[string]*Experiment{}
 	for _, r := range runs {
 		e := byName[r.Name]

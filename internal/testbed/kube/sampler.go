@@ -9,19 +9,19 @@ import (
 	"tare/internal/testbed/kube/accounting"
 )
 
-// Sampler is the runner's Sampler for this testbed. It reads the counters of all agents on
+// sampler is the runner's Sampler for this testbed. It reads the counters of all agents on
 // the site's nodes at the same time, once before and once after the trial, and does nothing
 // in between. docs/cluster.md explains the numbers.
-type Sampler struct {
+type sampler struct {
 	bed    *Testbed
 	sample *accounting.Sample // sample that Start has begun; nil for none
 }
 
 // Sampler returns a sampler of the nodes that trials run on.
-func (t *Testbed) Sampler() *Sampler { return &Sampler{bed: t} }
+func (t *Testbed) Sampler() *sampler { return &sampler{bed: t} }
 
 // Start begins a sample at a site.
-func (s *Sampler) Start(ctx context.Context, site testbed.Site) error {
+func (s *sampler) Start(ctx context.Context, site testbed.Site) error {
 	s.sample = nil
 	kube, err := Of(site)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Sampler) Start(ctx context.Context, site testbed.Site) error {
 }
 
 // Stop ends the sample. The load of Tare's own machine is not part of a cluster's sample.
-func (s *Sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, error) {
+func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, error) {
 	sample := s.sample
 	if sample == nil {
 		return testbed.Sample{}, errors.New("sample of a cluster: Stop without a Start")

@@ -32,7 +32,7 @@ func burn(t *testing.T, s *Site) testbed.Usage {
 }
 
 // sampled is a sample over a burn.
-func sampled(t *testing.T, sampler *Sampler, s *Site) (testbed.Sample, testbed.Usage) {
+func sampled(t *testing.T, sampler *sampler, s *Site) (testbed.Sample, testbed.Usage) {
 	t.Helper()
 	must(t, sampler.Start(t.Context(), s))
 	used := burn(t, s)

@@ -39,11 +39,11 @@ type Program struct {
 	processes map[int]bool // processes found the last time
 
 	done chan struct{} // closed when all processes are gone and end is set
-	end  End
+	end  end
 }
 
-// End describes how a program ended.
-type End struct {
+// end describes how a program ended.
+type end struct {
 	Usage  testbed.Usage
 	CPU    time.Duration      // later result of Program.CPU
 	Status syscall.WaitStatus // wait status of the leader
@@ -221,7 +221,7 @@ func (b *limitedWriter) Write(text []byte) (n int, err error) {
 func (p *Program) Done() <-chan struct{} { return p.done }
 
 // End waits until the program and all its descendants are gone, and describes the end.
-func (p *Program) End() End {
+func (p *Program) End() end {
 	<-p.done
 	return p.end
 }
@@ -232,7 +232,7 @@ func (p *Program) Wait() (testbed.Usage, error) {
 	return end.Usage, p.verdict(end)
 }
 
-func (p *Program) verdict(end End) error {
+func (p *Program) verdict(end end) error {
 	switch {
 	case end.Spoilt != nil:
 		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.Spoilt)

@@ -9,7 +9,7 @@ package iperf3
 type Report struct {
 	Start     start      `json:"start"`
 	Intervals []Interval `json:"intervals"`
-	End       End        `json:"end"`
+	End       end        `json:"end"`
 	Error     string     `json:"error"` // the reason why the test failed
 }
 
@@ -73,8 +73,8 @@ type Sum struct {
 	Sender      bool     `json:"sender"`   // set if this side sends; since 3.7
 }
 
-// End holds the results of the whole test, without the warm-up.
-type End struct {
+// end holds the results of the whole test, without the warm-up.
+type end struct {
 	Streams []struct {
 		Sender   *Sum `json:"sender"`
 		Receiver *Sum `json:"receiver"`

@@ -14,7 +14,7 @@ import (
 type document struct {
 	Start     start           `json:"start"`
 	Intervals []Interval      `json:"intervals"`
-	End       End             `json:"end"`
+	End       end             `json:"end"`
 	Error     string          `json:"error"`
 	Event     string          `json:"event"`
 	Data      json.RawMessage `json:"data"`

@@ -45,18 +45,18 @@ import (
 	"tare/internal/workload"
 )
 
-// Operation is the change that churn makes to its share of the objects.
-type Operation string
+// operation is the change that churn makes to its share of the objects.
+type operation string
 
 // The operations.
 const (
-	recreate Operation = "recreate" // all objects of the share are deleted, then made again under new names
-	Update   Operation = "update"   // each object of the share changes to the template's next revision
-	Scale    Operation = "scale"    // all objects of the share are scaled to no replicas, then to the template's number
+	recreate operation = "recreate" // all objects of the share are deleted, then made again under new names
+	Update   operation = "update"   // each object of the share changes to the template's next revision
+	scale    operation = "scale"    // all objects of the share are scaled to no replicas, then to the template's number
 )
 
 // Values lists the operations.
-func (Operation) Values() []string { return []string{string(recreate), string(Update), string(Scale)} }
+func (operation) Values() []string { return []string{string(recreate), string(Update), string(scale)} }
 
 // Config is the parameters of the workload.
 type Config struct {
@@ -64,9 +64,9 @@ type Config struct {
 	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"requests offered per second"`
 	Templates   []Template                        `yaml:"templates" json:"templates" required:"true" doc:"templates that objects are made from"`
 	Churn       factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the objects that is deleted and made again, or changed, while measuring; with 0% all objects are made while measuring"`
-	Operation   Operation                         `yaml:"operation" json:"operation" doc:"change that is made to the share of the objects given by churn"`
+	Operation   operation                         `yaml:"operation" json:"operation" doc:"change that is made to the share of the objects given by churn"`
 	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"length of the churn, in whole turns (down and up) and at least one"`
-	PodSecurity Level                             `yaml:"podSecurity" json:"podSecurity" doc:"level of Pod Security that the templates' pods need; the namespaces that Tare makes allow it"`
+	PodSecurity level                             `yaml:"podSecurity" json:"podSecurity" doc:"level of Pod Security that the templates' pods need; the namespaces that Tare makes allow it"`
 	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the cluster to come to rest: before the measurement, after objects are deleted and after objects are made; and after the measurement, while components are still observed"`
 	Concurrency int                               `yaml:"concurrency" json:"concurrency" min:"1" max:"1000" doc:"most requests under way at a time"`
 	Ready       quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long objects may take to be ready after the last request"`
@@ -85,18 +85,18 @@ type Template struct {
 	read string // content of File
 }
 
-// Level is a level of the Pod Security Standards.
-type Level string
+// level is a level of the Pod Security Standards.
+type level string
 
 // The levels.
 const (
-	restricted Level = "restricted"
-	baseline   Level = "baseline"
-	privileged Level = "privileged"
+	restricted level = "restricted"
+	baseline   level = "baseline"
+	privileged level = "privileged"
 )
 
 // Values lists the levels.
-func (Level) Values() []string {
+func (level) Values() []string {
 	return []string{string(restricted), string(baseline), string(privileged)}
 }
 

@@ -142,12 +142,12 @@ func TestTrialsOnACluster(t *testing.T) {
 	for _, test := range []struct {
 		name, template string
 		at             schema.GroupVersionResource
-		operation      Operation
+		operation      operation
 		values         []string
 		left           []string
 	}{
 		{"pods", realPod, gvr("", "v1", "pods"), recreate, []string{"create-latency-mean", "delete-latency-mean", "ready-mean"}, []string{"churn-0-2", "churn-1-1"}},
-		{"deployments", realDeployment, gvr("apps", "v1", "deployments"), Scale, []string{"update-latency-mean", "ready-mean"}, []string{"churn-0-1", "churn-1-1"}},
+		{"deployments", realDeployment, gvr("apps", "v1", "deployments"), scale, []string{"update-latency-mean", "ready-mean"}, []string{"churn-0-1", "churn-1-1"}},
 		{"services", serviceTemplate, gvr("", "v1", "services"), recreate, []string{"create-latency-mean"}, []string{"churn-0-2", "churn-1-1"}},
 		{"config maps", configMapTemplate, gvr("", "v1", "configmaps"), Update, []string{"update-latency-mean", "ready-mean"}, []string{"churn-0-1", "churn-1-1"}},
 		{"custom resources", customTemplate, gvr("churn.tare.test", "v1", "gauges"), Update, []string{"update-latency-mean", "ready-mean"}, []string{"churn-0-1", "churn-1-1"}},

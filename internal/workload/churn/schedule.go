@@ -63,7 +63,7 @@ func (c *Config) counts() map[verb]int {
 	switch c.Operation {
 	case recreate:
 		return map[verb]int{create: n, remove: n}
-	case Scale:
+	case scale:
 		return map[verb]int{update: 2 * n}
 	}
 	return map[verb]int{update: n}
@@ -196,7 +196,7 @@ func (l *scheduleBuilder) changes(turn int) []func(index int) (*timedRequest, er
 		}
 	}
 	switch l.config.Operation {
-	case Scale:
+	case scale:
 		return []func(int) (*timedRequest, error){change(down), change(up)}
 	case Update:
 		return []func(int) (*timedRequest, error){change("")}

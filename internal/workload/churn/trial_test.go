@@ -179,7 +179,7 @@ func TestChurn(t *testing.T) {
 			[]string{"update churn-0-1", "update churn-2-1"},
 			map[string]int{"update-latency-mean": 1, "ready-mean": 1, "create-latency-mean": 0},
 			[]string{"churn-0-1", "churn-1-1", "churn-2-1", "churn-3-1"}},
-		{"scale", func(c *Config) { c.Operation = Scale },
+		{"scale", func(c *Config) { c.Operation = scale },
 			[]string{"update churn-0-1", "update churn-2-1", "update churn-0-1", "update churn-2-1"},
 			map[string]int{"update-latency-mean": 1, "ready-mean": 1},
 			[]string{"churn-0-1", "churn-1-1", "churn-2-1", "churn-3-1"}},
@@ -229,7 +229,7 @@ func TestWhatChurnChanges(t *testing.T) {
 		ready(o)
 		sizes = append(sizes, o["spec"].(object)["replicas"])
 	}
-	c.Operation = Scale
+	c.Operation = scale
 	if _, _, err := trial(t, s, c); err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func (c *Config) validateTemplates() []experiment.FieldError {
 			errs.Add(field, "%v", err)
 			continue
 		}
-		if err := s.tryOut(c.churnsBy(Scale) && t.Fixed == 0); err != nil {
+		if err := s.tryOut(c.churnsBy(scale) && t.Fixed == 0); err != nil {
 			errs.Add(field, "%v", err)
 			continue
 		}
@@ -98,7 +98,7 @@ func (c *Config) validateTemplates() []experiment.FieldError {
 }
 
 // churnsBy reports whether trials churn with this operation.
-func (c *Config) churnsBy(o Operation) bool {
+func (c *Config) churnsBy(o operation) bool {
 	return c.Operation == o && slices.ContainsFunc(c.Churn, func(p quantity.Percent) bool { return p > 0 })
 }
 

@@ -44,7 +44,7 @@ func TestValidate(t *testing.T) {
 			[]string{"templates[0].file: the template gives no object"}},
 		{"no source", func(c *Config) { c.Templates[0] = Template{} }, []string{"templates[0]: there is neither inline nor file"}},
 		{"only fixed", func(c *Config) { c.Templates[0].Fixed = 3 }, []string{"templates: no template is left to make objects from"}},
-		{"scale without replicas", func(c *Config) { c.Operation, c.Churn = Scale, factor.Of[quantity.Percent](0.5) },
+		{"scale without replicas", func(c *Config) { c.Operation, c.Churn = scale, factor.Of[quantity.Percent](0.5) },
 			[]string{"templates[0].inline: operation scale needs spec.replicas of 1 or more in the template"}},
 		{"update that the status cannot tell", func(c *Config) {
 			c.Operation, c.Churn = Update, factor.Of[quantity.Percent](0, 0.5)

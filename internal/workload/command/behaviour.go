@@ -12,10 +12,10 @@ import (
 // expected is the property of the program's standard output that must be the same in all arms.
 type expected string
 
-// Same demands the same bytes in every run.
-const Same expected = "same"
+// same demands the same bytes in every run.
+const same expected = "same"
 
-func (expected) Values() []string { return []string{string(Same)} }
+func (expected) Values() []string { return []string{string(same)} }
 
 // recordBehaviour records the standard output of one run, and the files that the run has made.
 func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {

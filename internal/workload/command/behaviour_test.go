@@ -18,7 +18,7 @@ import (
 func TestBehaviour(t *testing.T) {
 	dir := t.TempDir()
 	c := config(`echo "$n" >> count; echo one two; echo three; date +%N > made; : > empty; test -e kept || echo x > kept; exit 1`)
-	c.OK, c.Dir, c.Expect, c.Makes = []int{0, 1}, dir, Same, []string{"made", "empty", "kept", dir + "/never"}
+	c.OK, c.Dir, c.Expect, c.Makes = []int{0, 1}, dir, same, []string{"made", "empty", "kept", dir + "/never"}
 	got, err := runSlices(t.Context(), c, localtest.Host(t), new(workloadtest.Raw), 2)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestBehaviour(t *testing.T) {
 		t.Error(diff, want)
 	}
 	c = config("date +%N")
-	c.Expect = Same
+	c.Expect = same
 	if got, err = runSlices(t.Context(), c, localtest.Host(t), new(workloadtest.Raw), 2); err != nil || len(got.Behaviour[experiment.Output].Marks) != 2 {
 		t.Error(err, got.Behaviour)
 	}

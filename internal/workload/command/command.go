@@ -64,17 +64,17 @@ type Config struct {
 	Server  *service.Config `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
 	Factors factor.Named    `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
 	Judged  []string        `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of the choice in metrics: [cpu]"`
-	Read    []Metric        `yaml:"metrics" json:"metrics,omitempty" doc:"metrics; wall clock, CPU time and peak memory if absent"`
+	Read    []metric        `yaml:"metrics" json:"metrics,omitempty" doc:"metrics; wall clock, CPU time and peak memory if absent"`
 }
 
-// Metric is one metric and its source: exactly one of From, Regex and JSON.
-type Metric struct {
+// metric is one metric and its source: exactly one of From, Regex and JSON.
+type metric struct {
 	Name     string            `yaml:"name" json:"name" required:"true" doc:"name of the metric: lower-case letters, digits and dashes"`
-	From     Source            `yaml:"from" json:"from,omitempty" doc:"resource of the program that is the metric's value"`
+	From     source            `yaml:"from" json:"from,omitempty" doc:"resource of the program that is the metric's value"`
 	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number; ^ and $ match at each line"`
 	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
 	Output   Output            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
-	Which    Which             `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
+	Which    which             `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
 	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as Tare shows it"`
 	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"better direction; lower if absent"`
 	Scale    experiment.Scale  `yaml:"scale" json:"scale,omitempty" doc:"ratio for a metric that is never zero, which is usual; difference for one that may be zero, such as a count of errors"`
@@ -82,31 +82,31 @@ type Metric struct {
 	Headline *bool             `yaml:"headline" json:"headline,omitempty" doc:"whether the metric is judged under the correction for many comparisons; if no metric has this field, the first one is"`
 }
 
-// Source is a resource that the program used.
-type Source string
+// source is a resource that the program used.
+type source string
 
 // The sources.
 const (
-	wallClock  Source = "wall-clock"  // in s
-	userCPU    Source = "user-cpu"    // in s
-	systemCPU  Source = "system-cpu"  // in s
-	cpu        Source = "cpu"         // user and system, s
-	peakMemory Source = "peak-memory" // in bytes
+	wallClock  source = "wall-clock"  // in s
+	userCPU    source = "user-cpu"    // in s
+	systemCPU  source = "system-cpu"  // in s
+	cpu        source = "cpu"         // user and system, s
+	peakMemory source = "peak-memory" // in bytes
 )
 
 // Values lists the sources.
-func (Source) Values() []string {
+func (source) Values() []string {
 	return []string{string(wallClock), string(userCPU), string(systemCPU), string(cpu), string(peakMemory)}
 }
 
-func (s Source) unit() string {
+func (s source) unit() string {
 	if s == peakMemory {
 		return "B"
 	}
 	return "s"
 }
 
-func (s Source) value(u testbed.Usage) float64 {
+func (s source) value(u testbed.Usage) float64 {
 	switch s {
 	case userCPU:
 		return u.User.Seconds()
@@ -125,26 +125,26 @@ type Output string
 
 // The outputs.
 const (
-	Stdout Output = "stdout"
+	stdout Output = "stdout"
 	stderr Output = "stderr"
 )
 
 // Values lists the outputs.
-func (Output) Values() []string { return []string{string(Stdout), string(stderr)} }
+func (Output) Values() []string { return []string{string(stdout), string(stderr)} }
 
-// Which selects one of several numbers.
-type Which string
+// which selects one of several numbers.
+type which string
 
 // Values of Which.
 const (
-	first Which = "first"
-	last  Which = "last"
-	Sum   Which = "sum"
-	mean  Which = "mean"
+	first which = "first"
+	last  which = "last"
+	Sum   which = "sum"
+	mean  which = "mean"
 )
 
 // Values lists the choices.
-func (Which) Values() []string {
+func (which) Values() []string {
 	return []string{string(first), string(last), string(Sum), string(mean)}
 }
 
@@ -193,14 +193,14 @@ func (c *Config) needs() experiment.Needs {
 
 // metrics returns the metrics of the file, or else wall clock, CPU time and peak memory. The last two are optional:
 // the kernel may count neither for a program that ends at once.
-func (c *Config) metrics() []Metric {
+func (c *Config) metrics() []metric {
 	if len(c.Read) > 0 {
 		return c.Read
 	}
 	if c.Server != nil { // the Cost of a server's client has CPU time and memory of both sides
-		return []Metric{{Name: "wall-clock", From: wallClock}}
+		return []metric{{Name: "wall-clock", From: wallClock}}
 	}
-	return []Metric{{Name: "wall-clock", From: wallClock}, {Name: "cpu", From: cpu}, {Name: "peak-memory", From: peakMemory}}
+	return []metric{{Name: "wall-clock", From: wallClock}, {Name: "cpu", From: cpu}, {Name: "peak-memory", From: peakMemory}}
 }
 
 // Measures returns the metrics of a trial, and its duration.

@@ -20,7 +20,7 @@ import (
 )
 
 // config makes a config that runs a shell text and reads metrics.
-func config(shell string, metrics ...Metric) *Config {
+func config(shell string, metrics ...metric) *Config {
 	c := New().(*Config)
 	c.Shell, c.Read = shell, metrics
 	return c
@@ -36,21 +36,21 @@ func TestMetricsFromOutput(t *testing.T) {
 	tests := []struct {
 		name   string
 		shell  string
-		metric Metric
+		metric metric
 		want   float64
 	}{
-		{"regex", lines, Metric{Regex: `took ([0-9.]+) ms`}, 12.5},
-		{"regex of a whole line", "echo n; echo 7; echo end", Metric{Regex: `^([0-9]+)$`}, 7},
-		{"last", lines, Metric{Regex: `took ([0-9.]+) ms`, Which: last}, 7.5},
-		{"sum", lines, Metric{Regex: `took ([0-9.]+) ms`, Which: Sum}, 20},
-		{"mean", lines, Metric{Regex: `took ([0-9.]+) ms`, Which: mean}, 10},
-		{"stderr", lines, Metric{Regex: `rate: ([^/]+)/s`, Output: stderr}, 3000},
-		{"line ends", lines, Metric{Regex: `(?m)^took (\S+) ms$`, Which: last}, 7.5},
-		{"json", document, Metric{JSON: `results[0].p99`}, 1.5},
-		{"json text", document, Metric{JSON: `.results[0]["n.a"]`}, 42},
-		{"json lines", `for i in 1 2 3; do echo "{\"v\": $i}"; echo '{"other": 1}'; done`, Metric{JSON: "v", Which: Sum}, 6},
-		{"bare number", "echo 17", Metric{JSON: "$"}, 17},
-		{"awk", `awk 'BEGIN { printf "%.3f s\n", 1/8 }'`, Metric{Regex: `([0-9.]+) s`}, 0.125},
+		{"regex", lines, metric{Regex: `took ([0-9.]+) ms`}, 12.5},
+		{"regex of a whole line", "echo n; echo 7; echo end", metric{Regex: `^([0-9]+)$`}, 7},
+		{"last", lines, metric{Regex: `took ([0-9.]+) ms`, Which: last}, 7.5},
+		{"sum", lines, metric{Regex: `took ([0-9.]+) ms`, Which: Sum}, 20},
+		{"mean", lines, metric{Regex: `took ([0-9.]+) ms`, Which: mean}, 10},
+		{"stderr", lines, metric{Regex: `rate: ([^/]+)/s`, Output: stderr}, 3000},
+		{"line ends", lines, metric{Regex: `(?m)^took (\S+) ms$`, Which: last}, 7.5},
+		{"json", document, metric{JSON: `results[0].p99`}, 1.5},
+		{"json text", document, metric{JSON: `.results[0]["n.a"]`}, 42},
+		{"json lines", `for i in 1 2 3; do echo "{\"v\": $i}"; echo '{"other": 1}'; done`, metric{JSON: "v", Which: Sum}, 6},
+		{"bare number", "echo 17", metric{JSON: "$"}, 17},
+		{"awk", `awk 'BEGIN { printf "%.3f s\n", 1/8 }'`, metric{Regex: `([0-9.]+) s`}, 0.125},
 	}
 	site := localtest.Host(t)
 	for _, test := range tests {
@@ -73,8 +73,8 @@ func TestMetricsFromOutput(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	c := config("dd if=/dev/zero of=/dev/null bs=60M count=3; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
-		Metric{Name: "wall", From: wallClock}, Metric{Name: "user", From: userCPU}, Metric{Name: "system", From: systemCPU},
-		Metric{Name: "cpu", From: cpu}, Metric{Name: "memory", From: peakMemory})
+		metric{Name: "wall", From: wallClock}, metric{Name: "user", From: userCPU}, metric{Name: "system", From: systemCPU},
+		metric{Name: "cpu", From: cpu}, metric{Name: "memory", From: peakMemory})
 	r, err := run(t.Context(), c, localtest.Host(t), new(workloadtest.Raw))
 	if err != nil {
 		t.Fatal(err)
@@ -116,13 +116,13 @@ func TestHeadlines(t *testing.T) {
 	yes, no := true, false
 	tests := []struct {
 		name    string
-		metrics []Metric
+		metrics []metric
 		want    []bool
 	}{
-		{"the first", []Metric{{Name: "a", From: cpu}, {Name: "b", From: cpu}}, []bool{true, false}},
-		{"chosen", []Metric{{Name: "a", From: cpu}, {Name: "b", From: cpu, Headline: &yes}}, []bool{false, true}},
-		{"none", []Metric{{Name: "a", From: cpu, Headline: &no}, {Name: "b", From: cpu}}, []bool{false, false}},
-		{"the first cannot", []Metric{{Name: "a", From: cpu, Scale: experiment.Difference}, {Name: "b", From: cpu}}, []bool{false, false}},
+		{"the first", []metric{{Name: "a", From: cpu}, {Name: "b", From: cpu}}, []bool{true, false}},
+		{"chosen", []metric{{Name: "a", From: cpu}, {Name: "b", From: cpu, Headline: &yes}}, []bool{false, true}},
+		{"none", []metric{{Name: "a", From: cpu, Headline: &no}, {Name: "b", From: cpu}}, []bool{false, false}},
+		{"the first cannot", []metric{{Name: "a", From: cpu, Scale: experiment.Difference}, {Name: "b", From: cpu}}, []bool{false, false}},
 	}
 	for _, test := range tests {
 		var got []bool
@@ -136,7 +136,7 @@ func TestHeadlines(t *testing.T) {
 }
 
 func TestBrokenRules(t *testing.T) {
-	number := Metric{Name: "m", Regex: "([0-9]+) ms"}
+	number := metric{Name: "m", Regex: "([0-9]+) ms"}
 	long := strings.Repeat("0123456789", 100)
 	tests := []struct {
 		name   string
@@ -151,13 +151,13 @@ func TestBrokenRules(t *testing.T) {
 		{"no output", config("true", number), nil, `parse: metric m: no match for ([0-9]+) ms; stdout is empty`},
 		{"long output", config("echo "+long, number), nil,
 			`parse: metric m: no match for ([0-9]+) ms; stdout is "` + long[:80] + `" … "` + long[921:] + `\n" (1001 bytes)`},
-		{"no number", config("echo a ms", Metric{Name: "m", Regex: "(.*) ms"}), nil, `parse: metric m: "a", matched by (.*) ms, is not a number; stdout is "a ms\n"`},
-		{"infinite", config("echo inf ms", Metric{Name: "m", Regex: "(.*) ms"}), nil, `parse: metric m: +Inf is not a usable number; stdout is "inf ms\n"`},
-		{"no JSON", config("echo oops", Metric{Name: "m", JSON: "a"}), nil,
+		{"no number", config("echo a ms", metric{Name: "m", Regex: "(.*) ms"}), nil, `parse: metric m: "a", matched by (.*) ms, is not a number; stdout is "a ms\n"`},
+		{"infinite", config("echo inf ms", metric{Name: "m", Regex: "(.*) ms"}), nil, `parse: metric m: +Inf is not a usable number; stdout is "inf ms\n"`},
+		{"no JSON", config("echo oops", metric{Name: "m", JSON: "a"}), nil,
 			`parse: metric m: not JSON: invalid character 'o' looking for beginning of value; stdout is "oops\n"`},
-		{"no JSON at all", config("true", Metric{Name: "m", JSON: "a"}), nil, `parse: metric m: no JSON; stdout is empty`},
-		{"no member", config(`echo '{"b": 1}'`, Metric{Name: "m", JSON: "a"}), nil, `parse: metric m: $ has no "a"; stdout is "{\"b\": 1}\n"`},
-		{"null", config(`echo '{"a": null}'`, Metric{Name: "m", JSON: "a"}), nil, `parse: metric m: ["a"] is null, not a number; stdout is "{\"a\": null}\n"`},
+		{"no JSON at all", config("true", metric{Name: "m", JSON: "a"}), nil, `parse: metric m: no JSON; stdout is empty`},
+		{"no member", config(`echo '{"b": 1}'`, metric{Name: "m", JSON: "a"}), nil, `parse: metric m: $ has no "a"; stdout is "{\"b\": 1}\n"`},
+		{"null", config(`echo '{"a": null}'`, metric{Name: "m", JSON: "a"}), nil, `parse: metric m: ["a"] is null, not a number; stdout is "{\"a\": null}\n"`},
 		{"too much", config("head -c 17000000 /dev/zero", number), nil, "parse: metric m: stdout is longer than the 16 MiB that are read"},
 		{"warm-up", config("echo why >&2; exit 1"), func(c *Config) { c.Warmup = 2 },
 			"exit-status: warm-up run 1: /bin/sh -c 'echo why >&2; exit 1': exit status 1: why"},

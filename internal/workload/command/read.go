@@ -44,7 +44,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.file.Write(p)
 }
 
-func (m Metric) read(o *output) (float64, error) {
+func (m metric) read(o *output) (float64, error) {
 	invalid := func(why string) error {
 		return workload.Invalidf(workload.RuleParse, "metric %s: %s; %s is %s", m.Name, why, m.from(), snippet(o.kept.Bytes()))
 	}
@@ -62,18 +62,18 @@ func (m Metric) read(o *output) (float64, error) {
 	return v, nil
 }
 
-func (m Metric) from() Output {
+func (m metric) from() Output {
 	if m.Output == "" {
-		return Stdout
+		return stdout
 	}
 	return m.Output
 }
 
 // pattern compiles Regex so that ^ and $ match at each line, as in grep.
-func (m Metric) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + m.Regex) }
+func (m metric) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + m.Regex) }
 
 // numbers returns the numbers of all matches; there is at least one.
-func (m Metric) numbers(text []byte) ([]float64, error) {
+func (m metric) numbers(text []byte) ([]float64, error) {
 	if m.JSON != "" {
 		return jsonNumbers(text, m.JSON)
 	}
@@ -133,7 +133,7 @@ func jsonNumbers(text []byte, where string) ([]float64, error) {
 }
 
 // of selects one of several numbers. There is at least one.
-func (w Which) of(numbers []float64) float64 {
+func (w which) of(numbers []float64) float64 {
 	sum := 0.0
 	for _, v := range numbers {
 		sum += v

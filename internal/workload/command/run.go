@@ -121,13 +121,13 @@ func (r runner) measure(ctx context.Context) (workload.Result, error) {
 // beginnings are kept for reading metrics.
 func (r runner) run(ctx context.Context, prefix string, counts bool) (used testbed.Usage, outputs map[Output]*output, err error) {
 	outputs = map[Output]*output{}
-	for _, name := range []Output{Stdout, stderr} {
+	for _, name := range []Output{stdout, stderr} {
 		file, err := r.raw.Create(prefix + string(name) + ".txt")
 		if err != nil {
 			return used, nil, errors.Join(err, closeAll(outputs))
 		}
 		outputs[name] = &output{file: file, keep: counts && r.config.reads(name)}
-		if name == Stdout && r.config.Expect == Same {
+		if name == stdout && r.config.Expect == same {
 			outputs[name].digest = sha256.New()
 		}
 	}
@@ -141,7 +141,7 @@ func (r runner) run(ctx context.Context, prefix string, counts bool) (used testb
 	limited, cancel := context.WithTimeoutCause(ctx, c.Timeout.Std(), errTimeout)
 	defer cancel()
 	process, err := r.site.Start(limited, c.place(), testbed.Command{
-		Args: args, Env: r.values.variables, Dir: c.Dir, Stdout: outputs[Stdout], Stderr: outputs[stderr], Subject: true,
+		Args: args, Env: r.values.variables, Dir: c.Dir, Stdout: outputs[stdout], Stderr: outputs[stderr], Subject: true,
 	})
 	if err != nil {
 		return used, nil, err
@@ -179,7 +179,7 @@ func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err err
 }
 
 func (c *Config) reads(name Output) bool {
-	return slices.ContainsFunc(c.metrics(), func(m Metric) bool { return m.From == "" && m.from() == name })
+	return slices.ContainsFunc(c.metrics(), func(m metric) bool { return m.From == "" && m.from() == name })
 }
 
 func closeAll(outputs map[Output]*output) error {

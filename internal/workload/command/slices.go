@@ -47,7 +47,7 @@ func (t *totals) add(ctx context.Context, prefix string) error {
 	if err != nil {
 		return err
 	}
-	t.recordBehaviour(outputs[Stdout], before)
+	t.recordBehaviour(outputs[stdout], before)
 	if t.runs++; t.runs == 1 {
 		t.used, t.sums = used, map[string]float64{}
 	} else {

@@ -39,7 +39,7 @@ func counting(t *testing.T) string {
 
 // A trial runs the program once in each slice. Warm-up runs do not count.
 func TestSlicesAreMeans(t *testing.T) {
-	c := config(counting(t), Metric{Name: "took", Regex: "took ([0-9]+) ms"}, Metric{Name: "faults", Regex: "took ([0-9]+) ms", Scale: experiment.Difference})
+	c := config(counting(t), metric{Name: "took", Regex: "took ([0-9]+) ms"}, metric{Name: "faults", Regex: "took ([0-9]+) ms", Scale: experiment.Difference})
 	c.Warmup = 1
 	raw := new(workloadtest.Raw)
 	got, err := runSlices(t.Context(), c, localtest.Host(t), raw, 4)

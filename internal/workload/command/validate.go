@@ -50,7 +50,7 @@ func (c *Config) validate() []experiment.FieldError {
 	}
 	c.checkFactors(&errs)
 	for i, name := range c.Judged {
-		if m := c.metrics(); !slices.ContainsFunc(m, func(m Metric) bool { return m.Name == name && m.Scale != experiment.Difference }) {
+		if m := c.metrics(); !slices.ContainsFunc(m, func(m metric) bool { return m.Name == name && m.Scale != experiment.Difference }) {
 			errs.Add(fmt.Sprintf("headline[%d]", i), "%q is not a metric of this workload that can be a headline", name)
 		}
 	}
@@ -79,14 +79,14 @@ func (c *Config) validate() []experiment.FieldError {
 	}
 	for i, m := range c.Read {
 		m.validate(&errs, fmt.Sprintf("metrics[%d]", i))
-		if same := slices.IndexFunc(c.Read, func(o Metric) bool { return o.Name == m.Name }); same < i {
+		if same := slices.IndexFunc(c.Read, func(o metric) bool { return o.Name == m.Name }); same < i {
 			errs.Add(fmt.Sprintf("metrics[%d].name", i), "%q is the name of metrics[%d] too", m.Name, same)
 		}
 	}
 	return errs
 }
 
-func (m Metric) validate(errs *experiment.FieldErrors, field string) {
+func (m metric) validate(errs *experiment.FieldErrors, field string) {
 	if !metricName.MatchString(m.Name) {
 		errs.Add(field+".name", "%q is not a name of lower-case letters, digits and single dashes", m.Name)
 	}

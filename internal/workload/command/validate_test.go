@@ -40,7 +40,7 @@ func TestValidate(t *testing.T) {
 			{Field: "run[1]", Message: "it is not clear who is to read which $: write $$ for each that is not $B"},
 			{Field: "run[2]", Message: "${C} is not read here: write $C for the value of the variable, or $${C} for the text as it is"}}},
 		{"metrics", func(c *Config) {
-			c.Read = []Metric{
+			c.Read = []metric{
 				{Name: "good", From: cpu, Unit: "s"},
 				{Name: "Bad Name", From: cpu},
 				{Name: "good", Regex: "a(b", JSON: "a"},
@@ -136,8 +136,8 @@ func FuzzNumbers(f *testing.F) {
 		}
 		var o output
 		o.kept.Write(text)
-		for _, which := range []Which{first, last, Sum, mean} {
-			v, err := Metric{Name: "m", JSON: where, Which: which}.read(&o)
+		for _, which := range []which{first, last, Sum, mean} {
+			v, err := metric{Name: "m", JSON: where, Which: which}.read(&o)
 			if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 				t.Errorf("%s gave %v", which, v)
 			}

@@ -31,7 +31,7 @@ type runOptions struct {
 	name      string
 	duration  time.Duration // measured time
 	omit      time.Duration // warm-up before the measured time
-	direction Direction
+	direction direction
 	streams   int
 	args      []string // additional arguments of the client
 	fits      bool     // datagrams have the largest size that the path takes unfragmented

@@ -22,7 +22,7 @@ func openSite(t *testing.T, rate float64) testbed.Site {
 func TestLocalTestbed(t *testing.T) {
 	const rate = 20e6
 	site := openSite(t, rate)
-	for _, p := range []protocol{tcp, UDP} {
+	for _, p := range []protocol{tcp, udp} {
 		c := short(p, download, 1)
 		c.Paths = factor.Of(testbed.PodToService)
 		r, err := run(t.Context(), c, site, new(workloadtest.Raw))
@@ -50,7 +50,7 @@ func TestFasterThanTheTestbed(t *testing.T) {
 	if err := shaper.Shape(faster); err != nil {
 		t.Fatal(err)
 	}
-	r, err := run(t.Context(), short(UDP, upload, 1), site, new(workloadtest.Raw))
+	r, err := run(t.Context(), short(udp, upload, 1), site, new(workloadtest.Raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestFasterThanTheTestbed(t *testing.T) {
 func TestNodeToNode(t *testing.T) {
 	const rate = 20e6
 	site := openSite(t, rate)
-	for _, p := range []protocol{tcp, UDP} {
+	for _, p := range []protocol{tcp, udp} {
 		c := short(p, upload, 1)
 		c.Paths = factor.Of(testbed.NodeToNode)
 		r, err := run(t.Context(), c, site, new(workloadtest.Raw))
@@ -81,7 +81,7 @@ func TestNodeToNode(t *testing.T) {
 func TestUnlimited(t *testing.T) {
 	site := openSite(t, 0)
 	var raw workloadtest.Raw
-	c := short(UDP, upload, 1)
+	c := short(udp, upload, 1)
 	c.LossLimit = 0.9 // without a link, the loss depends on other programs on the processors
 	r, err := run(t.Context(), c, site, &raw)
 	if err != nil {

@@ -32,30 +32,30 @@ type protocol string
 // The measured protocols.
 const (
 	tcp protocol = "tcp"
-	UDP protocol = "udp"
+	udp protocol = "udp"
 )
 
 // Values lists the protocols.
-func (protocol) Values() []string { return []string{string(tcp), string(UDP)} }
+func (protocol) Values() []string { return []string{string(tcp), string(udp)} }
 
-// Direction is the direction of the data.
-type Direction string
+// direction is the direction of the data.
+type direction string
 
 // The directions, as the client sees them.
 const (
-	upload   Direction = "upload"   // client to server
-	download Direction = "download" // server to client
-	both     Direction = "both"     // both ways at the same time; bandwidth is the sum
+	upload   direction = "upload"   // client to server
+	download direction = "download" // server to client
+	both     direction = "both"     // both ways at the same time; bandwidth is the sum
 )
 
 // Values lists the directions.
-func (Direction) Values() []string { return []string{string(upload), string(download), string(both)} }
+func (direction) Values() []string { return []string{string(upload), string(download), string(both)} }
 
 // Config is the parameters of the workload. Durations are in whole seconds, since iperf3 takes no fractions.
 type Config struct {
 	Protocols  factor.Levels[protocol]      `yaml:"protocols" factor:"protocol" json:"protocols" doc:"transport protocols, each measured in separate trials"`
 	Paths      factor.Levels[testbed.Path]  `yaml:"paths" factor:"path" json:"paths" doc:"paths from the client pod to the server pod"`
-	Direction  factor.Levels[Direction]     `yaml:"direction" json:"direction" doc:"direction of the data, as the client sees it"`
+	Direction  factor.Levels[direction]     `yaml:"direction" json:"direction" doc:"direction of the data, as the client sees it"`
 	Streams    factor.Levels[int]           `yaml:"streams" json:"streams" doc:"parallel streams, 1 to 128"`
 	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement, in whole seconds"`
 	Omit       quantity.Duration            `yaml:"omit" json:"omit" doc:"warm-up before the measurement, in whole seconds; it does not count"`
@@ -69,7 +69,7 @@ type Config struct {
 // New gives the workload with its defaults.
 func New() workload.Workload {
 	return &Config{
-		Protocols: factor.Of(tcp, UDP),
+		Protocols: factor.Of(tcp, udp),
 		Paths:     factor.Of(testbed.PodToPod, testbed.PodToService),
 		Direction: factor.Of(upload),
 		Streams:   factor.Of(1),
@@ -109,7 +109,7 @@ func (c *Config) Measures() experiment.Measures {
 		Expected: (c.Omit + c.Duration).Std() + startUp,
 		Limit:    one,
 	}
-	if c.Protocols.One() == UDP {
+	if c.Protocols.One() == udp {
 		m.Searches = true
 		m.Expected += usualSteps * (c.Probe.Std() + startUp)
 		m.Limit = maxSteps*runOptions{duration: c.Probe.Std()}.limit() + measureAttempts*one
@@ -119,7 +119,7 @@ func (c *Config) Measures() experiment.Measures {
 
 func (c *Config) measured() []experiment.Metric {
 	p, lost, time := c.Protocols.One(), "-retransmits", "-rtt"
-	if p == UDP {
+	if p == udp {
 		lost, time = "-loss", "-jitter"
 	}
 	return []experiment.Metric{
@@ -175,7 +175,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	}
 	client, server := c.Paths.One().Ends()
 	p := pair{site: t.Site, raw: t.Raw, client: client, server: server, address: network.Address(c.Paths.One()), port: ports[0]}
-	if c.Protocols.One() == UDP {
+	if c.Protocols.One() == udp {
 		rate, err := wireRate(t.Site, network)
 		if err != nil {
 			return nil, err

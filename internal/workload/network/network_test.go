@@ -21,7 +21,7 @@ import (
 )
 
 // short is a config for tests.
-func short(p protocol, d Direction, streams int) *Config {
+func short(p protocol, d direction, streams int) *Config {
 	c := New().(*Config)
 	c.Protocols, c.Paths, c.Direction, c.Streams = factor.Of(p), factor.Of(testbed.PodToPod), factor.Of(d), factor.Of(streams)
 	c.Duration, c.Omit = quantity.Duration(time.Second), 0
@@ -52,7 +52,7 @@ func TestLoopback(t *testing.T) {
 			[]string{"iperf3-client.json", "iperf3-server.json"}},
 		{"tcp both ways", short(tcp, both, 2), []string{"tcp-bandwidth", "tcp-retransmits", "tcp-rtt"}, nil,
 			[]string{"iperf3-client.json", "iperf3-server.json"}},
-		{"udp", short(UDP, download, 2), []string{"udp-bandwidth", "udp-loss"}, []string{"udp-jitter"},
+		{"udp", short(udp, download, 2), []string{"udp-bandwidth", "udp-loss"}, []string{"udp-jitter"},
 			[]string{"iperf3-client.json", "iperf3-server.json", "search-01-client.json", "search-01-server.json", "search.json"}},
 	}
 	for _, test := range tests {
@@ -203,7 +203,7 @@ func TestValidate(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	for p, want := range map[protocol][]string{
 		tcp: {"tcp-bandwidth", "tcp-retransmits", "tcp-rtt", "tcp-cpu"},
-		UDP: {"udp-bandwidth", "udp-loss", "udp-jitter", "udp-cpu"},
+		udp: {"udp-bandwidth", "udp-loss", "udp-jitter", "udp-cpu"},
 	} {
 		var got []string
 		for _, m := range short(p, upload, 1).Measures().All() {
@@ -216,7 +216,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestUDPOrder(t *testing.T) {
-	c := short(UDP, download, 4)
+	c := short(udp, download, 4)
 	tests := []struct {
 		rate float64
 		want string

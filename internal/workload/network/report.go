@@ -145,7 +145,7 @@ type figures struct {
 }
 
 // read computes the figures of a run. length includes the warm-up omit; both are in seconds.
-func read(client, server *iperf3.Report, d Direction, length, omit float64) (figures, error) {
+func read(client, server *iperf3.Report, d direction, length, omit float64) (figures, error) {
 	type way struct{ sender, receiver side }
 	var ways []way
 	switch d {

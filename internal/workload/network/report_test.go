@@ -29,7 +29,7 @@ func readReport(t *testing.T, name string) *iperf3.Report {
 func TestFigures(t *testing.T) {
 	tests := []struct {
 		name         string
-		direction    Direction
+		direction    direction
 		length, omit float64
 		want         figures // rates in Mbit/s, times in µs
 	}{
@@ -137,7 +137,7 @@ func file(t testing.TB, name string) string {
 	return string(data)
 }
 
-func readBoth(client, server []byte, d Direction, length, omit float64) (figures, error) {
+func readBoth(client, server []byte, d direction, length, omit float64) (figures, error) {
 	clientReport, err := parse(client)
 	if err != nil {
 		return figures{}, err
@@ -158,7 +158,7 @@ func FuzzReport(f *testing.F) {
 		f.Add([]byte(file(f, filepath.Base(name))))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, d := range []Direction{upload, download, both} {
+		for _, d := range []direction{upload, download, both} {
 			got, err := readBoth(data, data, d, 2, 1)
 			var invalid *workload.Invalid
 			if err != nil && !errors.As(err, &invalid) {

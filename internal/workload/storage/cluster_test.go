@@ -21,7 +21,7 @@ func TestOnACluster(t *testing.T) {
 	for _, runtime := range []string{"", "gvisor"} {
 		t.Run("runtime "+runtime, func(t *testing.T) {
 			site := claimed(t, bed, short(randomRead).Declare().Needs, runtime)
-			for i, op := range []operation{randomRead, Write} {
+			for i, op := range []operation{randomRead, write} {
 				c := short(op)
 				c.Direct, c.Engine, c.IODepth = pastCache, []engine{libAIO, pSync}[i], factor.Of([]int{8, 1}[i])
 				if runtime == "gvisor" {

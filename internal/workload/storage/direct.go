@@ -14,25 +14,25 @@ import (
 	"tare/internal/workload/storage/residency"
 )
 
-// Direct is the parameter direct, which selects I/O past the page cache: true, false or auto.
-type Direct string
+// direct is the parameter direct, which selects I/O past the page cache: true, false or auto.
+type direct string
 
 // Values of Direct.
 const (
 	// pastCache asks for I/O past the page cache; a trial that went through the cache is invalid.
-	pastCache Direct = "true"
+	pastCache direct = "true"
 	// throughCache asks for I/O through the page cache; the metrics are named buffered-.
-	throughCache Direct = "false"
+	throughCache direct = "false"
 	// auto asks for I/O past the page cache; the metrics of a trial that went through the cache are named buffered-.
-	auto Direct = "auto"
+	auto direct = "auto"
 )
 
 // Describe returns the accepted texts.
-func (Direct) Describe() string { return "true, false or auto" }
+func (direct) Describe() string { return "true, false or auto" }
 
 // UnmarshalText parses the parameter.
-func (d *Direct) UnmarshalText(text []byte) error {
-	switch v := Direct(strings.ToLower(string(text))); v {
+func (d *direct) UnmarshalText(text []byte) error {
+	switch v := direct(strings.ToLower(string(text))); v {
 	case pastCache, throughCache, auto:
 		*d = v
 		return nil
@@ -41,7 +41,7 @@ func (d *Direct) UnmarshalText(text []byte) error {
 }
 
 // MarshalJSON writes true and false as booleans, and auto as a text.
-func (d Direct) MarshalJSON() ([]byte, error) {
+func (d direct) MarshalJSON() ([]byte, error) {
 	if d == auto {
 		return json.Marshal(string(d))
 	}
@@ -49,7 +49,7 @@ func (d Direct) MarshalJSON() ([]byte, error) {
 }
 
 // MarshalText returns the parameter as it is written in a file.
-func (d Direct) MarshalText() ([]byte, error) { return []byte(d), nil }
+func (d direct) MarshalText() ([]byte, error) { return []byte(d), nil }
 
 // tolerated is the number of bytes of a file that may be in the page cache after a trial past the cache. Another
 // process may have read this much in the meantime. A trial through the cache leaves more in its first second, except

@@ -82,14 +82,14 @@ func TestFailures(t *testing.T) {
 func TestCalledOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	_, err := run(ctx, short(Read), script{"v", "exec sleep 60"}, &memory{})
+	_, err := run(ctx, short(read), script{"v", "exec sleep 60"}, &memory{})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
 
 func TestTooLong(t *testing.T) {
-	c := short(Read)
+	c := short(read)
 	tr, err := c.begin(&workload.Trial{Site: script{"v", "exec sleep 60"}, Raw: &memory{}})
 	if err != nil {
 		t.Fatal(err)
@@ -101,12 +101,12 @@ func TestTooLong(t *testing.T) {
 }
 
 func TestNoVolume(t *testing.T) {
-	_, err := short(Read).Prepare(t.Context(), &workload.Trial{Site: noVolume{}, Raw: &memory{}})
+	_, err := short(read).Prepare(t.Context(), &workload.Trial{Site: noVolume{}, Raw: &memory{}})
 	if err == nil || err.Error() != "the site has no volume to measure" {
 		t.Error(err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	_, err = short(Read).Prepare(t.Context(), &workload.Trial{Site: directory("/v"), Raw: &memory{}})
+	_, err = short(read).Prepare(t.Context(), &workload.Trial{Site: directory("/v"), Raw: &memory{}})
 	if err == nil || !strings.Contains(err.Error(), "install it with: apt-get install fio") {
 		t.Error(err)
 	}

@@ -83,7 +83,7 @@ func TestSilentlyBuffered(t *testing.T) {
 // TestCold reads each block once, and no block from the page cache.
 func TestCold(t *testing.T) {
 	site := volumeOf(t, nil)
-	c := short(Read)
+	c := short(read)
 	c.Cold, c.BlockSize, c.IODepth, c.Engine = true, factor.Of[quantity.Size](4<<10), factor.Of(1), pSync
 	for range 2 {
 		raw := &memory{}

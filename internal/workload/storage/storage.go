@@ -39,22 +39,22 @@ type operation string
 const (
 	randomRead  operation = "randread"
 	randomWrite operation = "randwrite"
-	Read        operation = "read"
-	Write       operation = "write"
+	read        operation = "read"
+	write       operation = "write"
 )
 
 // Values lists the operations.
 func (operation) Values() []string {
-	return []string{string(randomRead), string(randomWrite), string(Read), string(Write)}
+	return []string{string(randomRead), string(randomWrite), string(read), string(write)}
 }
 
 // cold reports whether the trial begins with an empty page cache and reads each block at most once.
 func (c *Config) cold() bool { return c.Cold && c.Operations.One().reads() }
 
-func (o operation) reads() bool { return o == randomRead || o == Read }
+func (o operation) reads() bool { return o == randomRead || o == read }
 
 // sequential reports whether the blocks follow each other.
-func (o operation) sequential() bool { return o == Read || o == Write }
+func (o operation) sequential() bool { return o == read || o == write }
 
 // engine is fio's way to request I/O from the kernel.
 type engine string
@@ -69,17 +69,17 @@ const (
 // Values lists the engines.
 func (engine) Values() []string { return []string{string(libAIO), string(iouRing), string(pSync)} }
 
-// Mode is the form in which the pod has the volume.
-type Mode string
+// mode is the form in which the pod has the volume.
+type mode string
 
 // The modes.
 const (
-	filesystem Mode = "filesystem"
-	Block      Mode = "block"
+	filesystem mode = "filesystem"
+	Block      mode = "block"
 )
 
 // Values lists the modes.
-func (Mode) Values() []string { return []string{string(filesystem), string(Block)} }
+func (mode) Values() []string { return []string{string(filesystem), string(Block)} }
 
 // Config is the parameters of the workload.
 type Config struct {
@@ -89,12 +89,12 @@ type Config struct {
 	IODepth    factor.Levels[int]           `yaml:"ioDepth" json:"ioDepth" doc:"I/Os that each job keeps under way, 1 to 4096"`
 	Jobs       factor.Levels[int]           `yaml:"jobs" json:"jobs" doc:"jobs at the same time, 1 to 256"`
 	Engine     engine                       `yaml:"engine" json:"engine" doc:"how fio asks the kernel for I/O"`
-	Direct     Direct                       `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT), which is checked after each trial. With false, metrics are named buffered-; with auto, only those of trials that went through the page cache are"`
+	Direct     direct                       `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT), which is checked after each trial. With false, metrics are named buffered-; with auto, only those of trials that went through the page cache are"`
 	Cold       bool                         `yaml:"cold" json:"cold,omitempty" doc:"with direct: false, reads begin with an empty page cache and read each block once at most"`
 	Size       quantity.Size                `yaml:"size" json:"size" doc:"size of the file or of the part of the device that is used"`
 	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement"`
 	Ramp       quantity.Duration            `yaml:"ramp" json:"ramp" doc:"warm-up before the measurement; it does not count"`
-	Mode       Mode                         `yaml:"mode" json:"mode" doc:"a file on the volume's file system, or the volume as a raw block device"`
+	Mode       mode                         `yaml:"mode" json:"mode" doc:"a file on the volume's file system, or the volume as a raw block device"`
 	SyncEvery  int                          `yaml:"syncEvery" json:"syncEvery,omitempty" doc:"number of writes after which fio calls fsync; never if absent"`
 	Cap        *Cap                         `yaml:"cap" json:"cap,omitempty" doc:"highest performance of the device: values above it are flagged, since they are not the device's"`
 	Volume     quantity.Size                `yaml:"volume" json:"volume,omitempty" doc:"size of the volume to ask for; size and some slack if absent"`
@@ -132,7 +132,7 @@ func (c *Config) Declare() experiment.Declaration {
 		Validate: c.validate,
 		Needs:    experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}},
 		Tools:    []experiment.Tool{{Name: "fio", Version: []string{"--version"}}},
-		Tests:    map[Direct]string{pastCache: experiment.TestsDisk}[c.Direct],
+		Tests:    map[direct]string{pastCache: experiment.TestsDisk}[c.Direct],
 	}
 }
 

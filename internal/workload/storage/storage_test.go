@@ -69,7 +69,7 @@ func (s spy) Start(ctx context.Context, where testbed.Place, cmd testbed.Command
 
 func TestOperations(t *testing.T) {
 	needFio(t)
-	many := short(Read)
+	many := short(read)
 	many.Jobs, many.Ramp = factor.Of(3), quantity.Duration(time.Second)
 	synced := short(randomWrite)
 	synced.SyncEvery, synced.Engine, synced.IODepth = 1, pSync, factor.Of(1)
@@ -144,7 +144,7 @@ func TestLayout(t *testing.T) {
 		whole(t, filepath.Join(dir, "tare-storage-16MiB"))
 	}
 	trial(randomRead)
-	trial(Write)
+	trial(write)
 	trial(randomWrite)
 	if n := layouts(); n != 1 {
 		t.Errorf("laid out %d times", n)
@@ -153,7 +153,7 @@ func TestLayout(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, "tare-storage-16MiB"), 5<<20); err != nil {
 		t.Fatal(err)
 	}
-	trial(Read)
+	trial(read)
 	if n := layouts(); n != 2 {
 		t.Errorf("laid out %d times, and was to be again", n-1)
 	}
@@ -164,7 +164,7 @@ func TestLayout(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, "tare-storage-16MiB"), leastSize+trailer); err != nil {
 		t.Fatal(err)
 	}
-	trial(Read)
+	trial(read)
 	if n := layouts(); n != 3 {
 		t.Errorf("laid out %d times, and was to be again", n-2)
 	}
@@ -240,10 +240,10 @@ func TestSeeds(t *testing.T) {
 }
 
 func TestNeeds(t *testing.T) {
-	c := short(Read)
+	c := short(read)
 	tests := []struct {
 		size, volume quantity.Size
-		mode         Mode
+		mode         mode
 		want         quantity.Size
 	}{
 		{10 << 30, 0, filesystem, 12 << 30},
@@ -275,7 +275,7 @@ func TestMetrics(t *testing.T) {
 	if diff := cmp.Diff([]string{"read-iops", "read-cpu"}, headlines(c)); diff != "" {
 		t.Error(diff)
 	}
-	c.Operations, c.BlockSize = factor.Of(Write), factor.Of[quantity.Size](1<<20)
+	c.Operations, c.BlockSize = factor.Of(write), factor.Of[quantity.Size](1<<20)
 	if diff := cmp.Diff([]string{"write-bandwidth", "write-cpu"}, headlines(c)); diff != "" {
 		t.Error(diff)
 	}
@@ -296,7 +296,7 @@ func TestValidate(t *testing.T) {
 	}
 	c.Engine, c.IODepth, c.Jobs = pSync, factor.Of(1, 0, 2), factor.Of(0, 64)
 	c.BlockSize, c.Size = factor.Of[quantity.Size](1000, 4<<10, 1<<20), 16<<20
-	c.Operations, c.Duration, c.Ramp, c.SyncEvery, c.Volume = factor.Of(Read), 1, quantity.Duration(48*time.Hour), 2, 20<<20
+	c.Operations, c.Duration, c.Ramp, c.SyncEvery, c.Volume = factor.Of(read), 1, quantity.Duration(48*time.Hour), 2, 20<<20
 	want := []experiment.FieldError{
 		{Field: "ioDepth[1]", Message: "0 is not a number of I/Os from 1 to 4096"},
 		{Field: "ioDepth[2]", Message: "psync has one I/O under way in each job: write ioDepth: 1, and set jobs to the number of I/Os"},

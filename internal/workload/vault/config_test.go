@@ -20,7 +20,7 @@ func TestValidate(t *testing.T) {
 			c.Encryption, c.Payload = factor.Of[EncryptionKey]("rsa-2048"), factor.Of[quantity.Size](191)
 		}, "payload: 191B do not fit a key rsa-2048, which encrypts 190 bytes at most"},
 		{func(c *Config) {
-			c.Encryption, c.Payload, c.Operations = factor.Of[EncryptionKey]("rsa-2048"), factor.Of[quantity.Size](191), Operations{Sign: 1}
+			c.Encryption, c.Payload, c.Operations = factor.Of[EncryptionKey]("rsa-2048"), factor.Of[quantity.Size](191), operations{Sign: 1}
 		}, ""},
 		{func(c *Config) { c.Token = "$T" }, "token: there is no url"},
 		{func(c *Config) { c.URL = "https://v:8200" }, "token: the server at the url asks for a token"},
@@ -43,7 +43,7 @@ func TestValidate(t *testing.T) {
 // Cells share servers if only their loads differ.
 func TestShared(t *testing.T) {
 	a, b := New().(*Config), New().(*Config)
-	b.Workers, b.Operations, b.Duration = factor.Of(7), Operations{Sign: 1}, 1
+	b.Workers, b.Operations, b.Duration = factor.Of(7), operations{Sign: 1}, 1
 	if a.Shared() != b.Shared() {
 		t.Error("another load has servers of its own")
 	}
@@ -56,7 +56,7 @@ func TestShared(t *testing.T) {
 // Requests are drawn by their weights. Requests to KV are spread over the secrets.
 func TestRequests(t *testing.T) {
 	c := New().(*Config)
-	c.Operations, c.Secrets = Operations{Sign: 3, Read: 1}, 4
+	c.Operations, c.Secrets = operations{Sign: 3, Read: 1}, 4
 	sum := map[string]float64{}
 	for _, r := range c.requests(&prepared{Mount: "m", LoadToken: "t", Signature: "s"}) {
 		sum[r.Name] += r.Weight

@@ -26,9 +26,9 @@ func (SigningKey) Values() []string {
 	return []string{"ed25519", "ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "rsa-2048", "rsa-3072", "rsa-4096"}
 }
 
-// Operations holds the weight of each operation. An operation's share of the requests is its share of all
+// operations holds the weight of each operation. An operation's share of the requests is its share of all
 // weights.
-type Operations struct {
+type operations struct {
 	Sign    float64 `yaml:"sign" json:"sign,omitempty" min:"0" doc:"weight of transit/sign"`
 	Verify  float64 `yaml:"verify" json:"verify,omitempty" min:"0" doc:"weight of transit/verify, always of the same signature"`
 	Encrypt float64 `yaml:"encrypt" json:"encrypt,omitempty" min:"0" doc:"weight of transit/encrypt"`
@@ -58,9 +58,9 @@ type operation struct {
 }
 
 // drawn lists the operations with a weight. If none has one, it lists the four of transit with equal weights.
-func (o Operations) drawn() []operation {
-	if o == (Operations{}) {
-		o = Operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1}
+func (o operations) drawn() []operation {
+	if o == (operations{}) {
+		o = operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1}
 	}
 	var list []operation
 	for _, each := range []operation{{"sign", o.Sign}, {"verify", o.Verify}, {"encrypt", o.Encrypt}, {"decrypt", o.Decrypt}, {"kv-read", o.Read}, {"kv-write", o.Write}} {

@@ -37,7 +37,7 @@ var _ vaultserver.Servers = (*servers)(nil)
 // Shared names the servers that cells share. Cells that differ only in their load share servers.
 func (c *Config) Shared() string {
 	like := *c
-	like.Operations, like.Workers, like.Rate, like.Arrivals, like.Conns = Operations{}, nil, nil, "", 0
+	like.Operations, like.Workers, like.Rate, like.Arrivals, like.Conns = operations{}, nil, nil, "", 0
 	like.Clients, like.Threads, like.Duration, like.Warmup, like.Timeout, like.Judged = nil, 0, 0, 0, 0, nil
 	text, _ := json.Marshal(like)
 	return name + " " + string(text)

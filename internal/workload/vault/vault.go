@@ -36,7 +36,7 @@ type Config struct {
 	Members    factor.Levels[int]                `yaml:"members" json:"members" min:"1" max:"9" doc:"members of the cluster, an odd number, each in a pod of its own"`
 	TLS        factor.Levels[bool]               `yaml:"tls" json:"tls" doc:"TLS on the members' listener for clients, by an authority that Tare makes for each set-up; members always use TLS among themselves"`
 	Audit      factor.Levels[vaultserver.Audit]  `yaml:"audit" json:"audit" doc:"audit device: none, or file, which is on the leader's volume"`
-	Operations Operations                        `yaml:"operations" json:"operations" doc:"weight of each operation among the requests; sign, verify, encrypt and decrypt alike if absent"`
+	Operations operations                        `yaml:"operations" json:"operations" doc:"weight of each operation among the requests; sign, verify, encrypt and decrypt alike if absent"`
 	Encryption factor.Levels[EncryptionKey]      `yaml:"encryption" json:"encryption" doc:"type of the transit key for encrypt and decrypt"`
 	Signing    factor.Levels[SigningKey]         `yaml:"signing" json:"signing" doc:"type of the transit key for sign and verify"`
 	Payload    factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" min:"1B" max:"256KiB" doc:"bytes to sign or encrypt, or of a secret"`

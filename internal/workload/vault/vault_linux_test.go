@@ -122,7 +122,7 @@ func broke(t testing.TB, err error, rule, text string) {
 func TestRealTimeOperations(t *testing.T) {
 	m := fit.Machine(t)
 	c := config(t, 1)
-	c.Operations = Operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1, Read: 1, Write: 1}
+	c.Operations = operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1, Read: 1, Write: 1}
 	site := localtest.Members(t, 1, 0, 1500)
 	servers := up(m, c, site)
 	result, raw, err := trialOf(m, c, servers, nil)

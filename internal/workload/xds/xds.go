@@ -57,7 +57,7 @@ type Config struct {
 	Metrics   int                               `yaml:"metricsPort" json:"metricsPort,omitempty" min:"0" max:"65535" doc:"port at which a server serves /metrics in Prometheus' format; its Go heap in use is then measured"`
 	Configure reference.Arguments               `yaml:"configure" json:"configure,omitempty" doc:"program and arguments that make the server's configuration before the sidecars connect. It runs where the program of change runs; TARE_SIDECARS holds the number of sidecars"`
 	Objective *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"search for the most sidecars that the server carries, beginning with the number in sidecars"`
-	Change    *Change                           `yaml:"change" json:"change,omitempty" doc:"changes of the server's configuration while all sidecars are connected"`
+	Change    *change                           `yaml:"change" json:"change,omitempty" doc:"changes of the server's configuration while all sidecars are connected"`
 	TLS       *tls                              `yaml:"tls" json:"tls,omitempty" doc:"how sidecars encrypt; in plaintext if absent"`
 	Token     reference.Text                    `yaml:"token" json:"token,omitempty" doc:"bearer token in the metadata of each stream, by reference: $ISTIO_TOKEN, $(file:/PATH)"`
 	Node      node                              `yaml:"node" json:"node" doc:"identity that the sidecars give the server; in its texts $(TARE_INDEX) is the sidecar's number, and $(TARE_IP) an address that no other sidecar has"`
@@ -85,8 +85,8 @@ type node struct {
 	Metadata strictyaml.Document `yaml:"metadata" json:"metadata,omitempty" doc:"metadata of the node, as a map"`
 }
 
-// Change is the command that changes the server's configuration, and its schedule.
-type Change struct {
+// change is the command that changes the server's configuration, and its schedule.
+type change struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments that change the configuration. It runs in the server's pod, or with address on the machine of tare; TARE_CHANGE holds a number that no other change of the run has"`
 	Times int                 `yaml:"times" json:"times,omitempty" min:"0" max:"10000" doc:"changes in a trial; 1 if absent"`
 	Every quantity.Duration   `yaml:"every" json:"every,omitempty" doc:"time between changes; a change begins only after the last one has reached all sidecars; 1s if absent"`
@@ -110,7 +110,7 @@ func (resource) Values() []string {
 }
 
 // types lists the types whose first response counts as the push.
-func (c *Change) types() []sidecar.Type {
+func (c *change) types() []sidecar.Type {
 	var list []sidecar.Type
 	for _, r := range c.Push {
 		list = append(list, sidecar.Type(slices.Index(r.Values(), string(r))))
@@ -127,7 +127,7 @@ func (c *Config) times() int {
 }
 
 // every returns the time between changes.
-func (c *Change) every() time.Duration {
+func (c *change) every() time.Duration {
 	if c.Every == 0 {
 		return time.Second
 	}

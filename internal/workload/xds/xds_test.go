@@ -44,7 +44,7 @@ func served(t *testing.T) *Config {
 	c.Server = &service.Config{Run: []string{testbed.Self}, Env: environ.Variables{testbed.HelperVariable: xdstest.Helper.Name, xdstest.FileVariable: file}}
 	c.Sidecars, c.Rate, c.Settle = factor.Of(30), factor.Of(quantity.Frequency(500)), 0
 	c.Late = quantity.Duration(time.Hour)
-	c.Change = &Change{Run: []string{"sh", "-c", `printf %s "$TARE_CHANGE" > ` + file + ".new && mv " + file + ".new " + file}, Times: 2, Every: 1, Push: []resource{endpoints}}
+	c.Change = &change{Run: []string{"sh", "-c", `printf %s "$TARE_CHANGE" > ` + file + ".new && mv " + file + ".new " + file}, Times: 2, Every: 1, Push: []resource{endpoints}}
 	if errs := c.validate(); len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -360,7 +360,7 @@ func TestAddress(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	objective, changing := Objective{Ready: in(time.Second), Push: in(time.Second), Most: 200}, &Change{Run: []string{"true"}}
+	objective, changing := Objective{Ready: in(time.Second), Push: in(time.Second), Most: 200}, &change{Run: []string{"true"}}
 	for _, x := range []struct {
 		change func(*Config)
 		want   string // "": no error
@@ -373,7 +373,7 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.Sidecars = factor.Of(0, 10) }, "sidecars[0]: 0 is not a number of sidecars from 1 to 100000; sidecars[0]: 0 sidecars are too few for 1 clients"},
 		{func(c *Config) { c.Rate = factor.Of(quantity.Frequency(20000)) }, "rate[0]: 20000/s is not a rate above 0/s, and at most 10000/s"},
 		{func(c *Config) { c.Churn = factor.Of(quantity.Percent(2)) }, "churn[0]: 200% is more than all sidecars"},
-		{func(c *Config) { c.Change = &Change{} }, "change.run: no program is given: write it as a list, [program, argument…]"},
+		{func(c *Config) { c.Change = &change{} }, "change.run: no program is given: write it as a list, [program, argument…]"},
 		{func(c *Config) { c.Node.ID = "$(TARE_NAME)" }, "node.id: $(TARE_NAME) is not known here: known is $(TARE_IP), $(TARE_INDEX)"},
 		{func(c *Config) { c.Node.Metadata = "[]" }, "node.metadata: the metadata of the node is not a map"},
 		{func(c *Config) { c.TLS = &tls{Cert: "x"} }, "tls.cert: give both the certificate and its key"},

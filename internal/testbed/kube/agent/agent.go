@@ -38,9 +38,9 @@ const Program = "/var/run/tare/bin/tare-agent"
 // client.
 const minClientLease = 30 * time.Minute
 
-// Dial opens a connection to the agent: an exec of `tare-agent connect` in the
+// dial opens a connection to the agent: an exec of `tare-agent connect` in the
 // pod. Closing it ends the exec.
-type Dial func(ctx context.Context) (io.ReadWriteCloser, error)
+type dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
 // Facts are properties of a process in the pod, read by that process itself. Most
 // proofs that a layer was in force on a cluster rest on them.

@@ -57,7 +57,7 @@ func serveIn(t testing.TB, s *Server, dir string) (stop func()) {
 }
 
 // dialer opens connections to the agent in dir as they are.
-func dialer(dir string) Dial {
+func dialer(dir string) dial {
 	return func(context.Context) (io.ReadWriteCloser, error) {
 		return net.Dial("unix", filepath.Join(dir, socketName))
 	}
@@ -69,7 +69,7 @@ func session(t testing.TB) *Client {
 	return sessionWith(t, dialer(serve(t, &Server{})), Options{})
 }
 
-func sessionWith(t testing.TB, dial Dial, o Options) *Client {
+func sessionWith(t testing.TB, dial dial, o Options) *Client {
 	t.Helper()
 	s := NewClient(dial, o)
 	s.backoff = time.Millisecond

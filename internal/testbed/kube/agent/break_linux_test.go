@@ -66,7 +66,7 @@ func (f *fragile) Write(b []byte) (int, error) {
 }
 
 // piped dials an agent over net.Pipe, which holds nothing back in buffers.
-func piped(s *Server) Dial {
+func piped(s *Server) dial {
 	return func(context.Context) (io.ReadWriteCloser, error) {
 		ours, theirs := net.Pipe()
 		go func() {
@@ -81,7 +81,7 @@ func piped(s *Server) Dial {
 // program runs once, and its result is whole.
 func TestBreaks(t *testing.T) {
 	server := &Server{}
-	dials := map[string]Dial{"socket": dialer(serve(t, server)), "pipe": piped(server)}
+	dials := map[string]dial{"socket": dialer(serve(t, server)), "pipe": piped(server)}
 	counter := filepath.Join(t.TempDir(), "runs")
 	text := strings.Repeat("0123456789", 40)
 	for way, dial := range dials {
@@ -151,7 +151,7 @@ func TestBreaksForever(t *testing.T) {
 }
 
 // lying is a connection whose agent's answers are changed on their way.
-func lying(t *testing.T, change func(*response, []byte) []byte) Dial {
+func lying(t *testing.T, change func(*response, []byte) []byte) dial {
 	server := &Server{}
 	serve(t, server)
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {

@@ -14,7 +14,7 @@ import (
 // Client is a connection to one pod's agent that reconnects when it breaks. Several
 // goroutines may use it.
 type Client struct {
-	dial    Dial
+	dial    dial
 	o       Options
 	name    string        // random name of the session
 	lease   time.Duration // time without a request after which the agent ends the session
@@ -71,7 +71,7 @@ const (
 )
 
 // NewClient makes a client for a new session. It connects when it is first used.
-func NewClient(dial Dial, o Options) *Client {
+func NewClient(dial dial, o Options) *Client {
 	if o.Patience <= 0 {
 		o.Patience = 30 * time.Second
 	}

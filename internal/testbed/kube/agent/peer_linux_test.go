@@ -23,7 +23,7 @@ type peer struct {
 	id   uint64
 }
 
-func newPeer(t *testing.T, dial Dial, session string, lease time.Duration) *peer {
+func newPeer(t *testing.T, dial dial, session string, lease time.Duration) *peer {
 	t.Helper()
 	conn, err := dial(t.Context())
 	if err != nil {
@@ -272,7 +272,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 // handling dials something that says one thing.
-func handling(text string) Dial {
+func handling(text string) dial {
 	return func(context.Context) (io.ReadWriteCloser, error) {
 		ours, theirs := net.Pipe()
 		go func() {
@@ -288,7 +288,7 @@ func handling(text string) Dial {
 func TestNotOurAgent(t *testing.T) {
 	never := func(context.Context) (io.ReadWriteCloser, error) { return nil, errors.New("exec refused") }
 	for name, c := range map[string]struct {
-		dial Dial
+		dial dial
 		o    Options
 		want string
 	}{

@@ -19,7 +19,7 @@ type due struct {
 
 // activeSpan is one span under way. Its times count from the start of the session.
 type activeSpan struct {
-	session    *Session
+	session    *session
 	span       Span
 	begin, end time.Duration // the measured time
 	last       time.Duration // end of the drain
@@ -41,7 +41,7 @@ type activeSpan struct {
 	ended atomic.Bool // over is set, and requests under way are given up
 }
 
-func newActiveSpan(s *Session, span Span) *activeSpan {
+func newActiveSpan(s *session, span Span) *activeSpan {
 	random := rand.New(rand.NewPCG(span.Seed, 0x7461_7265))
 	begin := s.now()
 	if !span.Start.IsZero() {

@@ -34,7 +34,7 @@ type clientResponse struct {
 }
 
 // Client carries out requests of another process. Its session stays open between requests.
-type Client struct{ session *Session }
+type Client struct{ session *session }
 
 // Close closes the session.
 func (c *Client) Close() {

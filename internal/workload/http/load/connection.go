@@ -8,7 +8,7 @@ import (
 // connection is one of the connections that a session keeps at a time. Its links follow each other: each is
 // one network connection.
 type connection struct {
-	session *Session
+	session *session
 	number  int
 	slots   []*slot
 

@@ -67,7 +67,7 @@ func TestErrorsByKind(t *testing.T) {
 		{"status 500", then("HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", nil), nil, "status-500", "status 500"},
 		{"status 302", then("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /\r\n\r\n", nil), nil, "status-302", ""},
 		{"an early answer", then("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n", nil), func(c *Config) { c.Requests = []Request{{Payload: 8 << 20}} }, "status-413", ""},
-		{"another length", then(ok, nil), func(c *Config) { c.Requests = []Request{{Answer: answerBytes(3)}} }, Length, "2 bytes where 3"},
+		{"another length", then(ok, nil), func(c *Config) { c.Requests = []Request{{Answer: answerBytes(3)}} }, length, "2 bytes where 3"},
 		{"TLS where there is none", then("HTTP/1.1 400 Bad Request\r\n\r\n", hangUp), func(c *Config) { c.URL = strings.Replace(c.URL, "http:", "https:", 1) }, handshake, "TLS"},
 		{"another CA", builtin(serverTLS(t, cert, key)), func(c *Config) {
 			c.URL, c.TLS = strings.Replace(c.URL, "http:", "https:", 1), &TLS{CA: stranger}

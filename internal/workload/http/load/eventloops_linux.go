@@ -41,7 +41,7 @@ type polledConn struct {
 }
 
 // newEventLoops starts the event loops of a session; nil: its connections need goroutines.
-func newEventLoops(s *Session) (*eventLoops, error) {
+func newEventLoops(s *session) (*eventLoops, error) {
 	if s.conf.Protocol != HTTP1 || s.tls != nil || s.conf.RequestsPerConnection > 0 {
 		return nil, nil
 	}

@@ -7,7 +7,7 @@ import "net"
 // eventLoops exist on Linux only. Elsewhere each connection has a goroutine that reads.
 type eventLoops struct{}
 
-func newEventLoops(*Session) (*eventLoops, error)            { return nil, nil }
+func newEventLoops(*session) (*eventLoops, error)            { return nil, nil }
 func (l *eventLoops) close()                                 {}
 func (l *eventLoops) read(*http1) (ok bool, err error)       { return false, nil }
 func (l *eventLoops) detach(conn net.Conn) (net.Conn, error) { return conn, nil }

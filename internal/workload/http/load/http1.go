@@ -163,7 +163,7 @@ func (q *encodedRequest) outcome(resp response) outcome {
 	case resp.status < 200 || resp.status > 299:
 		return outcome{Kind(fmt.Sprintf("status-%d", resp.status)), fmt.Sprintf("status %d", resp.status), resp.body}
 	case q.answer >= 0 && resp.body != int64(q.answer):
-		return outcome{Length, fmt.Sprintf("a body of %d bytes where %d were asked for", resp.body, q.answer), resp.body}
+		return outcome{length, fmt.Sprintf("a body of %d bytes where %d were asked for", resp.body, q.answer), resp.body}
 	}
 	return outcome{received: resp.body}
 }

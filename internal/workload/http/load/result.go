@@ -18,7 +18,7 @@ const (
 	Timeout    Kind = "timeout"    // no complete response within Config.Timeout
 	Closed     Kind = "closed"     // the connection or stream closed before the response was complete
 	Malformed  Kind = "protocol"   // the response breaks the protocol
-	Length     Kind = "length"     // the body is complete, but its length is not the expected one
+	length     Kind = "length"     // the body is complete, but its length is not the expected one
 	Unanswered Kind = "unanswered" // no response, or not even sent, by the end of the drain
 )
 

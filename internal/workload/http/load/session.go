@@ -18,8 +18,8 @@ import (
 // defaultTimeout is the timeout of a Config without one.
 const defaultTimeout = 10 * time.Second
 
-// Session is a number of connections to one server. Spans of load use them one after the other.
-type Session struct {
+// session is a number of connections to one server. Spans of load use them one after the other.
+type session struct {
 	conf        Config
 	address     string // "HOST:PORT" to connect to
 	tls         *tls.Config
@@ -37,7 +37,7 @@ type Session struct {
 }
 
 // Open makes a session. Run makes the connections. The caller must close the session.
-func Open(c Config) (*Session, error) {
+func Open(c Config) (*session, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func Open(c Config) (*Session, error) {
 	if len(c.Requests) == 0 {
 		c.Requests = []Request{{}}
 	}
-	s := &Session{conf: c, began: time.Now()}
+	s := &session{conf: c, began: time.Now()}
 	s.address = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	if s.tls, err = c.clientTLS(u); err != nil {
 		return nil, err
@@ -78,12 +78,12 @@ func Open(c Config) (*Session, error) {
 }
 
 // now returns the time since the session began.
-func (s *Session) now() time.Duration { return time.Since(s.began) }
+func (s *session) now() time.Duration { return time.Since(s.began) }
 
 // Run runs a span of load and returns its result. A server that is unreachable or answers badly is part of
 // the result, and no error. Errors are an invalid span, a span whose start has passed, the end of ctx, and a
 // closed session. A session runs one span at a time.
-func (s *Session) Run(ctx context.Context, span Span) (*Result, error) {
+func (s *session) Run(ctx context.Context, span Span) (*Result, error) {
 	if err := span.Validate(); err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ const dialsAtATime = 32
 
 // connect makes the missing connections, until one fails. Requests then make the remaining connections, and
 // fail themselves if they cannot.
-func (s *Session) connect(ctx context.Context) {
+func (s *session) connect(ctx context.Context) {
 	turns := make(chan struct{}, dialsAtATime)
 	var all sync.WaitGroup
 	var failed atomic.Bool
@@ -169,7 +169,7 @@ func (s *Session) connect(ctx context.Context) {
 }
 
 // Close ends the session with any span under way, and waits until its connections are closed.
-func (s *Session) Close() {
+func (s *session) Close() {
 	s.cancel()
 	s.running.Lock() // waits for the end of the span
 	defer s.running.Unlock()

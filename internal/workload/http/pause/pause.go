@@ -25,7 +25,7 @@ func For(d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	t, ok := timers.Get().(*Timer)
+	t, ok := timers.Get().(*timer)
 	if !ok { // too many files are open
 		time.Sleep(d)
 		return

@@ -9,26 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Timer waits repeatedly, for one goroutine at a time.
-type Timer struct {
+// timer waits repeatedly, for one goroutine at a time.
+type timer struct {
 	file *os.File // timerfd
 	raw  syscall.RawConn
 	buf  [8]byte
 }
 
 // NewTimer makes a timer, which should be closed. The garbage collector closes a forgotten timer.
-func NewTimer() (*Timer, error) {
+func NewTimer() (*timer, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("timerfd: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "timerfd")
 	raw, err := file.SyscallConn()
-	return &Timer{file: file, raw: raw}, err
+	return &timer{file: file, raw: raw}, err
 }
 
 // Wait waits for a time, or until the timer is closed.
-func (t *Timer) Wait(d time.Duration) {
+func (t *timer) Wait(d time.Duration) {
 	if d <= 0 {
 		return
 	}
@@ -39,4 +39,4 @@ func (t *Timer) Wait(d time.Duration) {
 }
 
 // Close closes the timer, and ends a Wait.
-func (t *Timer) Close() { _ = t.file.Close() }
+func (t *timer) Close() { _ = t.file.Close() }

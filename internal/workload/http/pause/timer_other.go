@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Timer waits repeatedly, for one goroutine at a time.
-type Timer struct {
+// timer waits repeatedly, for one goroutine at a time.
+type timer struct {
 	closed chan struct{}
 	once   sync.Once
 }
 
 // NewTimer makes a timer, which should be closed.
-func NewTimer() (*Timer, error) { return &Timer{closed: make(chan struct{})}, nil }
+func NewTimer() (*timer, error) { return &timer{closed: make(chan struct{})}, nil }
 
 // Wait waits for a time, or until the timer is closed.
-func (t *Timer) Wait(d time.Duration) {
+func (t *timer) Wait(d time.Duration) {
 	if d <= 0 {
 		return
 	}
@@ -30,4 +30,4 @@ func (t *Timer) Wait(d time.Duration) {
 }
 
 // Close closes the timer, and ends a Wait.
-func (t *Timer) Close() { t.once.Do(func() { close(t.closed) }) }
+func (t *timer) Close() { t.once.Do(func() { close(t.closed) }) }

@@ -204,7 +204,7 @@ func (s *sidecar) wanted(of Type, w *response) names {
 }
 
 // complete reports whether the server has answered each type that the sidecar asks for.
-func (s *sidecar) complete() bool { return s.got[CDS] && s.has(EDS) && s.got[lds] && s.has(RDS) }
+func (s *sidecar) complete() bool { return s.got[CDS] && s.has(EDS) && s.got[lds] && s.has(rds) }
 
 // has reports whether resources of a type have arrived. It also returns true if the sidecar asks for none of them by
 // name.

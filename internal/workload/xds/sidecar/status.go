@@ -17,12 +17,12 @@ const (
 	Closed    = "closed"   // the connection was closed
 	reset     = "reset"    // the stream was reset
 	malformed = "protocol" // the server does not speak gRPC over HTTP/2
-	Ended     = "ok"       // the server ended the stream with the status OK
+	ended     = "ok"       // the server ended the stream with the status OK
 	Limited   = "resource-exhausted"
 )
 
 // codes lists the names of gRPC's statuses by their numbers.
-var codes = [...]string{Ended, "cancelled", "unknown", "invalid-argument", "deadline-exceeded", "not-found", "already-exists", "permission-denied",
+var codes = [...]string{ended, "cancelled", "unknown", "invalid-argument", "deadline-exceeded", "not-found", "already-exists", "permission-denied",
 	Limited, "failed-precondition", "aborted", "out-of-range", "unimplemented", "internal", "unavailable", "data-loss", "unauthenticated"}
 
 // Error is the reason why a stream ended.

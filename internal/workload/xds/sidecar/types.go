@@ -10,7 +10,7 @@ const (
 	CDS   Type = iota // clusters
 	EDS               // endpoints
 	lds               // listeners
-	RDS               // routes
+	rds               // routes
 	other             // any other type
 )
 
