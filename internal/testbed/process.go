@@ -87,7 +87,7 @@ type Usage struct {
 	// MaxRSS is the peak of resident memory in bytes; 0 if unknown, for example for a small program that
 	// ended before it was measured.
 	MaxRSS int64 `json:"maxRSS"`
-	// Left lists the command lines of leftover descendants. They ran longer than process.leftGrace after
+	// Left lists the command lines of leftover descendants. They ran longer than 2 seconds after
 	// the command, and were killed.
 	Left []string `json:"left,omitempty"`
 	// Unavailable is set if CPU time and memory are unknown: a sandbox counts by its own clock. The
