@@ -80,20 +80,36 @@ func commentsOf(p *packages.Package, file *ast.File) (list []string) {
 }
 
 var (
-	fence    = regexp.MustCompile("(?s)\n```.*?\n```")
-	sentence = regexp.MustCompile(`[A-Z][^.!?]*(?:[.!?][^ \n][^.!?]*)*[.!?](?:\s|$)`)
+	fence = regexp.MustCompile("(?s)\n```.*?\n```")
+	item  = regexp.MustCompile(`(?m)^\s*(?:[-*]|\d+\.) `)
+	end   = regexp.MustCompile(`[.!?]\)?\s+`)
 )
 
-// sentencesOf are the sentences of a page: its paragraphs and lists, without tables, headings and code.
+// sentencesOf are the whole sentences of a page, each behind its heading: paragraphs and lists, without tables and code.
 func sentencesOf(text string) (list []string) {
-	for paragraph := range strings.SplitSeq(fence.ReplaceAllString(text, "\n"), "\n\n") {
-		paragraph = strings.TrimSpace(paragraph)
-		if strings.HasPrefix(paragraph, "#") || strings.HasPrefix(paragraph, "|") || strings.HasPrefix(paragraph, "<") {
+	heading := ""
+	for paragraph := range strings.SplitSeq(fence.ReplaceAllString(item.ReplaceAllString(text, "\n\n"), "\n"), "\n\n") {
+		paragraph = strings.Join(strings.Fields(paragraph), " ")
+		if strings.HasPrefix(paragraph, "#") {
+			heading = strings.TrimLeft(paragraph, "# ")
 			continue
 		}
-		for _, s := range sentence.FindAllString(strings.Join(strings.Fields(paragraph), " "), -1) {
-			list = append(list, strings.TrimSpace(s))
+		if strings.HasPrefix(paragraph, "|") || strings.HasPrefix(paragraph, "<") {
+			continue
+		}
+		for paragraph != "" {
+			s := paragraph
+			for _, at := range end.FindAllStringIndex(paragraph, -1) { // "e.g. this" and "v1. of" are no ends
+				if next := paragraph[at[1]:]; next == "" || strings.ContainsAny(next[:1], "ABCDEFGHIJKLMNOPQRSTUVWXYZ`[*") {
+					s = paragraph[:at[1]]
+					break
+				}
+			}
+			paragraph = strings.TrimSpace(paragraph[len(s):])
+			if len(s) >= 30 {
+				list = append(list, "("+heading+") "+strings.TrimSpace(s))
+			}
 		}
 	}
-	return slices.DeleteFunc(list, func(s string) bool { return len(s) < 30 })
+	return list
 }
