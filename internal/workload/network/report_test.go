@@ -107,7 +107,7 @@ func TestReportErrors(t *testing.T) {
 		{"no time", replace(`"seconds"`, `"gone"`), "parse: the JSON has no intervals.sum.seconds"},
 		{"some retransmits", strings.Replace(string(whole), `"retransmits"`, `"gone"`, 10), "parse: the JSON has no intervals.sum.retransmits in some intervals"},
 		{"wrong type", `{"start": {"test_start": {"protocol": 7}}}`,
-			"parse: JSON of 42 bytes: json: cannot unmarshal number into Go struct field TestStart.start.test_start.protocol of type string"},
+			"parse: JSON of 42 bytes: json: cannot unmarshal number into Go struct field testStart.start.test_start.protocol of type string"},
 		{"huge", replace(`"seconds":	`, `"seconds":	1e300, "x": `), "parse: intervals.sum.seconds is 1e+300"},
 		{"too short", replace(`"seconds":	0.`, `"seconds":	0.0`), "parse: the intervals cover"},
 		{"refused", file(t, "refused-client.json"), "exit-status: unable to connect to server: Connection refused"},
