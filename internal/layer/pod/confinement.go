@@ -170,7 +170,7 @@ func (c *Config) capabilities() aspect {
 	}}
 }
 
-// boundaries describes a condition: the set must contain the first set and nothing of the second.
+// boundaries describes the expected capabilities: all of with, and none of without.
 func boundaries(with, without capSet) string {
 	switch {
 	case with|without == 0:
