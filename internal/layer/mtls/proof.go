@@ -83,7 +83,8 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay shows the way of a marker from pod to pod.
+// proveWay sends a random marker from pod to pod, and shows that it passed the proxies and how it looked on
+// the wire.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {

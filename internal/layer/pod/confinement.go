@@ -139,8 +139,8 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities shows the programs' capabilities. Programs of root have their bounding set; programs of other users
-// have none.
+// capabilities shows the bounding set of the pod's programs. A program of root has all of this set in effect.
+// A program of another user has no capability in effect.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}

@@ -100,7 +100,7 @@ type List struct {
 	Most     int // largest number of items on a terminal; 0: all
 }
 
-// Alert is a title, with items if there are several, that a reader must see before trusting the rest.
+// Alert is what a reader must see before trusting the rest: a title, or a title above a list of items.
 type Alert struct {
 	Title string
 	Style Style
