@@ -35,9 +35,9 @@ func (k *Peak) Ended(maxrss, floor int64) {
 // Bytes is the largest known peak.
 func (k *Peak) Bytes() int64 { return max(k.exact, k.marked) }
 
-// OwnPeak is an upper bound of the peak resident memory of this process, as inherited by its children at
-// exec. The kernel counts pages per CPU and adds the counts up only roughly: to within a batch
-// (percpu_counter_batch) per CPU, for each of the three kinds of pages.
+// OwnPeak is an upper bound of the peak resident memory of this process. At exec, a child's ru_maxrss starts
+// at this peak. The kernel counts pages per CPU, and each CPU may hold back up to a batch
+// (percpu_counter_batch) of each of the three kinds of pages: anonymous, file and shared.
 func OwnPeak() int64 {
 	own := highWater(os.Getpid())
 	var ru unix.Rusage
