@@ -71,7 +71,7 @@ type Miss struct {
 	By   Interval `json:"by"`             // on the scale of the overheads; positive: the cost is above the line
 	Off  float64  `json:"off"`            // as a share of the rise in cost over the levels above zero
 	P    float64  `json:"p"`              // p that the costs lie on a line; t tests of the residual at each level, corrected for their number
-	Poor bool     `json:"poor"`           // the distance exceeds chance and is more than a little
+	Poor bool     `json:"poor"`           // P is 0.01 or less, and Off is 5 % or more
 	Bend string   `json:"bend,omitempty"` // "steeper" or "flatter": how the costs bend towards higher levels, if they do
 }
 

@@ -53,8 +53,8 @@ func diagnoseSeries(run *Run, seed uint64) {
 	series.Wait()
 }
 
-// diagnosticLevels returns the level for one diagnostic of one series: under true for headline
-// metrics, under false for the others.
+// diagnosticLevels returns the significance levels for one diagnostic of one series. The key is whether
+// the metric is a headline.
 func diagnosticLevels(run *Run) map[bool]float64 {
 	series := map[bool]int{}
 	for _, c := range run.Cells {

@@ -72,8 +72,8 @@ func (x explainer) inner(c *Comparison, h *hypothesis) {
 	}
 }
 
-// summaries describes the values of both arms. For independent samples these are the whole series,
-// which are described already.
+// summaries returns the summaries of both arms' values. Independent samples are the arms' whole series,
+// whose summaries the cell has already.
 func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	if h.cell < len(x.cells) && !h.Paired {
 		for _, m := range x.cells[h.cell].Metrics {

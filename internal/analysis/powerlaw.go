@@ -66,7 +66,7 @@ type Misfit struct {
 	Cell string  `json:"cell"` // ID of the cell
 	Off  float64 `json:"off"`  // typical value minus the law's, as a share of the law's: -0.1 is 10 % below
 	P    float64 `json:"p"`    // p that all cells lie on the law, by t tests of the residual at each cell; 1 if untestable
-	Poor bool    `json:"poor"` // the deviation exceeds chance and is more than a little
+	Poor bool    `json:"poor"` // P is 0.01 or less, and Off is 5 % or more in either direction
 }
 
 func powerLaws(t *table) []PowerLaw {

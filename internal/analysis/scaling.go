@@ -69,7 +69,7 @@ type Fit struct {
 	// Bend is the direction in which the means leave the line, by the quadratic that fits best:
 	// "steeper" or "flatter" towards higher levels; "" if they do neither.
 	Bend  string `json:"bend,omitempty"`
-	Poor  bool   `json:"poor"`            // the line is off by more than chance and by more than a little
+	Poor  bool   `json:"poor"`            // P is 0.01 or less, and Off is 5 % or more
 	Below bool   `json:"below,omitempty"` // the mean at that level lies below the line; otherwise above
 }
 

@@ -54,7 +54,7 @@ func printUnimported(s State, r *importer.Result, done int, misused bool) {
 		return
 	}
 	whole := done
-	if done == r.Files { // otherwise it ended at the first broken file, or before
+	if done == r.Files { // otherwise the import ended at or before the first broken file
 		whole -= r.Broken
 	}
 	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), trialCounts(r))

@@ -19,16 +19,16 @@ const (
 )
 
 // Order returns the trials of a round (counted from 1): cells in random order, and within each cell every arm
-// that takes part once, so that arms that are compared run close in time. It depends only on the seed and the
-// round, and is part of PlanSchema.
+// that takes part once, so that arms that are compared run close in time. The order depends only on the plan and
+// the round. Another order needs another PlanSchema.
 //
 // The orders of the arms are the rows of Williams squares: within a square, every arm stands in every position
-// equally often, and follows every other arm equally often. Neither an effect of the first position nor an
-// effect of one arm on the next therefore adds up to a difference between arms. Each cell has its own squares,
-// each with new random labels. The rows of as many squares as make leastRows are put in one random order. The
-// order in any one round is then any order of the arms with the same probability, and nearly independent of the
-// order in any other round. The tests within rounds rely on this. The rows of one small square would not be
-// independent: noise with a period of two rounds would add up.
+// equally often, and follows every other arm equally often. Effects of the first position, and of one arm on
+// the next, therefore do not add up to a difference between arms. Each cell has its own squares, each with new
+// random labels. The rows of at least leastRows rounds are put in one random order. In any one round, every
+// order of the arms is then equally likely, and nearly independent of the order in any other round. The tests
+// within rounds rely on this. The rows of one small square would not be independent: noise with a period of two
+// rounds would add up to a difference between arms.
 func (p *Plan) Order(round int) []Step {
 	rng := rand.New(rand.NewPCG(p.Seed, streamCells|uint64(round)))
 	steps := make([]Step, 0, len(p.Cells)*len(p.Arms))

@@ -49,8 +49,8 @@ func Gate(r *gate.Result, link string) *doc.Document {
 			doc.On(doc.Markdown|doc.Page, doc.Say(wording.GateLegend(r)))}})
 }
 
-// gateCases lists the cases, cell by cell. In Markdown the cell is a column, so that a pull request shows
-// one table.
+// gateCases makes the table of the gate's cases (overheads with their limits), with a group of rows per cell.
+// In Markdown the cell is a column, so that a pull request shows one table.
 func gateCases(r *gate.Result, shared []string) doc.Table {
 	t := doc.Table{NoTitles: true, Columns: []doc.Column{
 		{Signs: true}, {Title: "arm", Kind: doc.Name, Tight: true}, {Title: "metric", Kind: doc.Name}, {Title: "cell", Kind: doc.Name, In: doc.Markdown},

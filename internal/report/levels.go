@@ -18,8 +18,8 @@ const scalingNote = "A line is fitted through the levels in each round; the slop
 // unslopedNote explains why a metric has no slopes.
 const unslopedNote = "A headline metric whose values fit no line has no slopes, only a table of levels."
 
-// scalingBlocks show the growth of metrics with factors. A terminal shows only headline metrics and
-// observed components, unless all is set.
+// scalingBlocks show the growth of metrics with factors. A terminal shows only the chosen metrics, unless
+// all is set.
 func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	if len(s.run.Scaling)+len(s.run.PowerLaws) == 0 {
 		return nil
@@ -98,8 +98,8 @@ func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 		{Title: "more than " + s.baseline, NoBreak: true}, {Title: "base, with none", NoBreak: true, In: base}, {Title: "base above " + s.baseline, NoBreak: true, In: based}, {Title: "fit", Kind: doc.Prose}}, rows)
 }
 
-// chosen reports whether a line is always shown: for headline metrics, and for the CPU time and memory of
-// observed components.
+// chosen reports whether a metric's line is always shown: for a headline metric, and for the CPU time and
+// memory of a component that the experiment observes, such as istiod.
 func chosen(m experiment.Metric) bool {
 	return m.Headline || m.Scale == experiment.Difference && (strings.HasPrefix(m.Name, "cpu-") || strings.HasPrefix(m.Name, "memory-"))
 }

@@ -75,7 +75,7 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	in := doc.Terminal | doc.Markdown | doc.Page
 	switch {
 	case s.alone():
-		in = doc.Terminal // pages have the same in the answer
+		in = doc.Terminal // on pages, the answers at the top have these results
 	case s.many() && !all:
 		in = doc.Markdown | doc.Page // a terminal lists the arms by effect instead
 	}

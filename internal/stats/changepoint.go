@@ -47,10 +47,10 @@ func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int
 }
 
 // RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null
-// distribution of a segment comes from its Surrogates, and the distance is that of values in bins.
-// If the autocorrelation at lag one is estimated as 0 or less, the test is exact. Otherwise it
-// depends on the precision of that estimate; the package comment lists how often series without
-// changes yield a claim.
+// distribution of a segment comes from its Surrogates. The test sorts the values into bins for
+// the energy distance (energyGrid). If the autocorrelation at lag one is estimated as 0 or less,
+// the test is exact. Otherwise it depends on the precision of that estimate; the package comment
+// lists how often series without changes yield a claim.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }

@@ -45,8 +45,9 @@ func OfLayers(c experiment.Cost) []string {
 	return []string{c.Prefix + "-cpu", c.Prefix + "-cpu-layer"}
 }
 
-// Unavailable names the cost metrics that a trial lacks: the metrics of parts whose usage is unknown, then
-// also the sum of CPU times, and the memory of parts that ended before it could be read.
+// Unavailable names the cost metrics that a trial lacks. If the usage of a part (such as "server") is
+// unknown, these are the part's metrics and the sum of CPU times. If a part ended before its memory could be
+// read, it is the part's memory.
 func Unavailable(c experiment.Cost, r Result) []string {
 	var names []string
 	known := true

@@ -44,9 +44,9 @@ type Workload interface {
 	Prepare(ctx context.Context, t *Trial) (Measured, error)
 }
 
-// Trier is a workload that makes things which nothing tests before a trial, such as pods from templates. Try
-// makes as few of them as show whether they work, and removes them again. `tare doctor --try` calls it at the
-// site of each arm.
+// Trier is a workload that makes objects which nothing tests before a trial, such as pods from templates. Try
+// makes a few of them, enough to show whether they work, and removes them again. `tare doctor --try` calls it
+// at the site of each arm.
 type Trier interface {
 	Try(ctx context.Context, site testbed.Site) error
 }

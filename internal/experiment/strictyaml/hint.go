@@ -53,7 +53,7 @@ func (f *File) otherwise(n *Node, path string, t reflect.Type, field Field) stri
 	return ""
 }
 
-// worded is a list type with the method Words. It returns the items that a text in place of the list means.
+// worded is a list type with the method Words. Words returns the items of the list that a text means.
 type worded interface{ Words(text string) []string }
 
 // bracketed returns the hint to write a text as a list; "" if the list would be invalid.

@@ -8,7 +8,8 @@
 // # How a struct describes its valid values
 //
 //	yaml:"name"        the field's name in the file; fields without it are not
-//	                   decoded. An embedded struct without it lends its fields.
+//	                   decoded. The fields of an embedded struct without a name
+//	                   belong to the outer struct.
 //	also:"other"       another name of the field, for users who know it by that name
 //	doc:"…"            description of the field, for error messages and the JSON Schema
 //	required:"true"    the file must have the field
@@ -18,7 +19,8 @@
 //	pattern:"^…$"      regular expression that a text must match, with its description
 //	form:"…"           ("lower-case letters, digits and dashes")
 //	enum:"a,b"         allowed values of a text
-//	alone:"true"       one value in place of the struct's map sets this field
+//	alone:"true"       the file may give the value of this field in place of
+//	                   the struct's map
 //	none:"true"        on a pointer: the word none sets it to nil
 //	factor:"protocol"  name of one level of a factor.Levels field, where the
 //	                   field's own name is a plural ("protocols")
@@ -36,9 +38,9 @@
 //
 //	func (Mode) Values() []string { return []string{"auto", "kernel"} }
 //
-// A list type may have a method Words(text string) []string. It returns the items that a text in place of the list means,
-// for the hint. A type with UnmarshalText may also have Pattern() string, a regular expression of its valid texts, for the
-// JSON Schema.
+// A list type may have a method Words(text string) []string. It returns the items of the list that a
+// text means. If the file has a text in place of a list, a hint shows these items. A type with UnmarshalText may
+// also have Pattern() string, a regular expression of its valid texts, for the JSON Schema.
 package strictyaml
 
 import (

@@ -19,8 +19,8 @@ import (
 type summary struct {
 	DataItems *[]item `json:"dataItems"` // only in PerfData
 
-	// Perc50 and the fields below count the pods scheduled per second, over intervals of some seconds. A
-	// summary from Prometheus holds only the largest.
+	// Perc50 and the fields below are quantiles, and the maximum, of the pods scheduled per second, over intervals
+	// of some seconds. A summary from Prometheus holds only Max.
 	Perc50 *float64 `json:"perc50"`
 	Perc90 *float64 `json:"perc90"`
 	Perc99 *float64 `json:"perc99"`

@@ -9,7 +9,7 @@ import (
 
 // groups counts the jobs of a report that belong together.
 type groups struct {
-	together map[float64]int // the number of jobs that ran at the same time, by group; 0: unknown
+	together map[float64]int // the number of jobs of each fio group, which run at the same time; 0: unknown
 	clones   map[clone]int
 	cells    map[string]int // the number of cells with the same name
 }

@@ -112,7 +112,7 @@ func remove(called string) error {
 	return nil
 }
 
-// removeProbes removes profiles of killed probes, which are in no ledger.
+// removeProbes removes profiles of killed probes. A probe has no run whose ledger notes what to undo.
 func removeProbes() error {
 	text, err := os.ReadFile(loaded)
 	for line := range strings.Lines(string(text)) {

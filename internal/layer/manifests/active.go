@@ -267,8 +267,8 @@ func (a *active) down(ctx context.Context) error {
 }
 
 // absent shows that the objects do not exist at another arm's site. Objects outside of the arm's namespace that the
-// experiment declares to affect this arm only (scope: arm) stay, and a caveat says so. Objects that the other arm's
-// own layer applies are left out. If there are no others, the check has no name.
+// experiment declares to affect this arm only (scope: arm) stay, and a caveat says so. Objects that a layer of the
+// other arm applies are left out. If no object remains, the check has no name.
 func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, outside, err := c.placed(ctx, on, given)

@@ -74,8 +74,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that the objects do not exist at another arm's site. Objects that the arm's own layer applies are
-// left out, since its own proof shows their fields.
+// ProveOff shows that the objects do not exist at another arm's site. Objects that a layer of the other arm applies
+// are left out: the proof of that layer shows their fields.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {

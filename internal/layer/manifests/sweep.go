@@ -183,7 +183,7 @@ func lengthened(list []any, n int) ([]any, error) {
 	return made, nil
 }
 
-// numbered reports whether a value contains the placeholder for its item's number.
+// numbered reports whether a text in a value contains itemNumber.
 func numbered(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -196,8 +196,7 @@ func numbered(v any) bool {
 	return false
 }
 
-// withNumber copies a value with its item's number filled in. A text that consists of the placeholder alone becomes a
-// number.
+// withNumber copies a value with n in place of itemNumber. A text that is itemNumber alone becomes a number.
 func withNumber(v any, n int64) any {
 	out, _ := mapped(v, func(text string) (any, error) {
 		if text == itemNumber {

@@ -37,8 +37,8 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections between the pods go through both proxies, with the TLS that is set. It also reads the
-// counters that through compares with.
+// prove shows that connections between the pods go through both proxies, with the configured TLS. It also reads
+// the proxies' counters before the trial, for the function through.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -83,7 +83,8 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay shows the way of a marker from pod to pod.
+// proveWay sends a random marker from pod to pod, and shows that it passed the proxies and how it looked on
+// the wire.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"tare/internal/layer"
 )
 
-// through shows that the proxies moved the bytes that the trial sent, if the workload reports that number, and that
-// they used the TLS that is set.
+// through shows that the proxies used the configured TLS, and moved the bytes that the trial sent (if the workload
+// reports this number).
 func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	now, err := a.count(ctx)
 	if err != nil {

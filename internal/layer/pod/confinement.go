@@ -139,8 +139,8 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities shows the programs' capabilities. Programs of root have their bounding set; programs of other users
-// have none.
+// capabilities shows the bounding set of the pod's programs. A program of root has all of this set in effect.
+// A program of another user has no capability in effect.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}
@@ -170,7 +170,7 @@ func (c *Config) capabilities() aspect {
 	}}
 }
 
-// boundaries describes a condition: the set must contain the first set and nothing of the second.
+// boundaries describes the expected capabilities: all of with, and none of without.
 func boundaries(with, without capSet) string {
 	switch {
 	case with|without == 0:

@@ -31,7 +31,9 @@ type preset struct {
 	options                []string // options of the preset
 	after                  []string // arguments between the options and the command
 	evidence               []wrapper.Evidence
-	launcher               *launcher.Settings // replaces the program if the file gives no options
+	// launcher has the settings with which Tare's launcher sets up the sandbox in place of program, if the
+	// experiment gives no options; nil: the program always does.
+	launcher *launcher.Settings
 }
 
 // readOnly is the evidence that no file can be created in a read-only root.

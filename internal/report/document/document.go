@@ -12,7 +12,7 @@ package document
 // Document is a page, or the output of a command on a terminal.
 type Document struct {
 	Title  string
-	Style  Style  // style of the title; the style of a verdict adds its sign
+	Style  Style  // style of the title; a verdict's style puts the verdict's sign before it
 	About  string // added to the title in the title of a browser's window
 	Lede   string // a line below the title
 	Level  int    // level of the title's heading in Markdown; 0: 1
@@ -100,7 +100,7 @@ type List struct {
 	Most     int // largest number of items on a terminal; 0: all
 }
 
-// Alert is a title, with items if there are several, that a reader must see before trusting the rest.
+// Alert is what a reader must see before trusting the rest: a title, or a title above a list of items.
 type Alert struct {
 	Title string
 	Style Style

@@ -40,7 +40,7 @@ type History struct {
 	Runs   []*history.Run
 	// Functions that return texts when they are needed.
 	Point  func(history.Point) (title, link string)   // tooltip of a run, and the address of its report
-	Events func(run int) string                       // tooltip of a run in which something else changed
+	Events func(run int) string                       // tooltip of a run whose facts differ from the run before
 	Label  func(run int) string                       // label of a run, below its date; "": none
 	Shift  func(history.Change) (title, label string) // tooltip of a change, and its size
 }
@@ -55,8 +55,8 @@ type historyChart struct {
 }
 
 // Draw draws a mark with its interval for each run, the levels between changes as lines, the changes, and
-// excluded runs as crosses. Marks at the foot show runs in which something else changed. On a wide page
-// every run is a link.
+// excluded runs as crosses. Marks at the foot show runs whose facts, such as the kernel, differ from the
+// run before. On a wide page every run is a link.
 func (h History) Draw(wide bool) string {
 	l := historyNarrow
 	if wide {
@@ -215,7 +215,7 @@ func (c *historyChart) spread(layout string) (runs []int, labels []string) {
 	return runs, labels
 }
 
-// events marks the runs in which something else changed.
+// events marks the runs whose facts, such as the kernel, differ from the run before.
 func (c *historyChart) events() {
 	for i, r := range c.Runs {
 		if len(r.Events) == 0 {

@@ -70,11 +70,11 @@ func estimate(point, interval string) string { return strings.TrimSpace(point + 
 type signWords struct{ before, plus, minus string }
 
 var (
-	// plain writes levels and sizes, which need no words. A negative number keeps its minus.
+	// plain is for levels and sizes, which need no words. A negative number keeps its minus.
 	plain = signWords{}
-	// more writes changes of an amount.
+	// more is for changes of an amount.
 	more = signWords{"", "more", "less"}
-	// costing writes the difference of two overheads, which are costs in either direction of the metric.
+	// costing is for differences of two overheads, which are costs in either direction of the metric.
 	costing = signWords{"cost ", "more", "less"}
 )
 

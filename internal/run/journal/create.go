@@ -262,7 +262,7 @@ func mkdirAll(dir string, mode fs.FileMode) (changed []string, err error) {
 }
 
 // removeFailed removes the files of a failed Create, and the directory if Create made it. A file that cannot
-// be removed stays: without a plan, the directory is no run directory.
+// be removed stays. This does no harm: a directory without a plan is no run directory.
 func removeFailed(root *os.Root, dir string, made bool) {
 	_, _ = removeMade(root)
 	_ = root.Remove(lockFile)

@@ -30,8 +30,8 @@ type Undos struct {
 	list []layer.Undo
 }
 
-// OpenUndos opens the list of a run directory; nil if there is none. The error is a *LockedError if a
-// process works on the run.
+// OpenUndos opens the list of changes in a run directory; nil if nothing is to be undone. The error is a
+// *LockedError if a process works on the run.
 func OpenUndos(dir string) (u *Undos, err error) {
 	if !isFile(dir, UndoFile) {
 		return nil, nil

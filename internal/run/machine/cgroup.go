@@ -109,8 +109,9 @@ func (p cgroupPaths) throttled(sys fs.FS) int {
 }
 
 // taskTime is the CPU time of all tasks of the machine since boot, as counted by the scheduler; false if
-// unknown. Only the root of the version 1 hierarchy has it. The file release_agent identifies this root: the
-// apparent root inside a container has none. The root of version 2 is counted by ticks and is not used.
+// unknown. Only the root cgroup of version 1 has it. The file release_agent identifies this root cgroup: what
+// looks like the root inside a container has none. The root cgroup of version 2 is not used, since it counts
+// in ticks.
 func taskTime(sys fs.FS) (time.Duration, bool) {
 	dir := path.Join(cgroupMount, "cpuacct")
 	if !exists(sys, path.Join(dir, "release_agent")) {

@@ -15,7 +15,7 @@ import (
 // Tried is the result of setting up one arm at one level of the testbed.
 type Tried struct {
 	Arm   string
-	Cell  string        // the first cell that would run there
+	Cell  string        // ID of the first cell whose trials need this set-up
 	Ready time.Duration // duration of the set-up
 	Err   error         // reason why the set-up failed; nil: it succeeded
 	Layer string        // kind of the layer that caused Err; "": the site caused it

@@ -94,8 +94,8 @@ type Series struct {
 	// Of is OfOverhead or OfLevel. Values of an overhead are shares (0.05: costs 5 %), or in the
 	// metric's unit on a difference scale; levels are in its unit.
 	Of string `json:"of"`
-	// Machine is set for the level of a baseline that overheads are relative to: a change there
-	// comes from the machine or the workload, and not from a layer.
+	// Machine is true for the level of a baseline that treatments are compared with. A change of this
+	// level comes from the machine or the workload, and not from a layer.
 	Machine bool `json:"machine,omitempty"`
 	// Observational is set if no run was an experiment in random order.
 	Observational bool               `json:"observational,omitempty"`

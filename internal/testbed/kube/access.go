@@ -88,7 +88,7 @@ func review(
 	return f, nil
 }
 
-// objects names the objects of a right.
+// objects returns the resource that a right covers, and its namespace if it has one.
 func objects(r experiment.Right) string {
 	if r.Namespace == "" {
 		return r.Name()

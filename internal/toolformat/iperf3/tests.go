@@ -45,7 +45,7 @@ func (s *stream) take(d *document) error {
 		return nil // the document is not iperf3's
 	}
 	s.close(cutOff)
-	if s.cookie == "" || d.Start.Cookie != s.cookie { // --json-stream-full-output repeats the events as a report
+	if s.cookie == "" || d.Start.Cookie != s.cookie { // else: --json-stream-full-output repeats the read events
 		s.finish(&Report{Start: d.Start, Intervals: d.Intervals, End: d.End, Error: d.Error})
 	}
 	return nil

@@ -152,7 +152,7 @@ func (up *server) CPU() (sum time.Duration, err error) {
 		sum, err = up.builtin.CPU()
 	}
 	for _, p := range up.proxies {
-		if p.Check(context.Background()) == nil { // the CPU time of ended proxies counts as that of child processes
+		if p.Check(context.Background()) == nil { // the CPU time of an ended proxy counts with its parent's
 			cpu, e := p.CPU()
 			sum, err = sum+cpu, errors.Join(err, e)
 		}

@@ -44,8 +44,8 @@ func eachClient[T any](r *Trial, do func(i int, c *client) (T, error)) ([]T, err
 	return all, errors.Join(errs...)
 }
 
-// warmUp has all clients send the warm-up. If clients got their request too late, they send it again, and get
-// all further requests earlier.
+// warmUp has all clients send the warm-up. If a client learns of the common start too late, all repeat the
+// warm-up. All later starts are then announced longer ahead.
 func (r *Trial) warmUp(ctx context.Context) error {
 	for {
 		_, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.Warmup.Std()}, 0)

@@ -26,7 +26,7 @@ import (
 const (
 	resolution = 0.01 // relative width of the bracket at which the search ends
 	quarter    = 0.75 // factor between rates as long as none is within the limit
-	passing    = 20   // factor: a loss up to this many times the limit is tried again
+	passing    = 20   // a step whose loss is up to this many times the limit is repeated
 	reached    = 0.97 // share of the offered rate that the sender must reach
 	usualSteps = 8    // typical number of steps, for estimates of time
 	maxSteps   = 30   // largest number of steps; the trial then fails

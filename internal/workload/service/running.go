@@ -30,7 +30,7 @@ import (
 
 // Program is one program of a service.
 type Program struct {
-	Name    string // "server"; also names the part, and the log file in trials
+	Name    string // such as "server"; also names its log file, and its part of the CPU time and memory of a trial
 	Where   testbed.Place
 	Command testbed.Command // command without outputs
 }

@@ -53,8 +53,8 @@ func Spaced(quantity fmt.Stringer) string {
 
 const (
 	doubling = math.Ln2 // the first step; all steps here are of logarithms
-	// settling is the number of turns by finest steps that are not averaged. Noise may have made the search
-	// turn too early.
+	// settling is the number of turns that the result leaves out: the first ones with the finest step. Noise may
+	// have turned the search too early.
 	settling = 2
 )
 

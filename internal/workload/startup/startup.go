@@ -11,10 +11,10 @@
 //
 // # Cold starts
 //
-// A trial starts the program many times, one start after the other. Concurrent starts would wait for each other, and
-// measure the size of the machine. Each start makes a new instance; the files that the instance needs are in the page
-// cache after the warm-up starts, in all arms alike. The metrics are the mean of the trial's starts, and quantiles
-// beyond which a hundred starts lie.
+// A trial starts the program many times, one start after the other. Concurrent starts would wait for each
+// other, and measure the size of the machine. Each start makes a new instance; the files that the instance
+// needs are in the page cache after the warm-up starts, in all arms alike. The metrics are the mean of the
+// trial's starts, and the quantiles (p50, p90) that at least a hundred starts exceed.
 //
 // On this machine the time runs from the fork to the first byte at Tare's end of a pipe. On a cluster it runs from
 // the request that makes the pod, by Tare's clock, since times in the Kubernetes API are whole seconds. A pod counts
@@ -22,12 +22,13 @@
 //
 // # Density
 //
-// With instances, a trial starts this many instances that stay, waits, and reads the resources that all of them use
-// together. On this machine the memory is PSS: a page that n processes share counts 1/n in each. The instances add
-// up, and shared pages are part of the base of the line through the levels, and not of the slope. Cgroups would count
-// the kernel's own memory too, but charge a shared page to the process that touched it first. Neither PSS nor cgroups
-// see a process that runs elsewhere. On a cluster the memory is the working set of the pods' cgroups, which includes
-// the runtime's own processes. Only the node can read it (testbed.kubernetes.accounting).
+// With instances, a trial starts this many instances that stay, waits, and reads the resources that all of
+// them use together. On this machine the memory is PSS: a page that n processes share counts 1/n in each. The
+// sum over the instances counts a shared page at most once. A line through the levels has these pages in its
+// base, and not in its slope. Cgroups would count the kernel's own memory too, but charge a shared page to
+// the process that touched it first. Neither PSS nor cgroups see a process that runs elsewhere. On a cluster
+// the memory is the working set of the pods' cgroups, which includes the runtime's own processes. Only the
+// node can read it (testbed.kubernetes.accounting).
 package startup
 
 import (

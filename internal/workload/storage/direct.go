@@ -100,18 +100,19 @@ func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) 
 // every gVisor kernel reports.
 var gvisor = []string{"-gvisor", "Sun Jan 10 15:06:54 PST 2016"}
 
-// errDropped is the error of a system that accepts O_DIRECT and ignores it. gVisor does: after a run with direct=1
-// the whole file is in the page cache of the node's kernel, and after the same run without gVisor none of it is.
+// errDropped is the error of a kernel that accepts O_DIRECT and ignores it. gVisor does: after a run with
+// direct=1 the whole file is in the page cache of the node's kernel, and after the same run without gVisor
+// none of it is.
 var errDropped = errors.New("gVisor accepts O_DIRECT and ignores it: this arm would measure the page cache of its node, while other arms measure the volume; " +
 	"write direct: false, so that all arms go through the page cache, under metrics of other names")
 
-// checkDirect returns an error if the system of the client's pod is known to ignore O_DIRECT and the trial must not go
-// through the page cache.
+// checkDirect returns an error if the kernel of the client's pod is known to ignore O_DIRECT (gVisor) and the
+// trial must not go through the page cache.
 func (t *trial) checkDirect(ctx context.Context) error {
 	var stdout output
 	process, err := t.site.Start(ctx, testbed.ClientPod, testbed.Command{Args: []string{"cat", "/proc/version"}, Stdout: &stdout})
 	if errors.Is(err, exec.ErrNotFound) {
-		return nil // an image without cat does not show its system
+		return nil // an image without cat does not show its kernel
 	}
 	if err != nil {
 		return err

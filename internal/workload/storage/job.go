@@ -41,7 +41,7 @@ type trial struct {
 	checks int    // number of checks for the mark so far
 	// backing lists the files and directories behind the volume that the testbed knows.
 	backing []string
-	// dropped is set if the system is known to accept O_DIRECT and ignore it.
+	// dropped is set if the kernel is known to accept O_DIRECT and ignore it.
 	dropped bool
 }
 

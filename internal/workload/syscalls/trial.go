@@ -216,8 +216,8 @@ func (l line) refusal() bool {
 
 const shell = "/bin/sh"
 
-// refusals lists numbers of Linux's errors: EPERM, EACCES, EINVAL and ENOSPC (the latter two by user namespaces),
-// ENOSYS, EOPNOTSUPP, EAFNOSUPPORT.
+// refusals lists the errnos with which Linux refuses a call: EPERM, EACCES, EINVAL and ENOSPC, ENOSYS, EOPNOTSUPP,
+// EAFNOSUPPORT. EINVAL and ENOSPC come from user namespaces.
 var refusals = []uint64{1, 13, 22, 28, 38, 95, 97}
 
 // mostLines bounds the number of lines that one slice may print.

@@ -11,7 +11,7 @@ import (
 	"tare/internal/workload/http/load"
 )
 
-// Prepare finds the leader, opens the connections and sends the warm-up.
+// Prepare finds the leader of the servers, opens the connections and sends the warm-up.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	return workload.Uncut(ctx, c, t)
 }
@@ -69,7 +69,8 @@ func (up *servers) fail(ctx context.Context, err error) error {
 	return &workload.Invalid{Rule: workload.RuleServer, Detail: err.Error()}
 }
 
-// Finish ends the clients and returns the result of the trial. The leader must have stayed the same.
+// Finish ends the clients and returns the result of the trial. The trial is invalid if the servers changed
+// their leader.
 func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	result, sent, err := r.End(ctx)
 	if err != nil {

@@ -141,7 +141,7 @@ func (r *trial) destination() (string, error) {
 	return at.String(), nil
 }
 
-// openRequest returns the request that opens every client, without the client's share of the sidecars.
+// openRequest returns the first request to every client. The caller adds the client's share of the sidecars.
 func (r *trial) openRequest(ctx context.Context) (fleet.Open, error) {
 	c := r.config
 	o := fleet.Open{Protocol: c.Protocol.One(), Node: sidecar.Node{ID: c.Node.ID, Cluster: c.Node.Cluster}}

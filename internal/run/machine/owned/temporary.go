@@ -64,9 +64,9 @@ func Leftovers(dirs ...string) (left []string, err error) {
 	return slices.Compact(left), nil
 }
 
-// Clean removes everything that Left lists, and returns what it removed. If before is not nil, it is
-// called for each path first and must end the programs and cgroups of the same name. The error names
-// paths that could not be removed; the others are removed nevertheless.
+// Clean removes everything that Leftovers lists, and returns what it removed. If before is not nil, it is called
+// for each path first and must end what keeps the path in use, such as device mappings. The error names paths
+// that could not be removed; the others are removed nevertheless.
 func Clean(dirs []string, before func(path string) error) (removed []string, err error) {
 	left, err := Leftovers(dirs...)
 	for _, path := range left {

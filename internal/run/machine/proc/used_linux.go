@@ -13,19 +13,19 @@ import (
 // Peak determines the peak resident memory of a program: the largest of any single process.
 //
 // The kernel's own value (ru_maxrss) starts at the peak of the process that forked the program, which is
-// this one. It is exact if it exceeds this floor, and otherwise useless. The high-water marks of the
-// program's processes (VmHWM) have no such floor, but vanish when a process ends. They must therefore be
+// this one: the floor. It is exact if it exceeds the floor, and otherwise useless. The high-water marks of
+// the program's processes (VmHWM) have no floor, but vanish when a process ends. They must therefore be
 // read repeatedly while it runs. They give a lower bound, which misses a peak in the last moments of a
 // small program.
 type Peak struct {
-	exact  int64 // largest ru_maxrss above the floor, in bytes
+	exact  int64 // largest ru_maxrss that exceeded the floor (peak of this process), in bytes
 	marked int64 // largest high-water mark read, in bytes
 }
 
 // Look reads the high-water mark of a living process.
 func (k *Peak) Look(pid int) { k.marked = max(k.marked, highWater(pid)) }
 
-// Ended takes the ru_maxrss of a reaped process. Both are in bytes. A value not above floor is ignored.
+// Ended takes the ru_maxrss of a reaped process, and the floor, in bytes. A value up to the floor is ignored.
 func (k *Peak) Ended(maxrss, floor int64) {
 	if maxrss > floor {
 		k.exact = max(k.exact, maxrss)
@@ -35,9 +35,9 @@ func (k *Peak) Ended(maxrss, floor int64) {
 // Bytes is the largest known peak.
 func (k *Peak) Bytes() int64 { return max(k.exact, k.marked) }
 
-// OwnPeak is an upper bound of the peak resident memory of this process, as inherited by its children at
-// exec. The kernel counts pages per CPU and adds the counts up only roughly: to within a batch
-// (percpu_counter_batch) per CPU, for each of the three kinds of pages.
+// OwnPeak is an upper bound of the peak resident memory of this process. At exec, a child's ru_maxrss starts
+// at this peak. The kernel counts pages per CPU, and each CPU may hold back up to a batch
+// (percpu_counter_batch) of each of the three kinds of pages: anonymous, file and shared.
 func OwnPeak() int64 {
 	own := highWater(os.Getpid())
 	var ru unix.Rusage

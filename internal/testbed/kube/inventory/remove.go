@@ -46,7 +46,7 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 		return nil, err
 	}
 	if !r.owner.Owns(got) {
-		return nil, nil // the object is not this run's: making the run's object failed for it
+		return nil, nil // the object is not this run's: it had the name first, so this run could not make its own
 	}
 	policy := metav1.DeletePropagationForeground // the object's dependents are deleted before it
 	if i.Group == "" {

@@ -17,7 +17,7 @@ const (
 )
 
 // Histogram is a distribution of times in ns. Its JSON has the base64 form of HdrHistogram's compressed V2
-// format, which other tools read, and the number of times over a minute.
+// format, which other tools read, and the number of times longer than a minute.
 type Histogram struct {
 	hdr  *hdrhistogram.Histogram
 	over int64
@@ -28,7 +28,7 @@ func NewHistogram() *Histogram {
 	return &Histogram{hdr: hdrhistogram.New(shortest, longest, digits)}
 }
 
-// Record counts a time. A negative time counts as zero. A time over a minute is only counted.
+// Record counts a time. A negative time counts as zero. A time longer than a minute is only counted.
 func (h *Histogram) Record(d time.Duration) {
 	if int64(d) > longest {
 		h.over++
@@ -43,10 +43,10 @@ func (h *Histogram) Merge(other *Histogram) {
 	h.over += other.over
 }
 
-// Count returns the number of recorded times, including times over a minute.
+// Count returns the number of recorded times, including times longer than a minute.
 func (h *Histogram) Count() int64 { return h.hdr.TotalCount() + h.over }
 
-// Mean returns the arithmetic mean, to three digits. A time over a minute counts as a minute.
+// Mean returns the arithmetic mean, to three digits. A time longer than a minute counts as a minute.
 func (h *Histogram) Mean() time.Duration {
 	n := h.Count()
 	if n == 0 {
@@ -100,8 +100,8 @@ func (h *Histogram) Equal(other *Histogram) bool {
 	return h.over == other.over && h.hdr.Equals(other.hdr)
 }
 
-// Raw returns the library's histogram, which lacks times over a minute, for logs and exports. It must not be
-// changed.
+// Raw returns the library's histogram, which lacks times longer than a minute, for logs and exports. It must
+// not be changed.
 func (h *Histogram) Raw() *hdrhistogram.Histogram { return h.hdr }
 
 type histogramJSON struct {

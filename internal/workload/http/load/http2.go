@@ -145,7 +145,8 @@ func (h *http2conn) writeBody(sl *slot, turn uint64, id uint32, body []byte) {
 	}
 }
 
-// drop cancels a request. It returns false if the connection is not even free for the frame that cancels.
+// drop cancels a request. It returns false if the request has ended, or if another write occupies the
+// connection.
 func (h *http2conn) drop(sl *slot) bool {
 	if h.ended || h.streams[sl.stream.id] != sl || !h.writing.TryLock() {
 		return false
