@@ -104,7 +104,7 @@ probe: # Compile the program that the workload syscalls measures (apt-get instal
 	internal/workload/syscalls/probe/build
 
 launcher: # Compile the program that restricts itself and becomes a program under test (gcc, as for probe); it is committed.
-	cmd/launcher/build
+	cmd/launcher/native/build
 
 bpf: # Compile the BPF programs of the layers cgroup-bpf and bpflsm (apt-get install clang llvm libbpf-dev); they are committed.
 	internal/layer/bpf/programs/build

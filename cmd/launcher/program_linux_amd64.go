@@ -2,7 +2,7 @@ package launcher
 
 import _ "embed"
 
-// Program is the launcher, compiled by build.
+// Program is the launcher, compiled by native/build.
 //
-//go:embed launcher-amd64
+//go:embed native/launcher-amd64
 var Program []byte

@@ -2,7 +2,7 @@ package launcher
 
 import _ "embed"
 
-// Program is the launcher, compiled by build.
+// Program is the launcher, compiled by native/build.
 //
-//go:embed launcher-arm64
+//go:embed native/launcher-arm64
 var Program []byte

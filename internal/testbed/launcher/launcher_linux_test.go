@@ -12,9 +12,9 @@ import (
 )
 
 func TestBuilt(t *testing.T) {
-	golden.Built(t, "../../../cmd/launcher", "launcher", "build", "launcher.c", "system.h", "launcher-amd64", "launcher-arm64")
+	golden.Built(t, "../../../cmd/launcher/native", "launcher", "build", "launcher.c", "system.h", "launcher-amd64", "launcher-arm64")
 	for _, arch := range []string{"amd64", "arm64"} {
-		if info, err := os.Stat("../../../cmd/launcher/launcher-" + arch); err != nil || info.Size() > 8<<10 {
+		if info, err := os.Stat("../../../cmd/launcher/native/launcher-" + arch); err != nil || info.Size() > 8<<10 {
 			t.Errorf("%v, %+v: larger than a few kilobytes", err, info)
 		}
 	}

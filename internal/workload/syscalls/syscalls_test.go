@@ -135,5 +135,5 @@ func FuzzLines(f *testing.F) {
 
 // TestBuilt checks that the programs were compiled from the present sources.
 func TestBuilt(t *testing.T) {
-	golden.Built(t, "probe", "probe", "build", "probe.c", "../../../../cmd/launcher/system.h", "tests.h", "probe-amd64", "probe-arm64")
+	golden.Built(t, "probe", "probe", "build", "probe.c", "../../../../cmd/launcher/native/system.h", "tests.h", "probe-amd64", "probe-arm64")
 }
