@@ -18,14 +18,18 @@ type condition struct {
 	value string
 }
 
-var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]{0,316}$`)
+// conditionType allows the characters of a condition's type, which has at most longestType of them. A length in the
+// expression would cost every start of Tare 3 ms.
+var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]*$`)
+
+const longestType = 317
 
 // parseCondition parses Ready, or status.phase=Ready. A dot in a key is written \. as in
 // kubectl: metadata.annotations.example\.org/state=on.
 func parseCondition(text string) (condition, error) {
 	left, value, isField := strings.Cut(text, "=")
 	if !isField {
-		if !conditionType.MatchString(text) {
+		if len(text) > longestType || !conditionType.MatchString(text) {
 			return condition{}, fmt.Errorf("%q is neither the type of a condition, such as Ready, nor a field and its value, such as status.phase=Ready", text)
 		}
 		return condition{kind: text}, nil

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"tare/internal/experiment"
@@ -116,9 +115,7 @@ func (l *PodTemplate) Delete(ctx context.Context, names ...string) error {
 // gone is true for a deleted pod. Watch returns when the watch has begun: see gets every pod
 // that is made later.
 func (l *PodTemplate) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) error {
-	factory := informers.NewSharedInformerFactoryWithOptions(l.on.Client, 0, informers.WithNamespace(l.site.Namespace()),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = l.selector() }))
-	informer := factory.Core().V1().Pods().Informer()
+	informer := cluster.PodInformer(l.on.Client, l.site.Namespace(), l.selector())
 	call := func(object any, gone bool) {
 		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = last.Obj
@@ -135,7 +132,7 @@ func (l *PodTemplate) Watch(ctx context.Context, see func(pod *corev1.Pod, gone 
 	if err != nil {
 		return err
 	}
-	factory.Start(ctx.Done())
+	go informer.RunWithContext(ctx)
 	limited, cancel := context.WithTimeout(ctx, l.site.level.Timeouts.Ready.Std())
 	defer cancel()
 	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) {

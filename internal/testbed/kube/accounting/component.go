@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -38,11 +37,11 @@ func watchComponent(
 	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, one); err != nil {
 		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, cluster.Explain(err))
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(o.Namespace),
-		informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.LabelSelector = selector }),
-		informers.WithTransform(slimPod))
-	informer := factory.Core().V1().Pods().Informer()
-	factory.Start(stop)
+	informer := cluster.PodInformer(client, o.Namespace, selector)
+	if err := informer.SetTransform(slimPod); err != nil {
+		return nil, err
+	}
+	go informer.Run(stop)
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) {
