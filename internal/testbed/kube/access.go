@@ -11,7 +11,6 @@ import (
 	authorization "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"tare/internal/experiment"
 	"tare/internal/testbed"
@@ -23,7 +22,7 @@ const reviewsAtOnce = 8
 
 // access checks each right of the kubeconfig's user by an access review on the API server.
 // The hint of a missing right is the command that grants it.
-func access(ctx context.Context, client kubernetes.Interface, rights []experiment.Right) ([]testbed.Finding, error) {
+func access(ctx context.Context, client cluster.Client, rights []experiment.Right) ([]testbed.Finding, error) {
 	user := userName(ctx, client)
 	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
 	slots := make(chan struct{}, reviewsAtOnce)
@@ -46,7 +45,7 @@ func access(ctx context.Context, client kubernetes.Interface, rights []experimen
 
 // review checks every verb of a right.
 func review(
-	ctx context.Context, client kubernetes.Interface, r experiment.Right, user string,
+	ctx context.Context, client cluster.Client, r experiment.Right, user string,
 ) (testbed.Finding, error) {
 	f := testbed.Finding{Name: "right to " + objects(r), Status: testbed.Works, Detail: strings.Join(r.Verbs, ", ")}
 	resource, sub, _ := strings.Cut(r.Resource, "/")
@@ -97,7 +96,7 @@ func objects(r experiment.Right) string {
 }
 
 // userName returns the user's name on the API server; "" if it cannot be read.
-func userName(ctx context.Context, client kubernetes.Interface) string {
+func userName(ctx context.Context, client cluster.Client) string {
 	got, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
 		&authentication.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
@@ -143,7 +142,7 @@ const confined = "Tare is confined to namespaces of its own"
 
 // scope finds out where the user's rights hold. By a dry run it tries to make an object in
 // a namespace that is not Tare's.
-func scope(ctx context.Context, client kubernetes.Interface, u Use) testbed.Finding {
+func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 	f := testbed.Finding{Name: "reach of the rights", Status: testbed.Works}
 	if u.Namespace != "" {
 		f.Detail = "namespace " + u.Namespace + " alone, and reading nodes"

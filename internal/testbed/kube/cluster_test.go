@@ -11,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
@@ -88,7 +87,7 @@ func must(t testing.TB, err error) {
 }
 
 // clusterClient is one of the test's own, beside the testbed.
-func clusterClient(t *testing.T) kubernetes.Interface {
+func clusterClient(t *testing.T) cluster.Client {
 	t.Helper()
 	return connected(t).Client
 }

@@ -13,7 +13,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"tare/internal/experiment"
@@ -28,7 +27,7 @@ import (
 // dryRun sends objects to the API server without making them. The API server only
 // validates them and runs its admission policies.
 type dryRun struct {
-	client kubernetes.Interface
+	client cluster.Client
 
 	mu       sync.Mutex
 	warnings []string // warnings of the API server since the latest finding
@@ -46,7 +45,7 @@ func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
 	config := rest.CopyConfig(on.Config)
 	config.WarningHandler = d
 	config.Wrap(cluster.Retrying(limit))
-	client, err := kubernetes.NewForConfig(config)
+	client, err := cluster.NewClient(config)
 	d.client = client
 	return d, err
 }
@@ -236,7 +235,7 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of str
 }
 
 // storageClass returns the storage class of that name; without a name, the default class.
-func storageClass(ctx context.Context, client kubernetes.Interface, name *string) (*storagev1.StorageClass, error) {
+func storageClass(ctx context.Context, client cluster.Client, name *string) (*storagev1.StorageClass, error) {
 	if name != nil && *name != "" {
 		return client.StorageV1().StorageClasses().Get(ctx, *name, metav1.GetOptions{})
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
@@ -29,7 +28,7 @@ type serverProcess struct {
 
 // readServer reads the counters of the API server's process. If the cluster has several API
 // servers, the counters are those of the server that gets the request.
-func readServer(ctx context.Context, client kubernetes.Interface) (*serverProcess, error) {
+func readServer(ctx context.Context, client cluster.Client) (*serverProcess, error) {
 	limited, cancel := context.WithTimeout(ctx, metricsLimit)
 	defer cancel()
 	text, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(limited)

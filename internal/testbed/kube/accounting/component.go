@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"tare/internal/experiment"
@@ -28,7 +27,7 @@ type component struct {
 // watchComponent watches the pods of a component until stop is closed. It returns when the
 // first list is complete, which may take as long as limit.
 func watchComponent(
-	ctx context.Context, client kubernetes.Interface, o experiment.Observe, limit time.Duration, stop <-chan struct{},
+	ctx context.Context, client cluster.Client, o experiment.Observe, limit time.Duration, stop <-chan struct{},
 ) (*component, error) {
 	selector := labels.SelectorFromSet(o.Labels).String()
 	// An informer retries a refused watch forever and reports no error. One direct list

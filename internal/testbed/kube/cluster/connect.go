@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // support for OIDC and credential plugins
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
@@ -104,10 +103,10 @@ func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev
 }
 
 // clients makes clients whose requests have a time limit and are repeated.
-func clients(config *rest.Config, limit time.Duration) (kubernetes.Interface, dynamic.Interface, error) {
+func clients(config *rest.Config, limit time.Duration) (Client, dynamic.Interface, error) {
 	retrying := rest.CopyConfig(config)
 	retrying.Wrap(Retrying(limit))
-	typed, err := kubernetes.NewForConfig(retrying)
+	typed, err := NewClient(retrying)
 	if err != nil {
 		return nil, nil, err
 	}
