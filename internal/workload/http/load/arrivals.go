@@ -11,7 +11,7 @@ type arrivals struct {
 	poisson bool
 	random  *rand.Rand
 	n       int64   // number of constant arrivals so far
-	phase   float64 // delay of constant arrivals, in gaps
+	phase   float64 // delay of constant arrivals, as a share of gap
 	at      float64 // last Poisson arrival, in ns
 }
 
