@@ -17,8 +17,9 @@ import (
 	"tare/internal/workload/staircase"
 )
 
-// Objective is the condition under which a server carries a number of sidecars: enough are ready in time, each change
-// then reaches enough in time, and no ready sidecar's stream ends before the last change has arrived.
+// Objective is the condition under which a server carries a number of sidecars. Enough sidecars are ready in
+// time, each later change reaches enough sidecars in time, and no ready sidecar's stream ends before the last
+// change has arrived.
 type Objective struct {
 	Ready Within `yaml:"ready" json:"ready" required:"true" doc:"time after the last sidecar was due by which all sidecars, or a share of them, must be ready"`
 	Push  Within `yaml:"push" json:"push" required:"true" doc:"time after a change by which all ready sidecars, or a share of them, must have received it"`
