@@ -103,7 +103,7 @@ type Request struct {
 	For  time.Duration `json:"for,omitempty"` // longest wait
 }
 
-// Response is the response to an Order.
+// Response is the response to a Request.
 type Response struct {
 	Port   int  `json:"port,omitempty"`
 	Called bool `json:"called,omitempty"`
