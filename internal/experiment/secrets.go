@@ -12,7 +12,8 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// search finds secrets in every text of the file and in the files that it names, since a run keeps all of them.
+// search finds secrets in every text of the experiment file, and in the files that the experiment file names.
+// A run keeps all these texts.
 type search struct {
 	*loader
 	allow []string

@@ -67,8 +67,9 @@ func pathOf(n *Node, at, text string) (path string, found bool) {
 	return "", false
 }
 
-// The shortest parts of a secret that are searched in shortened texts, and that are replaced in messages.
-// Shorter parts could be words of the message.
+// Conceal replaces a secret in messages only if it has at least leastWord bytes. A message may hold only the
+// beginning of a secret; Conceal replaces such a beginning only if it has at least leastPart bytes. Anything
+// shorter could be a word of the message.
 const (
 	leastPart = 8
 	leastWord = 3

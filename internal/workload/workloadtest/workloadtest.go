@@ -21,7 +21,7 @@ type Raw struct {
 	files map[string]*bytes.Buffer
 }
 
-// Create opens a file to be kept, once.
+// Create makes a file. A second file of the same name is an error.
 func (r *Raw) Create(name string) (io.WriteCloser, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
