@@ -44,7 +44,8 @@ type Declaration struct {
 	// Needs lists the testbed's features that the layer or workload needs.
 	Needs Needs
 	// Elsewhere names the counterpart on the other testbeds if Needs.Only names one testbed:
-	// "examples/kubernetes/cilium-wireguard.yaml: …". It is the hint of the error on those testbeds.
+	// "examples/kubernetes/cilium-wireguard.yaml: …". This text is the hint of the error on the other
+	// testbeds.
 	Elsewhere string
 	// Programs lists the programs that are started, as far as the file names them.
 	Programs []Program
@@ -228,7 +229,7 @@ type Tool struct {
 
 // Measures describes the metrics of one trial of a workload, and what the workload expects of these metrics.
 type Measures struct {
-	Metrics []Metric // the metrics, except those of Cost
+	Metrics []Metric // the metrics, except the metrics of Cost
 	// OnClusters and OnMachine list additional metrics of one testbed.
 	OnClusters, OnMachine []Metric
 	// Cost describes the metrics of CPU time and memory per unit of work; nil: there are none.

@@ -36,7 +36,7 @@ func (l *loader) factor(n *strictyaml.Node, path string, v reflect.Value) {
 	}
 }
 
-// factorial checks a factorial design and adds its arms after those of the file.
+// factorial checks a factorial design and adds its arms after the arms of the file.
 func (l *loader) factorial(x *Experiment) {
 	const at = "design.factorial"
 	factors := x.Design.Factorial

@@ -60,7 +60,7 @@ func (p *Plan) TakesPart(arm, round int) bool {
 	return p.ControlEvery == 0 || p.Arms[arm].Role != Control || round <= controlledFirst || round%p.ControlEvery == 0
 }
 
-// RoundsOf returns the number of rounds, among the first ones, that an arm takes part in.
+// RoundsOf returns the number of rounds, among the first rounds of a run, in which an arm takes part.
 func (p *Plan) RoundsOf(arm, rounds int) int {
 	if p.ControlEvery == 0 || p.Arms[arm].Role != Control || rounds <= controlledFirst {
 		return rounds

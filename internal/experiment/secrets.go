@@ -23,7 +23,7 @@ type search struct {
 
 type position struct{ line, column int }
 
-// secrets reports the secrets in the file, except those that the file allows by name.
+// secrets reports the secrets in the file, except the secrets that the file allows by name.
 func (l *loader) secrets(allow []string) {
 	s := search{loader: l, allow: allow, seen: map[position]bool{}}
 	if l.file.Root != nil {

@@ -1,5 +1,6 @@
 // Package workload is the interface between the runner and workloads. A workload runs once per trial, in a
-// site, and yields metrics. Each workload is a package below this one. Package catalog lists them.
+// site, and yields metrics. Each workload is a package below this package. Package catalog lists all
+// workloads.
 //
 // A workload is a struct of parameters from the experiment file, with three methods. Declare and Measures
 // give what the file and the plan must know before anything runs. Prepare begins a trial.

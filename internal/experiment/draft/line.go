@@ -29,9 +29,9 @@ type comparison struct {
 	Allow    []string // the aspects in which programs may differ from the first (experiment.Aspect)
 }
 
-// Program is a program to measure: a text for the shell, or a command that starts without one.
+// Program is a program to measure: a text for the shell, or a command that starts without a shell.
 type Program struct {
-	Name  string   // the name of its arm, if the user gave one
+	Name  string   // the name of the program's arm, if the user gave a name
 	Args  []string // the words of the command; none if a shell reads the text
 	Shell string   // the text for the shell; "" if no program of the experiment needs a shell
 }

@@ -11,9 +11,9 @@ import (
 // Text returns the file, with lines separated by newlines.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
-// Place returns the position in the file of a part of a node's text. The part begins at byte start of the text.
-// If the file writes the text in another form, Place returns the node's own position, and problems no longer
-// show the lines from there on.
+// Place returns the position in the file of a part of a node's text. The part begins at byte start of the
+// text. If the file writes the text in another form, Place returns the node's own position, and problems no
+// longer show the lines from this position on.
 func (f *File) Place(n *Node, part string, start int) (line, column int) {
 	first, _, _ := strings.Cut(part, "\n")
 	from := n.Line - 1

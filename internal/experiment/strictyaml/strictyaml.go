@@ -117,8 +117,8 @@ func (f *File) Has(path string) bool {
 	return exact
 }
 
-// Troubled reports whether there is a problem at the path, below it, or at the position in the file where a
-// problem of this path would be shown.
+// Troubled reports whether the file has a problem at the path, below the path, or at the position in the file
+// where a problem of this path would be shown.
 func (f *File) Troubled(path string) bool {
 	n, _ := f.find(path)
 	for _, p := range f.problems {

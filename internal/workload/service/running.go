@@ -10,8 +10,8 @@
 //
 // A service starts when the site is ready and the arm's layers are up. The service is ready when the client's
 // pod reaches it. Its output during a trial is recorded with the trial. Its CPU time and memory count apart
-// from those of the client. If the service ends, the trial under way fails, and the arm is set up again
-// before the next trial.
+// from the client's. If the service ends, the trial under way fails, and the arm is set up again before the
+// next trial.
 //
 // Workloads with their own servers (a builtin server, the members of a cluster) start them by Start.
 package service

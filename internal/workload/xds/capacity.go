@@ -99,7 +99,7 @@ func (c *Config) longestTry(n int) time.Duration {
 // tryRecord is the record of one try of a search.
 type tryRecord struct {
 	Sidecars int     `json:"sidecars"`
-	Why      string  `json:"why,omitempty"`          // reason why the server did not carry the sidecars; "": it did
+	Why      string  `json:"why,omitempty"`          // reason why the server did not carry the sidecars; "": it carried them
 	Ready    int     `json:"ready"`                  // number of sidecars that were ready in time
 	P99      float64 `json:"p99,omitempty"`          // time from a sidecar's due time until it was ready, 99th percentile over all sidecars, in s
 	Took     float64 `json:"took"`                   // time until the last of the sidecars that were ready in time, in s

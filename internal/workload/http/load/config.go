@@ -41,9 +41,9 @@ type Config struct {
 	Connections int `json:"connections"`
 	// Streams is the number of requests that a connection of H2 or GRPC carries at a time; 0 means 1.
 	Streams int `json:"streams,omitempty"`
-	// RequestsPerConnection is the number of requests after which a connection is closed; 0: it stays open.
-	// With 0, all connections are opened before a span begins. With another number, the first request of each
-	// connection opens the connection, and the latency of this request includes the opening.
+	// RequestsPerConnection is the number of requests after which a connection is closed; 0: the connection
+	// stays open. With 0, all connections are opened before a span begins. With another number, the first
+	// request of each connection opens the connection, and the latency of this request includes the opening.
 	RequestsPerConnection int `json:"requestsPerConnection,omitempty"`
 	// Requests are the kinds of requests, drawn by their weights. An empty list is one plain GET of the URL.
 	Requests []Request `json:"requests,omitempty"`

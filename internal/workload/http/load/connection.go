@@ -30,7 +30,7 @@ type slot struct {
 	busy    bool
 	turn    uint64 // counts the slot's requests, so that work for an earlier request is recognised
 	link    *link  // carries the request
-	givenUp Kind   // why the request was given up; "": it was not
+	givenUp Kind   // why the request was given up; "": it was not given up
 	stream  stream // state of an HTTP/2 request
 }
 

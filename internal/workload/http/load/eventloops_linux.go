@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventLoops read the responses of connections by epoll, without the poller of Go's runtime. They serve
-// connections that stay open without TLS. One goroutine per connection would cost a third more CPU time per
-// request: for a read that finds nothing, for parking and for waking.
+// eventLoops read the responses of connections by epoll, without the poller of Go's runtime. The event loops
+// serve connections that stay open without TLS. One goroutine per connection would cost a third more CPU time
+// per request: for a read that finds nothing, for parking and for waking.
 //
 // The loops make system calls that cannot block, and do not announce these calls to Go's scheduler. The
 // scheduler would take an announced slow call for a blocked call, and give the processor to another thread.

@@ -19,7 +19,7 @@ const (
 	Timeout    Kind = "timeout"    // no complete response within Config.Timeout
 	Closed     Kind = "closed"     // the connection or stream closed before the response was complete
 	Malformed  Kind = "protocol"   // the response breaks the protocol
-	length     Kind = "length"     // the body is complete, but its length is not the expected one
+	length     Kind = "length"     // the body is complete, but does not have the expected length
 	Unanswered Kind = "unanswered" // at the end of the drain the request had no response, or was not even sent
 )
 
