@@ -14,8 +14,8 @@ type Aspect string
 // The aspects, in the order of their importance to a reader.
 const (
 	Stderr  Aspect = "stderr"  // the text that programs print on stderr
-	Exit    Aspect = "exit"    // their exit statuses
-	Output  Aspect = "output"  // the amount of their text on stdout, or the text itself
+	Exit    Aspect = "exit"    // the programs' exit statuses
+	Output  Aspect = "output"  // the amount of the programs' text on stdout, or the text itself
 	Answers Aspect = "answers" // the responses of a server
 	Files   Aspect = "files"   // the files that programs should create
 )
@@ -31,8 +31,8 @@ func (Aspect) Values() (names []string) {
 	return names
 }
 
-// allowed returns the aspects in which an arm may differ from the baseline: the arm's own, and those that the
-// file allows in all arms.
+// allowed returns the aspects in which an arm may differ from the baseline. The file allows aspects for this
+// arm, or for all arms.
 func allowed(x *Experiment, a Arm) (list []Aspect) {
 	for _, aspect := range Aspects {
 		if slices.Contains(a.Allow, aspect) || slices.Contains(x.Allow, string(aspect)) {

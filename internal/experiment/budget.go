@@ -13,13 +13,13 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Budget is the accepted overhead of metrics. A key is METRIC, for every cell, or METRIC@CELL, where CELL is a
-// cell's name or a pattern in the form of path.Match. The gate (package gate) applies budgets. No verdict of a
-// run depends on them.
+// Budget is the accepted overhead of metrics. A key is METRIC, for every cell, or METRIC@CELL, where CELL is
+// a cell's name or a pattern in the form of path.Match. The gate (package gate) applies budgets. No verdict
+// of a run depends on a budget.
 type Budget map[string]quantity.Limit
 
-// For returns the limit of a metric in a cell. The nearest key counts; of equally near patterns, the first in
-// alphabetical order.
+// For returns the limit of a metric in a cell. The key with the highest Nearness counts. Among equally near
+// keys, the first in alphabetical order counts.
 func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	best, found := "", 0
 	for key := range b {
@@ -30,8 +30,9 @@ func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	return b[best], found > 0
 }
 
-// Nearness ranks how precisely a budget's key names a metric in a cell. 0: it does not. Above 0, a bare METRIC
-// ranks lowest, then a pattern of cells by its length, and the cell's name ranks highest.
+// Nearness ranks how precisely a budget's key names a metric in a cell. 0: the key does not name the metric
+// in the cell. Above 0, a bare METRIC ranks lowest, then a pattern of cells by its length, and the cell's
+// name ranks highest.
 func Nearness(key, metric, cell string) int {
 	pattern, ok := strings.CutPrefix(key, metric+"@")
 	switch {
@@ -52,7 +53,7 @@ func Nearness(key, metric, cell string) int {
 // of this name, the key means that metric.
 const failures = "failures"
 
-// FailuresMetric describes this share like a metric.
+// FailuresMetric describes the share of failed executions like a metric.
 var FailuresMetric = Metric{Name: failures, Better: Lower, Headline: true, Scale: Ratio}
 
 // Budgeted lists the metrics of a cell that a budget can limit, including its failures.
@@ -96,15 +97,15 @@ func CheckKey(key string, cells []Cell) error {
 	return &KeyError{fmt.Sprintf("no cell %q measures %s", pattern, metric), strictyaml.Suggest(pattern, "cells", having)}
 }
 
-// Bound is the value of a limit for a metric: a share of the baseline on the scale Ratio, an amount in the
-// metric's unit on Difference.
+// Bound is the value of a limit for a metric: on the scale Ratio a share of the baseline, on the scale
+// Difference an amount in the metric's unit.
 type Bound struct {
 	Value float64 `json:"value"`
 	Scale Scale   `json:"scale"`
 }
 
 // Bound returns the value of a limit for the metric. It fails if the limit does not fit the metric. LimitHint
-// describes the limits that do.
+// describes the limits that fit.
 func (m Metric) Bound(l quantity.Limit) (Bound, error) {
 	share, isShare := l.Share()
 	if isShare && m.Scale != Difference {

@@ -8,9 +8,9 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// choose decodes a choice between kinds: a kind's name alone, or a map from the name to its parameters. The map
-// may only have the further keys named in beside. choose returns the kind and the node of its parameters, which
-// is a Null node if there are none.
+// choose decodes a choice between kinds: a kind's name alone, or a map from the name to its parameters. The
+// map may only have the further keys named in beside. choose returns the kind and the node of the kind's
+// parameters. If the file gives no parameters, this node is a Null node.
 func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []string) (kind string, params *strictyaml.Node, ok bool) {
 	all := "known " + what + "s"
 	if n.Form == strictyaml.Text {

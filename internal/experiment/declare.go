@@ -17,25 +17,26 @@ type LayerConfig interface {
 	Declare() Declaration
 }
 
-// WorkloadConfig holds a workload's parameters in the same way. Package workload extends it.
+// WorkloadConfig holds a workload's parameters, as LayerConfig holds a layer's. Package workload extends it.
 type WorkloadConfig interface {
 	Declare() Declaration
-	// Measures describes the metrics of one trial, with every factor at one level. It is called only after
-	// expansion.
+	// Measures describes the metrics of one trial, with every factor at one level. Measures is called only
+	// after expansion.
 	Measures() Measures
 }
 
-// Declaration describes a layer or a workload before anything runs. Declare is called whenever a part of it is
-// needed, also before validation: factors may then have several levels or none, and fields hold any value in
-// the file. A zero field means that the layer or workload does not need it.
+// Declaration describes a layer or a workload before anything runs. Declare is called whenever a part of the
+// declaration is needed, also before validation. Before validation, factors may have several levels or none,
+// and fields hold any value in the file. If a field is zero, the layer or workload does not need what the
+// field stands for.
 type Declaration struct {
-	// Fill sets fields that the file leaves out to values that depend on other fields, such as those of a named
-	// profile. The function given reports whether the file sets a field, by its yaml name. Fill is called once,
-	// after decoding and before ReadFiles. Declare is called again after it.
+	// Fill sets fields that the file leaves out to values that depend on other fields, such as the values of
+	// a named profile. The function given reports whether the file sets a field, by its yaml name. Fill is
+	// called once, after decoding and before ReadFiles. After Fill, Declare is called again.
 	Fill func(given func(field string) bool)
-	// ReadFiles reads the files that the parameters name, such as manifests, and keeps their content. The plan
-	// stores the content, so that resuming a run uses the same. ReadFiles is called once, after decoding and
-	// before Validate. Every problem names its field.
+	// ReadFiles reads the files that the parameters name, such as manifests, and keeps their content. The
+	// plan stores the content, so that a resumed run uses the same content. ReadFiles is called once, after
+	// decoding and before Validate. Every problem names its field.
 	ReadFiles func(read func(name string) ([]byte, error)) []FieldError
 	// Validate checks the conditions that struct tags cannot express, and returns every problem. A field that
 	// is already known to be wrong holds its default.
@@ -43,7 +44,8 @@ type Declaration struct {
 	// Needs lists the testbed's features that the layer or workload needs.
 	Needs Needs
 	// Elsewhere names the counterpart on the other testbeds if Needs.Only names one testbed:
-	// "examples/kubernetes/cilium-wireguard.yaml: …". It is the hint of the error on those testbeds.
+	// "examples/kubernetes/cilium-wireguard.yaml: …". This text is the hint of the error on the other
+	// testbeds.
 	Elsewhere string
 	// Programs lists the programs that are started, as far as the file names them.
 	Programs []Program
@@ -53,8 +55,8 @@ type Declaration struct {
 	// "", Tare does not examine which resource limits the results. If it is TestsServer, the local testbed's
 	// wire has no limit unless the file sets its rate.
 	Tests string
-	// Rights lists the rights that a cluster must grant so that objects can be applied, created or read. The
-	// namespace is that of the arm's pods, or "" for a namespace that Tare creates.
+	// Rights lists the rights that a cluster must grant so that objects can be applied, created or read.
+	// Namespace is the namespace of the arm's pods, or "" for a namespace that Tare creates.
 	Rights func(namespace string) []Right
 
 	// Replaceable is set if the file names the workload's program, so that a layer may replace it with another.
@@ -72,17 +74,18 @@ type Declaration struct {
 	// Shapes is set if Up changes only the description of the site, and nothing outside of Tare. tare doctor
 	// then calls Up to find out by dry runs whether a cluster would create such a site.
 	Shapes bool
-	// Switches is set if other arms also get the layer while it is on. It is then turned on and off between the
-	// trials of arms (layer.Active.Switch).
+	// Switches is set if other arms also get the layer while it is on. Such a layer is turned on and off
+	// between the trials of arms (layer.Active.Switch).
 	Switches bool
-	// Launched is set if Tare's launcher (package launcher) starts the programs. It then starts the programs of
-	// the other arms, too.
+	// Launched is set if Tare's launcher (package launcher) starts the programs. The launcher then starts the
+	// programs of the other arms, too.
 	Launched bool
 	// ProvesBeside is set if ProveOff and ProveOffAfter also work in an arm that has a layer of the same kind
 	// with other parameters (layer.Session.Own).
 	ProvesBeside bool
-	// OwnProves is set if, in an arm with the same kind of layer but other parameters, the proof of the arm's
-	// own layer shows which of the two layers is on. ProveOff and ProveOffAfter are then not called there.
+	// OwnProves is about an arm with the same kind of layer but other parameters. It is set if the proof of
+	// that arm's own layer shows which of the two layers is on. ProveOff and ProveOffAfter are then not
+	// called in that arm.
 	OwnProves bool
 }
 
@@ -96,7 +99,7 @@ const (
 // FieldError is the error of one field in a config.
 type FieldError struct {
 	Field   string // the yaml path inside the config: "metrics[1].regex"
-	Message string // names the wrong value and the allowed ones
+	Message string // names the wrong value and the allowed values
 }
 
 // FieldErrors lists the errors in a config.
@@ -115,14 +118,15 @@ type Needs struct {
 	// one server pod.
 	Members int `json:"members,omitempty"`
 	// Clients is the number of pods that create the load, if Network is set and the testbed supports several
-	// (testbed.Clients). 0 and 1 mean one client pod.
+	// client pods (testbed.Clients). 0 and 1 mean one client pod.
 	Clients int `json:"clients,omitempty"`
-	// MemberVolume is the size of a volume with a file system in the pod of each member, if Network is set; 0:
-	// none.
+	// MemberVolume is the size of a volume with a file system in the pod of each member, if Network is set;
+	// 0: no volume.
 	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
 
 	// AppProtocol is the protocol of the server's ports, in the form of appProtocol in a Kubernetes Service:
-	// "http"; "tcp" for several protocols; "" if it does not matter. Meshes depend on it.
+	// "http"; "tcp" for several protocols; "" if the protocol does not matter. Service meshes use this
+	// protocol.
 	AppProtocol string `json:"appProtocol,omitempty"`
 
 	// OwnPod asks for a pod if the testbed runs programs in pods. Without Network, it is the client's pod
@@ -142,7 +146,7 @@ type Needs struct {
 
 // PodSecurity is a reason why pods do not meet the level restricted of the Pod Security Standards.
 type PodSecurity struct {
-	Level string `json:"level"` // the strictest level that allows it: "baseline" or "privileged"
+	Level string `json:"level"` // the strictest level that allows the pods: "baseline" or "privileged"
 	Why   string `json:"why"`   // such as "seccomp profile Unconfined (layer pod)"
 }
 
@@ -223,16 +227,16 @@ type Tool struct {
 	Version []string // the arguments that make it print its version
 }
 
-// Measures describes the metrics of one trial of a workload, and what the workload expects of them.
+// Measures describes the metrics of one trial of a workload, and what the workload expects of these metrics.
 type Measures struct {
-	Metrics []Metric // the metrics, except those of Cost
+	Metrics []Metric // the metrics, except the metrics of Cost
 	// OnClusters and OnMachine list additional metrics of one testbed.
 	OnClusters, OnMachine []Metric
 	// Cost describes the metrics of CPU time and memory per unit of work; nil: there are none.
 	Cost *Cost
-	// CPU names a metric of CPU time besides those of Cost; "": there is none.
+	// CPU names a metric of CPU time besides the metrics of Cost; "": there is no such metric.
 	CPU string
-	// Loop names two metrics that a closed loop ties together; nil: none.
+	// Loop names two metrics that a closed loop ties together; nil: there are no such metrics.
 	Loop *Loop
 	// PowerLaw names a metric that is expected to be a product of powers of the workload's factors; nil: none.
 	PowerLaw *PowerLaw
@@ -244,12 +248,12 @@ type Measures struct {
 	Expected time.Duration
 	// Limit is the longest duration of one trial; 0: five times Expected plus half a minute.
 	Limit time.Duration
-	// Slice is set if a trial can be cut into slices; nil: it cannot. Expected and Limit apply to a whole
-	// trial. A trial with Searches is never cut.
+	// Slice is set if a trial can be cut into slices; nil: a trial cannot be cut. Expected and Limit apply to
+	// a whole trial. A trial with Searches is never cut.
 	Slice *Slice
 }
 
-// All lists the metrics, including those of Cost.
+// All lists the metrics, including the metrics of Cost.
 func (m Measures) All() []Metric {
 	if m.Cost == nil {
 		return m.Metrics
@@ -274,9 +278,9 @@ type Cost struct {
 
 // Metrics lists the cost metrics. CPU seconds per unit of work are measured in total (the parts plus the
 // layers' own processes), per part, for the layers, and for the whole machine. Peak memory is measured per
-// part. The layers' share is compared as a difference, since it is truly zero in an arm without layers. The
-// machine's CPU time includes the kernel's interrupts and threads, which no process is charged for. It also
-// includes other programs.
+// part. The layers' CPU time is compared as a difference, since it is truly zero in an arm without layers.
+// The machine's CPU time includes the kernel's interrupts and threads, which no process is charged for. It
+// also includes the CPU time of other programs.
 func (c Cost) Metrics() []Metric {
 	unit := "s/" + c.Unit
 	metrics := []Metric{{Name: c.Prefix + "-cpu", Unit: unit, Better: Lower, Headline: true, Scale: Ratio}}

@@ -56,7 +56,7 @@ func drawn(given *uint64) uint64 {
 	return uint64(binary.BigEndian.Uint32(bytes[:]))
 }
 
-// tooMany returns the error that one round would have too many trials.
+// tooMany returns an error if one round would have too many trials.
 func (x *Experiment) tooMany() error {
 	arms := 1 // counts the control
 	for _, a := range x.Arms {
@@ -180,8 +180,9 @@ func armFactorNames(a Arm) [][]string {
 	return names
 }
 
-// addCells adds the cells of all workloads. The levels of the testbed change fastest. A workload that does not
-// use the network has one cell for all of them, at the first level of each.
+// addCells adds the cells of all workloads. The levels of the testbed's factors change fastest. A workload
+// that does not use the network gets no cells for further levels of these factors: each factor stays at its
+// first level.
 func (e *Expansion) addCells(x *Experiment) {
 	taken := map[string]bool{}
 	for _, item := range x.Workloads {

@@ -18,9 +18,9 @@
 //		Tries int                  `yaml:"tries" min:"1" doc:"times it is tried"`
 //	}
 //
-// Text types with a method Values() []string are enumerations. Sweepable parameters are factor.Levels. Quantities with
-// units are the types of package quantity. Declaration.Validate checks the conditions that tags cannot express. It sees
-// the config before expansion, so that a factor may have several levels.
+// Text types with a method Values() []string are enumerations. Sweepable parameters are factor.Levels.
+// Quantities with units are the types of package quantity. Declaration.Validate checks the conditions that
+// tags cannot express. Validate sees the config before expansion, when a factor may have several levels.
 package experiment
 
 import (
@@ -176,8 +176,8 @@ type Kinds struct {
 	// Elsewhere returns a hint for a name that is no layer (or workload, depending on the argument what): "tare
 	// list examples …"; "" if there is no hint. nil: there are no such hints.
 	Elsewhere func(what, name string) string
-	// Recorded is set if the file is that of a run. Its text is recorded already, and is not searched for
-	// secrets.
+	// Recorded is set if the file comes from the record of a run. The text of the file is recorded already,
+	// and is not searched for secrets.
 	Recorded bool
 }
 
@@ -213,14 +213,14 @@ type Metric struct {
 	Name     string `json:"name"`     // such as "tcp-bandwidth"
 	Unit     string `json:"unit"`     // "bit/s", "s", "B", "s/Gbit"; "" for a count
 	Better   Better `json:"better"`   // the good direction
-	Headline bool   `json:"headline"` // set if it gets a verdict under Holm's correction; the others are exploratory
+	Headline bool   `json:"headline"` // set if the metric gets a verdict under Holm's correction; the other metrics are exploratory
 	Scale    Scale  `json:"scale"`
-	Optional bool   `json:"optional,omitempty"` // set if a valid trial may lack it
-	Discrete bool   `json:"discrete,omitempty"` // set if it may be the same in every trial, like memory in pages
+	Optional bool   `json:"optional,omitempty"` // set if a valid trial may lack the metric
+	Discrete bool   `json:"discrete,omitempty"` // set if the value may be the same in every trial, like memory in pages
 	// FromStart is set if the measured time includes the start of the wrappers around the program.
 	FromStart bool `json:"fromStart,omitempty"`
-	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A value above it
-	// is no property of the hardware.
+	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A measured
+	// value above Cap is no property of the hardware.
 	Cap float64 `json:"cap,omitempty"`
 	// Objective is the objective of a capacity: "p99 ≤ 20 ms, errors ≤ 0.1 %"; "" if the metric is no capacity.
 	Objective string `json:"objective,omitempty"`

@@ -10,8 +10,8 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// mostFactors is the largest number of factors of a factorial design. With four of them, a round already has 16
-// arms.
+// mostFactors is the largest number of factors of a factorial design. With four factors, a round already has
+// 16 arms.
 const mostFactors = 4
 
 // Factor is the unit that a factorial design turns on and off. In the file it is a layer in the form of an
@@ -36,7 +36,7 @@ func (l *loader) factor(n *strictyaml.Node, path string, v reflect.Value) {
 	}
 }
 
-// factorial checks a factorial design and adds its arms after those of the file.
+// factorial checks a factorial design and adds its arms after the arms of the file.
 func (l *loader) factorial(x *Experiment) {
 	const at = "design.factorial"
 	factors := x.Design.Factorial
@@ -108,8 +108,8 @@ func (l *loader) factorLayer(i, j int) string {
 }
 
 // combined makes an arm of each combination of factors, except the empty one, which is the baseline. The
-// baseline's layers are the inner layers of every arm. The order is: single factors first, then pairs, and so
-// on, each in the order of the file.
+// baseline's layers are the inner layers of every arm. The arms with one factor come first, then the arms
+// with two factors, and so on. Arms with the same number of factors are in the order of the file.
 func combined(baseline Arm, factors []Factor) []Arm {
 	var arms []Arm
 	for size := 1; size <= len(factors); size++ {
@@ -146,7 +146,8 @@ func subsets(n, size int) [][]int {
 }
 
 // Combination returns the arms of a plan's factorial design, indexed by their factors: bit i of the index is
-// set if factor i is on. The first is the baseline. Nil: the plan has no such design.
+// set if factor i is on. The first arm is the baseline. The result is nil if the plan has no factorial
+// design.
 func (p *Plan) Combination() []int {
 	k := len(p.Factorial)
 	if k == 0 || k > mostFactors {
@@ -172,8 +173,8 @@ func (p *Plan) Combination() []int {
 	return arms
 }
 
-// Effects returns the number of main effects and interactions of the design on headline metrics. These are a
-// family of their own under Holm's correction.
+// Effects returns the number of main effects and interactions of the design on headline metrics. These
+// effects are a family of their own under Holm's correction.
 func (p *Plan) Effects() int {
 	if p.Combination() == nil {
 		return 0

@@ -78,8 +78,8 @@ const (
 	OnNode Accounting = "node"
 )
 
-// Observe selects the API server, or pods. Their CPU and memory become the metrics cpu-NAME (CPU seconds per
-// second: cores) and memory-NAME (B), summed over all matching pods.
+// Observe selects the API server, or pods. The CPU time and memory of the API server or pods become the
+// metrics cpu-NAME (CPU seconds per second: cores) and memory-NAME (B), summed over all matching pods.
 type Observe struct {
 	Name      string            `yaml:"name" json:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$" form:"lower-case letters, digits and dashes" doc:"name in the metrics: cpu-NAME, memory-NAME"`
 	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"true: the API server instead of pods, by the counters of its process at /metrics"`

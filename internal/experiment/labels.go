@@ -37,8 +37,8 @@ const (
 	longestLabel = 100 // in bytes
 )
 
-// LabelsOf returns the labels given as NAME=VALUE. Unless a commit is given, it adds the one in the environment
-// of a CI system. A label with an empty value is dropped.
+// LabelsOf returns the labels given as NAME=VALUE. Unless a commit is given, LabelsOf adds the commit that
+// the environment of a CI system names. A label with an empty value is dropped.
 func LabelsOf(given []string, environ func(string) string) (Labels, error) {
 	labels := Labels{}
 	for _, name := range commitVariables {

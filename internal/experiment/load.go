@@ -140,7 +140,7 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	v.Set(reflect.ValueOf(item))
 }
 
-// fill calls Declaration.Fill, which sets fields that depend on those in the file.
+// fill calls Declaration.Fill, which sets fields whose values depend on the fields in the file.
 func fill(d Declaration, params *strictyaml.Node) {
 	if d.Fill != nil {
 		d.Fill(func(field string) bool { return params.Get(field) != nil })

@@ -9,12 +9,12 @@ import (
 	"tare/internal/experiment/factor"
 )
 
-// maxName is the longest name of an expanded arm or cell, in bytes. Names become directories of a run, several
-// in one path component.
+// maxName is the longest name of an expanded arm or cell, in bytes. Names become directories of a run, and
+// the name of one directory may contain several names.
 const maxName = 100
 
-// cellID names a cell by the workload, the levels of its factors and those of the testbed's:
-// "network.tcp.pod-to-pod.mtu=8896".
+// cellID names a cell by the workload, the levels of the workload's factors and the levels of the testbed's
+// factors: "network.tcp.pod-to-pod.mtu=8896".
 func cellID(workload string, own, bed []sweep, levels []int) string {
 	parts := []string{workload}
 	for k, s := range own {

@@ -5,9 +5,9 @@ import "math/rand/v2"
 // Step is one trial to run, as indices into the plan's Cells and Arms.
 type Step struct{ Cell, Arm int }
 
-// leastRows is the number of rounds over which orders are balanced, rounded up to whole squares. With it, a sum
-// of deviations has at most 24/23 of the variance that independent orders give it. With a single square of four
-// rows, it would have 4/3.
+// leastRows is the number of rounds over which orders are balanced, rounded up to whole squares. With this
+// number, the variance of a sum of deviations is at most 24/23 of the variance that independent orders would
+// give. With a single square of four rows, the variance would be 4/3 of it.
 const leastRows = 24
 
 // The random draws of a plan come from separate streams.
@@ -22,13 +22,13 @@ const (
 // that takes part once, so that arms that are compared run close in time. The order depends only on the plan and
 // the round. Another order needs another PlanSchema.
 //
-// The orders of the arms are the rows of Williams squares: within a square, every arm stands in every position
-// equally often, and follows every other arm equally often. Effects of the first position, and of one arm on
-// the next, therefore do not add up to a difference between arms. Each cell has its own squares, each with new
-// random labels. The rows of at least leastRows rounds are put in one random order. In any one round, every
-// order of the arms is then equally likely, and nearly independent of the order in any other round. The tests
-// within rounds rely on this. The rows of one small square would not be independent: noise with a period of two
-// rounds would add up to a difference between arms.
+// The orders of the arms are the rows of Williams squares: within a square, every arm stands in every
+// position equally often, and follows every other arm equally often. Effects of the first position, and of
+// one arm on the next, therefore do not add up to a difference between arms. Each cell has its own squares,
+// each with new random labels. The rows of at least leastRows rounds are put in one random order. In any one
+// round, every order of the arms is then equally likely, and nearly independent of the order in any other
+// round. The statistical tests within rounds rely on these properties. The rows of one small square would not
+// be independent: noise with a period of two rounds would add up to a difference between arms.
 func (p *Plan) Order(round int) []Step {
 	rng := rand.New(rand.NewPCG(p.Seed, streamCells|uint64(round)))
 	steps := make([]Step, 0, len(p.Cells)*len(p.Arms))
@@ -42,13 +42,13 @@ func (p *Plan) Order(round int) []Step {
 	return steps
 }
 
-// controlledFirst is the number of rounds at the beginning of a run in which the control always takes part. An
-// exact interval of the control needs this many.
+// controlledFirst is the number of rounds at the beginning of a run in which the control always takes part.
+// An exact interval of the control needs this many rounds.
 const controlledFirst = 6
 
 // SpareControl makes the control of a plan with a single treatment take part in every third round only, after
-// the first ones. A control in every round takes a third of the machine's time, and more rounds instead resolve
-// smaller effects.
+// the first rounds. A control in every round takes a third of the machine's time. With more rounds in this
+// time, a run resolves smaller effects.
 func (p *Plan) SpareControl() {
 	if baselineControlAndArm := 3; len(p.Arms) == baselineControlAndArm {
 		p.ControlEvery = 3
@@ -60,7 +60,7 @@ func (p *Plan) TakesPart(arm, round int) bool {
 	return p.ControlEvery == 0 || p.Arms[arm].Role != Control || round <= controlledFirst || round%p.ControlEvery == 0
 }
 
-// RoundsOf returns the number of rounds, among the first ones, that an arm takes part in.
+// RoundsOf returns the number of rounds, among the first rounds of a run, in which an arm takes part.
 func (p *Plan) RoundsOf(arm, rounds int) int {
 	if p.ControlEvery == 0 || p.Arms[arm].Role != Control || rounds <= controlledFirst {
 		return rounds

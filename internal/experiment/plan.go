@@ -9,12 +9,13 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// PlanSchema names the format of plan.json. Since v2, the format fixes the order of the trials (Order) and the
-// chain of digests in the run's record (package journal). A change of either is a new version.
+// PlanSchema names the format of plan.json. Since v2, the format fixes the order of the trials (Order) and
+// the chain of digests in the run's record (package journal). A change of the order or of the chain needs a
+// new version.
 const PlanSchema = "tare.plan/v2"
 
-// PlanSchemaV1 is the previous format. A plan in it does not determine which order was used, or whether the
-// record has chains.
+// PlanSchemaV1 is the previous format. A plan in this format does not determine which order of trials was
+// used, or whether the record has chains.
 const PlanSchemaV1 = "tare.plan/v1"
 
 // Role is an arm's part in the comparison.
@@ -30,32 +31,32 @@ const (
 // ControlName is the reserved name of the A/A arm.
 const ControlName = "control"
 
-// Plan is an expanded experiment as data. It holds everything besides the trials that the analysis of a run
-// needs. It is plan.json in the run directory.
+// Plan is an expanded experiment as data: plan.json in the run directory. The analysis of a run needs only
+// the plan and the trials.
 type Plan struct {
 	Schema      string           `json:"schema"`
-	Version     string           `json:"version,omitempty"` // the version of Tare that expanded it
+	Version     string           `json:"version,omitempty"` // the version of Tare that expanded the experiment
 	Name        string           `json:"name"`
 	Description string           `json:"description,omitempty"`
 	Labels      Labels           `json:"labels,omitempty"` // from the command line or a CI system
 	Testbed     string           `json:"testbed"`          // "local", "kubernetes" or TestbedImport
 	Import      *Import          `json:"import,omitempty"` // the source of imported trials; nil: Tare ran the trials
 	Seed        uint64           `json:"seed"`
-	Rounds      int              `json:"rounds"`              // the fixed number of rounds, or with Precision the pilot's
+	Rounds      int              `json:"rounds"`              // the fixed number of rounds; with Precision, the number of the pilot's rounds
 	Precision   quantity.Percent `json:"precision,omitempty"` // 0: the number of rounds is fixed
 	MaxRounds   int              `json:"maxRounds,omitempty"`
 	Confidence  quantity.Percent `json:"confidence"`
 	Equivalence quantity.Percent `json:"equivalence"`
 	Margins     Budget           `json:"margins,omitempty"` // the margins of equivalence of single metrics
 	Power       quantity.Percent `json:"power"`
-	// Fixed is the total number of rounds if a pilot or an extension set it during the run; 0: not set (yet).
-	// It comes from the notes of a run and is not in plan.json.
+	// Fixed is the total number of rounds if a pilot or an extension set this number during the run; 0: not
+	// set (yet). It comes from the notes of a run and is not in plan.json.
 	Fixed int `json:"fixedRounds,omitempty"`
 	// Ended is the number of rounds that count if the machine's condition ended the run early, after enough
-	// rounds; 0: it did not. It comes from the notes.
+	// rounds; 0: the run did not end early for this reason. It comes from the notes.
 	Ended int `json:"endedRounds,omitempty"`
 	// DecideAt lists the numbers of rounds after which the run ends if every headline comparison is decided.
-	// The last is Rounds. None: the run ends after Rounds.
+	// The last number is Rounds. If the list is empty, the run ends after Rounds.
 	DecideAt []int `json:"decideAt,omitempty"`
 	// Decided is the number of rounds after which all headline comparisons were decided; 0: they were not. It
 	// comes from the notes.
@@ -67,15 +68,15 @@ type Plan struct {
 	Slices Slices `json:"slices,omitempty"` // the setting in the file; the cells hold the resulting numbers; absent: "none"
 	// Factorial names the factors of a factorial design, in which every combination of them is an arm.
 	Factorial []string `json:"factorial,omitempty"`
-	// ControlEvery is the interval at which the control takes part after the first rounds: in rounds whose
-	// number it divides; 0: in all rounds.
+	// ControlEvery is set if the control skips rounds. After the first rounds, the control then takes part
+	// only in rounds whose number is a multiple of ControlEvery; 0: in all rounds.
 	ControlEvery int    `json:"controlEvery,omitempty"`
 	Attempts     int    `json:"attempts"`
 	Limits       Limits `json:"limits"`
-	// Busy describes the load because of which Tare lifted its default limits before the first trial; "": it
-	// did not.
+	// Busy describes the load because of which Tare lifted its default limits before the first trial; "":
+	// Tare did not lift the limits.
 	Busy   string       `json:"busy,omitempty"`
-	Budget Budget       `json:"budget,omitempty"` // the budget of all arms without their own
+	Budget Budget       `json:"budget,omitempty"` // the budget of all arms that have no budget of their own
 	Arms   []PlannedArm `json:"arms"`             // baseline first, control second
 	Cells  []Cell       `json:"cells"`            // in the order of the file
 }
@@ -89,8 +90,8 @@ type Import struct {
 	Tool   string        `json:"tool"`             // the name of the format: "fio"
 	PairBy string        `json:"pairBy,omitempty"` // the way of pairing trials; "": they are independent samples
 	Arms   []ImportedArm `json:"arms"`             // in the order of the plan's arms
-	// Blocks names the set-ups of the import, such as deployments, by number - 1; none: trials belong to no
-	// set-up.
+	// Blocks names the set-ups of the import, such as deployments. The name of set-up n is at index n - 1. If
+	// the list is empty, trials belong to no set-up.
 	Blocks []string `json:"blocks,omitempty"`
 	// Settings lists the settings of the workload that differ between the files of a cell.
 	Settings []ImportedSetting `json:"settings,omitempty"`
@@ -109,20 +110,21 @@ type ImportedSetting struct {
 	Arms map[string][]string `json:"arms"` // the distinct values by arm; an arm without a file of the cell has none
 }
 
-// Planned returns the total number of rounds, as far as it is known. Before the pilot has ended, it is the
-// pilot's.
+// Planned returns the total number of rounds, as far as it is known. Before the pilot has ended, Planned
+// returns the number of the pilot's rounds.
 func (p *Plan) Planned() int { return max(p.Rounds, p.Fixed) }
 
-// Total returns the number of rounds of the whole run: those planned, or fewer if the machine's condition ended
-// the run.
+// Total returns the number of rounds of the whole run: the planned number, or fewer if all headline
+// comparisons were decided before, or if the machine's condition ended the run.
 func (p *Plan) Total() int {
 	return cmp.Or(p.Decided, p.Ended, p.Planned())
 }
 
 // Judged returns the confidence of intervals and verdicts. Each look at a finished run that was then extended
 // leaves a quarter of the error probability: a run of 95 % is judged at 98.75 % after its first extension.
-// False claims, including those of the first look, thus stay at 5.5 % or less in every kind of noise that was
-// simulated (docs/method.md). By Bonferroni they are at most 6.25 %, and 6.67 % after any number of extensions.
+// False claims, including the false claims of the first look, thus stay at 5.5 % or less in every kind of
+// noise that was simulated (docs/method.md). By Bonferroni false claims are at most 6.25 %, and 6.67 % after
+// any number of extensions.
 func (p *Plan) Judged() quantity.Percent {
 	alpha := 1 - float64(p.Confidence)
 	return quantity.Percent(1 - math.Ldexp(alpha, -2*len(p.Looks)))
@@ -166,8 +168,8 @@ type ImportedArm struct {
 	Name  string   `json:"name"`
 	From  []string `json:"from"`  // directories, patterns and files as the user wrote them
 	Files int      `json:"files"` // the number of files read, valid or not
-	// Facts describe the systems that the files were made on, by their usual names ("kernel", "fio version").
-	// They list the distinct values in the order in which they appeared.
+	// Facts describe the systems that the files were made on, by the facts' usual names ("kernel", "fio
+	// version"). Each fact has its distinct values, in the order in which the values appeared.
 	Facts map[string][]string `json:"facts,omitempty"`
 }
 
@@ -210,9 +212,9 @@ type Cell struct {
 	Expected time.Duration  `json:"expected"`           // the duration of one trial, in ns
 }
 
-// Loop names two metrics of a cell that measure one thing if the load is a closed loop. In a closed loop, each
-// of a fixed number of workers sends its next request as soon as the response to its last one arrives. Mean
-// latency × throughput is then the number of workers, whatever the system does (Little's law).
+// Loop names two metrics of a cell that measure one thing if the load is a closed loop. In a closed loop,
+// each of a fixed number of workers sends its next request as soon as the response to its last request
+// arrives. Mean latency × throughput is then the number of workers, whatever the system does (Little's law).
 type Loop struct {
 	Latency    string  `json:"latency"`           // the mean latency, in s
 	Throughput string  `json:"throughput"`        // responses, in 1/s
@@ -226,17 +228,17 @@ type PowerLaw struct {
 	Exponents map[string]float64 `json:"exponents"` // by factor: 1, -1, or 0 for a factor without influence
 }
 
-// Expansion is a plan with the layers and workloads that carry it out. Its slices have the same indices as the
-// plan's.
+// Expansion is a plan with the layers and workloads that carry it out. Layers has the same indices as
+// Plan.Arms, and Cells has the same indices as Plan.Cells.
 type Expansion struct {
 	Plan   Plan
 	Layers [][]LayerItem // by arm
 	Cells  []CellSetup   // by cell
 }
 
-// Needs returns the features of the testbed that an arm needs in a cell. The layers of all arms count, so that
-// arms differ by their layers and not by the testbed. Only the Pod Security level is each arm's own, since it
-// has no effect on trials.
+// Needs returns the features of the testbed that an arm needs in a cell. The layers of all arms count, so
+// that arms differ by their layers and not by the testbed. Only the Pod Security level may differ between
+// arms, since it has no effect on trials.
 func (e *Expansion) Needs(cell, arm int) Needs {
 	all := e.Cells[cell].Workload.Declare().Needs
 	for a, items := range e.Layers {

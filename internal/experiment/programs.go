@@ -7,8 +7,8 @@ type Program struct {
 	Name  string
 	Dir   string // the directory that a relative name starts from; "": the working directory
 	Where Where
-	// Front is the program with its arguments if it wraps other programs and can be tried: with another program
-	// after these arguments, it starts that program.
+	// Front is set for a wrapper that can be tried. It holds the wrapper and its arguments. If another
+	// program stands after these arguments, the wrapper starts that program.
 	Front []string
 }
 
@@ -22,8 +22,9 @@ const (
 	WrapperPlace              // the place where the workloads' programs run, which this program wraps
 )
 
-// ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in the
-// list only if some arm starts it without a wrapper, since a wrapped one may exist only in a container.
+// ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in
+// the list only if some arm starts it without a wrapper, since a wrapped program may exist only in a
+// container.
 func (x *Experiment) ProgramsHere() []Program {
 	var here []Program
 	add := func(p Program, there bool) {

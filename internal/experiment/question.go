@@ -9,11 +9,11 @@ var asides = map[string]bool{
 	"testbed.timeouts": true, "testbed.context": false, "testbed.namespace": false, "testbed.image": false, "testbed.imagePullSecrets": false,
 }
 
-// OutsideQuestion reports whether a parameter does not belong to an experiment's question, so that runs that differ in it
-// are runs of one experiment. The path is that of a workload's parameter, or "testbed." and the path of a
-// testbed's. Examples are expected and longest durations, and the name of the cluster that the experiment runs
-// on. limit is set for a limit, which decides which trials fail. Rounds, slices, seeds and rules are the
-// design, and no parameters.
+// OutsideQuestion reports whether a parameter does not belong to an experiment's question. Runs that differ
+// in such a parameter are runs of one experiment. The path is the path of a workload's parameter, or
+// "testbed." and the path of a testbed's parameter. Examples are expected and longest durations, and the name
+// of the cluster that the experiment runs on. limit is set for a limit, which decides which trials fail.
+// Rounds, slices, seeds and rules belong to the design, and are no parameters.
 func OutsideQuestion(path string) (aside, limit bool) {
 	rest, testbed := strings.CutPrefix(path, "testbed.")
 	name, _, _ := strings.Cut(rest, ".")

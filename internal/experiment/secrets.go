@@ -12,7 +12,8 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// search finds secrets in every text of the file and in the files that it names, since a run keeps all of them.
+// search finds secrets in every text of the experiment file, and in the files that the experiment file names.
+// A run keeps all these texts.
 type search struct {
 	*loader
 	allow []string
@@ -22,7 +23,7 @@ type search struct {
 
 type position struct{ line, column int }
 
-// secrets reports the secrets in the file, except those that the file allows by name.
+// secrets reports the secrets in the file, except the secrets that the file allows by name.
 func (l *loader) secrets(allow []string) {
 	s := search{loader: l, allow: allow, seen: map[position]bool{}}
 	if l.file.Root != nil {

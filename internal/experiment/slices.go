@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that changes
-// of the machine affect all of them alike (Bulej et al. 2020, Duet benchmarking, runs both at the same time for
-// this reason). The trial stays the unit of analysis.
+// Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that
+// changes of the machine affect all arms alike (Bulej et al. 2020, Duet benchmarking, runs both programs at
+// the same time for this reason). The trial stays the unit of analysis.
 type Slices int
 
 // The special values.
@@ -32,8 +32,8 @@ func (Slices) Describe() string {
 // Pattern returns the regular expression of Slices.
 func (Slices) Pattern() string { return `^(none|auto|[2468]|[1-9][02468]|100)$` }
 
-// UnmarshalText parses a number of slices or a special value. Numbers are even, since slices come in pairs. The
-// second slice of a pair runs the arms in the reverse order of the first.
+// UnmarshalText parses a number of slices or a special value. Numbers are even, since every second slice runs
+// the arms in the reverse order of the slice before.
 func (s *Slices) UnmarshalText(text []byte) error {
 	for value, name := range slicesNames {
 		if name == string(text) {
@@ -67,7 +67,8 @@ type Slice struct {
 	Limit    time.Duration // the longest time
 }
 
-// SlicesAuto cuts a trial into at most autoSlices slices, and lengthens it at most by the factor autoLonger.
+// slicesAuto cuts a trial into at most autoSlices slices, and lengthens the trial by at most the time
+// autoLonger.
 const (
 	autoSlices = 8
 	autoLonger = 2 * time.Second

@@ -38,8 +38,8 @@ func (s *stop) UnmarshalText(text []byte) error {
 
 const (
 	firstLook  = 6    // the fewest rounds for an exact interval
-	lookGrowth = 1.46 // the factor from one look to the next
-	lookApart  = 1.2  // the smallest factor between the last two looks
+	lookGrowth = 1.46 // each look has this many times the rounds of the look before
+	lookApart  = 1.2  // the last look has at least this many times the rounds of the look before
 )
 
 // UsualLooks returns the looks of a run of at most this many rounds.
@@ -90,8 +90,8 @@ func (p *Plan) LookRounds() string {
 	return text
 }
 
-// LooksUpTo returns the planned looks up to a number of rounds, which is the last look even if the run ended
-// there for another reason. None: the number of rounds is fixed.
+// LooksUpTo returns the planned looks up to a number of rounds. This number is the last look, even if the run
+// ended after these rounds for another reason. If the number of rounds is fixed, the list is empty.
 func (p *Plan) LooksUpTo(rounds int) []int {
 	if len(p.DecideAt) == 0 {
 		return nil

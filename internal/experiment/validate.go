@@ -96,8 +96,8 @@ func (l *loader) steadyBaseline(a Arm) {
 	}
 }
 
-// differ reports arms that do the same as an earlier one. It reports nothing if the file has other problems,
-// since these can make arms look the same.
+// differ reports arms that do the same as an earlier arm. It reports nothing if the file has other problems,
+// since other problems can make arms look the same.
 func (l *loader) differ(arms []Arm) {
 	if l.file.Troubled("arms") || slices.ContainsFunc(arms, func(a Arm) bool { return a.variants() > maxTrials }) {
 		return
@@ -178,8 +178,8 @@ func (l *loader) whole(x *Experiment) {
 	l.budgets(x)
 }
 
-// sizable checks that an interval exists whose width the precision can limit. After the pilot it would be too
-// late to find that there is none.
+// sizable checks that some headline metric exists, since precision limits the width of the intervals of
+// headline metrics. After the pilot it would be too late to find that no such metric exists.
 func (l *loader) sizable(x *Experiment) {
 	var e Expansion
 	e.addCells(x)

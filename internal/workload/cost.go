@@ -7,9 +7,9 @@ import (
 	"tare/internal/experiment"
 )
 
-// Price returns the cost metrics of a trial. Layers is the CPU time of the layers' own processes, machine
-// that of the whole machine; 0 leaves out the machine's metric. Metrics whose data are unknown are left out
-// too (see Unavailable). A trial without work, or without the usage of a part, is an error.
+// Price returns the cost metrics of a trial. Layers is the CPU time of the layers' own processes. Machine is
+// the CPU time of the whole machine; 0 leaves out the machine's metric. Metrics whose data are unknown are
+// left out too (see Unavailable). A trial without work, or without the usage of a part, is an error.
 func Price(c experiment.Cost, r Result, layers, machine time.Duration) (map[string]float64, error) {
 	if !(r.Work > 0) {
 		return nil, fmt.Errorf("no work done: %v %s", r.Work, c.Unit)
@@ -46,8 +46,8 @@ func OfLayers(c experiment.Cost) []string {
 }
 
 // Unavailable names the cost metrics that a trial lacks. If the usage of a part (such as "server") is
-// unknown, these are the part's metrics and the sum of CPU times. If a part ended before its memory could be
-// read, it is the part's memory.
+// unknown, the trial lacks the part's metrics and the sum of CPU times. If a part ended before its memory
+// could be read, the trial lacks the metric of the part's memory.
 func Unavailable(c experiment.Cost, r Result) []string {
 	var names []string
 	known := true

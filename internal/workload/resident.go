@@ -10,17 +10,17 @@ import (
 // Resident is a workload that keeps something up at the site of an arm between trials, such as the server that
 // its load goes to.
 //
-//	SetUp           when the site is ready and the arm's layers are up
-//	Standing.Check  before each trial of a cell that shares it
-//	…               the trials, which get it as Trial.Standing
-//	Standing.Down   before the layers are taken down
+//	SetUp         when the site is ready and the arm's layers are up
+//	Server.Check  before each trial of a cell that shares the Server
+//	…             the trials, which get the Server as Trial.Standing
+//	Server.Down   before the layers are taken down
 //
-// It should use next to no CPU while no trial uses it, since trials of other arms run then.
+// The Server should use next to no CPU while no trial uses it, since trials of other arms run then.
 type Resident interface {
 	Workload
-	// Shared names the Standing: cells with the same name share it. "": the workload needs none.
+	// Shared names the Server. Cells with the same name share one Server. "": the workload needs no Server.
 	Shared() string
-	// SetUp starts the Standing. If SetUp fails, it leaves nothing behind.
+	// SetUp starts the Server. If SetUp fails, it leaves nothing behind.
 	SetUp(ctx context.Context, s SetUp) (Server, error)
 }
 
@@ -28,21 +28,21 @@ type Resident interface {
 type SetUp struct {
 	// Site is the arm's site. It starts programs under test through the wrappers of the arm's layers.
 	Site testbed.Site
-	// Number numbers the Standings at the site, from 0. Each needs ports of its own.
+	// Number numbers the Servers at the site, from 0. Each Server needs ports of its own.
 	Number int
 }
 
 // Server is something that a Resident keeps up at one site, such as a server.
 type Server interface {
-	// Check returns an error if the Standing is broken. The arm is then set up again. Check costs next to
+	// Check returns an error if the Server is broken. The arm is then set up again. Check costs next to
 	// nothing.
 	Check(ctx context.Context) error
-	// Down ends the Standing. A second call does nothing.
+	// Down ends the Server. A second call does nothing.
 	Down(ctx context.Context) error
 }
 
-// Running is a Standing with processes. Their CPU time during a trial does not count as that of foreign
-// programs.
+// Running is a Server with processes. The CPU time of these processes during a trial does not count as CPU
+// time of foreign programs.
 type Running interface {
 	// CPU returns the CPU time that the processes have used so far.
 	CPU() (time.Duration, error)

@@ -6,13 +6,13 @@ import "context"
 // run. The workload declares this by experiment.Measures.Slice.
 //
 //	PrepareSlices  the unmeasured preparation of the trial
-//	Sliced.Run     one slice; a pause follows, in which the other arms run theirs
+//	Sliced.Run     one slice; a pause follows, in which the other arms run their slices
 //	…
 //	Sliced.Finish  the result of all slices
 //
 // A slice may be a process of its own, or a stretch in which a running load generator sends requests. Between
-// slices the workload's processes must use no CPU. They would slow the other arms, and count as foreign
-// programs.
+// slices the workload's processes must use no CPU. Otherwise they would slow the other arms, and count as
+// foreign programs.
 type Sliceable interface {
 	Workload
 	// PrepareSlices replaces Prepare for a trial that is cut into n slices. The context ends with the trial,

@@ -1,5 +1,6 @@
 // Package workload is the interface between the runner and workloads. A workload runs once per trial, in a
-// site, and yields metrics. Each workload is a package below this one. Package catalog lists them.
+// site, and yields metrics. Each workload is a package below this package. Package catalog lists all
+// workloads.
 //
 // A workload is a struct of parameters from the experiment file, with three methods. Declare and Measures
 // give what the file and the plan must know before anything runs. Prepare begins a trial.
@@ -44,9 +45,9 @@ type Workload interface {
 	Prepare(ctx context.Context, t *Trial) (Measured, error)
 }
 
-// Trier is a workload that makes objects which nothing tests before a trial, such as pods from templates. Try
-// makes a few of them, enough to show whether they work, and removes them again. `tare doctor --try` calls it
-// at the site of each arm.
+// Trier is a workload that makes objects, such as pods from templates, that no other step tests before a
+// trial. Try makes enough of these objects to show whether they work, and removes them again. `tare doctor
+// --try` calls Try at the site of each arm.
 type Trier interface {
 	Try(ctx context.Context, site testbed.Site) error
 }
@@ -70,10 +71,10 @@ type Trial struct {
 	// Seed is the seed for draws of this trial alone, such as the begin of a search
 	// (experiment.Plan.TrialSeed).
 	Seed uint64
-	// Clear removes what the trial leaves at its site, such as objects in a cluster. Prepare sets it first of
-	// all, if it is needed. It is called after every trial, valid or not, once the trial is recorded and
-	// before another trial starts in any arm. If it fails, it is called again within the trial's limit. After
-	// that its error ends the run.
+	// Clear removes what the trial leaves at its site, such as objects in a cluster. Prepare sets Clear
+	// before anything else, if it is needed. The runner calls Clear after every trial, valid or not, once the
+	// trial is recorded and before another trial starts in any arm. If Clear fails, the runner calls it again
+	// within the trial's limit. After that the error of Clear ends the run.
 	Clear func(ctx context.Context) error
 }
 
@@ -102,11 +103,11 @@ type Result struct {
 	Values map[string]float64 // values by metric name, in the metric's unit
 	// Used is the usage of the programs under test, by part: "client", "server".
 	Used map[string]testbed.Usage
-	// Resources lists the use of shared resources. It is set if the workload measures it better than the
-	// runner, which only sees the whole trial.
+	// Resources lists the use of shared resources. It is set if the workload measures this use better than
+	// the runner, which only sees the whole trial.
 	Resources []testbed.Resource
-	// Unavailable names metrics that the testbed cannot measure in this trial, such as those of a program
-	// with unavailable Usage. Their absence breaks no rule.
+	// Unavailable names metrics that the testbed cannot measure in this trial, such as the metrics of a
+	// program with unavailable Usage. The absence of these metrics breaks no rule.
 	Unavailable []string
 	// Work is the amount of work done, in the unit of experiment.Cost.
 	Work float64
@@ -159,8 +160,9 @@ const (
 )
 
 // OfMachine reports whether a rule is about the machine's condition, which may improve, and not about the
-// workload or a layer. A load generator that lacks CPU time is late, so lateness is one of these rules.
-// Throttling by a limit on CPU time, such as that of a pod, is not, since it stays.
+// workload or a layer. A load generator that lacks CPU time is late, so the rule on lateness is about the
+// machine's condition. Throttling by a limit on CPU time, such as a pod's limit, is not, since the limit
+// stays.
 func OfMachine(rule string, cpuLimited bool) bool {
 	switch rule {
 	case RuleForeignCPU, RuleSteal, RulePressure, RuleStopped, RuleLate:
@@ -171,13 +173,14 @@ func OfMachine(rule string, cpuLimited bool) bool {
 	return false
 }
 
-// IndependentOfValues reports whether a rule about the machine's condition is independent of the measured values. The
-// lateness of a generator is not: it may depend on the latency.
+// IndependentOfValues reports whether a rule about the machine's condition is independent of the measured
+// values. The rule on a generator's lateness is not independent, since the lateness may depend on the
+// latency.
 func IndependentOfValues(rule string) bool { return rule != RuleLate }
 
-// Repeated reports whether a trial that broke a rule is tried again. It is if the machine's condition spoilt
-// the trial, or a proof failed. The other rules are about the program in its arm. Breaking them is a result
-// of the arm, and is counted.
+// Repeated reports whether a trial that broke a rule is tried again. A trial is tried again if the machine's
+// condition spoilt the trial, or if a proof failed. The other rules are about the program in its arm. If a
+// trial breaks such a rule, this is a result of the arm, and is counted.
 func Repeated(rule string, cpuLimited bool) bool {
 	return rule == RuleProof || OfMachine(rule, cpuLimited)
 }

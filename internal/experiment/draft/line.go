@@ -29,9 +29,9 @@ type comparison struct {
 	Allow    []string // the aspects in which programs may differ from the first (experiment.Aspect)
 }
 
-// Program is a program to measure: a text for the shell, or a command that starts without one.
+// Program is a program to measure: a text for the shell, or a command that starts without a shell.
 type Program struct {
-	Name  string   // the name of its arm, if the user gave one
+	Name  string   // the name of the program's arm, if the user gave a name
 	Args  []string // the words of the command; none if a shell reads the text
 	Shell string   // the text for the shell; "" if no program of the experiment needs a shell
 }
@@ -53,8 +53,8 @@ var named = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)=(.*)$`)
 // Named reports whether an argument is a program with a name before it.
 func Named(arg string) bool { return named.MatchString(arg) }
 
-// Parse reads the arguments. Each is a program, with or without a name before it. With layers there is only one
-// program, and several arguments are its command.
+// Parse reads the arguments. Each argument is a program, with or without a name before it. With layers there
+// is only one program, and several arguments are the program's command.
 func Parse(line string, args, layers []string) (*comparison, error) {
 	a := &comparison{Line: line, Layers: layers}
 	if len(layers) > 0 && len(args) > 1 {
@@ -73,7 +73,8 @@ func Parse(line string, args, layers []string) (*comparison, error) {
 			a.Programs = append(a.Programs, p)
 		}
 	}
-	// If one program needs a shell, all are started by one, so that the shell's start adds to each.
+	// If one program needs a shell, a shell starts every program, so that the time of a shell's start is in
+	// every program's time.
 	if slices.ContainsFunc(a.Programs, func(p Program) bool { return p.Shell != "" }) {
 		for i, p := range a.Programs {
 			a.Programs[i].Shell = cmp.Or(p.Shell, "exec "+p.String())

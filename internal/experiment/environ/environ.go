@@ -43,11 +43,11 @@ func (v Variables) References() []reference.Reference {
 // Refers reports whether the value of a variable contains a reference.
 func (v Variables) Refers(name string) bool { return len(reference.In(v[name])) > 0 }
 
-// Hidden reports whether the value must not be shown, since it contains a reference or its name looks like a
-// secret's.
+// Hidden reports whether the value of a variable must not be shown, since the value contains a reference or
+// the variable's name looks like the name of a secret.
 func (v Variables) Hidden(name string) bool { return v.Refers(name) || secret.Named(name) }
 
-// Validate returns every problem. Problems name fields below the given one.
+// Validate returns every problem. The names of the problems' fields begin with the given field.
 func (v Variables) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for _, name := range v.Names() {

@@ -9,14 +9,15 @@ import (
 	"reflect"
 )
 
-// Levels are the values of one parameter, in the order of the file. After expansion there is exactly one.
+// Levels are the values of one parameter, in the order of the file. After expansion there is exactly one
+// value.
 type Levels[T any] []T
 
 // Of makes the levels of a parameter, for defaults and tests.
 func Of[T any](values ...T) Levels[T] { return values }
 
-// One returns the only level after expansion. It panics if there are several, as before expansion, or none, as
-// in an optional parameter that is not given.
+// One returns the only level after expansion. It panics if there are several levels, as before expansion, or
+// no level, as in an optional parameter that is not given.
 func (l Levels[T]) One() T {
 	if len(l) != 1 {
 		panic(fmt.Sprintf("factor: One on a factor with %d levels", len(l)))

@@ -116,7 +116,8 @@ var bitUnits = []unit{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3
 // families are groups of units that can be converted into each other.
 var families = [][]unit{timeUnits, sizesRead, bitUnits}
 
-// measure is a unit in its parts. "ms/Gbit" is a time with a factor of 0.001 s, per "/Gbit".
+// measure is a unit in its parts. "ms/Gbit" has the family of times, the factor 0.001 (in s), and per
+// "/Gbit".
 type measure struct {
 	family []unit // nil: the unit is in no family
 	factor float64

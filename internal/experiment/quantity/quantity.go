@@ -1,9 +1,9 @@
 // Package quantity reads and prints the quantities of an experiment file in their usual notation: 1Gbit, 64KiB,
 // 3s, 2%.
 //
-// Every type implements encoding.TextUnmarshaler and encoding.TextMarshaler, so that YAML and JSON contain this
-// notation. Every type also describes it: Describe in words for error messages, Pattern as a regular expression
-// for the JSON Schema, Units as a list for hints (a Limit takes any unit).
+// Every type implements encoding.TextUnmarshaler and encoding.TextMarshaler, so that YAML and JSON contain
+// this notation. Every type also describes its notation: Describe in words for error messages, Pattern as a
+// regular expression for the JSON Schema, and Units as a list of units for hints (a Limit takes any unit).
 package quantity
 
 import (
@@ -28,7 +28,8 @@ type Duration time.Duration
 // Percent is a share as a fraction: 2% is 0.02.
 type Percent float64
 
-// unit is a suffix and its factor. In tables of units, the longest matching suffix comes first.
+// unit is a suffix, and the size of the unit in base units (factor). In tables of units, the longest matching
+// suffix comes first.
 type unit struct {
 	suffix string
 	factor float64
@@ -150,7 +151,7 @@ func (Size) Describe() string { return `a size such as 64KiB, 1MiB or 1500B` }
 // Pattern returns the regular expression of a Size.
 func (Size) Pattern() string { return pattern(sizesRead) }
 
-// Units lists the units of a Size. Those of Kubernetes, such as Gi, are read too.
+// Units lists the units of a Size. UnmarshalText also reads the units of Kubernetes, such as Gi.
 func (Size) Units() []string { return suffixes(sizeUnits) }
 
 // UnmarshalText parses a size, which must be a whole number of bytes.

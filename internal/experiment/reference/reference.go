@@ -1,5 +1,5 @@
 // Package reference reads references to values that an experiment file must not contain, such as passwords.
-// They may stand in the arguments of a program and in the values of variables.
+// References may stand in the arguments of a program and in the values of variables.
 //
 //	$NAME            the value of a variable of the environment that Tare runs in
 //	$(file:/a/path)  the content of a file on the machine that Tare runs on, without the
@@ -9,8 +9,8 @@
 // Every other $ is kept, so that regular expressions and $(TARE_CONTEXT) need no escape. A text with a
 // reference and another $ is an error, since it is unclear which program the other $ is for.
 //
-// A program such as a shell has its own variables: an argument after it that contains $HOME is text in its
-// language (see Arguments).
+// A program such as a shell has its own variables. If an argument after such a program contains $HOME, the
+// argument is a text in the program's language (see Arguments).
 //
 // References are resolved once, when a run starts (Values). The values are in no record of the run: plans,
 // errors and reports contain the references.

@@ -24,7 +24,7 @@ type Values struct {
 	held map[Reference]string
 }
 
-// Take reads the values of references. The error names all that are missing.
+// Take reads the values of references. The error names all references without a value.
 func Take(wanted []Reference) (*Values, error) {
 	v := &Values{held: map[Reference]string{}}
 	var unset, unread []string
@@ -105,8 +105,8 @@ type key struct{}
 // With returns a context in which references stand for these values.
 func With(ctx context.Context, v *Values) context.Context { return context.WithValue(ctx, key{}, v) }
 
-// value returns the value of a reference in a context: from the start of the run, or the current one if there
-// is no run, as in a check of a single layer.
+// value returns the value of a reference in a context: the value at the start of the run, or the current
+// value if there is no run, as in a check of a single layer.
 func (r Reference) value(ctx context.Context) (string, error) {
 	if v, ok := ctx.Value(key{}).(*Values); ok {
 		if value, ok := v.held[r]; ok {

@@ -36,12 +36,12 @@ const (
 
 // form is a pattern of a secret beside its name.
 type form struct {
-	least   Kind // the first kind of text that has this form
+	least   Kind // the form is searched in texts of this kind and of the kinds after it
 	pattern *regexp.Regexp
 	// name and value are groups of the pattern. If name is 0, the field called holds the name.
 	name, value int
 	called      string
-	// is reports whether the value counts as a secret. It replaces the check by the name's class.
+	// is reports whether the value counts as a secret. If is is set, the class of the name is not checked.
 	is func(string) bool
 }
 

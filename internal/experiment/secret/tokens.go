@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// known lists rules for secrets that are recognised by their own form. Most are rules of gitleaks, copied as
-// data, since its module would bring some thirty others with it. Its rules that look for words near a random
-// text are left out. They have many false alarms, which a person should review, and here a finding ends a run.
-// Secrets with a name are recognised in names.go.
+// known lists rules for secrets that are recognised by their own form. Most are rules of gitleaks. They are
+// copied as data, since the module of gitleaks would bring some thirty other modules with it. The rules of
+// gitleaks that look for words near a random text are left out. Such rules have many false alarms, which a
+// person should review, while here a finding ends a run. Secrets with a name are recognised in names.go.
 //
 //go:embed tokens.txt
 var known string

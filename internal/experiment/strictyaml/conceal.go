@@ -11,9 +11,9 @@ import (
 // Text returns the file, with lines separated by newlines.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
-// Place returns the position in the file of a part of a node's text. The part begins at byte start of the text.
-// If the file writes the text in another form, Place returns the node's own position, and problems no longer
-// show the lines from there on.
+// Place returns the position in the file of a part of a node's text. The part begins at byte start of the
+// text. If the file writes the text in another form, Place returns the node's own position, and problems no
+// longer show the lines from this position on.
 func (f *File) Place(n *Node, part string, start int) (line, column int) {
 	first, _, _ := strings.Cut(part, "\n")
 	from := n.Line - 1
@@ -67,8 +67,9 @@ func pathOf(n *Node, at, text string) (path string, found bool) {
 	return "", false
 }
 
-// The shortest parts of a secret that are searched in shortened texts, and that are replaced in messages.
-// Shorter parts could be words of the message.
+// Conceal replaces a secret in messages only if it has at least leastWord bytes. A message may hold only the
+// beginning of a secret; Conceal replaces such a beginning only if it has at least leastPart bytes. Anything
+// shorter could be a word of the message.
 const (
 	leastPart = 8
 	leastWord = 3

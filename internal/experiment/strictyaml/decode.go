@@ -17,7 +17,7 @@ func (f *File) Decode(n *Node, path string, into any) {
 	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})
 }
 
-// value decodes a node into a settable value. The field has its limits.
+// value decodes a node into a settable value. Field holds the limits of the value.
 func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
 	t := v.Type()
 	if custom, ok := f.Custom[t]; ok {

@@ -14,7 +14,7 @@ type Field struct {
 	Doc      string
 	Required bool
 	None     bool   // set for a pointer that the word none sets to nil
-	Alone    bool   // set if a value in place of the map sets this field
+	Alone    bool   // set if the file may give this field's value in place of the struct's map
 	Factor   string // the name of one level of a factor
 	Enum     []string
 	Pattern  string
@@ -61,7 +61,7 @@ func Fields(t reflect.Type) []Field {
 	return fields
 }
 
-// Alone returns the index of the field that a value in place of the map sets, or -1.
+// Alone returns the index of the field whose value the file may give in place of the struct's map, or -1.
 func Alone(fields []Field) int {
 	return slices.IndexFunc(fields, func(f Field) bool { return f.Alone })
 }
@@ -89,7 +89,7 @@ var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 // ReadsText reports whether UnmarshalText reads the values of a type.
 func ReadsText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textUnmarshaler) }
 
-// asked returns a value of a type as an interface, if the type implements it.
+// asked returns a value of a type as an interface, if the type implements the interface.
 func asked[I any](t reflect.Type) (I, bool) {
 	i, ok := reflect.New(t).Interface().(I)
 	return i, ok

@@ -53,7 +53,8 @@ func (f *File) otherwise(n *Node, path string, t reflect.Type, field Field) stri
 	return ""
 }
 
-// worded is a list type with the method Words. Words returns the items of the list that a text means.
+// worded is a list type with the method Words. Words splits a text that stands in place of a list into the
+// list's items.
 type worded interface{ Words(text string) []string }
 
 // bracketed returns the hint to write a text as a list; "" if the list would be invalid.
@@ -102,7 +103,7 @@ func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) strin
 	if unit == "" && len(all) > 1 {
 		return "add a unit: " + strings.Join(all, ", ")
 	}
-	// A wrong unit is often the beginning of a valid one: 4k means 4KiB.
+	// A wrong unit is often the beginning of a valid unit: 4k means 4KiB.
 	begun := slices.IndexFunc(all, func(u string) bool { return strings.HasPrefix(fold(u), fold(unit)) })
 	texts := []string{number + Nearest(unit, all)}
 	if begun >= 0 {

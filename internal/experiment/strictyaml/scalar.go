@@ -66,7 +66,7 @@ func (f *File) scalar(n *Node, path string, v reflect.Value, field Field) {
 	v.Set(fresh)
 }
 
-// expectedOf describes the valid values of a field, by its own list of values if it has one.
+// expectedOf describes the valid values of a field, by the field's own list of values if it has such a list.
 func expectedOf(t reflect.Type, field Field) string {
 	if field.Enum != nil {
 		return oneOf(field.Enum)

@@ -7,7 +7,7 @@
 //
 // # How a struct describes its valid values
 //
-//	yaml:"name"        the field's name in the file; fields without it are not
+//	yaml:"name"        the field's name in the file; fields without this tag are not
 //	                   decoded. The fields of an embedded struct without a name
 //	                   belong to the outer struct.
 //	also:"other"       another name of the field, for users who know it by that name
@@ -38,9 +38,9 @@
 //
 //	func (Mode) Values() []string { return []string{"auto", "kernel"} }
 //
-// A list type may have a method Words(text string) []string. It returns the items of the list that a
-// text means. If the file has a text in place of a list, a hint shows these items. A type with UnmarshalText may
-// also have Pattern() string, a regular expression of its valid texts, for the JSON Schema.
+// A list type may have a method Words(text string) []string. If the file has a text in place of a list, Words
+// splits the text into the items of a list, and a hint shows these items. A type with UnmarshalText may also
+// have Pattern() string, a regular expression of its valid texts, for the JSON Schema.
 package strictyaml
 
 import (
@@ -117,8 +117,8 @@ func (f *File) Has(path string) bool {
 	return exact
 }
 
-// Troubled reports whether there is a problem at the path, below it, or at the position in the file where a
-// problem of this path would be shown.
+// Troubled reports whether the file has a problem at the path, below the path, or at the position in the file
+// where a problem of this path would be shown.
 func (f *File) Troubled(path string) bool {
 	n, _ := f.find(path)
 	for _, p := range f.problems {
@@ -169,7 +169,7 @@ func Join(path, key string) string {
 // Index extends a path by a position in a list.
 func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// name returns the name of a node in messages: the key whose value it is, which may contain dots.
+// name returns the name of a node in messages: the key whose value the node is. This key may contain dots.
 func name(n *Node, path string) string {
 	if n.Key != nil {
 		return shorten(n.Key.Value)

@@ -161,7 +161,7 @@ func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 		return at
 	}
 	t.count += value.size(maxNodes)
-	copied := *value // a null has the position of its key, which differs by use
+	copied := *value // a null has the position of its key, and each alias stands at another key
 	return &copied
 }
 

@@ -16,11 +16,12 @@
 // slow response does not hide the wait of the requests behind it. A bounded number of workers sends the requests;
 // when none is free the generator is late, which is measured and has a limit.
 //
-// A trial begins without objects of earlier trials. The trial before, in whichever arm, has just deleted all of its
-// objects, so Prepare deletes leftovers, waits until they are gone, and then lets the cluster settle. Without churn
-// the measured part makes all objects. With churn, Prepare makes the objects, and the measured part takes a share of
-// them down and up again, or changes it. The trial then waits until all objects are ready, and lets the cluster
-// settle. Its objects are deleted after it (workload.Trial.Clear).
+// A trial begins without objects of earlier trials. The trial before, in whichever arm, has just deleted all
+// of its objects, so Prepare deletes leftovers, waits until they are gone, and then lets the cluster settle.
+// Without churn the measured part makes all objects. With churn, Prepare makes the objects, and the measured
+// part takes a share of the objects down and up again, or changes this share. The trial then waits until all
+// objects are ready, and lets the cluster settle. After the trial, its objects are deleted
+// (workload.Trial.Clear).
 //
 // The files: template.go turns a template into requests, and sandbox.go keeps templates from looping; schedule.go
 // computes the due time of each request; api.go sends one request, and generate.go all of them; watch.go and ready.go

@@ -18,8 +18,9 @@ func deleteLimit(n int) time.Duration {
 	return time.Minute + time.Duration(n)*time.Second/slowestPace
 }
 
-// foreground makes the API server keep an object until all of its dependents are gone, so that waiting for the object
-// is enough. It makes work for the garbage collector with each object. A pod has no dependents.
+// foreground makes the API server keep an object until all of its dependents are gone, so that waiting for
+// the object is enough. This way of deleting gives the garbage collector work for each object. A pod has no
+// dependents.
 var foreground = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`)
 
 // deleters is the number of requests that delete at the same time.

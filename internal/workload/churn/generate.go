@@ -19,9 +19,9 @@ type generator struct {
 	abandon func(*timedRequest)
 }
 
-// run sends all requests and returns when all have a response. Their times count from start. One goroutine waits for
-// each request's due time and hands the request to a free worker. When no worker is free, the requests behind it are
-// late as well, which the send lag shows.
+// run sends all requests and returns when all have a response. Their times count from start. One goroutine
+// waits for each request's due time and hands the request to a free worker. When no worker is free, this
+// request and the requests behind it are late, which the send lag shows.
 func (g *generator) run(ctx context.Context, start time.Time, all []*timedRequest) error {
 	due := make(chan *timedRequest)
 	var workers sync.WaitGroup

@@ -58,10 +58,10 @@ func (h *histogram) add(d time.Duration) {
 	_ = h.RecordValue(min(max(int64(d), shortestSeen), longestSeen)) // RecordValue cannot fail within its bounds
 }
 
-// values adds the mean and the quantiles that the planned number of values supports, in s. A missing value, of a
-// failed request or an object that was never ready, counts as longer than all others; without it, an arm that loses
-// its slowest requests would look faster. A quantile among the missing values is therefore left out, and so is the
-// mean if any value is missing.
+// values adds the mean and the quantiles that the planned number of values supports, in s. The value of a
+// failed request, or of an object that was never ready, is missing. A missing value counts as longer than all
+// known values. Otherwise an arm that loses its slowest requests would look faster. A quantile among the
+// missing values is therefore left out. The mean is left out if any value is missing.
 func (h *histogram) values(name string, into map[string]float64) {
 	n := int(h.TotalCount())
 	if n > 0 && n >= h.planned {

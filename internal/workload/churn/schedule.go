@@ -40,7 +40,7 @@ type timedRequest struct {
 	body     []byte
 	awaited  bool // set if the trial waits until the object is ready
 
-	after    *timedRequest // last request on the same object; this request is sent only after its response
+	after    *timedRequest // last request on the same object; its response must arrive before this request is sent
 	answered chan struct{} // closed when the response has arrived; nil if no request comes after this one
 
 	// The worker that sends the request writes these fields.
@@ -116,8 +116,8 @@ type scheduleBuilder struct {
 	latest    map[int]*timedRequest // last request on each object, by the object's index
 }
 
-// mostBytes bounds the memory of all requests of a trial. They are encoded before the trial, so that no template is
-// rendered while it runs.
+// mostBytes bounds the memory of all requests of a trial. The requests are encoded before the trial, so that
+// no template is rendered while the trial runs.
 const mostBytes = 1 << 30
 
 // schedule makes the requests of a trial.

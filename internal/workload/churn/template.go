@@ -35,7 +35,7 @@ func (k kind) String() string {
 	return k.group + "/" + k.version + " " + k.name
 }
 
-// revisionKey is an annotation with the object's revision. The watch reads it to know which update it sees.
+// revisionKey is an annotation with the object's revision. It shows the watch which update an event is about.
 const revisionKey = "tare/revision"
 
 // source is a parsed template.

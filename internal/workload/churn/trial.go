@@ -71,8 +71,8 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *runningTrial,
 	return c.prepare(ctx, p, t.Raw)
 }
 
-// clear deletes the trial's objects and waits until they are gone, so that they are no load for the next trial, in
-// whichever arm.
+// clear deletes the trial's objects and waits until they are gone, so that the deletion is no load for the
+// next trial, in whichever arm.
 func (c *Config) clear(ctx context.Context, on *kube.Site) error {
 	p, err := c.targetAt(ctx, on)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"tare/internal/workload"
 )
 
-// Try makes one object of each template, waits until it is ready, and deletes it. It is a trial without churn in
-// which the generator cannot be late.
+// Try makes one object of each template, waits until the object is ready, and deletes it. Try runs a trial
+// without churn, in which the generator cannot be late.
 func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	on, err := kube.Of(site)
 	if err != nil {
@@ -42,7 +42,8 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	return err
 }
 
-// single returns the workload with one object of each template, and a readyTimeout no longer than that for pods.
+// single returns the workload with one object of each template. Its readyTimeout is at most the time limit
+// for pods.
 func (c *Config) single(ready quantity.Duration) *Config {
 	one := *c
 	one.Templates = slices.Clone(c.Templates)

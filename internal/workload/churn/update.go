@@ -6,9 +6,9 @@ import (
 	"reflect"
 )
 
-// checkUpdate returns an error if the condition cannot show that an updated object is ready. A condition on the status
-// shows it only if an update changes more than metadata: the API server then gives the object a new generation, which
-// the status must reach.
+// checkUpdate returns an error if the condition cannot show that an updated object is ready. A condition on
+// the status shows this only if an update changes more than metadata. The API server then gives the object a
+// new generation, which the status must reach.
 func (s *source) checkUpdate() error {
 	if s.ready.how != condition && s.ready.how != field {
 		return nil
@@ -29,9 +29,9 @@ func (s *source) checkUpdate() error {
 	return nil
 }
 
-// hasGeneration reports whether the object shows which generation the condition is met for: the status, or the
-// condition in it, has an observedGeneration. Without a generation, an object that was ready before an update looks
-// ready after it.
+// hasGeneration reports whether the object shows which generation the condition is met for: the status, or
+// the condition in the status, has an observedGeneration. Without a generation, an object that was ready
+// before an update also looks ready after the update.
 func (c Condition) hasGeneration(o *watchedObject) bool {
 	if c.how == exists {
 		return true
@@ -49,8 +49,9 @@ func (c Condition) hasGeneration(o *watchedObject) bool {
 	return s.condition(c.name).Observed != nil
 }
 
-// noteUndated records the first update among requests on the same object, since its status has no observedGeneration.
-// It reports whether the first request is an update, whose end cannot be seen.
+// noteUndated gets the requests on an object whose status has no observedGeneration. It records the first
+// update among them. It reports whether the first request is an update. The end of such an update cannot be
+// seen.
 func (w *watch) noteUndated(requests []*awaiting) bool {
 	for _, a := range requests {
 		if a.verb == update {

@@ -9,19 +9,19 @@
 //	        - {name: throughput, unit: req/s, better: higher, json: 'results[0].rate'}
 //	        - {name: wall, from: wall-clock}
 //
-// A trial runs the program once, after the warm-up runs. A sliced trial runs it once in each slice, and its values
-// are averages over these runs. If the file gives no metrics, Tare measures wall clock, CPU time and peak memory, of
-// the program and of the children that it waited for. The first metric is the headline unless the file chooses
-// others.
+// A trial runs the program once, after the warm-up runs. A trial in slices runs the program once in each
+// slice, and the trial's values are averages over these runs. If the file gives no metrics, Tare measures
+// wall clock, CPU time and peak memory, of the program and of the children that it waited for. The first
+// metric is the headline unless the file chooses others.
 //
 // Standard output and error are kept with the run unchanged, except that the values of references ($NAME) are masked.
 // Metrics are read from the original output, up to a size of 16 MiB. A larger output makes the trial invalid, so that
 // no output is read in part. A metric that is not found makes the trial invalid too; the message shows the text that
 // was there.
 //
-// In a pod or node the program has the variables TARE_PEER and TARE_SERVICE: the address of the server's pod, and the
-// address of the service in front of it. In arguments, $(TARE_PEER) and $(TARE_SERVICE) stand for them. On a cluster
-// the pods may use any image that contains the program.
+// In a pod or node the program has the variables TARE_PEER and TARE_SERVICE: the address of the server's pod,
+// and the address of the service in front of this pod. In arguments, $(TARE_PEER) and $(TARE_SERVICE) stand
+// for these addresses. On a cluster the pods may use any image that contains the program.
 //
 // With a server, the program is the client of a server that stays up in the server's pod (package service). TARE_PORT
 // is the server's port. With factors, parts of the texts have a value for each level:
@@ -191,8 +191,8 @@ func (c *Config) needs() experiment.Needs {
 	return needs
 }
 
-// metrics returns the metrics of the file, or else wall clock, CPU time and peak memory. The last two are optional:
-// the kernel may count neither for a program that ends at once.
+// metrics returns the metrics of the file, or else wall clock, CPU time and peak memory. CPU time and peak
+// memory are optional, since the kernel may count neither for a program that ends at once.
 func (c *Config) metrics() []metric {
 	if len(c.Read) > 0 {
 		return c.Read

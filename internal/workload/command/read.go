@@ -95,9 +95,9 @@ func (m metric) numbers(text []byte) ([]float64, error) {
 	return numbers, nil
 }
 
-// jsonNumbers returns the number at a path in each of the JSON documents that follow each other in text. If there are
-// several documents, as in logs of JSON lines, documents without a number at the path are skipped. If there is only
-// one, a missing number is an error.
+// jsonNumbers returns the number at a path in each of the JSON documents that follow each other in text. If
+// there are several documents, as in logs of JSON lines, documents without a number at the path are skipped.
+// If there is only one document, a missing number is an error.
 func jsonNumbers(text []byte, where string) ([]float64, error) {
 	p, err := parsePath(where)
 	if err != nil {

@@ -26,7 +26,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return r.measure, nil
 }
 
-// begin does the warm-up runs, and returns a runner for the measured ones.
+// begin does the warm-up runs, and returns a runner for the measured runs.
 func (c *Config) begin(ctx context.Context, t *workload.Trial) (runner, error) {
 	r := runner{config: c, site: t.Site, raw: t.Raw, serving: serving{raw: t.Raw}}
 	r.server, _ = t.Standing.(*service.Server)
@@ -58,7 +58,8 @@ type values struct {
 	fill      *strings.Replacer
 }
 
-// variables returns the program's variables: the given ones, and the addresses of the peers and the server.
+// variables returns the program's variables: the variables that the file gives, and the addresses of the
+// peers and the server.
 func (c *Config) variables(ctx context.Context, site testbed.Site, server *service.Server) (v values, err error) {
 	given, err := c.Env.Resolve(ctx)
 	if err != nil {
@@ -94,8 +95,8 @@ func (c *Config) variables(ctx context.Context, site testbed.Site, server *servi
 	return v, nil
 }
 
-// Variables of a program in a pod or node: the server's port, the address of the server's pod, and the address of the
-// service in front of it.
+// Variables of a program in a pod or node: the server's port, the address of the server's pod, and the
+// address of the service in front of this pod.
 const port = "TARE_PORT"
 
 var peerNames = []string{"TARE_PEER", "TARE_SERVICE"}
@@ -117,8 +118,8 @@ func (r runner) measure(ctx context.Context) (workload.Result, error) {
 	return t.outcome(), nil
 }
 
-// run runs the program once. Its outputs go to PREFIXstdout.txt and PREFIXstderr.txt. If the run counts, their
-// beginnings are kept for reading metrics.
+// run runs the program once. The program's outputs go to PREFIXstdout.txt and PREFIXstderr.txt. If the run
+// counts, the beginnings of the outputs are kept in memory for reading metrics.
 func (r runner) run(ctx context.Context, prefix string, counts bool) (used testbed.Usage, outputs map[Output]*output, err error) {
 	outputs = map[Output]*output{}
 	for _, name := range []Output{stdout, stderr} {
@@ -159,7 +160,7 @@ func (c *Config) arguments(ctx context.Context, site testbed.Site, v values) ([]
 
 var errTimeout = errors.New("timeout")
 
-// judge returns a broken rule if the program ended as it may not.
+// judge returns a broken rule if the program ended in a way that is not allowed.
 func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err error) error {
 	var exit *testbed.ExitError
 	switch {

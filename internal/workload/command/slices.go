@@ -66,7 +66,7 @@ func (t *totals) add(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// Finish returns the averages over the runs; of memory, the maximum over the runs.
+// Finish returns the averages over the runs. For memory, it returns the maximum over the runs.
 func (t *totals) Finish(context.Context) (workload.Result, error) { return t.outcome(), t.keep() }
 
 func (t *totals) outcome() workload.Result {

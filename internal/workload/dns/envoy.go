@@ -24,8 +24,8 @@ const program = "envoy"
 type object = map[string]any
 
 // bootstrap returns a proxy's configuration. It has a cluster for each host, as istiod configures a sidecar
-// for a ServiceEntry, and a resolver that only asks the trial's server. It ignores this machine's search
-// domains, since each would add a query to every lookup.
+// for a ServiceEntry, and a resolver that only asks the trial's server. The resolver ignores this machine's
+// search domains, since each search domain would add a query to every lookup.
 func (c *Config) bootstrap(server netip.AddrPort, admin, label string) ([]byte, error) {
 	var clusters []object
 	for i := range c.Hosts.One() {
@@ -127,8 +127,8 @@ func lookups(ctx context.Context, socket string) (resolverCounts, error) {
 	return readLookups(text)
 }
 
-// readLookups parses the counters of Envoy's resolver c-ares. A lookup in two families counts as one. So does
-// a lookup whose query was sent again.
+// readLookups parses the counters of Envoy's resolver c-ares. A lookup in two families counts as one lookup.
+// A lookup whose query was sent again also counts as one lookup.
 func readLookups(text []byte) (r resolverCounts, err error) {
 	var stats struct {
 		Stats []struct {

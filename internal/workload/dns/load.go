@@ -156,8 +156,8 @@ func (l *loadTrial) destination() (query.Config, error) {
 	return to, nil
 }
 
-// run sends queries for a time. Each span of a trial has a number, so that spans draw different arrivals. The
-// warm-up is span 0.
+// run sends queries for a time. Number is the number of the span in the trial, and makes each span draw
+// different arrivals. The warm-up has number 0.
 func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int) (*load.Result, error) {
 	span := load.Span{Rate: l.rate(), Arrivals: l.Arrivals, Duration: duration, Seed: uint64(l.t.Round)<<32 | uint64(number)}
 	if err := l.client.Ask(ctx, clientRequest{Begin: &span}, nil); err != nil {
@@ -233,7 +233,7 @@ func (l *loadTrial) measure(ctx context.Context) (workload.Result, error) {
 	return l.judge(sent, r)
 }
 
-// record records the result of the load, and the builtin server's counts of it, with the trial.
+// record records the result of the load with the trial, and also the builtin server's counts of the queries.
 func (l *loadTrial) record(ctx context.Context, sent *load.Result) error {
 	if err := workload.KeepJSON(l.t.Raw, "load.json", sent); err != nil || l.label == "" {
 		return err

@@ -163,7 +163,7 @@ func (p *proxyTrial) await(ctx context.Context) error {
 	return nil
 }
 
-// proxyEnded returns an error that breaks a rule if a proxy has ended.
+// proxyEnded returns an error if a proxy has ended, which breaks a rule.
 func (p *proxyTrial) proxyEnded(ctx context.Context) error {
 	for _, one := range p.up.proxies {
 		if err := one.Check(ctx); err != nil {
@@ -226,8 +226,8 @@ type proxyCounts struct {
 	used      map[string]testbed.Usage
 }
 
-// measure counts queries for the duration. Steps that take longer with more proxies lie outside the two
-// readings of the server's counts.
+// measure counts queries for the duration. Steps that take longer with more proxies happen before the first
+// reading of the server's counts, or after the second reading.
 func (p *proxyTrial) measure(ctx context.Context) (workload.Result, error) {
 	var c proxyCounts
 	if err := p.count(ctx, &c); err != nil {

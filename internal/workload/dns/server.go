@@ -69,7 +69,8 @@ func (c *Config) Shared() string {
 	return "builtin dns server"
 }
 
-// transport returns the transport of queries at a site. A layer there may replace the workload's transport.
+// transport returns the transport of queries at a site. A layer at the site may replace the workload's
+// transport.
 func (c *Config) transport(site testbed.Site) dnstransport.Transport {
 	t := c.Transport.One()
 	for _, set := range testbed.Held[dnstransport.Transport](site) {
@@ -81,9 +82,9 @@ func (c *Config) transport(site testbed.Site) dnstransport.Transport {
 // server is the server at a site, with the proxies of the trial under way.
 type server struct {
 	program   *service.Server   // the user's program
-	builtin   *helperrpc.Helper // nil with program nil: the server is not Tare's
+	builtin   *helperrpc.Helper // nil, and program nil too: Tare has started no server
 	address   service.ByPath
-	authority string // certificate that clients trust, in PEM; "": they trust the file's or the system's
+	authority string // certificate that clients trust, in PEM; "": clients trust the certificates in the file's tls.ca, or the system's
 	trials    int    // number of trials so far
 	proxies   []*proxy
 }
@@ -152,7 +153,7 @@ func (up *server) CPU() (sum time.Duration, err error) {
 		sum, err = up.builtin.CPU()
 	}
 	for _, p := range up.proxies {
-		if p.Check(context.Background()) == nil { // the CPU time of an ended proxy counts with its parent's
+		if p.Check(context.Background()) == nil { // the CPU time of an ended proxy is part of its parent's CPU time
 			cpu, e := p.CPU()
 			sum, err = sum+cpu, errors.Join(err, e)
 		}

@@ -13,14 +13,15 @@ import (
 	"tare/internal/workload/http/load"
 )
 
-// Several clients begin a span at the same time. Each client's request says when, by the client's own clock.
-// Before a trial Tare therefore asks for the clocks of clients on other nodes of a cluster.
+// Several clients begin a span at the same time. Each client's request states this time by the client's own
+// clock. Before a trial Tare therefore reads the clocks of clients on other nodes of a cluster.
 
 // minLead is the least time between a request to clients and their common start.
 const minLead = 300 * time.Millisecond
 
-// commonStart returns a time by which all clients will know of their request, by this machine's clock. It is
-// zero for one client. Each call measures how long requests take, since a busy machine needs longer.
+// commonStart returns the clients' common start, by this machine's clock. By then, all clients will have
+// received their request. For one client, the common start is zero. Each call measures how long requests
+// take, since requests take longer on a busy machine.
 func (r *Trial) commonStart(ctx context.Context) (time.Time, error) {
 	if len(r.clients) == 1 {
 		return time.Time{}, nil
@@ -44,8 +45,8 @@ func eachClient[T any](r *Trial, do func(i int, c *client) (T, error)) ([]T, err
 	return all, errors.Join(errs...)
 }
 
-// warmUp has all clients send the warm-up. If a client learns of the common start too late, all repeat the
-// warm-up. All later starts are then announced longer ahead.
+// warmUp makes all clients send the warm-up. If a client receives its request after the common start, all
+// clients repeat the warm-up. From then on, more time lies between a request and its common start.
 func (r *Trial) warmUp(ctx context.Context) error {
 	for {
 		_, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.Warmup.Std()}, 0)
@@ -57,18 +58,18 @@ func (r *Trial) warmUp(ctx context.Context) error {
 	}
 }
 
-// clock is a client's clock, compared with this machine's.
+// clock is the difference between a client's clock and this machine's clock.
 type clock struct {
 	Client string        `json:"client"`
 	Place  testbed.Place `json:"place"`
 	Ahead  time.Duration `json:"ahead"`  // by which the client's clock is ahead of this machine's
 	Within time.Duration `json:"within"` // the error of Ahead: half the time that the response took
-	Used   bool          `json:"used"`   // false: the clocks agree within the error
+	Used   bool          `json:"used"`   // whether Ahead is used; false: the clocks agree within the error
 }
 
 // readClocks reads the clocks of several clients that run on other machines, and records them with the trial.
-// Clocks that agree within the error are taken to be the same, since nodes synchronise their clocks better
-// than Tare can measure.
+// If a client's clock and this machine's clock agree within the error, they count as equal, since nodes
+// synchronise their clocks better than Tare can measure.
 func (r *Trial) readClocks(ctx context.Context) error {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if !ok || len(r.clients) == 1 {

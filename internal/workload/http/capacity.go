@@ -30,7 +30,7 @@ type objective struct {
 type limit struct {
 	name     string
 	quantile float64
-	most     quantity.Duration // 0: none
+	most     quantity.Duration // 0: no limit
 }
 
 func (o *objective) limits() []limit {
@@ -90,7 +90,8 @@ func (o *objective) probe(rate float64) time.Duration {
 }
 
 const (
-	// overload is the multiple of the capacity at which the server may collapse. It is tried last.
+	// overload is the rate that the search tries last, as a multiple of the capacity. At this rate the server
+	// may collapse.
 	overload = 1.25
 	drain    = time.Second
 )
@@ -121,7 +122,7 @@ func (r *Trial) capacity(ctx context.Context) (workload.Result, error) {
 	})
 	var beyond *load.Result
 	var resources []testbed.Resource
-	for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // tries near the capacity
+	for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // the last tries are near the capacity
 		resources = testbed.Joined(resources, t.Resources)
 	}
 	if err == nil {

@@ -17,9 +17,9 @@ import (
 	"tare/internal/workload/service"
 )
 
-// The workload's helpers. A client keeps its connections for a whole trial. On a cluster nothing can be
-// written to a running program. Each request to a client therefore has a process of its own in the pod,
-// which passes it on through a socket and waits for the response.
+// The workload's helpers. A client keeps its connections for a whole trial. On a cluster Tare cannot write to
+// a running program. For each request to a client, Tare therefore starts another process in the client's pod.
+// This process passes the request to the client through a socket, and waits for the response.
 var (
 	clientHelper  = testbed.Helper{Name: "http-client", Run: helperrpc.Reading("the client's socket", runClient)}
 	requestHelper = testbed.Helper{Name: "http-order", Run: helperrpc.Answering("the request", passRequest)}
@@ -31,7 +31,7 @@ var Helpers = []testbed.Helper{clientHelper, requestHelper, targetHelper}
 
 // clientInput is the input of a client's process, and of the process that passes a request to it.
 type clientInput struct {
-	Socket  string              `json:"socket"` // abstract, in the network namespace of the pod
+	Socket  string              `json:"socket"` // name of an abstract socket in the network namespace of the pod
 	Request *load.ClientRequest `json:"order,omitempty"`
 }
 
@@ -40,7 +40,7 @@ type client struct {
 	*service.Running
 	site   testbed.Site
 	socket string
-	ahead  time.Duration // by which the client's clock is ahead of this machine's
+	ahead  time.Duration // time by which the client's clock is ahead of this machine's clock
 }
 
 // startClient starts a client in a client's pod and opens its session.

@@ -27,7 +27,7 @@ func (c *Config) Shared() string {
 // server is the server at a site.
 type server struct {
 	*service.Server
-	authority string // certificate that clients trust, in PEM; "": they trust the file's or the system's
+	authority string // certificate that clients trust, in PEM; "": clients trust the certificates in the file's tls.ca, or the system's
 }
 
 // SetUp starts the server.

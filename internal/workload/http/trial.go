@@ -35,10 +35,10 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 type Trial struct {
 	config  *Config
 	t       *workload.Trial
-	servers []*service.Running // none: the server is not Tare's
+	servers []*service.Running // empty: Tare has started no server
 	clients []*client
 	slices  int
-	results []*load.Result // of each client, its slices joined
+	results []*load.Result // one result for each client, with its slices joined
 	used    map[string]testbed.Usage
 	lead    time.Duration // time between a request and the clients' common start; 0: minLead
 }
@@ -57,9 +57,9 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*Trial, e
 }
 
 // Drive begins the load of a trial in n slices: it starts the clients, opens their connections and sends the
-// warm-up. The session's configuration says where requests go. The load's rate, workers, connections,
-// clients and times are those of c, which has one level of each factor. All servers together are the part
-// "server" of the usage. The workload vault drives its load by this.
+// warm-up. Session says where requests go. The configuration c gives the rate, workers, connections, clients
+// and times of the load, and has one level of each factor. The usage of all servers counts together, under
+// the name "server". The workload vault calls Drive for its load.
 func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session load.Config, servers []*service.Running) (*Trial, error) {
 	r := &Trial{config: c, t: t, servers: servers, slices: n, used: map[string]testbed.Usage{}}
 	clients, places := c.Clients.One(), []testbed.Place{testbed.ClientPod}
@@ -125,8 +125,8 @@ func (c *Config) session(up *server) (load.Config, error) {
 	return config, nil
 }
 
-// send has all clients send at the same time, at a rate that they share; 0 is a closed loop. Each span of a
-// trial has a number, so that spans draw different requests. The warm-up is span 0.
+// send makes all clients send at the same time. The clients share the rate; 0 means a closed loop. Number is
+// the number of the span in the trial, and makes each span draw different requests. The warm-up has number 0.
 func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number int) ([]*load.Result, error) {
 	start, err := r.commonStart(ctx)
 	if err != nil {
@@ -149,7 +149,8 @@ func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number i
 	return results, nil
 }
 
-// clientSpan returns client i's part of a span. The clients' requests interleave, and differ by their seeds.
+// clientSpan returns client i's part of a span. The requests of the clients interleave. Each client has its
+// own seed, and draws other requests than the other clients.
 func (r *Trial) clientSpan(span load.Span, rate float64, number, i int) load.Span {
 	n := len(r.clients)
 	span.Arrivals, span.Phase = r.config.Arrivals, float64(i)/float64(n)
@@ -221,7 +222,7 @@ func (r *Trial) End(ctx context.Context) (workload.Result, *load.Result, error) 
 	return result, sent, err
 }
 
-// serverEnded returns an error that breaks a rule if a server has ended.
+// serverEnded returns an error if a server has ended, which breaks a rule.
 func (r *Trial) serverEnded(ctx context.Context) error {
 	for _, s := range r.servers {
 		if err := s.BrokenRule(ctx); err != nil {

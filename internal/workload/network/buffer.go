@@ -9,19 +9,19 @@ import (
 	"tare/internal/testbed"
 )
 
-// UDP cannot make a sender wait for a receiver that is not running. Packets that arrive while the receiver is off the
-// CPU must fit the socket's buffer; otherwise the result depends on the scheduler. With 208 KiB, the default of
-// kernels, a receiver that is off the CPU for three milliseconds at 1 Gbit/s loses packets on a path without loss. On
-// a machine with two processors and a load of 6, the search found 385 to 563 Mbit/s with such buffers and 905 to 965
-// Mbit/s with 2 MiB.
+// UDP cannot make a sender wait for a receiver that is not running. Packets that arrive while the receiver is
+// off the CPU must fit the socket's buffer; otherwise the result depends on the scheduler. With 208 KiB, the
+// default of kernels, a receiver that is off the CPU for three milliseconds at 1 Gbit/s loses packets on a
+// path without loss. On a machine with two processors and a load of 6, the search found 385 to 563 Mbit/s
+// with buffers of 208 KiB, and 905 to 965 Mbit/s with buffers of 2 MiB.
 const (
 	wantedBuffer  = 2 << 20   // bytes
 	grantedBuffer = 208 << 10 // bytes; default of rmem_max and wmem_max, which every kernel grants
 )
 
 // buffers returns the size of UDP's socket buffers in bytes: the size that the pods' kernels grant, up to
-// wantedBuffer. Older kernels show their limits only outside of pods. There they can be read only if the testbed's
-// nodes are on this machine.
+// wantedBuffer. Older kernels show the limits of buffers only outside of pods, where Tare can read them only
+// if the testbed's nodes are on this machine.
 func (p pair) buffers(ctx context.Context) (int64, error) {
 	places := []testbed.Place{p.server}
 	if _, here := testbed.As[testbed.Nodes](p.site); here {

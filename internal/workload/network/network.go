@@ -185,8 +185,8 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return c.measureTCP(ctx, p) }, nil
 }
 
-// wireRate returns the present rate of the wire in bit/s; 0: unlimited. If the site can read the rate, this is the
-// rate that a layer may have set.
+// wireRate returns the present rate of the wire in bit/s; 0: unlimited. If the site can read the present
+// rate, the result includes a limit that a layer has set.
 func wireRate(site testbed.Site, network testbed.Network) (float64, error) {
 	shaper, ok := testbed.As[testbed.Shaper](site)
 	if !ok {

@@ -8,9 +8,10 @@ import (
 	"tare/internal/workload"
 )
 
-// parse parses the JSON of iperf3. Tare reads the list of intervals. It does not use iperf3's own option to leave out
-// a warm-up (-O): the output then lacks some bytes of the warm-up, although the CPU time of the processes includes
-// them. An error in the JSON breaks the rule exit-status, and JSON that cannot be parsed breaks the rule parse.
+// parse parses the JSON of iperf3. Tare computes its results from the JSON's list of intervals. Tare does not
+// use iperf3's own option to leave out a warm-up (-O). With that option the output lacks some bytes of the
+// warm-up, although the CPU time of the processes includes them. An error in the JSON breaks the rule
+// exit-status, and JSON that cannot be parsed breaks the rule parse.
 func parse(data []byte) (*iperf3.Report, error) {
 	var r iperf3.Report
 	if len(data) == 0 {
@@ -128,9 +129,9 @@ func (s side) add(t *totals, i iperf3.Interval, u *iperf3.Sum, name string, omit
 	return failed
 }
 
-// known reports whether the retransmits are those of the connection. iperf3 reads them from the kernel together with
-// the congestion window, which is never zero. gVisor's kernel fills in few of the fields, and leaves both at zero.
-// UDP has no retransmits.
+// known reports whether the kernel really counted the retransmits. iperf3 reads the retransmits from the
+// kernel together with the congestion window, which is never zero. gVisor's kernel fills in few of the
+// fields, and leaves the retransmits and the window at zero. UDP has no retransmits.
 func (t totals) known() bool { return t.sent == 0 || t.unavailable == 0 && t.window }
 
 // figures are the results of a run after the warm-up.

@@ -25,7 +25,7 @@ import (
 //     cannot send more.
 const (
 	resolution = 0.01 // relative width of the bracket at which the search ends
-	quarter    = 0.75 // factor between rates as long as none is within the limit
+	quarter    = 0.75 // each rate is this share of the rate before it, as long as no rate is within the limit
 	passing    = 20   // a step whose loss is up to this many times the limit is repeated
 	reached    = 0.97 // share of the offered rate that the sender must reach
 	usualSteps = 8    // typical number of steps, for estimates of time

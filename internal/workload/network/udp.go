@@ -15,9 +15,9 @@ import (
 	"tare/internal/workload"
 )
 
-// If a measurement loses more than the limit, although the search found its rate, it is repeated: first at the same
-// rate, then at a rate lower by backOff, and then with twice the reduction each time, with at most measureAttempts
-// measurements in all.
+// If a measurement loses more than the limit, although the search found its rate, Tare repeats the
+// measurement: first at the same rate, then at a rate lower by backOff. Each further repetition doubles the
+// reduction. In all, there are at most measureAttempts measurements.
 const (
 	backOff         = 0.03
 	measureAttempts = 6
@@ -66,8 +66,8 @@ func (c *Config) prepareUDP(ctx context.Context, p pair, linkRate float64) (work
 // probeOmit returns the warm-up of a step: its first quarter.
 func (c *Config) probeOmit() time.Duration { return c.Probe.Std() / 4 }
 
-// measureUDP measures at the rate that the search found, or at a lower rate if that one loses too much. before is the
-// payload of the search, in bytes.
+// measureUDP measures at the rate that the search found, or at a lower rate if this rate loses too much.
+// before is the payload of the search, in bytes.
 func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (workload.Result, error) {
 	total, loss, back := runResult{}, 0.0, backOff
 	for attempt := 1; attempt <= measureAttempts; attempt++ {
@@ -83,7 +83,7 @@ func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (
 		if err != nil {
 			return workload.Result{}, err
 		}
-		// The layers' CPU time covers all attempts, so the other sums must cover them too.
+		// The layers' CPU time covers all measurements, so the other sums must cover all measurements too.
 		total.client, total.server = add(total.client, o.client), add(total.server, o.server)
 		total.moved += o.moved
 		if loss = o.loss; loss <= float64(c.LossLimit) {

@@ -8,9 +8,10 @@
 //	        run: [./server, --listen, $(TARE_PORT)]
 //	        ready: {log: 'listening'}
 //
-// A service starts when the site is ready and the arm's layers are up. It is ready when the client's pod
-// reaches it. Its output during a trial is recorded with the trial. Its CPU time and memory are a part of
-// their own. If it ends, the trial under way fails, and the arm is set up again before the next trial.
+// A service starts when the site is ready and the arm's layers are up. The service is ready when the client's
+// pod reaches it. Its output during a trial is recorded with the trial. Its CPU time and memory count apart
+// from the client's. If the service ends, the trial under way fails, and the arm is set up again before the
+// next trial.
 //
 // Workloads with their own servers (a builtin server, the members of a cluster) start them by Start.
 package service
@@ -91,7 +92,7 @@ func (r *Running) Check(context.Context) error {
 	return fmt.Errorf("the %s has ended: %s", r.Name, why)
 }
 
-// BrokenRule returns an error that breaks a rule if the program has ended during a trial.
+// BrokenRule returns an error if the program has ended during a trial, which breaks a rule.
 func (r *Running) BrokenRule(ctx context.Context) error {
 	err := r.Check(ctx)
 	var lost *testbed.Disturbance

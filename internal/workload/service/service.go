@@ -53,7 +53,7 @@ func (r Ready) limit() quantity.Duration {
 // portName is the placeholder for the port in arguments.
 const portName = "$(TARE_PORT)"
 
-// Validate returns all errors, with their fields below a field.
+// Validate returns all errors. The names of their fields begin with the given field.
 func (c *Config) Validate(field string) []experiment.FieldError {
 	errs := experiment.FieldErrors(c.Run.ValidateCommand(field + ".run"))
 	errs = append(errs, c.Env.Validate(field+".env")...)
@@ -166,7 +166,7 @@ func Addresses(s workload.SetUp, port int) (ByPath, error) {
 }
 
 // Variables returns a client's environment variables: the server's address (TARE_PEER, TARE_SERVICE,
-// TARE_PORT) and the directory of its files (TARE_SCRATCH).
+// TARE_PORT) and the directory of the server's files (TARE_SCRATCH).
 func (s *Server) Variables() []string {
 	at := s.Address[testbed.PodToPod]
 	list := []string{"TARE_PEER=" + at.Addr().String(), "TARE_PORT=" + strconv.Itoa(int(at.Port()))}

@@ -53,8 +53,8 @@ func Spaced(quantity fmt.Stringer) string {
 
 const (
 	doubling = math.Ln2 // the first step; all steps here are of logarithms
-	// settling is the number of turns that the result leaves out: the first ones with the finest step. Noise may
-	// have turned the search too early.
+	// settling is the number of turns that the result leaves out. These are the first turns with the finest
+	// step, since noise may have turned the search too early.
 	settling = 2
 )
 
@@ -71,7 +71,7 @@ func (s Search) First(seed uint64) float64 {
 // up-down methods in psychoacoustics, Journal of the Acoustical Society of America 49). Each turn halves the
 // step, down to the finest step. The result is the geometric mean of the loads at the last turns with the
 // finest steps. The seed draws the first load, so each search needs its own seed. If even the least load is
-// not carried, or even the largest is, the error breaks the rule on rates.
+// not carried, or even the largest load is carried, Find returns an error that breaks the rule on rates.
 func (s Search) Find(seed uint64, try func(load float64) (carried bool, err error)) (float64, error) {
 	least, most := math.Log(s.Least), math.Log(s.Most)
 	x, halved := math.Log(s.First(seed)), 0

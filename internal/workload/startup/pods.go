@@ -24,8 +24,8 @@ import (
 // role is the role of pods that a trial starts.
 const role = "start"
 
-// inPod is the path in a pod of the program of package answer. It is on the agent's volume, so that any image can be
-// used.
+// inPod is the path in a pod of the program of package firstbyte. It is on the agent's volume, so that any
+// image can be used.
 const inPod = "/var/run/tare/first-byte"
 
 // podStarter starts pods.
@@ -152,7 +152,7 @@ func ended(pod *corev1.Pod) string {
 	return strings.TrimSpace(fmt.Sprintf("the pod is %s %s %s", pod.Status.Phase, pod.Status.Reason, pod.Status.Message))
 }
 
-// begin makes one pod, and waits for its call and until it is ready.
+// begin makes one pod. It waits for the call of the pod, and then until the pod is ready.
 func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err error) {
 	s.mu.Lock()
 	s.number++

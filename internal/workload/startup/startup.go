@@ -6,8 +6,8 @@
 //	  - name: density
 //	    startup: {instances: [1, 10, 100]}
 //
-// On this machine an instance is a process of the program, with the layers around it. On a cluster it is a pod like
-// the arm's own, with the same layers, in which the program is started (pods.go).
+// On this machine an instance is a process of the program, with the layers around it. On a cluster an
+// instance is a pod like the arm's own pod, with the same layers, in which the program is started (pods.go).
 //
 // # Cold starts
 //
@@ -24,11 +24,11 @@
 //
 // With instances, a trial starts this many instances that stay, waits, and reads the resources that all of
 // them use together. On this machine the memory is PSS: a page that n processes share counts 1/n in each. The
-// sum over the instances counts a shared page at most once. A line through the levels has these pages in its
-// base, and not in its slope. Cgroups would count the kernel's own memory too, but charge a shared page to
-// the process that touched it first. Neither PSS nor cgroups see a process that runs elsewhere. On a cluster
-// the memory is the working set of the pods' cgroups, which includes the runtime's own processes. Only the
-// node can read it (testbed.kubernetes.accounting).
+// sum over the instances counts a shared page at most once. In a line through the levels of instances, the
+// shared pages are in the base, and not in the slope. Cgroups would count the kernel's own memory too, but
+// charge a shared page to the process that touched it first. Neither PSS nor cgroups see a process that runs
+// elsewhere. On a cluster the memory is the working set of the pods' cgroups, which includes the runtime's
+// own processes. Only the node can read it (testbed.kubernetes.accounting).
 package startup
 
 import (
@@ -162,7 +162,7 @@ func (c *Config) Measures() experiment.Measures {
 	return m
 }
 
-// quantile is a quantile's level, from 0 to 1.
+// quantile is a quantile: the share of starts at or below it, from 0 to 1.
 type quantile float64
 
 var quantiles = []quantile{0.5, 0.9}

@@ -101,8 +101,8 @@ func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) 
 var gvisor = []string{"-gvisor", "Sun Jan 10 15:06:54 PST 2016"}
 
 // errDropped is the error of a kernel that accepts O_DIRECT and ignores it. gVisor does: after a run with
-// direct=1 the whole file is in the page cache of the node's kernel, and after the same run without gVisor
-// none of it is.
+// direct=1 the whole file is in the page cache of the node's kernel. After the same run without gVisor, no
+// part of the file is in the page cache.
 var errDropped = errors.New("gVisor accepts O_DIRECT and ignores it: this arm would measure the page cache of its node, while other arms measure the volume; " +
 	"write direct: false, so that all arms go through the page cache, under metrics of other names")
 

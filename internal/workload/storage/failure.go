@@ -57,7 +57,8 @@ var remedies = []struct{ stderr, why, remedy string }{
 	{"failed to load engine", "this fio lacks the engine", "another engine, or an image whose fio has it"},
 }
 
-// explain returns an error that ends the run if the volume or the system causes the failure, and else a broken rule.
+// explain returns an error that ends Tare's run if the volume or the system causes fio's failure. Otherwise
+// it returns a broken rule.
 func explain(err error) error {
 	var f *failure
 	if !errors.As(err, &f) {

@@ -18,7 +18,7 @@ const constellation profile = "constellation"
 // Values lists the profiles.
 func (profile) Values() []string { return []string{string(constellation)} }
 
-// fill sets the parameters that the file does not give to those of the profile.
+// fill gives each parameter that the file lacks the value of the profile.
 func (c *Config) fill(given func(field string) bool) {
 	if c.Profile != constellation {
 		return
@@ -46,7 +46,8 @@ type Cap struct {
 	Bandwidth quantity.Size `yaml:"bandwidth" json:"bandwidth,omitempty" doc:"bytes per second, such as 112MB; not known if absent"`
 }
 
-// of returns the caps for I/Os of this size. Each cap bounds the other. 0: no cap is given.
+// of returns the caps for I/Os of this size. A cap of the bandwidth also limits the I/Os per second, and a
+// cap of the I/Os per second also limits the bandwidth. 0: no cap is given.
 func (c *Cap) of(block quantity.Size) (iops, bandwidth float64) {
 	if c == nil {
 		return 0, 0

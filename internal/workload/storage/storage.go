@@ -12,8 +12,9 @@
 // The warm-up is a separate run of fio instead of fio's ramp_time, so that the CPU time of the measured process
 // belongs to the measured I/O alone.
 //
-// A trial is a closed loop: ioDepth × jobs I/Os are under way, and each completion starts the next I/O. Latency and
-// I/O per second are then two views of the same quantity; the plan records this (Loop).
+// A trial is a closed loop: ioDepth × jobs I/Os are under way, and each completion starts the next I/O. In a
+// closed loop, latency and I/O per second are two views of the same quantity. The plan records this relation
+// (Loop).
 //
 // Random offsets are drawn again in each round, and are the same for all arms of a round: the trials of a pair read
 // the same blocks, and no round reads the blocks that a cache still holds from the round before.
@@ -145,8 +146,8 @@ func (c *Config) least() quantity.Size {
 	return (c.Size+c.Size/10)/trailer*trailer + 64<<20
 }
 
-// volume returns the size of the volume to ask for. It is in whole GiB if the volume is larger than 1 GiB, since
-// clouds have whole GiB.
+// volume returns the size of the volume to ask for. A size above 1 GiB is in whole GiB, since clouds have
+// volumes of whole GiB only.
 func (c *Config) volume() quantity.Size {
 	if c.Volume > 0 {
 		return c.Volume
@@ -173,7 +174,7 @@ func (c *Config) prefix(buffered bool) string {
 // part is the name of the only program under test.
 const part = "fio"
 
-// startUp is the time that starting and ending fio takes. A trial does so three times.
+// startUp is the time that starting and ending fio takes. A trial starts and ends fio three times.
 const startUp = 350 * time.Millisecond
 
 // Measures returns the metrics of a trial with the present levels. The limit has time for laying out the data, the
@@ -223,8 +224,8 @@ func (c *Config) workers() int {
 	return c.Jobs.One() * c.IODepth.One()
 }
 
-// loop ties latency to I/O per second. With fsync there is no loop, since neither latency nor I/O per second includes
-// the time of fsync.
+// loop names the metrics of latency and I/O per second, which the closed loop ties together. With fsync there
+// is no loop, since neither latency nor I/O per second includes the time of fsync.
 func (c *Config) loop(p string) *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil

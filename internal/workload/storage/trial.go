@@ -92,7 +92,8 @@ func (t *trial) measure(ctx context.Context) (workload.Result, error) {
 	return t.config.read(d, buffered)
 }
 
-// counted reports whether a run failed only because of I/O errors that it counted. The limit on errors judges those.
+// counted reports whether a run failed only because of I/O errors that it counted. The limit on errors judges
+// these errors.
 func counted(d *jobResult) bool {
 	if d == nil || d.report == nil {
 		return false

@@ -1,6 +1,6 @@
-// Package syscalls measures small operations of the kernel. Each passes one or a few of the hooks of a sandbox or a
-// Linux security module. The operations are those of UnixBench, and also connect, bind, ptrace, mount and the check
-// of a capability.
+// Package syscalls measures small operations of the kernel. Each operation passes one or a few of the hooks
+// of a sandbox or a Linux security module. Most operations are taken from UnixBench. The others are connect,
+// bind, ptrace, mount and the check of a capability.
 //
 //	workloads:
 //	  - syscalls: {tests: [getppid, pipe, open], duration: 1s}
@@ -18,11 +18,12 @@
 // The headline is CPU time. On a shared machine, wall clock depends on the CPU time that other programs leave: at a
 // load of 5 to 17 on two CPUs, runs of a second spread by 50 to 120 % in wall clock, and by 11 to 28 % in CPU time.
 //
-// Slices, processes, trials: a process measures batches of about a millisecond, and its value is their median. Some
-// random properties of a process (the location of its memory, its page frames) are the same in all of its batches.
-// Batches are therefore not independent, and intervals computed from them would claim differences between equal arms.
-// A trial, and each slice, starts new processes, and its value is the mean of theirs. The unit of analysis is the
-// trial, or the set-up if several trials share one (package internal/analysis/contrast).
+// Slices, processes, trials: a process measures batches of about a millisecond. The value of a process is the
+// median of its batches. Some random properties of a process (the location of its memory, its page frames)
+// are the same in all of its batches. Batches are therefore not independent, and intervals computed from
+// batches would claim differences between equal arms. A trial, and each slice, starts new processes. The
+// value of a trial is the mean of the values of its processes. The unit of analysis is the trial, or the
+// set-up if several trials share one (package internal/analysis/contrast).
 package syscalls
 
 import (

@@ -20,8 +20,8 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return workload.Uncut(ctx, c, t)
 }
 
-// PrepareSlices begins a trial with n slices. They share its duration and its processes; each slice has at least one
-// process.
+// PrepareSlices begins a trial with n slices. The slices share the trial's duration and processes; each slice
+// has at least one process.
 func (c *Config) PrepareSlices(_ context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
 	return &trial{config: c, on: t, slices: n, each: (c.Processes + n - 1) / n}, nil
 }
@@ -68,8 +68,8 @@ func (t *trial) Run(ctx context.Context, i int) error {
 	return nil
 }
 
-// judge finds the cause of a test that cannot run. If the test runs without the arm's layers, the arm has failed. If
-// it does not, the test is unavailable at this place.
+// judge finds out why a test cannot run. If the test runs without the arm's layers, the arm has failed.
+// Otherwise the test is unavailable at this place.
 func (t *trial) judge(ctx context.Context, why line) error {
 	outside, err := ask(ctx, t.on.Site, t.config.In, t.config.try(), false)
 	if err != nil {

@@ -25,8 +25,8 @@ type api struct {
 // callLimit is the time limit of one call.
 const callLimit = 30 * time.Second
 
-// openAPI returns the API of a server that an authority, in PEM, has signed a certificate for; "" trusts the
-// system's authorities.
+// openAPI returns the API of a server. Authority, in PEM, is the certificate that signed the server's
+// certificate; "" trusts the system's authorities.
 func openAPI(url, authority, token string) (*api, error) {
 	trust, err := load.Trust(authority)
 	if err != nil {
@@ -74,7 +74,7 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 		var body struct {
 			Errors []string `json:"errors"`
 		}
-		_ = json.Unmarshal(text, &body) // if this fails, the status alone remains
+		_ = json.Unmarshal(text, &body) // if this fails, the error has only the status
 		return &statusError{response.StatusCode, safetext.Line(strings.TrimSpace(fmt.Sprintf("%s %s: status %s %s", method, path, response.Status, strings.Join(body.Errors, "; "))))}
 	}
 	if out == nil {

@@ -36,9 +36,9 @@ const (
 // memberHelper becomes a member. Its files are in memory, so that no key is ever written to a disk.
 var memberHelper = testbed.Helper{Name: "vault-member", Run: helperrpc.Reading("the member's configuration", runMember)}
 
-// configuration returns a member's configuration. Tare makes audit devices through the API, which OpenBao
-// must be told to allow. Vault only warns of that line. Vault must be told not to lock its memory, which
-// needs privileges; OpenBao never locks it.
+// configuration returns a member's configuration. Tare makes audit devices through the API. OpenBao allows
+// this only if a line of the configuration says so; Vault only warns of that line. Vault locks its memory,
+// which needs privileges, unless another line forbids this; OpenBao never locks its memory.
 func configuration(program, id, dir string, api, cluster netip.AddrPort, tls bool, pace int) string {
 	scheme, listener := "http", "  tls_disable = true\n"
 	if tls {

@@ -57,7 +57,8 @@ type operation struct {
 	weight float64
 }
 
-// drawn lists the operations with a weight. If none has one, it lists the four of transit with equal weights.
+// drawn lists the operations with a weight. If no operation has a weight, drawn lists the four operations of
+// transit with equal weights.
 func (o operations) drawn() []operation {
 	if o == (operations{}) {
 		o = operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1}
@@ -71,7 +72,7 @@ func (o operations) drawn() []operation {
 	return list
 }
 
-// The mounts' names keep the engines apart from others at the server.
+// The mounts' names keep the workload's engines apart from other engines at the server.
 func transitMount(mount string) string { return mount + "-transit" }
 func kvMount(mount string) string      { return mount + "-kv" }
 
@@ -100,7 +101,7 @@ func (c *Config) requests(p *prepared) []load.Request {
 		r := load.Request{Name: o.name, Path: path, Weight: weight, Headers: [][2]string{{"X-Vault-Token", p.LoadToken}, {"X-Vault-Request", "true"}}}
 		if body != nil {
 			r.Method = "POST"
-			r.Body, _ = json.Marshal(body) // texts cannot fail
+			r.Body, _ = json.Marshal(body) // encoding texts cannot fail
 		}
 		list = append(list, r)
 	}

@@ -27,7 +27,7 @@ type setUpRequest struct {
 // prepared describes the engines that were made at the servers. It holds tokens, and is only kept in memory.
 type prepared struct {
 	Mount      string `json:"mount"`
-	Token      string `json:"token"`     // root token, or the user's
+	Token      string `json:"token"`     // root token, or the user's token
 	LoadToken  string `json:"loadToken"` // token of the load, with just the rights that it needs
 	Signature  string `json:"signature"`
 	Ciphertext string `json:"ciphertext"`

@@ -29,7 +29,7 @@ type servers struct {
 	members   []*service.Running
 	prepared  prepared
 	down      bool
-	failure   error // why the servers must be set up again; nil: they are well
+	failure   error // why the servers must be set up again; nil: they stay up
 }
 
 var _ vaultserver.Servers = (*servers)(nil)

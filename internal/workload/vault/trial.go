@@ -16,7 +16,8 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return workload.Uncut(ctx, c, t)
 }
 
-// PrepareSlices does the same for a trial in slices, which share its duration and connections.
+// PrepareSlices does the same as Prepare for a trial in slices. The slices share the trial's duration and
+// connections.
 func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
 	return c.begin(ctx, t, n)
 }

@@ -8,8 +8,9 @@
 // Tare starts the members in pods of their own, or uses an existing server at a URL. It initialises and
 // unseals the members through their HTTP API (api.go), from the client's pod. Keys and tokens stay in memory
 // and are never recorded. A member is the program itself, with its configuration and certificate in files in
-// memory (member.go). Members always use TLS among themselves. TLS on the listener for clients is a
-// parameter, as is the audit device. The layer vault-server makes arms differ in these.
+// memory (member.go). Members always use TLS among themselves. TLS on the listener for clients is a parameter
+// of the workload, and the audit device is another. The layer vault-server gives arms different values of
+// both parameters.
 //
 // The load goes to the leader over HTTP/1.1. Package load generates it, as for the workload http: in a closed
 // loop with workers, as vault-benchmark does, or in an open loop at a rate. A leader that changes during a
@@ -99,7 +100,7 @@ func (c *Config) Declare() experiment.Declaration {
 // usualWorkers is the number of workers if neither workers nor rate is given.
 const usualWorkers = 300
 
-// load returns the load as a configuration of the workload http, which drives it.
+// load returns the load as a configuration of the workload http, which drives the load.
 func (c *Config) load() *http.Config {
 	h := &http.Config{
 		Arrivals: c.Arrivals, Clients: c.Clients, Connections: factor.Of(c.Conns), Threads: c.Threads,
@@ -121,8 +122,8 @@ func (c *Config) load() *http.Config {
 // extra lists metrics of package load that the workload http does not have.
 var extra = []string{"latency-max", "latency-min"}
 
-// Measures returns the metrics of a trial: those of the workload http, the extremes of the latency, and the
-// latency of each operation.
+// Measures returns the metrics of a trial: the metrics of the workload http, the shortest and longest
+// latency, and the latency of each operation.
 func (c *Config) Measures() experiment.Measures {
 	m := c.load().MeasuresWith(extra...)
 	m.Expected += 200 * time.Millisecond

@@ -15,13 +15,13 @@ import (
 	"tare/internal/workload"
 )
 
-// Raw keeps the raw output of a trial in memory. It is looked at after the trial.
+// Raw keeps the raw files of a trial in memory. Tests read them after the trial.
 type Raw struct {
 	mu    sync.Mutex
 	files map[string]*bytes.Buffer
 }
 
-// Create opens a file to be kept, once.
+// Create makes a file. A second file of the same name is an error.
 func (r *Raw) Create(name string) (io.WriteCloser, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ type file struct{ io.Writer }
 
 func (file) Close() error { return nil }
 
-// Texts are the files, by name.
+// Texts returns the contents of the files, by the files' names.
 func (r *Raw) Texts() map[string]string {
 	texts := map[string]string{}
 	for name, b := range r.files {
@@ -48,7 +48,7 @@ func (r *Raw) Texts() map[string]string {
 	return texts
 }
 
-// Names are those of the files, in order.
+// Names returns the names of the files, in order.
 func (r *Raw) Names() []string { return slices.Sorted(maps.Keys(r.files)) }
 
 // JSON reads a file.

@@ -17,8 +17,9 @@ import (
 	"tare/internal/workload/staircase"
 )
 
-// Objective is the condition under which a server carries a number of sidecars: enough are ready in time, each change
-// then reaches enough in time, and no ready sidecar's stream ends before the last change has arrived.
+// Objective is the condition under which a server carries a number of sidecars. Enough sidecars are ready in
+// time, each later change reaches enough sidecars in time, and no ready sidecar's stream ends before the last
+// change has arrived.
 type Objective struct {
 	Ready Within `yaml:"ready" json:"ready" required:"true" doc:"time after the last sidecar was due by which all sidecars, or a share of them, must be ready"`
 	Push  Within `yaml:"push" json:"push" required:"true" doc:"time after a change by which all ready sidecars, or a share of them, must have received it"`
@@ -98,7 +99,7 @@ func (c *Config) longestTry(n int) time.Duration {
 // tryRecord is the record of one try of a search.
 type tryRecord struct {
 	Sidecars int     `json:"sidecars"`
-	Why      string  `json:"why,omitempty"`          // reason why the server did not carry the sidecars; "": it did
+	Why      string  `json:"why,omitempty"`          // reason why the server did not carry the sidecars; "": it carried them
 	Ready    int     `json:"ready"`                  // number of sidecars that were ready in time
 	P99      float64 `json:"p99,omitempty"`          // time from a sidecar's due time until it was ready, 99th percentile over all sidecars, in s
 	Took     float64 `json:"took"`                   // time until the last of the sidecars that were ready in time, in s

@@ -18,7 +18,7 @@ import (
 // client is a process that simulates sidecars.
 type client struct {
 	*helperrpc.Helper
-	ahead  time.Duration   // lead of the clock at the client's place over this machine's clock
+	ahead  time.Duration   // time by which the clock at the client's place is ahead of this machine's clock
 	before service.Account // account of the process at the beginning of the measured part
 }
 
@@ -77,8 +77,9 @@ func (c *client) send(ctx context.Context, o fleet.Request) (a fleet.Response, e
 	return a, err
 }
 
-// compare sets the lead of the clock at the client's place over this machine's clock. Of three responses the fastest
-// counts; its error is at most half of the time that the response took. A lead within this error is taken as zero.
+// compare measures by how much the clock at the client's place is ahead of this machine's clock. It asks
+// three times and uses the fastest response. The error is at most half of the time that this response took. A
+// difference within the error counts as zero.
 func (c *client) compare(ctx context.Context) error {
 	var best time.Duration
 	for i := range 3 {

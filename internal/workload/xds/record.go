@@ -15,7 +15,7 @@ import (
 	"tare/internal/workload/xds/sidecar"
 )
 
-// quantile is a quantile's level, from 0 to 1.
+// quantile is a quantile: the share of values at or below it, from 0 to 1.
 type quantile float64
 
 var quantiles = []quantile{0.5, 0.9, 0.99}
@@ -23,8 +23,9 @@ var quantiles = []quantile{0.5, 0.9, 0.99}
 // supported reports whether at least a hundred of n values lie beyond the quantile.
 func (q quantile) supported(n int) bool { return math.Round(float64(n)*(1-float64(q))*1e6)/1e6 >= 100 }
 
-// of returns the quantile of n values. Only the known values are given, in ascending order; missing values count as
-// longer than all known ones. It returns false if the quantile lies among the missing values.
+// of returns the quantile of n values. Sorted holds only the known values, in ascending order. The missing
+// values count as longer than all known values. The result is false if the quantile lies among the missing
+// values.
 func (q quantile) of(sorted []time.Duration, n int) (time.Duration, bool) {
 	rank := max(1, int(math.Ceil(float64(q)*float64(n)-1e-9)))
 	if rank > len(sorted) {

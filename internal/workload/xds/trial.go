@@ -21,7 +21,7 @@ type trial struct {
 	up      *xdsServer
 	clients []*client
 	stages  []*stage
-	shared  []testbed.Resource // use of resources that clients and server share; of each, the stage that used most counts
+	shared  []testbed.Resource // use of resources that clients and server share; for each resource, the stage with the highest use counts
 	peak    int64              // highest resident memory of the server, in bytes; 0: unknown
 }
 
@@ -106,7 +106,8 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	return result, err
 }
 
-// ramp connects or disconnects the first n sidecars. It waits for them until wait has passed after the last was due.
+// ramp connects or disconnects the first n sidecars, and waits for them. The wait ends at the latest when the
+// time wait has passed since the last sidecar was due.
 func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time.Duration) (*stage, error) {
 	clients, rate, meter := len(r.clients), float64(r.config.Rate.One()), testbed.StartMeter(ctx, r.t.Site)
 	_, err := r.sendAll(ctx, func(i int, _ *client) fleet.Request {

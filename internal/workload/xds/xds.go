@@ -11,16 +11,17 @@
 //
 // # A trial
 //
-// In the measured part all sidecars connect, at the rate, and the trial waits until each has received the resources
-// that it asked for. With churn, all sidecars are connected before the measured part, and a share of them disconnects
-// and reconnects in it. Then come the changes: a command changes the server's configuration, and the trial waits
-// until the push has reached the last sidecar. After the trial all sidecars disconnect, and the server comes to rest.
+// In the measured part all sidecars connect, at the rate, and the trial waits until each has received the
+// resources that it asked for. With churn, all sidecars are connected before the measured part. During the
+// measured part, a share of the sidecars disconnects and reconnects. Then come the changes: a command changes
+// the server's configuration, and the trial waits until the push has reached the last sidecar. After the
+// trial all sidecars disconnect, and the server comes to rest.
 //
 // The load is open: a sidecar's time until it is ready counts from when it was due to connect. If the server limits
 // connections, the wait of rejected sidecars counts in their times. A rejected sidecar reconnects as Envoy does,
 // after a random pause below a bound that doubles.
 //
-// With an objective a trial searches for the number of sidecars that the server carries instead.
+// With an objective, a trial instead searches for the number of sidecars that the server carries.
 //
 // The files: server.go is the server that sidecars connect to, client.go the processes that hold sidecars (package
 // fleet), trial.go the stages of a trial, change.go the changes, capacity.go the search, and record.go computes the
@@ -283,7 +284,7 @@ func (c *Config) Measures() experiment.Measures {
 	}
 	planned := comes(n)
 	if c.Churn.One() > 0 {
-		planned += comes(n) + comes(c.Sidecars.One()) // sidecars that disconnect, and those that connect before
+		planned += comes(n) + comes(c.Sidecars.One()) // the sidecars that disconnect, and the sidecars that connect before the measured part
 	}
 	if changes > 0 {
 		planned += time.Duration(changes) * c.Change.every()

@@ -3,9 +3,9 @@
 // from that time. A query ends exactly once: as OK, or as an error of one kind.
 //
 // Queries use a number of sockets in turn, over UDP, TCP or TLS. Any number of queries may be under way, as
-// in real resolvers: no query waits for the response to another. One goroutine paces and writes, and each
-// socket has a goroutine that reads. A response belongs to the query with its id, and must repeat the query's
-// name.
+// in real resolvers: no query waits for the response to another query. One goroutine paces and writes
+// queries, and each socket has a goroutine that reads. A response belongs to the query with the same id, and
+// must repeat the query's name.
 package query
 
 import (

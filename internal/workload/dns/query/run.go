@@ -330,7 +330,7 @@ func (k *socket) receive(conn net.Conn) error {
 	}
 }
 
-// answered ends the query of an id. A late or repeated response ends none.
+// answered ends the query of an id. A late or repeated response ends no query.
 func (k *socket) answered(id uint16, response []byte) {
 	k.mu.Lock()
 	p, open := k.open[id]

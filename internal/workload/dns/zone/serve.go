@@ -17,7 +17,7 @@ import (
 // Config is the configuration of a server.
 type Config struct {
 	Listen string `json:"listen"` // "HOST:PORT", for UDP and TCP; port 0: any free port
-	// Cert and Key are PEM. With them, connections over TCP must use TLS (DNS over TLS, RFC 7858).
+	// Cert and Key are PEM. If they are set, connections over TCP must use TLS (DNS over TLS, RFC 7858).
 	Cert string `json:"cert,omitempty"`
 	Key  string `json:"key,omitempty"`
 }
@@ -47,9 +47,9 @@ const (
 	mostNames  = 100_000 // names that are kept per label
 )
 
-// Counts holds the queries under one label, and those without a label.
+// Counts counts the queries under one label, and the queries without a label.
 type Counts struct {
-	// At is when the counts were read, since the server started, by its own clock.
+	// At is the time from the server's start until the counts were read, by the server's clock.
 	At      time.Duration  `json:"at"`
 	Queries int64          `json:"queries"` // number of queries under the label
 	Names   int            `json:"names"`   // number of different names in queries under the label

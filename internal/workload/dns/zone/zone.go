@@ -1,6 +1,6 @@
-// Package zone is Tare's own DNS server, which counts queries. A name of its zone holds the time to live of
-// its addresses, and the label under which its queries count. One server can therefore serve all trials
-// without being configured for them.
+// Package zone is Tare's own DNS server, which counts queries. Each name of the server's zone holds the time
+// to live of the name's addresses, and the label under which queries for the name count. One server can
+// therefore serve all trials without a configuration for each trial.
 //
 //	host-17.ttl-5.t3.tare.test.   addresses for 5 seconds, counted as t3
 //
@@ -22,8 +22,8 @@ import (
 // origin is the zone, in the top-level domain for tests (RFC 2606).
 const origin = "tare.test."
 
-// Name returns the name of host i. Its addresses live for ttl, in whole seconds. Its queries count under the
-// label, which has letters and digits.
+// Name returns the name of host i. The name's addresses live for ttl, in whole seconds. Queries for the name
+// count under the label, which has letters and digits.
 func Name(i int, ttl time.Duration, label string) string {
 	return fmt.Sprintf("host-%d.ttl-%d.%s.%s", i, int64(ttl/time.Second), label, origin)
 }

@@ -11,7 +11,7 @@ import (
 	"tare/internal/workload/http/pause"
 )
 
-// due is a request that falls due.
+// due is one request that is to be sent at its intended time.
 type due struct {
 	intended time.Duration // start of the latency
 	request  int           // index of its kind
@@ -183,7 +183,8 @@ func (r *activeSpan) pace(ctx context.Context, last <-chan time.Time) error {
 	return nil
 }
 
-// freed frees a slot whose request has ended. An overdue request is sent through it at once.
+// freed frees a slot whose request has ended. If a request is overdue, freed sends this request through the
+// slot at once.
 func (r *activeSpan) freed(sl *slot, now time.Duration) {
 	r.mu.Lock()
 	r.underWay--
@@ -247,7 +248,7 @@ func (r *activeSpan) finish() {
 	}
 	r.closeIfDone()
 	r.mu.Unlock()
-	r.ended.Store(true) // a sender either sees this, or has its request given up below
+	r.ended.Store(true) // a sender either sees that ended is set, or has its request given up below
 	for _, c := range r.session.connections {
 		c.giveUp(Unanswered, now)
 	}

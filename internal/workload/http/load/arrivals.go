@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// arrivals generates the intended times of a span, in order. They count from the start of the span.
+// arrivals generates the intended times of a span, in order. The times count from the start of the span.
 type arrivals struct {
 	gap     float64 // mean time between requests, in ns
 	poisson bool
 	random  *rand.Rand
 	n       int64   // number of constant arrivals so far
-	phase   float64 // delay of constant arrivals, in gaps
+	phase   float64 // delay of constant arrivals, as a share of gap
 	at      float64 // last Poisson arrival, in ns
 }
 
-// Times returns a function that generates the intended times of an open loop. They count from the start of
-// the span.
+// Times returns a function that generates the intended times of an open loop. The times count from the start
+// of the span.
 func (s Span) Times() func() time.Duration {
 	return newArrivals(s, rand.New(rand.NewPCG(s.Seed, 0x7461_7265))).next
 }

@@ -13,9 +13,9 @@ import (
 
 // ClientRequest is one request to a Client. Exactly one member is set.
 type ClientRequest struct {
-	Open  *OpenSession `json:"open,omitempty"`  // opens a session; a session that was open is closed
+	Open  *OpenSession `json:"open,omitempty"`  // opens a session, and closes the session before it
 	Run   *Span        `json:"run,omitempty"`   // runs a span through the session
-	Clock bool         `json:"clock,omitempty"` // only asks for the time, which every response has
+	Clock bool         `json:"clock,omitempty"` // asks only for the time, which every response holds
 }
 
 // OpenSession asks a Client for a session.
@@ -33,7 +33,7 @@ type clientResponse struct {
 	Now    time.Time `json:"now,omitzero"` // by the clock of the client's process
 }
 
-// Client carries out requests of another process. Its session stays open between requests.
+// Client carries out the requests of another process. The client's session stays open between requests.
 type Client struct{ session *session }
 
 // Close closes the session.
@@ -86,8 +86,9 @@ func (c *Client) carryOut(ctx context.Context, r ClientRequest) (*Result, error)
 	return nil, errors.New("a request without content")
 }
 
-// ReadResponse reads the response to a request: the result of a span, nil for other requests, and the time
-// by the client's clock. The error is ErrLate if the start of a span had passed.
+// ReadResponse reads a client's response. It returns the result of a span, or nil for another request, and
+// the time by the clock of the client's process. The error is ErrLate if the start of the span had already
+// passed.
 func ReadResponse(text []byte) (*Result, time.Time, error) {
 	var r clientResponse
 	switch err := json.Unmarshal(text, &r); {

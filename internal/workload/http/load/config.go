@@ -41,9 +41,9 @@ type Config struct {
 	Connections int `json:"connections"`
 	// Streams is the number of requests that a connection of H2 or GRPC carries at a time; 0 means 1.
 	Streams int `json:"streams,omitempty"`
-	// RequestsPerConnection is the number of requests after which a connection is closed; 0: it stays open.
-	// If 0, all connections are opened before a span begins. Otherwise the first request of each connection
-	// opens it, and its latency includes that time.
+	// RequestsPerConnection is the number of requests after which a connection is closed; 0: the connection
+	// stays open. With 0, all connections are opened before a span begins. With another number, the first
+	// request of each connection opens the connection, and the latency of this request includes the opening.
 	RequestsPerConnection int `json:"requestsPerConnection,omitempty"`
 	// Requests are the kinds of requests, drawn by their weights. An empty list is one plain GET of the URL.
 	Requests []Request `json:"requests,omitempty"`
@@ -56,14 +56,14 @@ type Config struct {
 
 // Request is one kind of request.
 type Request struct {
-	// Name groups requests whose latency is also recorded apart, under that name; "": it is not.
+	// Name is a name under which the latency of these requests is also recorded apart; "": no such record.
 	Name   string `json:"name,omitempty"`
 	Method string `json:"method,omitempty"` // "": GET, or POST if there is a payload
 	Path   string `json:"path,omitempty"`   // replaces the URL's path and query
 	// Headers are names and values to add.
 	Headers [][2]string `json:"headers,omitempty"`
-	// Payload is the number of bytes of a body of noise, the same in every request. Body is an alternative:
-	// the body itself.
+	// Payload is the number of bytes of a body of noise, which is the same in every request. Body gives the
+	// bytes of the body instead.
 	Payload int    `json:"payload,omitempty"`
 	Body    []byte `json:"body,omitempty"`
 	// Answer asks the builtin server (package target) for a body of this many bytes, in the header
@@ -153,13 +153,14 @@ func (c Config) Validate() error {
 	return errors.Join(wrong...)
 }
 
-// taken lists the headers that the generator sets itself. A second value would change the message's framing.
+// taken lists the headers that the generator sets itself. A second value of such a header would change the
+// message's framing.
 var taken = []string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", strings.ToLower(answerHeader)}
 
 func (r Request) validate(p Protocol) error {
 	var wrong []error
 	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
-	if r.Method != "" && !httpguts.ValidHeaderFieldName(r.Method) { // both are tokens (RFC 9110, 9.1)
+	if r.Method != "" && !httpguts.ValidHeaderFieldName(r.Method) { // methods and header names are tokens (RFC 9110, 9.1)
 		no("method %q: it is not a token", r.Method)
 	}
 	switch {
@@ -206,7 +207,7 @@ func Trust(ca string) (*tls.Config, error) {
 	return conf, nil
 }
 
-// clientTLS returns the client's TLS configuration; nil: the URL is not https.
+// clientTLS returns the client's TLS configuration, or nil if the URL is not https.
 func (c Config) clientTLS(u *url.URL) (*tls.Config, error) {
 	if u.Scheme != "https" {
 		return nil, nil

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// connection is one of the connections that a session keeps at a time. Its links follow each other: each is
-// one network connection.
+// connection is one of the connections that a session keeps at a time. A connection has one link after
+// another. Each link is one network connection.
 type connection struct {
 	session *session
 	number  int
@@ -16,8 +16,9 @@ type connection struct {
 	link *link      // takes new requests; nil: the next request makes a link
 }
 
-// slot carries one request at a time. A free slot is in the ring of its activeSpan. It passes from there to
-// the goroutine that sends its next request. Once sent, the connection's lock guards the slot.
+// slot carries one request at a time. A free slot is in the ring of its activeSpan. The goroutine that sends
+// the slot's next request takes the slot from the ring. Once the request is sent, the connection's lock
+// guards the slot.
 type slot struct {
 	conn    *connection
 	number  int
@@ -29,11 +30,11 @@ type slot struct {
 	busy    bool
 	turn    uint64 // counts the slot's requests, so that work for an earlier request is recognised
 	link    *link  // carries the request
-	givenUp Kind   // why the request was given up; "": it was not
+	givenUp Kind   // why the request was given up; "": it was not given up
 	stream  stream // state of an HTTP/2 request
 }
 
-// send sends a request through a free slot. Since is when the connection for it became free.
+// send sends a request through a free slot. Since is the time at which a slot became free for the request.
 func (sl *slot) send(r *activeSpan, d due, since time.Duration) {
 	c := sl.conn
 	c.mu.Lock()
@@ -70,7 +71,8 @@ func (c *connection) put(sl *slot) {
 	}
 }
 
-// current returns the link that takes new requests, and makes it if there is none. The caller holds the lock.
+// current returns the link that takes new requests. If the connection has no such link, current makes one.
+// The caller holds the lock.
 func (c *connection) current() *link {
 	if c.link == nil {
 		c.link = newLink(c)
@@ -89,7 +91,8 @@ func (c *connection) agreed() (string, bool) {
 	return c.link.agreed, true
 }
 
-// giveUp gives up all requests that were sent at a time or earlier.
+// giveUp gives up all requests of the connection that were sent at the time before, or earlier. Why is the
+// kind of error under which they count.
 func (c *connection) giveUp(why Kind, before time.Duration) {
 	var ended []*slot
 	c.mu.Lock()

@@ -3,14 +3,15 @@
 //
 // # What is measured
 //
-// In an open loop every request has an intended time, from a constant or a Poisson process. It does not
-// depend on the server. The latency runs from the intended time to the last byte of the response. All requests
-// that fall due while a server stalls are therefore charged with the stall, not only the requests under way.
-// Closed loops omit these requests, which is called coordinated omission (G. Tene, How NOT to Measure
-// Latency, 2013).
+// In an open loop every request has an intended time, from a constant or a Poisson process. The intended time
+// does not depend on the server. The latency runs from the intended time to the last byte of the response. A
+// stall of the server therefore lengthens the latency of all requests that fall due during the stall, not
+// only of the requests under way. A closed loop does not send the requests that would have fallen due. This
+// error is called coordinated omission (G. Tene, How NOT to Measure Latency, 2013).
 //
 // A closed loop has a number of workers. Each worker sends its next request when its last request is
-// answered. The latency runs from sending. Closed loops exist for comparison with tools that work like this.
+// answered. The latency runs from the time of sending. Closed loops exist for comparison with other tools
+// that send in closed loops.
 //
 // Two parts of an open loop's latency are also recorded apart. Waited is the time in which all connections
 // were busy although a request was due. Its cause is the server, or too few connections. Lag is the time by
@@ -29,7 +30,8 @@
 // that request at once.
 //
 // Requests are encoded beforehand. Responses are parsed and dropped without allocating memory. The client of
-// net/http would take several times the CPU time per request, and a server on the same machine would lack it.
+// net/http would take several times the CPU time per request. A server on the same machine would lack this
+// CPU time.
 //
 // A Session has connections. Each connection has slots, and a link: its current network connection. A slot
 // carries one request at a time. An activeSpan is a span of load under way. It hands each due request to a

@@ -16,8 +16,8 @@ import (
 type encodedRequest struct {
 	payload int // bytes of the body, without framing
 	answer  int // expected bytes of the response's body; -1: any number
-	// keep and last are a whole HTTP/1.1 request. With last the server closes the connection after its
-	// response.
+	// keep and last each hold the whole HTTP/1.1 request. The request in last also asks the server to close
+	// the connection after its response.
 	keep, last []byte
 	// headers and body are for HTTP/2.
 	headers []hpack.HeaderField

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventLoops read the responses of connections by epoll, without the poller of Go's runtime. They serve
-// connections that stay open without TLS. One goroutine per connection would cost a third more CPU time per
-// request: for a read that finds nothing, for parking and for waking.
+// eventLoops read the responses of connections by epoll, without the poller of Go's runtime. The event loops
+// serve connections that stay open without TLS. One goroutine per connection would cost a third more CPU time
+// per request: for a read that finds nothing, for parking and for waking.
 //
-// The loops make system calls that cannot block without telling Go's scheduler. The scheduler would take a
-// slow call for a blocked one and hand the processor over. An idle loop waits in the runtime's poller until
-// its epoll descriptor is readable.
+// The loops make system calls that cannot block, and do not announce these calls to Go's scheduler. The
+// scheduler would take an announced slow call for a blocked call, and give the processor to another thread.
+// An idle loop waits in the runtime's poller until its epoll descriptor is readable.
 type eventLoops struct {
 	loops  []*eventLoop
 	polled []atomic.Pointer[polledConn] // by the connection's number
@@ -40,7 +40,8 @@ type polledConn struct {
 	ended  chan error
 }
 
-// newEventLoops starts the event loops of a session; nil: its connections need goroutines.
+// newEventLoops starts the event loops of a session. It returns nil if the session's connections need
+// goroutines.
 func newEventLoops(s *session) (*eventLoops, error) {
 	if s.conf.Protocol != HTTP1 || s.tls != nil || s.conf.RequestsPerConnection > 0 {
 		return nil, nil
@@ -75,7 +76,7 @@ func newEventLoop(set *eventLoops) (*eventLoop, error) {
 	return &eventLoop{epoll: os.NewFile(uintptr(epoll), "epoll"), fd: epoll, set: set}, nil
 }
 
-// close ends the event loops. Their connections have ended before.
+// close ends the event loops. All connections must have ended before.
 func (l *eventLoops) close() {
 	if l == nil {
 		return
@@ -108,8 +109,8 @@ func (l *eventLoop) run() {
 	}
 }
 
-// readable reads once. The event may be from an earlier connection with the same number. Then there is
-// nothing to read.
+// readable reads once. If the event comes from an earlier link of the same connection, the read finds
+// nothing.
 func (c *polledConn) readable(entry *atomic.Pointer[polledConn]) {
 	n, err := c.socket.Read(c.http1.parser.space())
 	if errors.Is(err, unix.EAGAIN) {
@@ -145,8 +146,8 @@ func (l *eventLoops) read(h *http1) (ok bool, err error) {
 	return true, err
 }
 
-// socket is a TCP connection that the runtime's poller does not know. It has methods Read, Write and Close of
-// its own. The embedded connection, from which it was made, is closed.
+// socket is a TCP connection that the runtime's poller does not know. It has its own methods Read, Write and
+// Close. It was made from the embedded connection, which is closed by now.
 type socket struct {
 	net.Conn
 	fd int
@@ -229,7 +230,7 @@ func (s *socket) Close() error {
 	return unix.Shutdown(s.fd, unix.SHUT_RDWR) // wakes the event loop, and makes Write fail
 }
 
-// release closes the descriptor when it is no longer read from.
+// release closes the descriptor. The event loop no longer reads from this descriptor.
 func (s *socket) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// A histogram covers whole nanoseconds up to a minute, with three significant digits. A microsecond is exact.
+// A histogram covers times up to a minute, with three significant digits. Times up to a microsecond are exact
+// to the nanosecond.
 const (
 	shortest = 1
 	longest  = int64(time.Minute)
@@ -28,7 +29,8 @@ func NewHistogram() *Histogram {
 	return &Histogram{hdr: hdrhistogram.New(shortest, longest, digits)}
 }
 
-// Record counts a time. A negative time counts as zero. A time longer than a minute is only counted.
+// Record counts a time. A negative time counts as zero. A time longer than a minute is counted without its
+// length.
 func (h *Histogram) Record(d time.Duration) {
 	if int64(d) > longest {
 		h.over++
@@ -56,7 +58,7 @@ func (h *Histogram) Mean() time.Duration {
 	return time.Duration(sum / float64(n))
 }
 
-// Max returns the longest time, to three digits; a minute if a time is longer.
+// Max returns the longest time, to three digits. If any time is longer than a minute, Max returns a minute.
 func (h *Histogram) Max() time.Duration {
 	if h.over > 0 {
 		return time.Duration(longest)
@@ -64,7 +66,8 @@ func (h *Histogram) Max() time.Duration {
 	return time.Duration(h.hdr.Max())
 }
 
-// Min returns the shortest time, to three digits; a minute if all are longer.
+// Min returns the shortest time, to three digits. If all times are longer than a minute, Min returns a
+// minute.
 func (h *Histogram) Min() time.Duration {
 	if h.hdr.TotalCount() == 0 && h.over > 0 {
 		return time.Duration(longest)
@@ -73,7 +76,7 @@ func (h *Histogram) Min() time.Duration {
 }
 
 // At returns the quantile q: the smallest recorded time with at least a share q of all times at or below it.
-// It has three digits, and is a minute if the quantile is longer.
+// The result has three digits. If the quantile is longer than a minute, At returns a minute.
 func (h *Histogram) At(q float64) time.Duration {
 	n := h.hdr.TotalCount()
 	if n == 0 && h.over == 0 {
@@ -100,8 +103,8 @@ func (h *Histogram) Equal(other *Histogram) bool {
 	return h.over == other.over && h.hdr.Equals(other.hdr)
 }
 
-// Raw returns the library's histogram, which lacks times longer than a minute, for logs and exports. It must
-// not be changed.
+// Raw returns the histogram of the library hdrhistogram, for logs and exports. This histogram lacks times
+// longer than a minute. The caller must not change the histogram.
 func (h *Histogram) Raw() *hdrhistogram.Histogram { return h.hdr }
 
 type histogramJSON struct {
@@ -118,7 +121,8 @@ func (h *Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(histogramJSON{V2: string(text), Over: h.over})
 }
 
-// UnmarshalJSON reads the form that MarshalJSON wrote. A histogram of another range is an error.
+// UnmarshalJSON reads the form that MarshalJSON wrote. A histogram with another range or precision is an
+// error.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
 	var s histogramJSON
 	if err := json.Unmarshal(data, &s); err != nil {

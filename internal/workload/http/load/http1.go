@@ -16,8 +16,9 @@ type http1 struct {
 	written chan struct{} // closed when a large request is written; guarded by the connection's lock
 }
 
-// atOnce is the largest request, in bytes, that its sender writes itself. An empty send buffer takes at least
-// this much. A larger request is written by a goroutine, since the write may have to wait for the server.
+// atOnce is the size, in bytes, of the largest request that its sender writes itself. An empty send buffer
+// takes at least this many bytes. A larger request is written by another goroutine, since the write may have
+// to wait for the server.
 const atOnce = 16 << 10
 
 func newHTTP1(k *link, conn net.Conn) *http1 {
@@ -130,8 +131,8 @@ func (h *http1) complete(resp response) error {
 	return nil
 }
 
-// early reports whether a response came before its request was written. A request whose response is OK was
-// surely written. Its writer then gets a second to report this.
+// early reports whether a response came before its request was written. If the response is OK, the request
+// was surely written. The goroutine that writes the request then gets a second to close the channel written.
 func (h *http1) early(resp response) bool {
 	h.link.conn.mu.Lock()
 	written := h.written
@@ -169,8 +170,8 @@ func (q *encodedRequest) outcome(resp response) outcome {
 }
 
 // awaitEnd waits up to a second for the server to close the connection first. The side that closes first
-// keeps its port busy for a minute (TIME-WAIT). This must be the server, or a load of new connections would
-// run out of ports.
+// keeps its port busy for a minute (TIME-WAIT). If the generator closed first, a load of new connections
+// would run out of ports.
 func awaitEnd(raw net.Conn, r io.Reader) {
 	_ = raw.SetReadDeadline(time.Now().Add(time.Second))
 	_, _ = io.Copy(io.Discard, r)

@@ -19,7 +19,8 @@ type http2conn struct {
 	framer *http2.Framer // reads from the connection, writes to out
 	reader *bufio.Reader
 
-	// writing guards the fields for writing. Its holder may take the connection's lock.
+	// writing guards the fields for writing. The goroutine that holds writing may also take the connection's
+	// lock.
 	writing sync.Mutex
 	out     bytes.Buffer
 	encoder *hpack.Encoder
@@ -29,7 +30,7 @@ type http2conn struct {
 	// The connection's lock guards these fields.
 	streams map[uint32]*slot
 	ended   bool      // the network connection has ended
-	room    sync.Cond // signals that more may be sent
+	room    sync.Cond // signals that more bytes may be sent
 	window  int64     // bytes that may be sent on the connection
 	initial int64     // bytes that may be sent on a new stream
 	frame   int64     // largest frame that the server takes, in bytes
@@ -39,8 +40,8 @@ type http2conn struct {
 	fields   headerFields // headers of the block that the decoder reads
 }
 
-// windowSize is the number of bytes that the server may send without an update, on a stream and on the
-// connection. It is so large that responses never wait for the generator.
+// windowSize is the number of bytes that the server may send on a stream, and on the connection, before a
+// window update from the generator. It is so large that responses never wait for the generator.
 const windowSize = 1 << 30
 
 func newHTTP2(k *link, conn net.Conn) *http2conn {
@@ -72,7 +73,7 @@ func (h *http2conn) flush() {
 	}
 }
 
-// writeNow buffers frames by a function, and writes them. It waits for the writing lock.
+// writeNow calls a function that buffers frames, and writes these frames. It waits for the writing lock.
 func (h *http2conn) writeNow(frame func()) {
 	h.writing.Lock()
 	defer h.writing.Unlock()
@@ -145,8 +146,8 @@ func (h *http2conn) writeBody(sl *slot, turn uint64, id uint32, body []byte) {
 	}
 }
 
-// drop cancels a request. It returns false if the request has ended, or if another write occupies the
-// connection.
+// drop cancels a request. It returns false if the request has ended, or if another goroutine writes on the
+// connection now.
 func (h *http2conn) drop(sl *slot) bool {
 	if h.ended || h.streams[sl.stream.id] != sl || !h.writing.TryLock() {
 		return false

@@ -71,8 +71,9 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 	return nil
 }
 
-// unknownStream returns an error if a frame belongs to a stream that was never opened. A stream whose request
-// was given up is no error. The caller holds the connection's lock.
+// unknownStream handles a frame of a stream that carries no request now. It returns an error if the stream
+// was never opened. If the stream's request was given up, the frame is no error. The caller holds the
+// connection's lock.
 func (h *http2conn) unknownStream(id uint32) error {
 	if id%2 == 0 || id >= h.nextID {
 		return malformedf("stream %d was not opened", id)

@@ -29,7 +29,8 @@ type headerFields struct {
 	regular      bool // a header that is no pseudo-header was seen
 }
 
-// addHeaders adds a block of headers. It returns what is wrong with the block; "": nothing.
+// addHeaders adds a block of headers to a stream. It returns what is wrong with the block, or "" if nothing
+// is.
 func (s *stream) addHeaders(f *headerFields, end bool) string {
 	switch {
 	case f.wrong != "":

@@ -30,11 +30,11 @@ type link struct {
 
 // wire speaks one protocol on a network connection.
 type wire interface {
-	// write sends a slot's request, unless the slot has a later turn. Last marks the last request of the
-	// connection. Only read returns errors of writing.
+	// write sends a slot's request, unless the slot already has a later turn. Last marks the last request of
+	// the network connection. If writing fails, read returns the error.
 	write(sl *slot, q *encodedRequest, turn uint64, last bool)
-	// read reads responses and ends their requests, until the connection ends. The error is the cause of the
-	// end. Requests still under way fail with it.
+	// read reads responses, and ends the requests that they answer, until the network connection ends. The
+	// error is the cause of that end. Requests still under way fail with this error.
 	read() error
 	// drop cancels one request. It returns false if only closing the connection can cancel the request. The
 	// caller holds the connection's lock.
@@ -151,7 +151,8 @@ func (k *link) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// kind returns the kind of an error of the dial.
+// kind returns the kind of an error of the dial: Timeout if the dial's time was over, otherwise the given
+// kind.
 func (k *link) kind(err error, otherwise Kind) Kind {
 	if k.ctx.Err() == context.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return Timeout

@@ -59,10 +59,10 @@ func (r *Result) minLatency() float64  { return r.Latency.Min().Seconds() }
 func (r *Result) sendLag() float64     { return r.Lag.At(0.99).Seconds() }
 func (r *Result) lostShare() float64   { return float64(r.Errors[Timeout]) / float64(r.Due) }
 
-// Metrics returns the metrics of a trial that sends a number of requests; 0: it sends in a closed loop. An
-// open loop lacks quantiles for which it sends too few requests. In a closed loop quantiles are optional.
-// Judged names the headlines. If judged is empty, the headlines are p50 and p99, or rate and latency-mean of
-// a closed loop. Extra names the extra metrics.
+// Metrics returns the metrics of a trial. Requests is the number of requests of an open loop; 0 means a
+// closed loop. An open loop lacks the quantiles for which it sends too few requests. In a closed loop
+// quantiles are optional. Judged names the headlines. If judged is empty, the headlines are latency-p50 and
+// latency-p99, or in a closed loop rate and latency-mean. Extra names the extra metrics.
 func Metrics(requests float64, judged []string, extra ...string) (list []experiment.Metric) {
 	closed := requests == 0
 	switch {
@@ -102,14 +102,15 @@ func (r *Result) Values(extra ...string) (values map[string]float64, unavailable
 	return values, unavailable
 }
 
-// Beyond is the number of samples that a quantile needs beyond it.
+// Beyond is the number of requests that must be longer than a quantile, or the quantile is unknown.
 const Beyond = 100
 
 // enough reports whether a number of requests suffices for a quantile.
 func enough(requests, q float64) bool { return requests*(1-q) >= Beyond*(1-1e-9) }
 
-// CheckHeadline checks the names of headline metrics: quantiles, for which each rate must send enough
-// requests, or others. Noun is the word for requests in messages: "requests", "queries".
+// CheckHeadline checks the names of headline metrics. Each name is a quantile or one of others. For a
+// quantile, every rate must send enough requests in the time d. Noun is the word for requests in messages:
+// "requests", "queries".
 func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates []quantity.Frequency, d quantity.Duration, noun string) {
 	names := slices.Clone(others)
 	quantiles := map[string]float64{}
@@ -136,11 +137,12 @@ func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates 
 // timerError is a lateness that any timer may have.
 const timerError = 50 * time.Microsecond
 
-// LeastRate is the share of the offered rate that must be reached.
+// LeastRate is the share of the offered rate that a load must reach.
 const LeastRate = 0.99
 
-// Judge applies the rules to an open loop. The generator may be late by at most a share of the latency, and
-// the rate must be reached. Noun is the word for requests in messages: "requests", "queries".
+// Judge applies the rules to an open loop. The generator may be late by at most the share late of the
+// latency. Without errors, the responses must reach LeastRate of the offered rate. Noun is the word for
+// requests in messages: "requests", "queries".
 func (r *Result) Judge(t *workload.Trial, late quantity.Percent, noun string) error {
 	lag, latency := r.Lag.Mean(), r.Latency.Mean()
 	if lag > timerError && t.Late(lag, time.Duration(float64(late)*float64(latency))) {

@@ -21,15 +21,16 @@ const (
 )
 
 // responseParser parses the responses of one connection and drops their bodies (RFC 9112). The requests must
-// not be HEAD or CONNECT. Bytes are read into space and counted by added. Then next parses them. The parser
-// is strict: lines end with CRLF, header lines are not folded, and there is one form of length.
+// not be HEAD or CONNECT. The caller reads bytes into space, reports their number to added, and calls next,
+// which parses the bytes. The parser is strict: lines end with CRLF, header lines are not folded, and a
+// response states its length in one form only.
 type responseParser struct {
 	buf    [readBuffer]byte
 	r, w   int // the part of buf that is not parsed yet
 	state  func(*responseParser) (more bool, err error)
 	head   head
 	budget int   // bytes left for the head
-	left   int64 // bytes left of the body or chunk; -1: it ends with the connection
+	left   int64 // bytes left of the body or chunk; -1: the body ends with the connection
 	body   int64 // bytes of the body so far
 }
 
@@ -37,13 +38,13 @@ type responseParser struct {
 type head struct {
 	status  int
 	http10  bool
-	length  int64 // -1: no header gives it
+	length  int64 // -1: no header gives the length
 	chunked bool
 	close   bool
 	keep    bool
 }
 
-// space is the buffer to read into. It is not empty after next.
+// space is the buffer to read into. After a call of next, the buffer always has room.
 func (p *responseParser) space() []byte { return p.buf[p.w:] }
 
 // added counts bytes that were read into space.
@@ -275,7 +276,8 @@ func (h *head) header(line []byte) error {
 	return nil
 }
 
-// is compares without regard to case. It compares lengths first, since most names differ in length.
+// is reports whether a text is a name, upper or lower case. It compares the lengths first, since most names
+// differ in length.
 func is(text []byte, name string) bool {
 	return len(text) == len(name) && bytes.EqualFold(text, []byte(name))
 }

@@ -11,15 +11,16 @@ import (
 // Kind is the kind of error by which a request ended.
 type Kind string
 
-// A response with a status other than 2xx has kind "status-404", with a gRPC status other than 0 "grpc-14".
+// A response with a status other than 2xx has a kind such as "status-404". A response with a gRPC status
+// other than 0 has a kind such as "grpc-14".
 const (
 	Dial       Kind = "dial"       // no connection
 	handshake  Kind = "tls"        // no TLS session, or a session for another protocol
 	Timeout    Kind = "timeout"    // no complete response within Config.Timeout
 	Closed     Kind = "closed"     // the connection or stream closed before the response was complete
 	Malformed  Kind = "protocol"   // the response breaks the protocol
-	length     Kind = "length"     // the body is complete, but its length is not the expected one
-	Unanswered Kind = "unanswered" // no response, or not even sent, by the end of the drain
+	length     Kind = "length"     // the body is complete, but does not have the expected length
+	Unanswered Kind = "unanswered" // at the end of the drain the request had no response, or was not even sent
 )
 
 // Result is the result of a span of load.
@@ -30,8 +31,8 @@ type Result struct {
 	Errors map[Kind]int64 `json:"errors,omitempty"`
 	// Examples holds the text of the first error of each kind.
 	Examples map[Kind]string `json:"examples,omitempty"`
-	// Latency is the latency of requests that ended OK. Failed is the time until the error, of all other
-	// requests.
+	// Latency is the latency of requests that ended OK. Failed holds, for each of the other requests, the
+	// time until its error.
 	Latency *Histogram `json:"latency"`
 	Failed  *Histogram `json:"failed"`
 	// Named is the latency of requests by Request.Name.
@@ -50,8 +51,8 @@ type Result struct {
 	// BytesSent and BytesReceived count the bytes of bodies.
 	BytesSent     int64 `json:"bytesSent"`
 	BytesReceived int64 `json:"bytesReceived"`
-	// Duration is the measured time, as requested. Elapsed is the time from its beginning to the end of its
-	// last request, at least Duration.
+	// Duration is the measured time, as requested. Elapsed is the time from the beginning of the measured
+	// time to the end of the last request, and at least Duration.
 	Duration time.Duration `json:"duration"`
 	Elapsed  time.Duration `json:"elapsed"`
 	// Closed is set for a closed loop, whose latency runs from sending.
@@ -66,8 +67,8 @@ func NewResult() *Result {
 	}
 }
 
-// Count counts a request that has ended; kind "" is OK. Latency runs from the intended time, elapsed from the
-// beginning of the measured time.
+// Count counts a request that has ended. Kind "" means OK. Latency is the time since the request's intended
+// time. Elapsed is the time since the beginning of the measured time.
 func (r *Result) Count(kind Kind, text string, latency, elapsed time.Duration) {
 	r.Due++
 	r.Elapsed = max(r.Elapsed, elapsed)
@@ -94,7 +95,7 @@ func (r *Result) named(name string) *Histogram {
 	return r.Named[name]
 }
 
-// Rate returns the reached rate: requests per second of Elapsed that ended OK.
+// Rate returns the reached rate: the number of requests that ended OK, per second of Elapsed.
 func (r *Result) Rate() float64 {
 	if r.Elapsed <= 0 {
 		return 0
@@ -130,9 +131,9 @@ func (r *Result) Behaviour() workload.Behaviour {
 	return workload.Behaviour{experiment.Answers: seen}
 }
 
-// Quantile returns the latency that a share q of all requests does not exceed. Failed requests count as
-// longer than any other. The quantile is unknown (false) if fewer than 100 requests lie beyond it, or if it
-// lies among failed requests.
+// Quantile returns the latency that a share q of all requests does not exceed. A failed request counts as
+// longer than every request that ended OK. The quantile is unknown (false) if fewer than 100 requests are
+// longer, or if the quantile lies among the failed requests.
 func (r *Result) Quantile(q float64) (time.Duration, bool) {
 	rank := max(1, ceil(q*float64(r.Due)))
 	if r.Due-rank < Beyond || rank > r.Latency.Count() {
@@ -142,7 +143,7 @@ func (r *Result) Quantile(q float64) (time.Duration, bool) {
 }
 
 // Merge adds up the results of clients that sent at the same time. Histograms are merged and counts added,
-// without loss. Each duration is the longest of the results.
+// without loss. Duration and Elapsed are the longest among the results.
 func Merge(results ...*Result) *Result {
 	sum := NewResult()
 	for _, r := range results {
@@ -177,7 +178,7 @@ func Merge(results ...*Result) *Result {
 }
 
 // Join adds up the results of consecutive spans, such as the slices of a trial. It works like Merge, but adds
-// durations.
+// up Duration and Elapsed.
 func Join(results ...*Result) *Result {
 	sum := Merge(results...)
 	sum.Duration, sum.Elapsed = 0, 0

@@ -140,8 +140,8 @@ func waitUntil(ctx context.Context, start time.Time) error {
 // dialsAtATime bounds simultaneous dials, so that the server's queue of new connections does not overflow.
 const dialsAtATime = 32
 
-// connect makes the missing connections, until one fails. Requests then make the remaining connections, and
-// fail themselves if they cannot.
+// connect makes the missing connections, until one connection fails. After a failure, each remaining
+// connection is made by its first request. The request fails if its connection cannot be made.
 func (s *session) connect(ctx context.Context) {
 	turns := make(chan struct{}, dialsAtATime)
 	var all sync.WaitGroup

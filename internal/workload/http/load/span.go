@@ -23,8 +23,8 @@ type Span struct {
 	Arrivals Arrivals `json:"arrivals,omitempty"` // "": Constant
 	// Seed is the seed for arrivals and kinds of requests. Clients that share a load need different seeds.
 	Seed uint64 `json:"seed,omitempty"`
-	// Phase delays constant arrivals by a part of a gap, 0 to 1. Client k of n with phase k/n sends between
-	// the requests of the others.
+	// Phase delays constant arrivals by a share of the time between two requests, 0 to 1. Client k of n with
+	// phase k/n sends its requests between the requests of the other clients.
 	Phase float64 `json:"phase,omitempty"`
 	// Workers is the number of requests under way at a time, at most Connections × Streams.
 	Workers int `json:"workers,omitempty"`

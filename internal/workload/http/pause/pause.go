@@ -2,8 +2,8 @@
 //
 // time.Sleep is not precise enough for a load generator. While a program has open connections, the runtime of
 // Go waits for timers in epoll_wait, which counts in milliseconds. On Linux a Timer is therefore a timer of
-// the kernel (timerfd). The runtime waits for it as for a connection. This needs no thread, and lacks the
-// 50 µs of slack that a sleep has. Elsewhere a Timer is one of Go's timers.
+// the kernel (timerfd). The runtime waits for this timer as it waits for a connection. Such a wait needs no
+// thread, and it has no slack, while a sleep has a slack of 50 µs. Elsewhere a Timer is one of Go's timers.
 package pause
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// timers holds timers for later pauses.
+// timers holds unused timers for the next calls of For.
 var timers = sync.Pool{New: func() any {
 	t, err := NewTimer()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // Config is the configuration that the server's process reads.
 type Config struct {
 	Listen string `json:"listen"` // "HOST:PORT"; port 0: any free port
-	// Cert and Key are PEM. With them the server speaks TLS.
+	// Cert and Key are PEM. If they are set, the server speaks TLS.
 	Cert string `json:"cert,omitempty"`
 	Key  string `json:"key,omitempty"`
 	// Threads bounds the CPUs that the server uses at a time; 0 leaves the bound to Go's runtime.
@@ -27,7 +27,7 @@ type Ready struct {
 	Address string `json:"listening"` // "HOST:PORT"
 }
 
-// tls returns the server's TLS configuration; nil: it speaks no TLS.
+// tls returns the server's TLS configuration, or nil if the server speaks no TLS.
 func (c Config) tls() (*tls.Config, error) {
 	if c.Cert == "" && c.Key == "" {
 		return nil, nil

@@ -11,8 +11,8 @@
 //	POST to any of them  the same, after reading the body
 //
 // The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION do the same on any path. A gRPC call of any
-// method is answered with its own message, or with N bytes. It ends with the status in the header
-// Tare-Grpc-Status.
+// method is answered with the message of the call, or with N bytes. The call ends with the status in the
+// header Tare-Grpc-Status.
 //
 // The server uses net/http. Its cost per request is therefore typical of many servers.
 package target
@@ -63,7 +63,8 @@ func New(conf *tls.Config) *http.Server {
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(conf != nil)
 	s.Protocols.SetUnencryptedHTTP2(conf == nil)
-	// Responses never wait for a small window, and loads may have many streams.
+	// The receive windows are large, so that requests do not wait for a small window. Loads may have many
+	// streams.
 	s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 10_000, MaxReceiveBufferPerConnection: 16 << 20, MaxReceiveBufferPerStream: 4 << 20}
 	return s
 }

@@ -31,7 +31,7 @@ import (
 // arguments. It stays until it is killed, even if the program ends.
 var Caller = testbed.Helper{Name: "startup-call", Run: func(ctx context.Context) error { return call(ctx, os.Args[1:]) }}
 
-// Listener takes the calls. It also serves requests of package orders.
+// Listener takes the calls. It also serves requests of package helperrpc.
 var Listener = testbed.Helper{Name: "startup-listen", Run: func(ctx context.Context) error { return new(listener).serve(ctx) }}
 
 var Helpers = []testbed.Helper{Caller, Listener}
@@ -103,7 +103,7 @@ type Request struct {
 	For  time.Duration `json:"for,omitempty"` // longest wait
 }
 
-// Response is the response to an Order.
+// Response is the response to a Request.
 type Response struct {
 	Port   int  `json:"port,omitempty"`
 	Called bool `json:"called,omitempty"`

@@ -10,9 +10,9 @@ import (
 // Byte is the byte that the program prints.
 const Byte = '.'
 
-// The program is assembled here instead of being compiled. It has a few hundred bytes, needs no library, dynamic
-// loader or runtime, and makes two system calls. The program itself takes almost no time, so that the
-// time of a start is that of the sandbox:
+// The program is assembled here instead of being compiled. It has a few hundred bytes, needs no library,
+// dynamic loader or runtime, and makes two system calls. The program itself takes almost no time, so that
+// nearly the whole time of a start is the sandbox's time:
 //
 //	write(1, ".", 1)
 //	argc > 1: wait for a signal, for ever

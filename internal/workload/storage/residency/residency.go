@@ -3,9 +3,9 @@
 // (fscrypt) without inline encryption, gVisor, and file systems outside of the kernel (FUSE) ignore O_DIRECT. The
 // page cache after a trial shows whether O_DIRECT worked.
 //
-// The package uses cachestat(2), which Linux has since 6.5, or else mincore(2). Both show nothing to a user who may
-// not write to the file (https://lwn.net/Articles/776801/ has the reason). This is an error here, since mincore would
-// report the whole file as cached.
+// The package uses cachestat(2), which Linux has since 6.5, or else mincore(2). Both show nothing to a user
+// who may not write to the file (https://lwn.net/Articles/776801/ has the reason). For such a user the helper
+// returns an error, since mincore would report the whole file as cached.
 //
 // The helper of this package examines the files in the client's pod, where the volume is mounted.
 package residency
@@ -18,7 +18,7 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// Helper examines files in a pod. It reads an Order, and prints a Report.
+// Helper examines files in a pod. It reads a Request, and prints a Report.
 var Helper = testbed.Helper{Name: "storage-residency", Run: helperrpc.Answering("the request", look)}
 
 // Request is a request to the helper.

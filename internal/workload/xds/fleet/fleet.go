@@ -1,7 +1,7 @@
-// Package fleet is the process that the workload xds runs in a client's pod. It holds thousands of simulated sidecars
-// (package sidecar). On request it connects them, disconnects them or has them wait for a push, and it records the
-// time of each event. Requests go over package orders. A request that takes long only begins a stage; later requests
-// (Look) ask for the stage's state.
+// Package fleet is the process that the workload xds runs in a client's pod. It holds thousands of simulated
+// sidecars (package sidecar). On request it connects them, disconnects them or has them wait for a push, and
+// it records the time of each event. Requests go through package helperrpc. A request that takes long only
+// begins a stage; later requests (Look) ask for the stage's state.
 package fleet
 
 import (
@@ -71,7 +71,7 @@ type Push struct {
 // Look asks for the state of the current stage.
 type Look struct {
 	For   time.Duration `json:"for"`             // longest wait for the end of the stage
-	Final bool          `json:"final,omitempty"` // set if the response has a report also before the stage's end
+	Final bool          `json:"final,omitempty"` // the response holds a report even if the stage has not ended
 }
 
 // Response is the response to each request.
@@ -85,7 +85,7 @@ type Response struct {
 // Report is the result so far of a stage: an Up, a Down or a Push.
 type Report struct {
 	Expected int             `json:"expected"`       // number of sidecars that the stage waits for
-	Times    []time.Duration `json:"times"`          // times of the sidecars that have finished the stage, from when each was due, or from the change
+	Times    []time.Duration `json:"times"`          // for each sidecar that has finished the stage: time since the sidecar was due, or since the change
 	Lags     []time.Duration `json:"lags,omitempty"` // time from each sidecar's due time until it began to connect or disconnect
 	Last     time.Duration   `json:"last"`           // time from the beginning of the stage until the last sidecar finished it
 	Counts

@@ -16,8 +16,8 @@ const (
 	heapBytes = 64 << 20
 )
 
-// heap returns the bytes in use on a server's heap, from its metrics. The metric's name is that of Prometheus'
-// collector for Go.
+// heap returns the bytes in use on a server's heap, from the server's metrics. It reads the metric by the
+// name that Prometheus' collector for Go gives it.
 func heap(ctx context.Context, url string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, heapLimit)
 	defer cancel()

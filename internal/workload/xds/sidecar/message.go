@@ -6,9 +6,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// incoming parses the messages of a stream, DiscoveryResponse or DeltaDiscoveryResponse, piece by piece as they
-// arrive. A resource that may name other resources is kept until it is complete. Of any other resource only the
-// beginning is kept, which shows its type.
+// incoming parses the messages of a stream, DiscoveryResponse or DeltaDiscoveryResponse, piece by piece as
+// they arrive. A resource that may name other resources is kept until it is complete. For any other resource,
+// only the beginning is kept, which shows the resource's type.
 type incoming struct {
 	delta bool
 
@@ -47,7 +47,7 @@ const (
 const (
 	// peek is the number of bytes at the beginning of a resource that must hold its type.
 	peek = 512
-	// mostKept is the largest size of a resource that names others, in bytes.
+	// mostKept is the largest size of a resource that names other resources, in bytes.
 	mostKept = 64 << 20
 )
 
@@ -219,7 +219,7 @@ func (m *incoming) fieldContent(p []byte) error {
 	return nil
 }
 
-// matters reports whether a resource may name others, by the beginning of the resource.
+// matters reports, from the beginning of a resource, whether the resource may name other resources.
 func (m *incoming) matters(begins []byte) bool {
 	url, ok := begins, true
 	if m.delta {

@@ -15,14 +15,15 @@ import (
 type request struct {
 	of      Type
 	node    []byte   // the sidecar's node; only in the first request of a stream
-	names   []string // names of all resources asked for; in a delta request: of the additional ones
+	names   []string // names of all resources that the sidecar asks for; in a delta request: only the additional names
 	gone    []string // names no longer asked for; delta only
 	version string   // version that the sidecar has; not in a delta request
 	nonce   string   // nonce of the response that this request acknowledges or rejects
-	wrong   error    // reason for rejecting the response; nil: it is accepted
+	wrong   error    // reason for rejecting the response; nil: the sidecar accepts the response
 }
 
-// numbers holds the numbers of the fields in one of the two messages; 0: the message has no such field.
+// numbers holds the numbers of the fields in a DiscoveryRequest (ofSotW) or a DeltaDiscoveryRequest
+// (ofDelta); 0: the message has no such field.
 type numbers struct{ node, version, names, gone, url, nonce, wrong protowire.Number }
 
 var (

@@ -6,17 +6,18 @@
 //
 // # Memory
 //
-// A process holds thousands of sidecars, and the memory of one bounds their number. A sidecar is therefore one
-// goroutine that reads. Frames come from golang.org/x/net/http2. Messages are parsed as they arrive and only
-// resources that name others are kept (message.go), so that a megabyte of endpoints is never in memory. A connection
-// of grpc-go has seven goroutines, and keeps messages whole: hack/bench/xds compares both.
+// A process holds thousands of sidecars, and the memory of each sidecar limits their number. A sidecar is
+// therefore one goroutine that reads. Frames come from golang.org/x/net/http2. Messages are parsed as they
+// arrive. Only resources that name other resources are kept (message.go), so that a megabyte of endpoints is
+// never in memory. A connection of grpc-go has seven goroutines, and keeps messages whole: hack/bench/xds
+// compares grpc-go with this package.
 //
 // # Differences from Envoy
 //
-// Like Envoy, a sidecar sends its node with the first request only, rejects a response that it cannot read by
-// repeating the version it has, and asks for listeners after the first endpoints have arrived. Unlike Envoy, it
-// begins every stream without resources, as a new pod does. A reconnecting Envoy would list the resources that it
-// still has to a delta server.
+// Like Envoy, a sidecar sends its node with the first request only, and asks for listeners after the first
+// endpoints have arrived. To reject a response that it cannot read, it repeats the version that it has, as
+// Envoy does. Unlike Envoy, a sidecar begins every stream without resources, as a new pod does. When Envoy
+// reconnects to a delta server, it lists the resources that it still has.
 package sidecar
 
 import (
@@ -74,13 +75,13 @@ func New(s Server) *Client {
 type Update struct {
 	Type     Type
 	Bytes    int    // size of the message
-	Ready    string // kind of the connection, if this response made the sidecar ready for the first time; "": it did not
-	Rejected error  // reason why the sidecar rejected the response; nil: it acknowledged it
+	Ready    string // kind of the connection, if this response made the sidecar ready for the first time; "": otherwise
+	Rejected error  // reason why the sidecar rejected the response; nil: the sidecar acknowledged the response
 }
 
-// Run connects and subscribes, and returns when the stream or the context ends. The node is an encoded message of the
-// API. Run calls see for each response before it acknowledges the response, in its own goroutine. The error is an
-// *Error.
+// Run connects and subscribes, and returns when the stream or the context ends. The node is an encoded
+// message of the API. Run calls see for each response, before the sidecar acknowledges the response, in the
+// goroutine that called Run. The error is an *Error.
 func (c *Client) Run(ctx context.Context, node []byte, see func(Update)) error {
 	conn, err := c.connect(ctx)
 	if err != nil {
@@ -157,7 +158,7 @@ func (s *sidecar) ask(r request) {
 	s.queue(r.append(nil, s.message.delta))
 }
 
-// respond handles a complete response, and sends the requests that follow from it.
+// respond handles a complete response, and sends the requests that the sidecar makes after this response.
 func (s *sidecar) respond(w *response, size int) error {
 	t := w.of()
 	if t == other { // the sidecar has not asked for this type

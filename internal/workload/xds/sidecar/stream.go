@@ -31,8 +31,8 @@ type stream struct {
 
 const (
 	streamID = 1
-	// windowSize is the size of the receive windows, in bytes. It is large enough that the server only ever waits for
-	// the connection, as with Envoy.
+	// windowSize is the size of the receive windows, in bytes. It is so large that the server waits only for
+	// the connection and never for a window, as with Envoy.
 	windowSize = 16 << 20
 	firstSize  = 1<<16 - 1 // initial size of every window
 	mostFrame  = 1 << 14   // largest frame that every peer must accept, in bytes

@@ -35,8 +35,8 @@ func Certificate() (cert, key []byte, err error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), nil
 }
 
-// Serving returns the TLS configuration of a server with this certificate. If mutual is set, clients must present a
-// certificate that is signed by this one.
+// Serving returns the TLS configuration of a server with this certificate. If mutual is set, clients must
+// present a certificate that the server's certificate has signed.
 func Serving(cert, key []byte, mutual bool) (*tls.Config, error) {
 	own, err := tls.X509KeyPair(cert, key)
 	if err != nil {

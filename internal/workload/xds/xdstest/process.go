@@ -13,8 +13,9 @@ import (
 	"tare/internal/testbed"
 )
 
-// Environment variables of the Helper. FileVariable names the file that it watches, MostVariable gives the number of
-// streams that it serves at a time, and MetricsVariable the port of its metrics.
+// Environment variables of the Helper. FileVariable names the file that the Helper watches. MostVariable
+// gives the number of streams that the Helper serves at a time. MetricsVariable gives the port of its
+// metrics.
 const (
 	FileVariable    = "XDSTEST_FILE"
 	MostVariable    = "XDSTEST_MOST"
