@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/toolformat/promtext"
