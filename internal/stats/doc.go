@@ -16,14 +16,12 @@
 // noise. [SignedRank] and [PairedT] take one log ratio per round. [RankSum]
 // and [WelchT] are for data without rounds.
 //
-// Ranks come first, t beside them. The noise of measurements has spikes and modes,
-// and there are seldom enough rounds for normality. The signed-rank interval has
-// its confidence exactly, whatever the distribution, as long as it is symmetric.
-// The log ratio of two trials with the same noise is symmetric even when the
-// noise is not: swapping the two flips its sign. The price is at least six
-// rounds at 95 % and steps in the attainable confidence (96.9 % at six). The t
-// interval is used below that, and as a second opinion; with fewer than six
-// rounds of bimodal noise it is too narrow.
+// Ranks come first, Student's t beside them. The noise of measurements has spikes and modes, and there are
+// seldom enough rounds for normality. The signed-rank interval has its confidence exactly, whatever the
+// distribution, as long as it is symmetric. The log ratio of two trials with the same noise is symmetric
+// even when the noise is not: swapping the two flips its sign. The price is at least six rounds at 95 % and
+// steps in the attainable confidence (96.9 % at six). The t interval is used below that, and as a second
+// opinion; with fewer than six rounds of bimodal noise it is too narrow.
 //
 // Distributions are exact up to sizes that nobody will run by hand, ties and
 // zeros included. Approximations fail in the tails of small samples, which is

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mostPower is the largest power that is supported; the numerical integral behind it cannot
-// distinguish larger ones from 1.
+// mostPower is the largest power that is supported; the numerical integral of power cannot distinguish
+// larger values from 1.
 const mostPower = 1 - 1e-9
 
 // DetectableEffect returns the smallest true mean difference that a two-sided paired t test at
@@ -25,8 +25,8 @@ func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 	return shift * sd / math.Sqrt(float64(n))
 }
 
-// smallestShift returns the shift at which a rising power function reaches a power: regula falsi
-// with the Illinois rule, which takes some ten evaluations where bisection takes forty.
+// smallestShift returns the shift at which a rising power function reaches a power. It uses regula falsi
+// with the Illinois rule, which needs some ten evaluations where bisection needs forty.
 func smallestShift(power float64, at func(shift float64) float64) float64 {
 	lo, hi := 0.0, 1.0
 	below, above := at(lo)-power, at(hi)-power
@@ -61,8 +61,8 @@ func smallestShift(power float64, at func(shift float64) float64) float64 {
 	return hi
 }
 
-// fewest returns the smallest number for which enough is true, assuming that it stays true for
-// larger ones; 0 if it is false for limit.
+// fewest returns the smallest number for which enough is true; 0 if enough is false for limit. It assumes
+// that enough stays true for larger numbers.
 func fewest(limit int, enough func(n int) bool) int {
 	if !enough(limit) {
 		return 0
