@@ -49,7 +49,8 @@ func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
 	return s
 }
 
-// start returns the ratio of the standard deviation of an innovation to that of a value of the series.
+// start returns the standard deviation of an innovation, divided by the standard deviation of a value of
+// the series.
 func (s *surrogates) start() float64 { return math.Sqrt(1 - s.correlation*s.correlation) }
 
 // Next returns another series of the same length, which is valid until the next call. If φ is above 0, the

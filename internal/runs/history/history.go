@@ -1,11 +1,10 @@
-// Package history sorts many runs of an experiment by time, and finds the runs at which a metric
-// changed and how far a new run has grown away from those before it.
+// Package history sorts many runs of an experiment by time, and finds the runs at which a metric changed
+// and how far a new run differs from the runs before it.
 //
-// The unit is the run. A run gives one value for each metric of each arm: the overhead against its
-// own baseline, in which the level of the machine cancels. For the baseline itself (and for arms
-// without a baseline, as in most imported records) it gives the level. Rounds within a run share
-// its day and its machine, so they do not show how much runs vary. The spread between runs does,
-// and all methods here use it.
+// The unit is the run. A run gives one value for each metric of each arm: the overhead against its own
+// baseline, in which the level of the machine cancels. For the baseline itself (and for arms without a
+// baseline, as in most imported records) it gives the level. Rounds within a run share its day and its
+// machine, so they do not show how much runs vary. All methods here use the spread between runs instead.
 //
 // A series answers two questions, by different methods:
 //
