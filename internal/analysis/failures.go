@@ -83,8 +83,8 @@ func (r *Run) FailuresOf(cell, arm string) *Failures {
 	return nil
 }
 
-// Executed returns how often an arm's program was executed in a cell, and how often it failed. The
-// trials are those that the run was analysed from.
+// Executed returns how often an arm's program was executed in a cell, and how often it failed. The argument
+// trials holds the trials that the run was analysed from.
 func (r *Run) Executed(trials []journal.Trial, cell, arm string) Frequency {
 	if f := r.FailuresOf(cell, arm); f != nil {
 		return f.Failed

@@ -79,7 +79,7 @@ type (
 	InvalidRuns struct {
 		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
 	}
-	// ControlChanged: the control has changed between the two runs as well.
+	// ControlChanged: not only the arm but also the control has changed between both runs.
 	ControlChanged struct{}
 	// RoundsMissing: not all planned rounds are done.
 	RoundsMissing struct {

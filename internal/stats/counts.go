@@ -35,10 +35,10 @@ func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	return i, nil
 }
 
-// FisherExact returns the two-sided p of "a of m and b of n are drawn with the same chance" by Fisher's
-// exact test: given the total a + b, the chance of all tables that are not more likely than the observed
-// table (as in R's fisher.test). The test is exact for any size. For small counts it rejects less often
-// than its significance level allows.
+// FisherExact returns the two-sided p-value of "a of m and b of n are drawn with the same chance" by
+// Fisher's exact test: given the total a + b, the chance of all tables that are not more likely than the
+// observed table (as in R's fisher.test). The test is exact for any size. For small counts it rejects less
+// often than its significance level allows.
 func FisherExact(a, m, b, n int) (p float64, err error) {
 	if a < 0 || a > m || b < 0 || b > n {
 		return 0, fmt.Errorf("Fisher's exact test: %d of %d and %d of %d: %w", a, m, b, n, errArgument)
@@ -71,9 +71,9 @@ func fisher(a, total, m, n int) float64 {
 	return math.Min(1, p)
 }
 
-// PermutedCounts returns the two-sided p of "the assignment of counts to arms is chance". In each block the
-// first count is the arm's, and each count of the block is equally likely to be the arm's. The p-value is
-// the chance that a random assignment in all blocks gives the arm a sum at least as far from its
+// PermutedCounts returns the two-sided p-value of "the assignment of counts to arms is chance". In each
+// block the first count is the arm's, and each count of the block is equally likely to be the arm's. The
+// p-value is the chance that a random assignment in all blocks gives the arm a sum at least as far from its
 // expectation as the observed sum.
 func PermutedCounts(blocks [][]int) float64 {
 	chance := []float64{1} // probabilities by the arm's sum

@@ -34,7 +34,7 @@ func Lag1(x []float64) float64 {
 // maxExactOrder is the largest n for which OrderEffect counts all permutations: 8! = 40,320.
 const maxExactOrder = 8
 
-// OrderEffect returns the two-sided p of "values do not depend on their position in the block", by
+// OrderEffect returns the two-sided p-value of "values do not depend on their position in the block", by
 // Spearman's rank correlation of values and positions (4 values at least).
 //
 // The trials of a block (a round) run in random order, drawn anew in every round. Values that do not depend

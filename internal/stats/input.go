@@ -39,7 +39,7 @@ func (i Interval) Map(to func(float64) float64) Interval {
 // Estimate is an interval with its tests.
 type Estimate struct {
 	Interval
-	P float64 // two-sided p of "the location, or the shift, is 0"
+	P float64 // two-sided p-value of "the location, or the shift, is 0"
 	N int     // number of values; for two samples, their sum
 
 	equivalence func(margin float64) float64

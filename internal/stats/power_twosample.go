@@ -9,8 +9,8 @@ import (
 
 // The power of the tests for two independent samples on normal values.
 //
-// The power of Welch's test comes from the noncentral t distribution. Its degrees of freedom are those of
-// the true standard deviations; the test itself estimates the degrees of freedom from the values of each
+// The power of Welch's test comes from the noncentral t distribution. Its degrees of freedom come from the
+// true standard deviations; the test itself estimates the degrees of freedom from the values of each
 // experiment.
 //
 // The power of the rank-sum test differs from the power of Student's t test for two samples in the same

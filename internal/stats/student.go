@@ -54,8 +54,8 @@ func welch(name string, x, y []float64) (difference, se, df float64, err error) 
 	return meanY - meanX, se, df, nil
 }
 
-// welchError returns the standard error of the difference of the means of m
-// and n values, and its degrees of freedom after Welch and Satterthwaite.
+// welchError returns the standard error of the difference between the means of m and n values, and its
+// degrees of freedom by Welch and Satterthwaite.
 func welchError(sdX, sdY float64, m, n int) (se, df float64) {
 	x, y := sdX/math.Sqrt(float64(m)), sdY/math.Sqrt(float64(n))
 	se = math.Hypot(x, y)

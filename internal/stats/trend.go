@@ -13,10 +13,10 @@ const (
 	maxTrendPairs = 300
 )
 
-// Trend tests whether a series, in the order measured, rises or falls all along. It returns the two-sided p
-// of Mann and Kendall's test of "no trend" (Mann 1945; Kendall, Rank Correlation Methods, 4th ed., chapters
-// 4 and 5), and the slope of Theil and Sen, the median of the slopes between all pairs of values, in the
-// values' unit per index (Hollander, Wolfe & Chicken, section 9.3). Trend needs at least 4 values;
+// Trend tests whether a series, in the order measured, rises or falls all along. It returns the two-sided
+// p-value of Mann and Kendall's test of "no trend" (Mann 1945; Kendall, Rank Correlation Methods, 4th ed.,
+// chapters 4 and 5), and the slope of Theil and Sen, the median of the slopes between all pairs of values,
+// in the values' unit per index (Hollander, Wolfe & Chicken, section 9.3). Trend needs at least 4 values;
 // significance at 5 % needs at least 5.
 //
 // The test uses the signs of the differences of all pairs, so neither outliers nor the shape of the trend

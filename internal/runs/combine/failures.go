@@ -13,7 +13,7 @@ type Failures struct {
 	Arm    string             `json:"arm"`
 	Failed analysis.Frequency `json:"failed"`
 	// Baseline is the frequency of failures in the baseline. The intervals treat all executions as
-	// independent, even those of the same occasion.
+	// independent, even executions on the same occasion.
 	Baseline analysis.Frequency `json:"baseline"`
 	// Shown are the numbers of the runs that show more failures in the arm than in the baseline, corrected
 	// for the number of runs (Bonferroni).
@@ -91,8 +91,8 @@ func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least 
 
 // withholdByFailures withholds verdicts that depend on failed trials. Equivalence is withheld if any trial
 // of the arm or the baseline failed, since the cost of a failed trial has no upper limit. A gain is
-// withheld if trials of the arm failed, and a cost if trials of the baseline failed, unless the run with
-// the failures shows the same verdict by itself.
+// withheld if trials of the arm failed, and a cost if trials of the baseline failed, unless every run with
+// such failures shows the same verdict by itself.
 func (r *Result) withholdByFailures(in []compare.Input, c *Comparison) {
 	f := r.FailuresOf(c.Cell, c.Arm)
 	if f == nil || !c.Verdict.Claims() {

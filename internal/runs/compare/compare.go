@@ -1,18 +1,16 @@
 // Package compare compares runs that were made at different times, on different
 // machines, or of different versions of a layer.
 //
-// A result has three parts, in this order. First the properties in which the
-// runs differ: the machine, the layers' parameters, the workloads, the testbed
-// (differences.go). Any of these may cause a difference in the numbers. Second
-// the overheads: how much more or less a layer costs than before, each overhead
-// against the baseline of its own run (changes.go). Third the levels: every arm
-// against one arm of one run, the reference (levels.go).
+// A result has three parts, in this order. First the properties in which the runs differ: the machine, the
+// layers' parameters, the workloads, the testbed (differences.go). Any of these may cause a difference in
+// the numbers. Second the overheads: how much more or less a layer costs than before, each overhead against
+// the baseline of its own run (changes.go). Third the levels, the values of each arm: every arm is compared
+// with one arm of one run, the reference (levels.go).
 //
-// Overheads are worth more than levels. A level depends on the machine at least
-// as much as on the layer. An overhead is measured against a baseline on the same
-// machine within minutes, so whatever slows both down cancels before runs are
-// compared. What does not cancel is a machine on which the layer itself is
-// relatively more expensive.
+// Overheads are worth more than levels. A level depends on the machine at least as much as on the layer. An
+// overhead is measured against a baseline on the same machine within minutes, so whatever slows both arm
+// and baseline down cancels before runs are compared. An effect does not cancel if the layer itself is
+// relatively more expensive on one machine than on another.
 //
 // Nothing was randomised between runs: no random order decided which trial ran when or where. All
 // comparisons across runs are therefore observational, however narrow their intervals, and the result says

@@ -21,8 +21,8 @@ type Options struct {
 	Normal bool
 }
 
-// Run judges a run by its own baseline. The trials are those of the analysis. Run returns ErrNoBudget if
-// there is no limit, and a *LimitError for an impossible limit.
+// Run judges a run by its own baseline. The argument trials holds the trials that the run was analysed
+// from. Run returns ErrNoBudget if there is no limit, and a *LimitError for an impossible limit.
 func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	j := judge{result: r, rules: contrast.RulesOf(run.Plan), run: run, values: analysis.ValuesOf(run.Plan, trials), normal: o.Normal}

@@ -171,8 +171,8 @@ const mostInterludeValues = 500
 const interludeShare = 0.25
 
 // search finds the changes of a stretch. It first finds single changes, one split at a time, and then
-// interludes between them. An interlude is a stretch of values after which the earlier values return, such
-// as a regression that was fixed after a week. A single split does not find an interlude: wherever the
+// interludes between them. An interlude is a series of values that differ from the values before and after,
+// such as a regression that was fixed after a week. A single split does not find an interlude: wherever the
 // split is, one side has a part of the interlude and most of the other values. Without any change, the
 // chance of a claim is at most alpha, since alpha is divided between the two tests. If runs resemble their
 // neighbours, they are compared with surrogate series whose values do so too (stats.surrogates).

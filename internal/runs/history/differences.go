@@ -110,7 +110,8 @@ func factsOf(j *journal.Run) facts {
 	return f
 }
 
-// recordEvents records in every run the facts that differ from the last earlier run that has facts.
+// recordEvents records in every run the facts that differ from earlier runs. It compares each kind of fact
+// with the last earlier run that has facts of that kind.
 func recordEvents(runs []*Run) {
 	var last facts
 	for _, r := range runs {
