@@ -1,24 +1,24 @@
-// Package analysis turns the trials of a run into verdicts: it applies the method of docs/method.md
-// with the estimators of package stats.
+// Package analysis turns the trials of a run into verdicts: it applies the method that docs/method.md
+// describes, with the estimators of package stats.
 //
-// The unit of analysis is the trial or, in a run of Tare's own, the pair: one valid trial of an arm
-// and one of the baseline in the same round of the same cell, as the logarithm of their ratio.
-// Whatever slows the machine down for a while slows both trials down and cancels in the ratio. The
-// order within the round is random, so the sign of the remaining difference is a fair coin, which
-// is all that the signed-rank interval assumes. That is why the figures of hack/bench/method hold for
-// noise of any kind. Most imported trials are independent samples rather than pairs; observe.go and
-// diagnostics.go report the doubts that this leaves.
+// In a run that Tare carried out, the unit of analysis is the pair: one valid trial of an arm and one valid
+// trial of the baseline, in the same round of the same cell. A pair's value is the logarithm of the ratio
+// of both trials. Whatever slows the machine down for a while slows both trials down and cancels in the
+// ratio. The order of the arms within a round is random, so noise makes the ratio positive or negative with
+// equal chance. The signed-rank interval assumes nothing else. That is why the figures of hack/bench/method
+// hold for noise of any kind. In most imports the unit of analysis is the trial, because the trials are
+// independent samples and not pairs. The files observe.go and diagnostics.go report the doubts that
+// independent samples leave.
 //
-// The files in the order of an analysis: table.go sorts the trials into the plan. values.go gathers
-// the values of each comparison, and package contrast estimates from them. judge.go decides: the
-// controls first, then the treatments as one family. reason.go holds the reasons why a comparison
-// is not resolved, and finding.go the findings that a reader should know; both are typed values
-// with their figures, which package wording turns into sentences. rounds.go computes the number of
-// rounds that are needed. describe.go and warn.go add what helps a reader to trust or doubt a
-// number. fits.go collects complete rounds and fits each of them: with lines through the levels of
-// a factor (sweeps.go, scaling.go), powers of several factors (powerlaw.go), the parts of a layer's
-// cost (breakdown.go), or the effects of a factorial design (factorial.go). analyze.go calls all of
-// them.
+// The files in the order of an analysis: table.go sorts the trials into the plan. values.go gathers the
+// values of each comparison, and package contrast estimates overheads from these values. judge.go decides
+// the verdicts: the controls first, then the treatments as one family. reason.go holds the reasons why a
+// comparison is not resolved, and finding.go the findings that a reader should know. Reasons and findings
+// are typed values with numbers, which package wording turns into sentences. rounds.go computes the number
+// of rounds that are needed. describe.go and warn.go add what helps a reader to trust or doubt a number.
+// fits.go collects complete rounds and fits each of them: with lines through the levels of a factor
+// (sweeps.go, scaling.go), powers of several factors (powerlaw.go), the parts of a layer's cost
+// (breakdown.go), or the effects of a factorial design (factorial.go). analyze.go calls all of them.
 //
 // Nothing in this package reads a clock or a file, or depends on the order of a map: the same run
 // always gives the same analysis. All numbers in a Run are finite.
@@ -70,8 +70,8 @@ type Grade string
 const (
 	// Measured: the claim rests on tests that hold for noise of any shape.
 	Measured Grade = ""
-	// Normal: the claim rests on tests that hold if noise is normal, which this few values cannot
-	// show.
+	// Normal: the claim rests on tests that hold if noise has a normal distribution. So few values cannot
+	// show whether it has.
 	Normal Grade = "normal"
 )
 
@@ -84,13 +84,13 @@ type Run struct {
 	// Valid is set if the run gives verdicts. Otherwise Reasons lists why not.
 	Valid   bool     `json:"valid"`
 	Reasons []Reason `json:"-"`
-	// Observation is the reason why the run's conclusions are weaker than those of an experiment:
-	// arms ran one after the other, for instance. It is nil for a run that Tare carried out in
-	// rounds of random order.
+	// Observation is the reason why the run's conclusions are weaker than the conclusions of an experiment;
+	// for instance, arms ran one after the other. It is nil for a run that Tare carried out in rounds of
+	// random order.
 	Observation *Observation `json:"observation,omitempty"`
 	// Finished is false for a run that can be resumed.
 	Finished bool `json:"finished"`
-	// Ending describes which planned rounds are missing, and why; nil: none is missing.
+	// Ending describes which planned rounds are missing, and why; nil: no planned round is missing.
 	Ending *Ending `json:"ending,omitempty"`
 	// Start is the start of the first trial. All Seconds count from it.
 	Start    time.Time `json:"start"`
@@ -99,16 +99,16 @@ type Run struct {
 	SetUps   SetUps    `json:"setUps,omitzero"`    // zero: the trials do not record their set-ups
 	Trials   Counts    `json:"trials"`
 	Family   int       `json:"family"` // number of hypotheses under Holm's correction
-	// Failures are the failures of the program by cell and arm, in the cells that have any.
+	// Failures are the failures of the program by cell and arm. Cells without a failure are left out.
 	Failures    []Failures      `json:"failures,omitempty"`
 	Comparisons []Comparison    `json:"comparisons"`
 	Controls    []Comparison    `json:"controls"` // comparisons of the control with the baseline
 	Warnings    []Warning       `json:"warnings,omitempty"`
-	Behaviours  []Warning       `json:"-"` // the warnings about arms in which programs behave otherwise than in the baseline; also part of Warnings
+	Behaviours  []Warning       `json:"-"` // warnings about arms in which programs behave differently than in the baseline; Warnings holds them too
 	Cells       []CellSummary   `json:"cells"`
 	Scaling     []Scaling       `json:"scaling,omitempty"`    // how metrics grow with factors whose levels are numbers
-	PowerLaws   []PowerLaw      `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, for workloads that expect such a law
-	Breakdowns  []Breakdown     `json:"breakdowns,omitempty"` // the parts that a layer's cost is made of, for layers with a factor that counts something
+	PowerLaws   []PowerLaw      `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, for workloads that expect a power law
+	Breakdowns  []Breakdown     `json:"breakdowns,omitempty"` // the parts of a layer's cost, for layers with a factor that counts something, such as rules
 	Factorial   *Factorial      `json:"factorial,omitempty"`  // effects of the layers of a factorial design, alone and together
 	Invalids    []journal.Trial `json:"invalids,omitempty"`   // invalid trials, each with the rule it broke
 	Proofs      []ProofSummary  `json:"proofs,omitempty"`
@@ -145,9 +145,9 @@ type Counts struct {
 	ByRule  map[string]int `json:"byRule,omitempty"` // number of invalid trials by the rule they broke
 }
 
-// Interval is an estimate with its confidence interval. For a metric of scale Ratio the values are
-// overheads as shares of the baseline (0.05: costs 5 %), for one of scale Difference overheads in
-// the metric's unit. Positive is always a cost.
+// Interval is an estimated overhead with its confidence interval. For a metric of scale Ratio, the
+// overheads are shares of the baseline (0.05: costs 5 %). For a metric of scale Difference, the overheads
+// have the metric's unit. Positive is always a cost.
 type Interval struct {
 	Point float64 `json:"point"`
 	Lo    float64 `json:"lo"`
@@ -161,61 +161,61 @@ type Comparison struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
 	Grade   Grade             `json:"grade,omitempty"` // grade of the claim, if there is one
-	// Reason is the reason why the comparison is not resolved or gets no verdict. With a verdict it
-	// is nil, except for MissingTrials: the claim then holds in spite of them.
+	// Reason is the reason why the comparison is not resolved or gets no verdict. With a verdict, Reason is
+	// nil or MissingTrials: the claim then holds in spite of the missing trials.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
-	// Margin is the margin of equivalence: a share, or for a Difference metric a number in its
-	// unit, which is 0 (none) unless the plan sets one.
+	// Margin is the margin of equivalence, as a share of the baseline. For a Difference metric, the margin
+	// has the metric's unit, and is 0 (no margin) unless the plan sets one.
 	Margin float64 `json:"margin"`
 	Method string  `json:"method"` // method of the headline interval, one of the Method constants
 	Paired bool    `json:"paired"` // trials of the same round were compared; otherwise the arms are two independent samples
-	Rounds int     `json:"rounds"` // complete pairs; for independent samples, values of the smaller one
-	// Pooled counts the pairs whose reference is the mean of baseline and control.
+	Rounds int     `json:"rounds"` // number of complete pairs; for independent samples, number of values in the smaller sample
+	// Pooled counts the pairs in which the arm is compared with the mean of baseline and control.
 	Pooled int `json:"pooled,omitempty"`
-	// SetUps describes the spread between set-ups. It is set if several rounds share a set-up: the
-	// mean over a set-up is then the unit.
+	// SetUps describes the spread between set-ups. It is set if several rounds share a set-up: the mean
+	// over a set-up is then the unit of analysis.
 	SetUps *BetweenSetUps `json:"setUps,omitempty"`
-	// Blocks are the overheads of each block of an import by itself; nil: the import has no blocks.
+	// Blocks holds one overhead for each block of an import; nil: the import has no blocks.
 	Blocks []BlockOverhead `json:"blocks,omitempty"`
-	// Overhead is the headline interval, and T the paired t interval beside it (Stein's after a
-	// pilot). If the values allow no interval, both bounds equal the point.
+	// Overhead is the headline interval. T is the paired t interval beside it (after a pilot, Stein's
+	// interval). If the values allow no interval, both bounds equal the point.
 	Overhead  Interval `json:"overhead"`
 	T         Interval `json:"t"`
 	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
-	// Mean is the overhead of the arithmetic mean, on the scale of Overhead. (Overhead itself is
-	// about the typical round.) It is nil if the values do not allow it.
+	// Mean is the overhead of the arithmetic mean, on the scale of Overhead. (Overhead itself is about the
+	// typical round.) Mean is nil if the values do not allow an estimate.
 	Mean *Interval `json:"mean,omitempty"`
-	// Stalls counts the trials far slower than the others of their arm; nil: there is none.
+	// Stalls counts the trials that are far slower than the other trials of their arm; nil: no trial is.
 	Stalls *Stalls `json:"stalls,omitempty"`
-	// Inner is the interval that a claim of equivalence rests on. Its confidence is lower than that
-	// of Overhead (90 % beside 95 %). It is set only if Overhead reaches beyond the margin and
-	// Inner does not.
+	// Inner is the interval that a claim of equivalence rests on. Its confidence is lower than the
+	// confidence of Overhead (90 % instead of 95 %). Inner is set only if Overhead reaches beyond the
+	// margin and Inner does not.
 	Inner     *Inner  `json:"equivalenceInterval,omitempty"`
-	P         float64 `json:"p"`            // two-sided p of no difference
+	P         float64 `json:"p"`            // two-sided p-value of "no difference"
 	PAdjusted float64 `json:"pAdjusted"`    // P after Holm's correction
-	PEquiv    float64 `json:"pEquivalence"` // p of two one-sided tests at the margin; 1 without a margin
-	// PEquivAdjusted is PEquiv after Holm's correction in a family of its own.
+	PEquiv    float64 `json:"pEquivalence"` // p-value of two one-sided tests at the margin; 1 without a margin
+	// PEquivAdjusted is PEquiv after Holm's correction. Tests of equivalence are a family of their own.
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
 	// EstimatorsAgree is set if the t interval alone would give the same verdict.
 	EstimatorsAgree bool `json:"estimatorsAgree"`
-	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead, for the
-	// alpha that Holm's correction leaves in the worst case. It is 0 if this few rounds cannot
-	// support any claim.
+	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead. It holds for
+	// the smallest alpha that Holm's correction can leave. MDE is 0 if there are too few rounds for any
+	// claim.
 	MDE float64 `json:"mde"`
-	// Power is the chance that an effect of size MDE is found, and that a run of Needed rounds
-	// gives a verdict; 0 without an MDE.
+	// Power is the chance that an effect of size MDE is found, and also the chance that a run of Needed
+	// rounds gives a verdict; 0 without an MDE.
 	Power       float64   `json:"power"`
-	Needed      int       `json:"roundsNeeded"`                // rounds with which a new run gets a verdict of any kind, given what was observed; 0: not applicable or over 10,000
-	NeededRange *[2]int   `json:"roundsNeededRange,omitempty"` // range of Needed, from the bounds of the noise's variance at 95 %
+	Needed      int       `json:"roundsNeeded"`                // rounds with which a new run gets a verdict of any kind, estimated from this run; 0: not applicable, or over 10,000
+	NeededRange *[2]int   `json:"roundsNeededRange,omitempty"` // range of Needed, from the bounds of the noise's variance at 95 % confidence
 	Floor       float64   `json:"floor"`                       // noise floor: the size of the control's estimate, on the scale of Overhead
 	Baseline    Summary   `json:"baseline"`                    // describes the values of the pairs used, in the metric's unit
 	Treated     Summary   `json:"treated"`
-	Lag1        float64   `json:"lag1"`      // autocorrelation of the pairs' log ratios, or of their means over shared set-ups; 0 for independent samples
-	OrderP      float64   `json:"orderP"`    // p of no order effect, that is of an effect of running earlier or later in the round; 1 if untestable
+	Lag1        float64   `json:"lag1"`      // autocorrelation (lag one) of the pairs' log ratios, or of their means over shared set-ups; 0 for independent samples
+	OrderP      float64   `json:"orderP"`    // p-value of "no order effect" (the effect of running earlier or later in the round); 1 if untestable
 	Overheads   []float64 `json:"overheads"` // one overhead per pair, in round order, on the scale of Overhead; empty for independent samples
-	// WithInvalid is the verdict if trials that broke the rule on errors are included. It is set
-	// only if they change the verdict.
+	// WithInvalid is the verdict if trials that broke the rule on errors are included. It is set only if
+	// these trials change the verdict.
 	WithInvalid *Alternative `json:"withInvalid,omitempty"`
 	// Observational is set if the data come from no experiment, such as imported files.
 	Observational bool `json:"observational,omitempty"`
@@ -275,8 +275,8 @@ type CellSummary struct {
 	Resources []ResourceSummary `json:"resources,omitempty"`
 }
 
-// LoopSummary is the evidence that a cell's load is a closed loop, so that its mean latency carries
-// the same information as its throughput.
+// LoopSummary is the evidence that a cell's load is a closed loop. In a closed loop, mean latency carries
+// the same information as throughput.
 type LoopSummary struct {
 	experiment.Loop
 	// Least, Median and Most summarise the product of mean latency and throughput over all valid
@@ -285,18 +285,18 @@ type LoopSummary struct {
 	Median float64 `json:"median"`
 	Most   float64 `json:"most"`
 	Trials int     `json:"trials"`       // number of trials that have both metrics
-	Known  bool    `json:"workersKnown"` // the file format gives the number of workers, and the products are near it
+	Known  bool    `json:"workersKnown"` // the file format gives the number of workers, and the products are near that number
 }
 
 // MetricSeries holds the values of all valid trials on one metric in one cell.
 type MetricSeries struct {
 	Metric experiment.Metric `json:"metric"`
 	Arms   []ArmSeries       `json:"arms"` // arms in the plan's order
-	// Changes are the rounds at which the baseline's level changes (the first round of each new
-	// level), by changepoint detection. They are a warning sign.
+	// Changes are the rounds from which on the baseline's values are persistently higher or lower than
+	// before, by changepoint detection. They are a warning sign.
 	Changes []int `json:"changes,omitempty"`
 
-	factor  float64 // number of times by which a stalled trial is worse than its arm's median
+	factor  float64 // a stalled trial is this many times worse than its arm's median
 	stalled []int   // number of stalled trials by arm; nil: not counted yet
 }
 
@@ -307,8 +307,8 @@ type ArmSeries struct {
 	Seconds []float64 `json:"seconds"` // seconds since the start of the run; empty if imported files have no times
 	Values  []float64 `json:"values"`
 	Summary Summary   `json:"summary"`
-	// Diagnostics describe independent samples in the order measured. They are nil for paired
-	// trials, which do not need them.
+	// Diagnostics describe independent samples in the order measured. They are nil for paired trials, which
+	// need no diagnostics.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
@@ -316,10 +316,10 @@ type ArmSeries struct {
 // distribution.
 type Diagnostics struct {
 	Lag1    float64 `json:"lag1"`              // autocorrelation at lag one
-	TrendP  float64 `json:"trendP"`            // p of no trend over the series; 1 if untestable
-	Trend   float64 `json:"trend"`             // change from first to last along the fitted line, as a share of the median
-	Changes []int   `json:"changes,omitempty"` // index in the series, from 1, of the first value of each new level
-	DipP    float64 `json:"dipP"`              // p of a single mode (Hartigan's dip test); 1 if untestable
+	TrendP  float64 `json:"trendP"`            // p-value of "no trend over the series"; 1 if untestable
+	Trend   float64 `json:"trend"`             // change from the first to the last value along the fitted line, as a share of the median
+	Changes []int   `json:"changes,omitempty"` // indices in the series, from 1: from each of these values on, values are persistently higher or lower than before
+	DipP    float64 `json:"dipP"`              // p-value of "the values have one mode" (Hartigan's dip test); 1 if untestable
 }
 
 // ProofSummary counts the outcomes of one check of one layer over the trials of one arm.
@@ -328,8 +328,8 @@ type ProofSummary struct {
 	Layer    string `json:"layer"`
 	Name     string `json:"name"`
 	Expected string `json:"expected"`
-	Example  string `json:"example"`          // observation in the first trial
-	Caveat   string `json:"caveat,omitempty"` // limitation of the layer on this machine that a reader must know
+	Example  string `json:"example"`          // what the check observed in the first trial
+	Caveat   string `json:"caveat,omitempty"` // limit of the layer on this machine that a reader must know
 	Once     bool   `json:"once"`
 	Passed   int    `json:"passed"`
 	Failed   int    `json:"failed"`
@@ -340,5 +340,3 @@ type Harness struct {
 	WallShare float64 `json:"wallShare"` // share of the run's wall clock outside trials
 	CPUShare  float64 `json:"cpuShare"`  // share of one core that Tare used during trials
 }
-
-// the reference is the baseline alone.

@@ -56,15 +56,15 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	return run
 }
 
-// Judge computes the verdicts, their reasons and the numbers that lead to them. It leaves out the
-// explanations: minimum detectable effects, means, diagnostics, warnings and series. Simulations of
-// the method (hack/bench/method) use it. Analyze calls the same functions.
+// Judge computes the verdicts, their reasons and the numbers that verdicts rest on. It leaves out the
+// explanations: minimum detectable effects, means, diagnostics, warnings and series. Simulations of the
+// method (hack/bench/method) use Judge. Analyze calls the same functions.
 func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 	run, _ := judgeRun(tabulate(plan, trials, validOnly), trials)
 	return run
 }
 
-// JudgeTails is Judge with the overheads of means and the findings on stalls.
+// JudgeTails does what Judge does, and adds the overheads of means and the findings on stalls.
 func JudgeTails(plan *experiment.Plan, trials []journal.Trial) *Run {
 	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)
@@ -102,9 +102,9 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	return run, j
 }
 
-// withhold removes the verdicts of an invalid run, and of comparisons of arms that have not done
-// all planned rounds: who looks early and stops when he likes the result claims more often than the
-// tests allow.
+// withhold removes all verdicts of an invalid run, and the verdicts on arms that have not done all planned
+// rounds. A user who looks early, and stops when the result pleases, makes more wrong claims than the tests
+// allow.
 func (t *table) withhold(run *Run) {
 	unfinished := map[[2]string]Reason{}
 	if run.Valid {
@@ -141,8 +141,8 @@ func (r *Run) Interim(cell, arm string) bool {
 	return false
 }
 
-// unfinished returns the treatments that have not done all planned rounds, or whose reference has
-// not. The keys are cell and arm name, the values the reasons.
+// unfinished returns the arms that have not done all planned rounds, or whose baseline or control has not.
+// The keys are cell and arm name, the values the reasons.
 func (t *table) unfinished() map[[2]string]Reason {
 	if t.plan.Import != nil {
 		return nil
@@ -152,7 +152,7 @@ func (t *table) unfinished() map[[2]string]Reason {
 	list := map[[2]string]Reason{}
 	for c, cell := range t.plan.Cells {
 		done := make([]int, len(t.plan.Arms))
-		least := rounds // the fewest rounds done by baseline and control, which all others are compared with
+		least := rounds // the fewest rounds done by baseline and control, which all other arms are compared with
 		for a, arm := range t.plan.Arms {
 			for i := range t.slots[c][a] {
 				if round := t.at[c][i]; !t.plan.TakesPart(a, round) || t.settled(&t.slots[c][a][i], round) {
@@ -172,7 +172,7 @@ func (t *table) unfinished() map[[2]string]Reason {
 	return list
 }
 
-// results returns the judged hypotheses as comparisons.
+// results returns the hypotheses, which have been judged, as comparisons.
 func (j *judgement) results(plan *experiment.Plan) (treatments, controls []Comparison) {
 	treatments, controls = make([]Comparison, len(j.treatments)), make([]Comparison, len(j.controls))
 	for i, h := range j.treatments {
@@ -200,7 +200,7 @@ func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	e := h.Estimate
 	if h.verdict == Costs || h.verdict == Gains {
-		e = h.robust // the interval, like the claim, allows for the trials that failed
+		e = h.robust // this interval, like the claim, allows for the trials that failed
 	}
 	c := Comparison{
 		Cell:            h.Cell,
@@ -236,8 +236,8 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	return c
 }
 
-// pairs returns the number of complete pairs or, for independent samples, of values of the smaller
-// one.
+// pairs returns the number of complete pairs or, for independent samples, the number of values in the
+// smaller sample.
 func (h *hypothesis) pairs() int {
 	if h.Paired {
 		return len(h.Contrasts)
@@ -258,8 +258,8 @@ func (h *hypothesis) tMethod() string {
 	return h.Method
 }
 
-// shown returns a view's interval. Without one, it returns the centre of the contrasts as an
-// interval of width zero.
+// shown returns a view's interval. If the view has no interval, shown returns the centre of the contrasts
+// as an interval of width zero.
 func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	if v.OK || h.Size() == 0 {
 		return v.At
@@ -271,7 +271,8 @@ func (h *hypothesis) shown(v contrast.View) stats.Interval {
 // Withhold replaces the verdict of a comparison by Invalid, with a reason.
 func (c *Comparison) Withhold(why Reason) { c.Verdict, c.Grade, c.Reason = Invalid, Measured, why }
 
-// Suspend replaces the verdict of a comparison by Interim until more of the planned data are there.
+// Suspend replaces the verdict of a comparison by Interim, with a reason, until the planned rounds are
+// done.
 func (c *Comparison) Suspend(why Reason) {
 	c.Verdict, c.Grade, c.Reason, c.WithInvalid = Interim, Measured, why, nil
 }

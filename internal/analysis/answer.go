@@ -8,23 +8,23 @@ import (
 	"tare/internal/experiment"
 )
 
-// ArmSummary summarises the verdicts of one arm on each headline metric, over all cells that have
-// that metric.
+// ArmSummary summarises the verdicts of one arm. It covers each headline metric in all cells that have that
+// metric.
 type ArmSummary struct {
 	Arm string `json:"arm"` // name of the arm
 	// Verdict is the common verdict of the points; "" if some cost and some gain.
 	Verdict  Verdict    `json:"verdict"`
 	Cells    []string   `json:"cells"`  // cells in which the arm is compared on headline metrics
 	Points   []Point    `json:"points"` // costs first, then gains, then the other verdicts
-	Failures []Failures `json:"-"`      // cells where the program fails more often, or less, than in the baseline
+	Failures []Failures `json:"-"`      // cells where the program fails more or less often than in the baseline
 }
 
-// Point is the comparisons of one arm on one metric, in several cells, that have the same verdict.
+// Point joins the comparisons of one arm on one metric that have the same verdict, over all cells.
 type Point struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
-	Grade   Grade             `json:"grade,omitempty"`  // Normal if any of the comparisons has that grade
-	Reason  Reason            `json:"-"`                // reason of the first of the comparisons
+	Grade   Grade             `json:"grade,omitempty"`  // Normal if any comparison has that grade
+	Reason  Reason            `json:"-"`                // reason of the first comparison
 	Margin  float64           `json:"margin,omitempty"` // margin of equivalence, as in Comparison
 	Cells   []string          `json:"cells"`            // cells of the comparisons
 	Of      int               `json:"of"`               // number of cells in which the metric is compared
@@ -40,7 +40,7 @@ type Point struct {
 	furthest float64
 }
 
-// ArmSummaries summarises the treatments: first those with a claim, then the others, each in the
+// ArmSummaries summarises the treatments. Treatments with a cost or a gain come first; each group is in the
 // plan's order. Arms without a headline metric are left out.
 func ArmSummaries(r *Run) []ArmSummary {
 	var list []ArmSummary
@@ -140,11 +140,11 @@ func (a *ArmSummary) settle() {
 // Overview summarises a run of many arms on one headline metric.
 type Overview struct {
 	Metric experiment.Metric
-	// Numbers of arms by their verdicts in all cells: Costs counts arms that cost in some cell,
-	// Gains arms that gain in some cell and cost in none, Equivalent arms that are equivalent in
-	// every cell, Open the others.
+	// Numbers of arms. Costs counts the arms that cost in some cell. Gains counts the arms that gain in
+	// some cell and cost in no cell. Equivalent counts the arms that are equivalent in every cell. Open
+	// counts all other arms.
 	Costs, Gains, Equivalent, Open int
-	Furthest                       *Comparison // the claim whose overhead is farthest from zero; nil if nothing is claimed
+	Furthest                       *Comparison // the cost or gain whose overhead is farthest from zero; nil if no arm costs or gains
 }
 
 // Overviews returns one Overview per headline metric, in the order of the comparisons.

@@ -8,18 +8,19 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Question is a comparison that no single run makes: of arms of two runs, or of two overheads.
+// Question is a comparison that a single run does not make: between arms of two runs, or between two
+// overheads.
 type Question struct {
 	Cell, Arm string
-	// Against names the reference of the arm. It tells apart questions on the same cell, arm and
-	// metric. A control applies to all questions with its cell, metric and Against.
+	// Against names what the arm is compared with. Questions on the same cell, arm and metric differ in
+	// Against. A control applies to all questions that have the control's cell, metric and Against.
 	Against  string
 	Restates string // another metric that carries the same information in a closed loop
-	// Observational is set if the data come from no experiment; the answer then states it.
+	// Observational is set if the data come from no experiment. The answer then says that they do not.
 	Observational bool
 	contrast.Data
-	// Versus names the second overhead if two overheads are compared. The verdict is then that one
-	// costs more or less than the other.
+	// Versus names the second overhead if two overheads are compared. The verdict then says whether the
+	// first overhead is larger or smaller than the second.
 	Versus *Versus
 }
 
@@ -27,12 +28,12 @@ type Question struct {
 type answers struct {
 	Asked    []Comparison
 	Controls []Comparison
-	Failed   []int // indices of the controls that differ although their arms are the same
+	Failed   []int // indices of the controls that show a difference although both of their arms are the same
 	Family   int   // number of hypotheses of Asked under Holm's correction
 }
 
-// Assess judges questions as one family, by the rules of a plan, as Analyze judges the arms of a
-// run. If a control fails, the caller decides which verdicts to withhold.
+// Assess judges questions as one family, in the way in which Analyze judges the arms of a run. The plan
+// gives confidence and margins. If a control fails, the caller decides which verdicts to withhold.
 func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	j := &judgement{Rules: contrast.RulesOf(plan)}
 	for _, q := range controls {
@@ -56,8 +57,8 @@ func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	return a
 }
 
-// echoes returns, first, whether the metric that a question restates is among the questions on the
-// same arm, and second, whether both metrics are headlines.
+// echoes looks among all questions on the same arm for the metric that a question restates. The first
+// result says whether that metric is there, the second whether both metrics are headlines.
 func (q Question) echoes(all []Question) (restated, echo bool) {
 	at := slices.IndexFunc(all, func(o Question) bool {
 		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates
@@ -68,10 +69,10 @@ func (q Question) echoes(all []Question) (restated, echo bool) {
 	return true, q.Metric.Headline && all[at].Metric.Headline
 }
 
-// alternatives judges the run a second time, including the trials that are invalid only for their
-// failed operations, and records each verdict that changes. The rule stands: an error tells nothing
-// about the cost of a success, and errors are often fast. But a verdict that depends on the rule
-// must state it.
+// alternatives judges the run a second time and records each verdict that changes. The second time includes
+// the trials that are invalid only because operations failed. The first verdict stays: an error tells
+// nothing about the cost of a success, and errors are often fast. But a verdict that depends on the rule on
+// errors must say that it does.
 func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) {
 	taken := 0
 	for i := range trials {
@@ -83,7 +84,7 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 		return
 	}
 	t := tabulate(x.table.plan, trials, withFailed)
-	t.loops = x.table.loops // the kind of load stays the same
+	t.loops = x.table.loops // the kind of load (closed loop or not) stays the same
 	other := judge(t, trials)
 	if len(other.reasons) > 0 {
 		return // with these trials the control fails, so there is no verdict to compare

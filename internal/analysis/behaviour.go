@@ -11,33 +11,33 @@ import (
 	"tare/internal/workload"
 )
 
-// A layer that stops a program from doing its work makes the program fast. Tare therefore compares
-// what programs do before it compares their speed. For each aspect (lines on stderr, the exit
-// status, the size of the output) it counts the trials of the arm that show something, and the
-// trials of the baseline and the control together. An arm behaves otherwise if something is in all
-// trials of one side and in none of the other, or more often by Fisher's exact test, corrected for
-// the number of differences that could be found (Tarone 1990). Claims of gains and equivalence are
-// then withheld.
+// A layer that stops a program from doing its work makes the program fast. Tare therefore compares what
+// programs do before it compares their speed. Each aspect of behaviour (lines on stderr, the exit status,
+// the size of the output) has observations, such as one line. For each observation, Tare counts the arm's
+// trials that show it, and the trials of baseline and control together that show it. An arm behaves
+// differently if all trials of one side show the observation and no trial of the other side does. It also
+// does if one side shows the observation more often by Fisher's exact test, corrected for the number of
+// differences that could be found (Tarone 1990). Claims of gains and equivalence are then withheld.
 //
-// Something seen in some trials of the arm only, and in no other trial, is a warning that withholds
-// nothing: chance alone can cause it among so few trials. There is no such warning if one trial of
-// the baseline or the control shows something that no other trial does: that program is erratic.
+// An observation in some of the arm's trials, and in no trial of baseline or control, gives a warning that
+// withholds nothing: among so few trials, chance alone can cause it. The warning is left out if any
+// observation is in exactly one trial of baseline and control: that program is erratic.
 
-// OtherBehaviour is the finding that an arm's programs do not behave as the baseline's do. It is
-// also the reason why the arm's gains are withheld.
+// OtherBehaviour is the finding that programs behave differently in an arm than in the baseline. It is also
+// the reason why the arm's claims of gains and equivalence are withheld.
 type OtherBehaviour struct {
 	Aspect experiment.Aspect `json:"aspect"`
-	// Mark is the observation that differs: a line on stderr, an exit status, or for sizes one of
-	// the constants below.
+	// Mark is the observation that differs: a line on stderr, an exit status, or, for sizes, one of the
+	// constants below.
 	Mark string `json:"mark"`
-	// Lacks is set if the mark is seen in the baseline, and never or less often in the arm.
+	// Lacks is set if the arm shows the observation less often than the baseline, or never.
 	Lacks     bool `json:"lacks,omitempty"`
 	More      int  `json:"more,omitempty"` // number of further observations that differ in the same way
-	Count     int  `json:"count"`          // number of the arm's trials that show the mark
+	Count     int  `json:"count"`          // number of the arm's trials that show the observation
 	Of        int  `json:"of"`             // number of the arm's trials
-	Reference int  `json:"reference"`      // number of trials of baseline and control that show the mark
+	Reference int  `json:"reference"`      // number of trials of baseline and control that show the observation
 	Among     int  `json:"among"`          // number of trials of baseline and control
-	// Raw is the directory of a trial that shows the mark, relative to the run's directory.
+	// Raw is the directory of a trial that shows the observation, relative to the run's directory.
 	Raw string `json:"raw,omitempty"`
 	// Withholds is set if the finding withholds the arm's claims of gains and equivalence.
 	Withholds bool `json:"withholds"`
@@ -46,10 +46,10 @@ type OtherBehaviour struct {
 	OtherProgram bool `json:"otherProgram,omitempty"`
 }
 
-// Kind returns the kind's name.
+// Kind returns the name of this kind of finding.
 func (OtherBehaviour) Kind() string { return "other-behaviour" }
 
-// Marks for an amount of output, or a number of answers, that differs from baseline and control.
+// Observations about an amount of output, or a number of answers, that differs from baseline and control.
 const (
 	nothing    = "nothing"
 	something  = "something"
@@ -58,12 +58,12 @@ const (
 	OtherLines = "other-lines"
 )
 
-// veryDifferent is the factor by which an amount must exceed the largest, or fall below the
-// smallest, of the baseline and the control. It allows for printed numbers, which have more digits
-// when they are larger.
+// veryDifferent is the ratio by which an amount must exceed the largest amount of baseline and control, or
+// fall below their smallest. It leaves room for printed numbers, which have more digits when they are
+// larger.
 const veryDifferent = 1.5
 
-// behaviours compares the behaviour of programs in every arm with that in the baseline and its
+// behaviours compares the behaviour of programs in every treatment with their behaviour in baseline and
 // control.
 func (t *table) behaviours() (list []Warning) {
 	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
@@ -113,7 +113,7 @@ type sighting struct {
 	first          *journal.Trial
 }
 
-// sightings are all observations of one aspect, in the order in which they appeared in the arm.
+// sightings are all observations of one aspect, in the order in which the arm's trials first show them.
 type sightings struct {
 	list       []*sighting
 	of, among  int
@@ -156,7 +156,8 @@ func sighted(arm experiment.PlannedArm, a experiment.Aspect, trials, reference [
 	return s
 }
 
-// compare returns the difference between arm and reference; nil if there is none.
+// compare returns the first difference between the arm and the reference (baseline and control); nil if
+// they do not differ.
 func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	able, erratic := 0, false
 	for _, one := range s.list {
@@ -194,8 +195,8 @@ func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	return f
 }
 
-// shown reports whether an observation is in all trials of one side and none of the other, or
-// significantly more often.
+// shown reports whether an observation is in all trials of one side and in no trial of the other. It also
+// reports true if one side shows the observation significantly more often.
 func (s *sightings) shown(one *sighting, alpha float64) bool {
 	if one.arm == s.of && one.reference == 0 || one.arm == 0 && one.reference == s.among {
 		return true
@@ -204,11 +205,12 @@ func (s *sightings) shown(one *sighting, alpha float64) bool {
 	return err == nil && p <= alpha
 }
 
-// amount is the range of output sizes, and of numbers of answers, in the reference: the least and
-// the most.
+// amount is the range of bytes (lo to hi) and of lines or answers (fewest to most) in the trials of
+// baseline and control.
 type amount struct{ lo, hi, fewest, most float64 }
 
-// amounts returns the range of sizes in the reference; nil for an aspect without sizes.
+// amounts returns the range of sizes in the trials of baseline and control; nil for an aspect without
+// sizes.
 func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	if a != experiment.Output && a != experiment.Answers {
 		return nil
@@ -223,7 +225,8 @@ func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	return r
 }
 
-// mark returns the mark of an amount that is very different from the reference; "" if it is not.
+// mark returns the name of the observation if an amount is very different from baseline and control; "" if
+// it is not.
 func (r *amount) mark(s workload.Observation) string {
 	if r == nil || s.Runs == 0 || r.hi < 0 {
 		return ""
@@ -248,8 +251,8 @@ func size(mark string) bool {
 	return slices.Contains([]string{nothing, something, FarLess, FarMore, OtherLines}, mark)
 }
 
-// Otherwise returns how programs behave otherwise in an arm than in the baseline, if this withholds
-// gains and equivalence; nil if it does not.
+// Otherwise returns how programs behave differently in an arm than in the baseline, if the difference
+// withholds gains and equivalence; nil if no difference does.
 func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	for _, w := range r.Behaviours {
 		if f, ok := w.Finding.(OtherBehaviour); ok && f.Withholds && w.Cell == cell && w.Arm == arm {
@@ -259,8 +262,8 @@ func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	return nil
 }
 
-// WithholdGains withholds a verdict that one of the arms gains or is equivalent, if the programs of
-// that arm do not behave as they do in the baseline.
+// WithholdGains withholds a verdict of a gain or of equivalence, if programs behave differently in one of
+// the arms than in the baseline.
 func (r *Run) WithholdGains(c *Comparison, arms ...string) {
 	for _, arm := range arms {
 		if f := r.Otherwise(c.Cell, arm); f != nil && (c.Verdict == Gains || c.Verdict == Equivalent || c.Verdict == LessTogether) {

@@ -4,9 +4,9 @@ import (
 	"tare/internal/analysis/contrast"
 )
 
-// BlockOverhead is the overhead within one block of an import: its arms against its own baseline.
-// The interval comes from the block's repeats. It does not cover the differences between
-// deployments, so there is no verdict.
+// BlockOverhead is the overhead within one block of an import: the block's arm against the block's
+// baseline. The interval comes from the repeats within the block. The interval does not cover differences
+// between deployments, so a block gets no verdict.
 type BlockOverhead struct {
 	Block     string   `json:"block"`  // name of the block
 	Rounds    int      `json:"rounds"` // complete pairs in the block
@@ -14,7 +14,7 @@ type BlockOverhead struct {
 	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
 }
 
-// blocks returns the number of an import's block for each round; nil if the import has no blocks.
+// blocks maps each round to the number of its block in an import; nil if the import has no blocks.
 func (t *table) blocks() map[int]int {
 	if t.plan.Import == nil || t.plan.Import.Blocks == nil {
 		return nil
@@ -30,7 +30,7 @@ func (t *table) blocks() map[int]int {
 	return of
 }
 
-// onlyBlock returns the name of the block if an import has exactly one; "" otherwise.
+// onlyBlock returns the name of the block of an import that has exactly one; "" for a run without blocks.
 func (t *table) onlyBlock() string {
 	if t.blockOf == nil {
 		return ""
@@ -43,7 +43,7 @@ func (t *table) onlyBlock() string {
 	return ""
 }
 
-// inBlocks returns the overhead of each block that has any pair, in the order of the plan.
+// inBlocks returns the overhead of each block that has a pair, in the order of the plan.
 func (x explainer) inBlocks(h *hypothesis) (list []BlockOverhead) {
 	if x.table == nil || x.table.blockOf == nil {
 		return nil

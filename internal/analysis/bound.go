@@ -10,18 +10,19 @@ import (
 	"tare/internal/testbed"
 )
 
-// Limits from which on a shared resource counts as exhausted (docs/method.md, "What bounds a
+// Limits of use or loss; a shared resource at its limit counts as exhausted (docs/method.md, "What bounds a
 // result").
 const (
-	fullWire       = 0.8   // share of a link's rate: at the start and end of a trial nothing is sent, and queues overflow before the link is full
-	full           = 0.9   // share of any other resource: processors wait for one another at times
-	lossMatters    = 0.01  // share of packets, or of TCP segments
-	timeoutMatters = 0.001 // share of TCP segments: one timeout takes 200 ms or more, a thousand round trips
+	fullWire       = 0.8   // share of a link's rate; below 1 since nothing is sent at the start and end of a trial, and queues overflow before the link is full
+	full           = 0.9   // share of any other resource; below 1 since processors wait for one another at times
+	lossMatters    = 0.01  // share of packets, or of TCP segments, that are lost
+	timeoutMatters = 0.001 // timeouts as a share of TCP segments; one timeout takes 200 ms or more, a thousand round trips
 	fewestLost     = 10    // number of packets, segments or timeouts below which losses are chance
-	ownProcessors  = 0.1   // share of the programs' CPU time below which the client leaves the processors to the server
+	ownProcessors  = 0.1   // client's share of the CPU time of client and server; below it, the server has the processors to itself
 )
 
-// ResourceSummary is the use of a resource that programs share, in the arm's trial of median use.
+// ResourceSummary is the use of a resource that programs share. The numbers are from the arm's trial with
+// the median use.
 type ResourceSummary struct {
 	Arm string `json:"arm"` // name of the arm
 	testbed.Resource
@@ -29,7 +30,7 @@ type ResourceSummary struct {
 	Tested    bool `json:"tested,omitempty"`    // the workload measures this resource
 }
 
-// exhausted reports whether a resource was used up. A link without a rate limit loses nothing.
+// exhausted reports whether a resource was used up. A link without a rate limit is never exhausted.
 func exhausted(r testbed.Resource) bool {
 	often := func(n, of uint64, share float64) bool { return n >= fewestLost && float64(n) >= share*float64(of) }
 	late := often(r.Timeouts, r.Segments, timeoutMatters)
@@ -42,7 +43,8 @@ func exhausted(r testbed.Resource) bool {
 	return r.Used >= full
 }
 
-// middle returns the median resource, sorted first by exhaustion and then by use.
+// middle returns the median of several records of one resource. Exhausted records sort above the others,
+// and then by use.
 func middle(list []testbed.Resource) testbed.Resource {
 	rank := func(r testbed.Resource) (rank float64) {
 		if exhausted(r) {
@@ -53,7 +55,7 @@ func middle(list []testbed.Resource) testbed.Resource {
 	return slices.SortedFunc(slices.Values(list), func(a, b testbed.Resource) int { return cmp.Compare(rank(a), rank(b)) })[len(list)/2]
 }
 
-// resources summarises the resources that each arm's trials in a cell used, including trials in
+// resources summarises, for each arm of a cell, the resources that the trials used. It includes trials in
 // which the program failed.
 func (t *table) resources(c int) (list []ResourceSummary) {
 	tests := t.plan.Cells[c].Tests
@@ -74,7 +76,7 @@ func (t *table) resources(c int) (list []ResourceSummary) {
 			one := ResourceSummary{Arm: arm.Name, Resource: middle(by[name]), Tested: tests == name}
 			switch one.Exhausted = exhausted(one.Resource); name {
 			case testbed.ResourceWire:
-				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of // the arm's layer changes this resource
+				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of // the arm's layer changes the link
 			case testbed.ResourceMachine:
 				one.Tested = tests == experiment.TestsServer && stats.Median(client) < ownProcessors
 			}

@@ -17,19 +17,20 @@ import (
 //
 //	cost(N) = installed + any, if N > 0 + each × N
 //
-// Installed is the cost of the layer with none, any the cost of the first one whatever their number
-// (a hook that now has work to do), and each the slope.
+// For a factor that counts rules, "installed" is the cost of the layer without rules. "Any" is the cost
+// that the first rule adds, whatever the number of rules (a hook that now has work to do). "Each" is the
+// cost of one more rule.
 //
-// The parts are estimated within rounds (fits.go). The costs of the levels, as differences from the
-// round's baseline, give a line by least squares, and with it one value of each part. For ratio
-// metrics each value is divided by the round's baseline. With a level 0, any and each are weighted
-// sums of the arms' values whose weights add up to zero: whatever a round's trials share, the
-// baseline included, cancels.
+// The parts are estimated within rounds (fits.go). The cost of a level is its difference from the round's
+// baseline. A line through the costs of all levels above zero, by least squares, gives one value of each
+// part per round. For ratio metrics each value is divided by the round's baseline. If the factor has a
+// level 0, "any" and "each" are weighted sums of the arms' values. The weights add up to zero, so whatever
+// a round's trials share cancels, the baseline included.
 
 // Breakdown is the division of an arm's cost into parts, for one metric in one cell.
 type Breakdown struct {
 	Cell    string            `json:"cell"`           // ID of the cell
-	Arm     string            `json:"arm"`            // name of the arm in the file: "seccomp" for seccomp[rules=8] and its like
+	Arm     string            `json:"arm"`            // name of the arm in the experiment file: "seccomp" for seccomp[rules=8] and seccomp[rules=64]
 	Factor  string            `json:"factor"`         // name of the factor, such as "rules"
 	Held    []factor.Level    `json:"held,omitempty"` // levels of the other factors
 	Metric  experiment.Metric `json:"metric"`
@@ -37,9 +38,9 @@ type Breakdown struct {
 	X       []float64         `json:"x"`                 // the levels
 	LeftOut []string          `json:"leftOut,omitempty"` // levels that are not numbers
 	Rounds  []int             `json:"rounds"`            // rounds that have a value of the baseline and of every level
-	Family  int               `json:"family"`            // number of parts on headline metrics of the run, which share Holm's correction
+	Family  int               `json:"family"`            // number of parts on headline metrics in the whole run; Holm's correction is over these parts
 	Parts   []Part            `json:"parts"`
-	// Line is the height of the line at each level above zero, on the scale of the overheads.
+	// Line is the fitted cost at each level above zero, on the scale of the overheads.
 	Line []Interval `json:"line"`
 	Miss *Miss      `json:"miss,omitempty"` // nil: there are too few levels to test for a line
 }
@@ -49,8 +50,8 @@ type Breakdown struct {
 type Part struct {
 	Comparison
 	Part PartName `json:"part"`
-	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead has
-	// that unit already.
+	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead already has
+	// the metric's unit.
 	Amount *Interval `json:"amount,omitempty"`
 }
 
@@ -59,24 +60,24 @@ type PartName string
 
 // The parts.
 const (
-	Installed PartName = "installed" // level 0 against the baseline, which equals that comparison
-	AnyPart   PartName = "any"       // the step from none to any, whatever the number; without a level 0, the step from the baseline
+	Installed PartName = "installed" // level 0 against the baseline; equal to the comparison of that arm
+	AnyPart   PartName = "any"       // the step from level 0 to the line, the same for all levels; without a level 0, the step from the baseline
 	EachPart  PartName = "each"      // one more of what the factor counts
 )
 
-// Miss is the distance between the cost at one level and the line through the other levels, at the
-// level where chance explains it least.
+// Miss is the distance between the cost at one level and the line through the other levels. The level is
+// the one at which chance explains the distance least.
 type Miss struct {
 	X    float64  `json:"x"`              // the level
-	By   Interval `json:"by"`             // on the scale of the overheads; positive: the cost is above the line
-	Off  float64  `json:"off"`            // as a share of the rise in cost over the levels above zero
-	P    float64  `json:"p"`              // p that the costs lie on a line; t tests of the residual at each level, corrected for their number
+	By   Interval `json:"by"`             // the distance, on the scale of the overheads; positive: the cost is above the line
+	Off  float64  `json:"off"`            // the distance as a share of the range of the costs at the levels above zero
+	P    float64  `json:"p"`              // p-value of "the costs lie on a line"; from t tests of the residual at each level, corrected for their number
 	Poor bool     `json:"poor"`           // P is 0.01 or less, and Off is 5 % or more
-	Bend string   `json:"bend,omitempty"` // "steeper" or "flatter": how the costs bend towards higher levels, if they do
+	Bend string   `json:"bend,omitempty"` // "steeper" or "flatter": how the costs bend away from a line towards higher levels; "": they do not
 }
 
-// mostFirst is the largest count that the lowest level above zero may have: the line is
-// extrapolated from there to zero.
+// mostFirst is the largest count that the lowest level above zero may have: the line is extrapolated from
+// that level down to zero.
 const mostFirst = 10
 
 // counts reports whether the levels count something.
@@ -124,7 +125,7 @@ func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
 	return list
 }
 
-// breakdown returns the result for one fit, with its explanations.
+// breakdown returns the breakdown of one fit, with its explanations.
 func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reason) Breakdown {
 	b := Breakdown{Cell: x.plan.Cells[f.cell].ID, Arm: f.of, Factor: f.factor, Held: f.held, Metric: f.metric, X: f.x, LeftOut: f.leftOut, Rounds: f.rounds}
 	for _, a := range f.indices {
@@ -154,11 +155,11 @@ func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reas
 	return b
 }
 
-// costFit holds, by round, the lines through the costs of a sweep's arms above the baseline, in the
-// metric's unit, at the levels above zero.
+// costFit holds one line per round through the costs of a sweep's arms at the levels above zero. Costs are
+// differences from the baseline, in the metric's unit.
 type costFit struct {
 	sweep
-	*roundFits // fits to rounds; a round's values are its costs by level (positive: a cost), and last the baseline's value
+	*roundFits // one fit per round; a round's values are the costs by level (positive: a cost), followed by the baseline's value
 	cell, base int
 	metric     experiment.Metric
 	failed     [][]bool // one entry per round that lacks a value because a program failed: true for each level that failed, and last for the baseline
@@ -204,14 +205,14 @@ func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 
 	return line.Intercept
 }
 
-// missing counts the rounds in which programs failed, by the effect of the failure on a part: a
-// higher cost at one level makes the part larger, at another level smaller.
+// missing counts the rounds in which programs failed, by the effect of the failure on a part. A higher cost
+// at one level makes the part larger; a higher cost at another level makes it smaller.
 func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	weights, all := make([]float64, len(f.x)+1), 0.0
 	for k := range f.x {
 		costs := make([]float64, len(f.x))
 		costs[k] = 1
-		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // no error: the same levels had a line in other rounds
+		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // no error: other rounds have a line through the same levels
 		weights[k] = f.amount(p, costs, line)
 		all += weights[k]
 	}
@@ -221,12 +222,12 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
 		}
-		n.Add(less || !more, more || !less) // the slope does not depend on the baseline
+		n.Add(less || !more, more || !less) // if neither: the part does not depend on the failed arms, as the slope does not depend on the baseline
 	}
 	return n
 }
 
-// negligible is the weight below which a weight differs from 0 by rounding only.
+// negligible is the limit below which a weight differs from 0 only by rounding.
 const negligible = 1e-9
 
 // scaled converts costs to the scale of overheads: for a ratio metric, shares of the round's
@@ -238,8 +239,8 @@ func (f *costFit) scaled(amounts []float64) []float64 {
 	return f.each(func(i int) float64 { return contrast.Finite(amounts[i] / f.from[i].values[len(f.indices)]) })
 }
 
-// per returns the divisor that turns a bound on the total cost into a bound on one part: the
-// largest number of equal parts that add up in the total.
+// per returns the divisor that turns a bound on the total cost into a bound on one part. It is the number
+// of equal parts in the total cost at the highest level.
 func (f *costFit) per(p PartName) float64 {
 	if p == EachPart {
 		return f.x[len(f.x)-1]
@@ -247,12 +248,12 @@ func (f *costFit) per(p PartName) float64 {
 	return 1
 }
 
-// largestShare is the largest gain of a part, as a share of the baseline, that has a contrast: the
-// logarithm needs something left of the baseline.
+// largestShare is the largest gain of a part, as a share of the baseline, for which a contrast exists. A
+// gain of the whole baseline would leave zero, which has no logarithm.
 const largestShare = 1 - 1e-6
 
-// newHypothesis creates the hypothesis on a part. The margin of equivalence holds for all parts of one kind
-// together.
+// newHypothesis creates the hypothesis on a part. The margin of equivalence holds for the total of all
+// equal parts, such as all rules.
 func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis {
 	m, last := f.metric, f.indices[len(f.indices)-1]
 	d := f.data(m, f.scaled(f.amounts(p)))
@@ -275,10 +276,10 @@ func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis 
 	return h
 }
 
-// miss measures the distance of each level from the line through the other levels; nil if there are
-// too few other levels to make a line. The residual at a level, divided by one minus that level's
-// leverage, is the distance from the line through the other levels (Cook and Weisberg 1982, section
-// 2.2). One test therefore serves both.
+// miss measures the distance of each level's cost from the line through the other levels; nil if too few
+// other levels exist to test for a line. The residual at a level, divided by one minus the level's
+// leverage, is the distance from the line through the other levels (Cook and Weisberg 1982, section 2.2).
+// One test therefore serves residual and distance.
 func (f *costFit) miss(confidence float64) *Miss {
 	x := f.x[f.first():]
 	if len(x) < leastLevels || len(f.rounds) < 2 {

@@ -7,8 +7,9 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Decided reports whether every headline comparison is decided after a number of rounds of a plan
-// with looks: it has a verdict of grade measured, or more rounds cannot give it one.
+// Decided reports whether every headline comparison of a plan with looks is decided after a number of
+// rounds. A comparison is decided if it has a verdict of grade measured, or if more rounds cannot give it
+// such a verdict.
 func Decided(plan *experiment.Plan, trials []journal.Trial, rounds int) bool {
 	then := *plan
 	then.Decided = rounds

@@ -11,14 +11,14 @@ import (
 	"tare/internal/stats"
 )
 
-// Changepoints are searched at a level that one of a hundred series without changes reaches, in
-// segments of at least five rounds.
+// The search for changepoints has the significance level changeLevel: one of a hundred series without
+// changes shows a changepoint by chance. Segments between changepoints have at least changeSegment rounds.
 const (
 	changeLevel   = 0.01
 	changeSegment = 5
 )
 
-// cells returns the series of all valid values for charts, with the changepoints of the baseline.
+// cells returns the series of all valid values for charts, and the changepoints of the baseline's series.
 func cells(t *table, start time.Time) []CellSummary {
 	base := role(t.plan, experiment.Baseline)
 	list := make([]CellSummary, 0, len(t.plan.Cells))
@@ -28,7 +28,7 @@ func cells(t *table, start time.Time) []CellSummary {
 			ms := MetricSeries{Metric: m, Arms: make([]ArmSeries, 0, len(t.plan.Arms))}
 			for a := range t.plan.Arms {
 				arm := t.series(c, a, m, start)
-				if a == base && t.plan.Paired() && t.blockOf == nil { // blocks of an import differ in level anyway
+				if a == base && t.plan.Paired() && t.blockOf == nil { // values of an import's blocks differ anyway
 					for _, at := range stats.Changepoints(arm.Values, changeLevel, changeSegment, t.plan.Seed) {
 						ms.Changes = append(ms.Changes, arm.Rounds[at])
 					}
@@ -121,9 +121,10 @@ func harness(trials []journal.Trial) Harness {
 	return h
 }
 
-// proofs counts the checks of each arm over all trials, valid or not. A check made once at set-up
-// is stored with every trial of the session, and counts once for each of its outcomes. A caveat
-// from a later session (which found another implementation, say) gets a summary of its own.
+// proofs counts the checks of each arm over all trials, valid or not. A check that was made once, at
+// set-up, is stored with every trial of the session; it counts once for each of its outcomes. If a later
+// session has another caveat, for instance since it found another implementation of the layer, its checks
+// get a summary of their own.
 func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	type outcome struct {
 		ProofSummary
@@ -163,8 +164,8 @@ func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	return list
 }
 
-// unusable counts the valid trials of a cell without a usable value of a metric, and the valid
-// trials.
+// unusable counts the valid trials of a cell that have no usable value of a metric, and all valid trials of
+// the cell.
 func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	for _, arm := range t.slots[c] {
 		for trial := range valid(arm) {
@@ -177,8 +178,8 @@ func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	return bad, all
 }
 
-// autocorrelated reports whether a lag-1 autocorrelation over n rounds exceeds the level that one
-// of a hundred independent series reaches.
+// autocorrelated reports whether a lag-1 autocorrelation over n rounds exceeds the value that one of a
+// hundred independent series exceeds.
 func autocorrelated(r float64, n int) bool {
 	return n >= 10 && math.Abs(r+1/float64(n)) > 2.58/math.Sqrt(float64(n))
 }

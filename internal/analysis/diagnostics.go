@@ -13,26 +13,26 @@ import (
 	"tare/internal/stats"
 )
 
-// Independent samples have no rounds in which drift cancels. Only the series itself can then cast
-// doubt on an interval, so every arm's series is tested.
+// Independent samples have no rounds in which drift cancels. Only the series of values itself can show that
+// an interval is in doubt, so every arm's series is tested.
 //
-// With many arms and metrics, some series looks odd by chance alone. The diagnostics of all
-// headline metrics together should raise a false alarm in about one of twenty runs: each is tested
-// at diagnosticLevel divided by their number. The level has two lower bounds. Changes of level are
-// not tested below 1 in 500, since every series with a change is shuffled twice as often as the
-// inverse of the level. Modes are not tested below 1 in 10,000, where the table of the dip test
-// ends.
+// With many arms and metrics, some series looks odd by chance alone. The diagnostics of all headline
+// metrics together should raise a false alarm in about one of twenty runs. Each diagnostic therefore has a
+// significance level of diagnosticLevel divided by the number of diagnostics. That significance level has
+// two lower bounds. For changepoints it is at least 1 in 500, since the test shuffles every series with a
+// changepoint twice as often as the inverse of the significance level. For modes it is at least 1 in
+// 10,000, where the table of the dip test ends.
 const (
 	diagnosticLevel = 0.05
 	diagnosticKinds = 4
 	changeLeast     = 0.002
 	dipLeast        = 0.0001
-	fewestTrend     = 8   // values below which neither trend nor modes are tested
+	fewestTrend     = 8   // number of values below which no test is made
 	lagLeast        = 0.1 // autocorrelation below which an interval is about right
 )
 
-// diagnoseSeries fills in the diagnostics of every series, each at the level for its class. Values
-// are in the order measured.
+// diagnoseSeries fills in the diagnostics of every series. Headline metrics have one significance level,
+// exploratory metrics another. Values are in the order measured.
 func diagnoseSeries(run *Run, seed uint64) {
 	level := diagnosticLevels(run)
 	var series sync.WaitGroup
@@ -53,8 +53,8 @@ func diagnoseSeries(run *Run, seed uint64) {
 	series.Wait()
 }
 
-// diagnosticLevels returns the significance levels for one diagnostic of one series. The key is whether
-// the metric is a headline.
+// diagnosticLevels returns the significance level of one diagnostic of one series, for headline metrics
+// (key true) and for exploratory metrics (key false).
 func diagnosticLevels(run *Run) map[bool]float64 {
 	series := map[bool]int{}
 	for _, c := range run.Cells {
@@ -95,9 +95,9 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 	return d
 }
 
-// steps reports whether changes of level describe a series better than two things that look like
-// them: a straight rise or fall, which a line fits more closely, and autocorrelation, in which
-// values resemble their neighbours even within the segments.
+// steps reports whether a series really has steps at its changepoints. Two other patterns look like steps:
+// a straight rise or fall, which a line fits more closely, and autocorrelation, in which values resemble
+// their neighbours even between two changepoints.
 func steps(values []float64, changes []int, level float64) bool {
 	places := make([]float64, len(values))
 	for i := range places {
@@ -119,24 +119,25 @@ func steps(values []float64, changes []int, level float64) bool {
 	return floats.Norm(besideSteps, 2) < floats.Norm(besideLine, 2) && lagP(stats.Lag1(besideSteps), len(values)) > level
 }
 
-// Oddity is a way in which a series does not look like independent values. A change of level is
-// also a trend and makes neighbours alike, so only the first oddity that applies is reported.
+// Oddity is a way in which a series does not look like independent values. A step in the values is also a
+// trend and makes neighbours alike. Of steps, drift and alike neighbours, only the first that applies is
+// reported.
 type Oddity string
 
 // The oddities, in the order in which they are reported.
 const (
-	OddLevels Oddity = "levels" // the level changes
+	OddLevels Oddity = "levels" // the values have steps
 	OddDrift  Oddity = "drift"  // the values rise or fall all along
 	OddCarry  Oddity = "carry"  // neighbours resemble each other
 	OddGroups Oddity = "groups" // more than one mode
 )
 
-// oddities tests the diagnostics of a series of n values at a level.
+// oddities returns the oddities of a series of n values, tested at a significance level.
 func (d *Diagnostics) oddities(n int, level float64) []Oddity {
 	var list []Oddity
 	switch {
 	case len(d.Changes) > 0:
-		return []Oddity{OddLevels} // a change of level also makes more than one mode
+		return []Oddity{OddLevels} // a step also makes more than one mode
 	case d.TrendP <= level:
 		list = append(list, OddDrift)
 	case d.Lag1 >= lagLeast && lagP(d.Lag1, n) <= level:
@@ -148,8 +149,8 @@ func (d *Diagnostics) oddities(n int, level float64) []Oddity {
 	return list
 }
 
-// lagP returns the two-sided p of an autocorrelation at lag one of n independent values, by its
-// large-sample distribution around -1/n; 1 for fewer than ten values.
+// lagP returns the two-sided p-value of "the values are independent" for an autocorrelation at lag one of n
+// values. It uses the large-sample distribution around -1/n. The result is 1 for fewer than ten values.
 func lagP(r float64, n int) float64 {
 	if n < 10 {
 		return 1
@@ -157,8 +158,9 @@ func lagP(r float64, n int) float64 {
 	return math.Erfc(math.Abs(r+1/float64(n)) * math.Sqrt(float64(n)/2))
 }
 
-// seriesWarnings returns the warnings of odd series: one for each arm and oddity, with all metrics
-// that show it, the headline metrics first and the others in a warning of their own.
+// seriesWarnings returns the warnings of odd series: one for each arm and oddity, with all metrics whose
+// series show the oddity. Warnings of headline metrics come first; exploratory metrics have warnings of
+// their own.
 func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 	var list []Warning
 	levels := diagnosticLevels(run)
@@ -174,8 +176,8 @@ func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 	return list
 }
 
-// odd collects the cells and metrics in which an arm shows an oddity. If there is only one, the
-// warning itself names metric and cell.
+// odd collects the cells and metrics in which an arm shows an oddity. If the oddity is in only one series,
+// the warning itself names metric and cell.
 func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, bool) {
 	w := Warning{Exploratory: !headline}
 	var places []OddSeriesPlace
@@ -195,8 +197,8 @@ func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, boo
 	return w, len(places) > 0
 }
 
-// spreadRatio is the ratio of two arms' interquartile ranges from which on the arms count as
-// different in more than their level. spreadFewest is the number of values that this test takes.
+// spreadRatio is the ratio of two arms' interquartile ranges from which on the arms count as different in
+// their spread. spreadFewest is the number of values that this test needs.
 const (
 	spreadRatio  = 3
 	spreadFewest = 20

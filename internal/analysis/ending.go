@@ -8,12 +8,12 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Ending describes a run that ended early or is still running: the rounds it lacks, and why.
+// Ending describes a run that ended early or is still running: which rounds are missing, and why.
 type Ending struct {
 	Rounds int    `json:"rounds"`           // number of complete rounds, in which each arm has a result in each cell
 	Of     int    `json:"of"`               // number of planned rounds
 	Why    string `json:"why,omitempty"`    // "": unknown; the run may still be running, or was killed
-	Arm    string `json:"arm,omitempty"`    // first of the arms that were left out, which do not count for Rounds
+	Arm    string `json:"arm,omitempty"`    // the first arm that was left out; arms that were left out do not count for Rounds
 	Judged bool   `json:"judged,omitempty"` // the run ended with fewer rounds, and gives verdicts
 }
 
@@ -43,11 +43,12 @@ func endingOf(run *journal.Run) *Ending {
 			e.Rounds++
 		}
 	}
-	e.Rounds = min(e.Rounds, e.Of) // there are more if rounds were repeated for an arm that was left out
+	e.Rounds = min(e.Rounds, e.Of) // the number is higher if rounds were repeated for an arm that was left out
 	return e
 }
 
-// countedTrials returns the trials of the rounds that count.
+// countedTrials returns the trials of the rounds that count: those up to the last round of a run that ended
+// early.
 func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
 	last := cmp.Or(plan.Decided, plan.Ended)
 	if last == 0 {
@@ -56,7 +57,7 @@ func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Tria
 	return slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > last })
 }
 
-// OfRun analyses a run directory: its trials, and the notes that readers should know.
+// OfRun analyses the journal of a run: its trials, and the notes that readers should know.
 func OfRun(run *journal.Run) *Run {
 	r := Analyze(run.Plan, run.Trials, run.Environment)
 	r.Directory, r.Finished, r.Ending = run.Dir, run.Finished, endingOf(run)

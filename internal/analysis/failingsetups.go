@@ -9,11 +9,11 @@ import (
 	"tare/internal/stats"
 )
 
-// against compares an arm with its references: the baseline, and the control if both are pooled.
-// The interval of the difference is made from those of both shares (Zou and Donner 2008,
-// "Construction of confidence limits about effect measures", Statistics in Medicine 27). If rounds
-// share set-ups, all executions of one may fail together. The interval is then wider by the root of
-// their number, the largest possible design effect (Rao and Scott 1992, Biometrics 48).
+// against compares an arm with its references: the baseline, and the control if both are pooled. The
+// interval of the difference is made from the intervals of both shares (Zou and Donner 2008, "Construction
+// of confidence limits about effect measures", Statistics in Medicine 27). If rounds share set-ups, all
+// executions of a set-up may fail together. The interval is then multiplied by the root of the executions
+// per set-up, the largest possible design effect (Rao and Scott 1992, Biometrics 48).
 func (f *failureTest) against(arm failureCount, references []failureCount, r contrast.Rules) {
 	of := sum(references)
 	reference, wider := frequency(of.failed, of.executions, r.AtLook()), 1.0
@@ -26,10 +26,10 @@ func (f *failureTest) against(arm failureCount, references []failureCount, r con
 	f.Difference = Interval{Point: d, Lo: max(-1, d-wider*math.Hypot(x.Point-x.Lo, y.Hi-y.Point)), Hi: min(1, d+wider*math.Hypot(x.Hi-x.Point, y.Point-y.Lo))}
 }
 
-// differs returns the p of no difference in failures between an arm and its references. Executions
-// are compared by Fisher's exact test. If rounds share set-ups, the failures of each set-up are
-// assigned by chance to the arm and its references. A reference with fewer or more executions in a
-// set-up than the arm is left out of that set-up.
+// differs returns the p-value of "no difference in failures between an arm and its references". Executions
+// are compared by Fisher's exact test. If rounds share set-ups, a permutation test exchanges the numbers of
+// failures of each set-up between the arm and its references. A reference that has fewer or more executions
+// in a set-up than the arm is left out of that set-up.
 func (n failureCount) differs(references []failureCount) float64 {
 	if n.setUps == nil {
 		return fisher(n.executed, sum(references).executed)
@@ -47,8 +47,8 @@ func (n failureCount) differs(references []failureCount) float64 {
 	return stats.PermutedCounts(blocks)
 }
 
-// testable reports whether the failures in all arms of the cell could be significant for this arm,
-// under any assignment to arms.
+// testable reports whether the failures in all arms of the cell could be significant for this arm, if
+// chance had assigned them to other arms.
 func (n failureCount) testable(references, arms []failureCount, alpha float64) bool {
 	all := sum(arms)
 	if n.setUps == nil {

@@ -11,19 +11,19 @@ import (
 	"tare/internal/workload"
 )
 
-// A program that fails, exceeds its time limit or gives unusable answers tells something about its
-// arm. Such trials have no value and cannot enter the comparison of a metric. They are counted and
-// compared by themselves.
+// A program that fails, exceeds its time limit or gives unusable answers tells something about its arm. A
+// trial of such a program has no value and cannot enter the comparison of a metric. Failed trials are
+// therefore counted, and their numbers compared.
 //
-// Frequencies of failures are compared by Fisher's exact test, or by set-ups if rounds share them,
-// since the executions of a set-up may fail together. The reference is the baseline and the control
-// together, as long as these two do not differ. If they differ, a claim must hold against both. The
-// hypotheses are members of the family under Holm's correction. Its members are known before anyone
-// looks at which arm failed: a cell with so few failures over all arms that no assignment of them
-// to an arm and its reference would be significant adds no hypothesis (Tarone 1990, Biometrics 46).
-// A run without failures therefore keeps the family that was planned. Given the number of failures
-// in an arm and its reference together, the failures elsewhere carry no information about which of
-// the two failed, so this choice favours no outcome.
+// Frequencies of failures are compared by Fisher's exact test. If rounds share set-ups, they are compared
+// by set-up, since the executions of a set-up may fail together. An arm's reference is the baseline and the
+// control together, if baseline and control do not differ. If they differ, a claim must hold against each
+// of them. The hypotheses belong to the family under Holm's correction. Which hypotheses belong to it does
+// not depend on which arm failed. A cell adds no hypothesis if it has so few failures over all arms that
+// they could not be significant in whichever arm they were (Tarone 1990, Biometrics 46). A run without
+// failures therefore keeps the family that was planned. The choice favours no outcome: given the number of
+// failures in an arm and its reference together, failures in other arms carry no information about whether
+// arm or reference failed.
 
 // Frequency is the number of times that something happened.
 type Frequency struct {
@@ -39,26 +39,26 @@ func frequency(count, of int, confidence float64) Frequency {
 	return Frequency{Count: count, Of: of, Share: Interval(i)}
 }
 
-// Failures is the frequency of program failures in an arm, among all executions not spoilt by the
-// machine's condition. A repeated trial counts each time.
+// Failures is the frequency of program failures in an arm, among all executions that the machine's
+// condition did not spoil. Each attempt of a repeated trial counts.
 type Failures struct {
 	Cell string          `json:"cell"` // ID of a cell of the plan
 	Arm  string          `json:"arm"`  // name of an arm of the plan
 	Role experiment.Role `json:"role"` // role of the arm
-	// Verdict is a treatment's verdict: fails, gains if it fails less often than the baseline, not
-	// resolved, or none. It is empty for the baseline and the control.
+	// Verdict is a treatment's verdict: fails, gains (it fails less often than the baseline), not resolved,
+	// or no verdict. It is empty for the baseline and the control.
 	Verdict Verdict        `json:"verdict,omitempty"`
 	Reason  Reason         `json:"-"`
 	Failed  Frequency      `json:"failed"`
-	Rules   []RuleFailures `json:"rules,omitempty"` // sorted by frequency; a trial counts once for each rule
-	// Reference is the frequency of failures in the arm's reference; nil for the baseline.
+	Rules   []RuleFailures `json:"rules,omitempty"` // sorted by frequency; a trial counts once for each rule that it broke
+	// Reference is the frequency of failures in what the arm is compared with; nil for the baseline.
 	Reference *Frequency `json:"reference,omitempty"`
 	Pooled    bool       `json:"pooled,omitempty"` // the reference is the baseline and the control together
-	// Difference is the arm's share minus the reference's, with its interval; none for the
-	// baseline.
+	// Difference is the arm's share of failures minus the reference's share, with its interval; none for
+	// the baseline.
 	Difference Interval `json:"difference,omitzero"`
 	Method     string   `json:"method,omitempty"` // MethodFisher or MethodSetUps; "" for the baseline
-	P          float64  `json:"p"`                // p by Method, two-sided; 1 for the baseline
+	P          float64  `json:"p"`                // two-sided p-value by Method; 1 for the baseline
 	PAdjusted  float64  `json:"pAdjusted"`        // P after Holm's correction
 	// Observational is set if the data come from no experiment, such as imported files.
 	Observational bool `json:"observational,omitempty"`
@@ -68,12 +68,12 @@ type Failures struct {
 const (
 	// methodFisher is Fisher's exact test, which treats executions as independent.
 	methodFisher = "fisher"
-	// MethodSetUps treats the failures of a set-up as one value, since its executions may fail
+	// MethodSetUps treats the failures of a set-up as one value, since the executions of a set-up may fail
 	// together.
 	MethodSetUps = "set-ups"
 )
 
-// FailuresOf returns the failures of an arm in a cell; nil if no arm of the cell has any.
+// FailuresOf returns the failures of an arm in a cell; nil if no arm of the cell failed.
 func (r *Run) FailuresOf(cell, arm string) *Failures {
 	for i := range r.Failures {
 		if f := &r.Failures[i]; f.Cell == cell && f.Arm == arm {
@@ -83,8 +83,8 @@ func (r *Run) FailuresOf(cell, arm string) *Failures {
 	return nil
 }
 
-// Executed returns how often an arm's program was executed in a cell, and how often it failed. The
-// trials are those that the run was analysed from.
+// Executed returns how often an arm's program was executed in a cell, and how often it failed. The argument
+// trials holds the trials that the run was analysed from.
 func (r *Run) Executed(trials []journal.Trial, cell, arm string) Frequency {
 	if f := r.FailuresOf(cell, arm); f != nil {
 		return f.Failed
@@ -104,9 +104,9 @@ type RuleFailures struct {
 	Frequency
 }
 
-// failed reports whether a trial is invalid because of the program. If the machine's condition or
-// the proof of a layer made it invalid, it is tried again instead. For an imported trial only its
-// failed operations are known.
+// failed reports whether a trial is invalid because of the program. A trial that is invalid because of the
+// machine's condition or of a layer's proof does not count, since it is tried again. For an imported trial,
+// only failed operations show that the program failed.
 func failed(plan *experiment.Plan, t *journal.Trial) bool {
 	if t.Valid() {
 		return false
@@ -181,14 +181,15 @@ func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
 	return all
 }
 
-// failureTest is the comparison of an arm's failures with its reference's, before and after its verdict.
+// failureTest is the comparison of an arm's failures with the failures of its reference, before and after
+// the verdict.
 type failureTest struct {
 	Failures
 	cell, arm int
-	counts    bool // a hypothesis of the family, since it can be rejected at all
+	counts    bool // it belongs to the family, since its failures could be significant
 }
 
-// failureTests compares the failures of every arm in the cells that have any.
+// failureTests compares the failures of every arm. Cells without a failure are left out.
 func failureTests(t *table, trials []journal.Trial, r contrast.Rules) []*failureTest {
 	var list []*failureTest
 	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
@@ -215,7 +216,7 @@ func failureTests(t *table, trials []journal.Trial, r contrast.Rules) []*failure
 					f.P = max(f.P, r.TwoSided(arms[a].differs(arms[control:control+1])))
 				}
 				f.counts = arms[a].testable(references, arms, r.Alpha)
-				if t.unlike(c, a, base) != nil { // other work fails in other ways, so it is not compared
+				if t.unlike(c, a, base) != nil { // the arm did other work, which fails in other ways, so its failures are not compared
 					f.P, f.counts = 1, false
 				}
 			}
@@ -244,8 +245,8 @@ func fisher(a, b executed) float64 {
 	return p
 }
 
-// testable reports whether total failures or fewer, assigned to samples of m and n, could be
-// significant at all.
+// testable reports whether a number of failures up to total could be significant at all, however they are
+// divided between samples of sizes m and n.
 func testable(total, m, n int, alpha float64) bool {
 	for k := 1; k <= min(total, m+n); k++ {
 		if stats.FisherLeast(k, m, n) <= alpha {
@@ -255,7 +256,7 @@ func testable(total, m, n int, alpha float64) bool {
 	return false
 }
 
-// decide sets the verdict from the p after Holm's correction.
+// decide sets the verdict from the p-value after Holm's correction.
 func (f *failureTest) decide(alpha float64) {
 	if f.Role != experiment.Treatment {
 		return

@@ -5,8 +5,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Finding is something that a reader should know before trusting a number: a kind with its figures.
-// Package wording turns it into a sentence.
+// Finding is something that a reader should know before trusting a number. It has a kind, and numbers that
+// depend on the kind. Package wording turns a finding into a sentence.
 type Finding interface {
 	Kind() string
 }
@@ -18,7 +18,7 @@ type Warning struct {
 	Arm    string `json:"arm,omitempty"`
 	// Exploratory is set if the warning matters to readers of exploratory metrics only.
 	Exploratory bool    `json:"exploratory,omitempty"`
-	Finding     Finding `json:"-"` // in JSON: its kind, its figures and a sentence
+	Finding     Finding `json:"-"` // in JSON: its kind, its numbers and a sentence
 }
 
 // Findings on one comparison.
@@ -31,8 +31,8 @@ type (
 	OrderEffect struct {
 		P float64 `json:"p"`
 	}
-	// PositionEffectsRemoved: values depended on a trial's position in the round, and this effect was
-	// removed.
+	// PositionEffectsRemoved: values depended on a trial's position in the round, and the effect of the
+	// position was removed.
 	PositionEffectsRemoved struct {
 		PositionEffects
 	}
@@ -52,7 +52,7 @@ type (
 		Baseline int `json:"baseline"` // number of the baseline's values
 		Treated  int `json:"treated"`
 	}
-	// Imprecise: the interval is wider than the precision that the file asks for.
+	// Imprecise: the interval is wider than the precision that the experiment file asks for.
 	Imprecise struct {
 		Asked   float64 `json:"asked"`   // requested half-width, as a share
 		Reached float64 `json:"reached"` // half-width of the interval, as a share
@@ -71,7 +71,7 @@ type (
 	Stalling struct {
 		Stalls
 	}
-	// UnequalSpread: the values of one arm spread much wider than those of the other.
+	// UnequalSpread: the values of one arm spread much wider than the values of the other arm.
 	UnequalSpread struct {
 		Wider experiment.Role `json:"wider"` // arm with the wider spread: baseline or treatment
 		Ratio float64         `json:"ratio"`
@@ -85,41 +85,41 @@ type (
 		Done    int `json:"done"`
 		Planned int `json:"planned"`
 	}
-	// Extended: the finished run was analysed and then got more rounds.
+	// Extended: the run was analysed when it was finished, and got more rounds after that.
 	Extended struct {
 		Looks      []int   `json:"looks"`      // number of rounds done at each look
-		Rounds     int     `json:"rounds"`     // number of rounds planned in all
+		Rounds     int     `json:"rounds"`     // total number of planned rounds
 		Confidence float64 `json:"confidence"` // confidence of verdicts and intervals, corrected for the looks
 	}
-	// WeakClaim: most runs like this one would miss the effect, if its size is what a claim of this
-	// kind suggests.
+	// WeakClaim: most runs like this one would miss the effect, if the effect is as large as a claim with
+	// this p-value suggests.
 	WeakClaim struct {
 		Power  float64 `json:"power"`  // chance that a run like this one claims the effect
-		Factor float64 `json:"factor"` // factor by which claims of the effect are too large on average
+		Factor float64 `json:"factor"` // claims of the effect are this many times too large on average
 	}
 	// StrayTrials: some trials belong to no cell or arm of the plan.
 	StrayTrials struct {
 		Trials int `json:"trials"`
 	}
-	// ReplacedTrials: of several trials of one arm and round, the last one counts.
+	// ReplacedTrials: some rounds have several trials of one arm, of which the last one counts.
 	ReplacedTrials struct {
 		Trials int `json:"trials"`
 	}
 	// Uncontrolled: the run has no control.
 	Uncontrolled struct{}
-	// FewRounds: no claim is possible with this few rounds.
+	// FewRounds: the run has too few rounds for any claim.
 	FewRounds struct {
 		Rounds int `json:"rounds"`
 		Family int `json:"family"` // number of headline comparisons
 		Fewest int `json:"fewest"`
 	}
-	// FewValues: no claim is possible with this few values in independent samples.
+	// FewValues: independent samples have too few values for any claim.
 	FewValues struct {
 		Most   int `json:"most"` // largest number of values in an arm
 		Family int `json:"family"`
 		Fewest int `json:"fewest"`
 	}
-	// CappedPrecision: the requested precision takes more rounds than the plan allows.
+	// CappedPrecision: the requested precision needs more rounds than the plan allows.
 	CappedPrecision struct {
 		Precision float64 `json:"precision"`
 		Rounds    int     `json:"rounds"`
@@ -152,22 +152,22 @@ type (
 		Cap   float64 `json:"cap"`
 		Value float64 `json:"value"` // median of the values
 	}
-	// StartUp: the start of a wrapper takes more than a tenth of the measured time.
+	// StartUp: the start of a wrapper takes more than a tenth of the time that a metric measures.
 	StartUp struct {
 		Program string  `json:"program"` // name of the wrapper
-		Start   float64 `json:"start"`   // seconds that the start takes longer than without the wrapper
-		Run     float64 `json:"run"`     // seconds of the arm's median run without the start
+		Start   float64 `json:"start"`   // seconds that a program's start takes longer with the wrapper than without
+		Run     float64 `json:"run"`     // seconds of the arm's median execution, less the start
 		Most    bool    `json:"most"`    // the start is more than half of the difference from the baseline
 	}
 	// Unexercised: a difference is claimed, but the trials hardly ever did what the layer acts on.
 	Unexercised struct {
 		Layer string `json:"layer"` // kind of the layer
 	}
-	// LevelChanges: the baseline's level changes during the run.
+	// LevelChanges: during the run, the baseline's values become persistently higher or lower than before.
 	LevelChanges struct {
-		Rounds []int `json:"rounds"` // first round of each new level
+		Rounds []int `json:"rounds"` // first round after each change
 	}
-	// OddSeries: the values do not look independent or not of one distribution.
+	// OddSeries: the values do not look independent, or do not look like values of one distribution.
 	OddSeries struct {
 		Oddity Oddity           `json:"oddity"`
 		Places []OddSeriesPlace `json:"places"`
@@ -184,20 +184,19 @@ type (
 	Sliced struct {
 		Slices int `json:"slices"`
 	}
-	// Busy: the machine was too busy before the first trial for Tare's own limits, which were then
-	// lifted.
+	// Busy: before the first trial, the machine was busier than Tare's own limits allow. The limits were
+	// then lifted.
 	Busy struct {
 		By string `json:"by"`
 	}
-	// Bound: a resource that the programs share was used up, and the workload does not measure that
+	// Bound: a resource that the programs share was used up, although the workload does not measure that
 	// resource.
 	Bound struct {
 		Resource testbed.Resource `json:"resource"`
 		Tests    string           `json:"tests"`          // the resource that the workload measures (experiment.Declaration.Tests)
-		Arms     []string         `json:"arms,omitempty"` // arms in which the resource was used up; nil: in all
+		Arms     []string         `json:"arms,omitempty"` // arms in which the resource was used up; nil: all arms
 	}
-	// StandIn: a component of the cluster reports that a part of it is a stand-in for the real
-	// thing.
+	// StandIn: a component of the cluster reports that it replaces a real component by a substitute.
 	StandIn struct {
 		Component string `json:"component"`
 		Says      string `json:"says"`
@@ -207,7 +206,7 @@ type (
 	Remark struct {
 		From string `json:"from"` // FromLayer, FromMachine or FromSession
 		Text string `json:"text"`
-		// Session is the number of the session that the remark is about; 0: none in particular.
+		// Session is the number of the session that the remark is about; 0: no particular session.
 		Session int `json:"session,omitempty"`
 	}
 )
@@ -219,7 +218,7 @@ const (
 	FromSession = "session"
 )
 
-// OddSeriesPlace is a series that looks odd, with its oddity's figures.
+// OddSeriesPlace names the metric and cell of a series that looks odd, with its diagnostics.
 type OddSeriesPlace struct {
 	Metric      string      `json:"metric"`
 	Cell        string      `json:"cell"`

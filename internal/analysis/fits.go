@@ -15,11 +15,11 @@ import (
 // levels of a factor (scaling.go, breakdown.go), a plane over the logarithms of several factors
 // (powerlaw.go), or a sum with the signs of a factorial design (factorial.go).
 //
-// Each round is fitted by itself. Trials of a round drift together, so the numbers fitted to
-// different rounds, and their differences between an arm and the baseline of the same round, are
-// independent values with noise of their own. Their intervals come from the same estimators as all
-// others. One fit to the points of all rounds would count a round's common drift as noise, and
-// repeated points as information.
+// Each round is fitted by itself. Trials of one round drift together, but different rounds have independent
+// noise. The numbers fitted to different rounds are therefore independent values, and so are the
+// differences between an arm and the baseline of the same round. Their intervals come from the same
+// estimators as the intervals of overheads. A single fit to the points of all rounds would count the common
+// drift of a round as noise, and would count repeated points as information.
 
 // completeRound is a round in which all trials of a fit have a usable value.
 type completeRound struct {
@@ -28,9 +28,9 @@ type completeRound struct {
 	values []float64 // values of the fitted trials
 }
 
-// completeRounds collects the rounds that have a value of each given arm in each given cell. For
-// every other round in which programs failed it calls the function failed with a flag per trial, in
-// a slice that the next call changes. The function may be nil.
+// completeRounds collects the rounds that have a value of each given arm in each given cell. For every
+// round that lacks a value because a program failed, it calls the function failed. The slice who has one
+// flag per trial, true for a trial that failed; the next call changes the slice. The function may be nil.
 func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
 	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
 	who := make([]bool, 0, n)
@@ -56,14 +56,14 @@ func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed fu
 	return list
 }
 
-// roundSet is the rounds of an estimate, which has one number for each.
+// roundSet is the rounds of an estimate that is made from one number per round.
 type roundSet struct {
 	plan   *experiment.Plan
 	rounds []int
-	setUps []int // set-up of each round; nil: no two rounds share one
+	setUps []int // set-up of each round; nil: no two rounds share a set-up
 }
 
-// setOf returns the set of complete rounds. Their set-ups are those of the trials at an index.
+// setOf returns the set of complete rounds. The set-up of a round is the set-up of its trial with index at.
 func (t *table) setOf(list []completeRound, at int) roundSet {
 	s := roundSet{plan: t.plan}
 	for _, r := range list {
@@ -83,27 +83,26 @@ func (s *roundSet) pilot() (n int) {
 	return n
 }
 
-// data returns the numbers, one per round, as data for an estimate from pairs.
+// data returns the numbers, one per round, in the form in which pairs are estimated.
 func (s *roundSet) data(m experiment.Metric, numbers []float64) contrast.Data {
 	return contrast.Data{Metric: m, Paired: true, Uneven: true, Contrasts: numbers, Rounds: s.rounds, SetUps: s.setUps, Pilot: s.pilot()}
 }
 
-// units returns the independent values: the numbers, or their means over set-ups if rounds share
-// these.
+// units returns the independent values: the numbers, or their means over set-ups if rounds share set-ups.
 func (s *roundSet) units(numbers []float64) []float64 {
 	d := s.data(experiment.Metric{}, numbers)
 	units, _, _ := d.Units()
 	return units
 }
 
-// located estimates the centre of the numbers, one per round, with an interval. If rounds share
-// set-ups, the set-up is the unit. If the numbers allow no interval, it returns their centre alone.
+// located estimates the centre of the numbers, one per round, with an interval. If rounds share set-ups,
+// the set-up is the unit of analysis. If the numbers allow no interval, the result is their centre alone.
 func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
 
-// levelled estimates the centre of numbers of one arm, in which the machine's drift does not
-// cancel.
+// levelled estimates the centre of numbers from one arm alone. The machine's drift does not cancel in such
+// numbers, so the interval allows for drift.
 func (s *roundSet) levelled(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Level)
 }
@@ -132,8 +131,8 @@ type roundFits struct {
 	fits   []stats.Plane // by round
 }
 
-// fitRounds fits the values from an offset on, one for each point. It leaves out rounds that have
-// no fit.
+// fitRounds fits the values of each round, from index offset on, to the points: one value per point. It
+// leaves out rounds whose values cannot be fitted.
 func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, fit func(y []float64) (stats.Plane, error)) *roundFits {
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
@@ -148,11 +147,11 @@ func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, 
 	return f
 }
 
-// value returns the value that is fitted at a point in a round.
+// value returns the measured value of round i at point k.
 func (f *roundFits) value(i, k int) float64 { return f.from[i].values[f.offset+k] }
 
-// logarithms returns the logarithms of the values. Those of values that are not positive are not
-// finite, and cannot be fitted.
+// logarithms returns the logarithms of the values. A value that is not positive has no finite logarithm,
+// and its round cannot be fitted.
 func (r completeRound) logarithms() []float64 {
 	y := make([]float64, len(r.values))
 	for k, v := range r.values {
@@ -193,8 +192,8 @@ func (f *roundFits) residuals(k int) []float64 {
 	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
 }
 
-// less estimates the difference between a number of these fits and the same number of other fits,
-// round by round; nil if they have no round in common.
+// less estimates the difference between two fits of the same round in a number, such as the slope, over all
+// rounds that both have; nil if they have no round in common.
 func (f *roundFits) less(other *roundFits, of func(stats.Plane) float64) *RoundValue {
 	both := roundSet{plan: f.plan}
 	var differences []float64
@@ -215,19 +214,20 @@ func (f *roundFits) less(other *roundFits, of func(stats.Plane) float64) *RoundV
 }
 
 const (
-	// fitLevel is the p below which a fit counts as wrong: one of a hundred true ones does.
+	// fitLevel is the p-value up to which a fit counts as wrong: one of a hundred true fits has such a
+	// p-value.
 	fitLevel = 0.01
-	// fitMiss is the share below which a deviation does not matter: with many rounds, anything
-	// differs from a line.
+	// fitMiss is the share below which a deviation does not matter: with many rounds, even tiny deviations
+	// from a line exceed chance.
 	fitMiss = 0.05
 )
 
 // poor reports whether a deviation from a fit exceeds chance and matters.
 func poor(p, off float64) bool { return p <= fitLevel && math.Abs(off) >= fitMiss }
 
-// missed returns the mean residual at each point, the index of the largest, and the p that all mean
-// residuals are zero, corrected for a number of tests. Noise lies above the fit as often as below;
-// a curve deviates alike in every round.
+// missed returns the mean residual at each point, the index of the largest mean residual, and the p-value
+// of "all mean residuals are zero", corrected for a number of tests. Noise puts values above the fit as
+// often as below; the values of a curve deviate in the same direction in every round.
 func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	p = 1
 	for k := range f.points {
@@ -243,7 +243,7 @@ func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	return left, worst, p
 }
 
-// residualP returns the p that the mean of residuals is 0.
+// residualP returns the p-value of "the mean of the residuals is 0".
 func residualP(residuals []float64) float64 {
 	e, err := stats.PairedT(residuals, 0.95)
 	switch {
@@ -255,8 +255,8 @@ func residualP(residuals []float64) float64 {
 	return 1
 }
 
-// independentTests returns the number of tests to correct a p for. The residuals of a line at three
-// levels are one number, three times.
+// independentTests returns the number of tests that a p-value is corrected for. With three levels, the
+// residuals at all levels follow from one number, so they are one test.
 func independentTests(levels int) int {
 	if levels == leastLevels {
 		return 1
@@ -264,9 +264,9 @@ func independentTests(levels int) int {
 	return levels
 }
 
-// bend returns the direction in which values leave a line, from the sign of the quadratic in the
-// residuals, if it accounts for at least half of them: a step or a single level does not make a
-// curve.
+// bend returns the direction in which values leave a line: the sign of the quadratic curve in the
+// residuals. The quadratic curve must account for at least half of the residuals' sum of squares, since a
+// step, or one level that is off, does not make a curve.
 func bend(x, left []float64) string {
 	square := make([]float64, len(x))
 	for i, v := range x {

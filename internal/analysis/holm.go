@@ -9,10 +9,10 @@ import (
 
 // corrected holds p values after Holm's correction, by hypothesis.
 type corrected struct {
-	p      []float64 // p of no difference
-	equiv  []float64 // p of no equivalence, by the leading estimator
-	both   []float64 // p of no equivalence, by both estimators
-	others []float64 // p of the other members of the family
+	p      []float64 // p-values of "no difference"
+	equiv  []float64 // p-values of "not equivalent", by the headline estimator
+	both   []float64 // p-values of "not equivalent", by both estimators
+	others []float64 // p-values of the comparisons of failures
 }
 
 // adjusted holds the corrected p values of one hypothesis.
@@ -23,7 +23,7 @@ type adjusted struct {
 
 func (c corrected) at(i int) adjusted { return adjusted{p: c.p[i], equiv: c.equiv[i], both: c.both[i]} }
 
-// claims counts the headline hypotheses. Two metrics with the same information in a closed loop
+// claims counts the headline hypotheses. In a closed loop, two metrics that carry the same information
 // count once.
 func claims(all []*hypothesis) (n int) {
 	for _, h := range all {
@@ -34,9 +34,10 @@ func claims(all []*hypothesis) (n int) {
 	return n
 }
 
-// holm adjusts the p values of the headline hypotheses for their number, together with those of
-// other tests of no difference. Two metrics with the same information in a closed loop are one
-// claim: the one that restates the other is adjusted in the other's place.
+// holm adjusts the p-values of the headline hypotheses for their number. The other p-values are from
+// comparisons of failures, and belong to the same family. In a closed loop, two metrics that carry the same
+// information are one claim. The metric that restates the other one is adjusted as if it took the other's
+// place.
 func holm(all []*hypothesis, others []float64, of func(*hypothesis) (contrast.View, float64)) corrected {
 	var raw corrected
 	type claim struct{ cell, arm, against, metric string }
@@ -49,7 +50,7 @@ func holm(all []*hypothesis, others []float64, of func(*hypothesis) (contrast.Vi
 		}
 	}
 	adj := corrected{p: slices.Clone(raw.p), equiv: slices.Clone(raw.equiv), both: slices.Clone(raw.both)}
-	for _, echo := range []bool{false, true} { // first the family without restated metrics, then with each of them in place of its original
+	for _, echo := range []bool{false, true} { // first the family without metrics that restate others, then the family with each such metric in place of the one that it restates
 		var family []int
 		var p, equiv, both []float64
 		for i, h := range all {

@@ -14,9 +14,9 @@ type hypothesis struct {
 	Question
 	contrast.Estimate
 	cell, arm, base int     // indices in the plan; without meaning for a comparison that is not of a single run
-	adjusted        float64 // p after Holm's correction; P itself for an exploratory metric
+	adjusted        float64 // p-value after Holm's correction; for an exploratory metric, the p-value without correction
 	equivAdjusted   float64
-	control         *hypothesis       // the control's comparison with the baseline on the same metric; nil: none planned
+	control         *hypothesis       // the control's comparison with the baseline on the same metric; nil: the plan has no control
 	bias            float64           // size that an effect must exceed to be claimed, on the scale of contrasts
 	robust          contrast.Estimate // estimate that allows for the trials that failed
 	verdict         Verdict
@@ -24,27 +24,27 @@ type hypothesis struct {
 	grade           Grade           // grade of the verdict
 	few             bool            // there are too few values for any claim by ranks
 	reason          Reason          // reason why the comparison is not resolved, or MissingTrials beside a claim; nil: none
-	family          int             // number of hypotheses that share its correction; 1 for an exploratory metric
+	family          int             // number of hypotheses that Holm's correction is over; 1 for an exploratory metric
 	restated        bool            // another metric of the arm carries the same information and has the verdict
-	echo            bool            // the metric that it restates is a headline too: both are one claim
+	echo            bool            // this metric and the metric that it restates are both headlines, so that both are one claim
 	agree           bool            // the t interval alone would give the same verdict
 	byT             Verdict         // verdict of the t interval alone
-	unplanned       bool            // no goal of precision covers it
+	unplanned       bool            // the plan's goal of precision does not cover this hypothesis
 	constant        bool            // all values of the metric in the cell are the same, in every arm
 	unlike          []UnlikeSetting // settings in which the arm's work differs from the baseline's; nil: none
 }
 
-// judgement is all comparisons of a run, in the order cell, metric, arm.
+// judgement holds all comparisons of a run, sorted by cell, metric and arm.
 type judgement struct {
 	contrast.Rules
 	treatments   []*hypothesis
 	controls     []*hypothesis
-	failureTests []*failureTest // comparisons of the program's failures, which share the treatments' family
+	failureTests []*failureTest // comparisons of the program's failures, which belong to the same family as the treatments
 	reasons      []Reason       // reasons why the run gives no verdicts
 	family       int            // number of hypotheses on treatments under Holm's correction
 }
 
-// judge makes every comparison and decides it. The controls come first: they determine the size
+// judge makes every comparison and decides its verdict. The controls come first: they determine the size
 // that a claim must exceed, and whether any claim is allowed.
 func judge(t *table, trials []journal.Trial) *judgement {
 	j := &judgement{Rules: contrast.RulesOf(t.plan)}
@@ -73,8 +73,8 @@ func (j *judgement) countedFailureTests() (list []*failureTest) {
 	return list
 }
 
-// settle decides the controls, then the treatments compared with them. It returns the controls that
-// failed.
+// settle decides the controls, then the treatments, and then the failures. It returns the indices of the
+// controls that failed.
 func (j *judgement) settle() (failed []int) {
 	decide(j.controls, nil, j.Rules)
 	for i, c := range j.controls {
@@ -159,19 +159,20 @@ func (j *judgement) estimated(q Question) *hypothesis {
 // beyond reports whether an interval of contrasts reaches further than a limit.
 func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at.Hi > limit }
 
-// fewestNormal is the number of pairs, or of values of each arm, below which not even normal noise
-// allows a claim: with two, the spread is known only to within a factor of 30.
+// fewestNormal is the smallest number of pairs, or of values in each arm, with which normal noise allows a
+// claim. With two values, the spread is known only to within a ratio of 30.
 const fewestNormal = 3
 
 // decide gives every hypothesis its verdict. The headline hypotheses form one family under Holm's
 // correction, together with the counted comparisons of failures.
 //
-// If there are too few values for a claim by ranks, the t interval may claim, assuming normal
-// noise. Such claims have a grade of their own. They never help the other claims: in the family of
-// measured claims their p is 1.
+// If there are too few values for a claim by ranks, the t interval may give a claim, which assumes normal
+// noise. Such claims have the grade "normal". They never help the claims of grade "measured": in the family
+// of measured claims, their p-value is 1.
 //
-// Everything is decided three times: by the values present, by estimates that allow for the values
-// that failed trials lack, and by the t intervals alone, to see whether the estimators agree.
+// Every hypothesis is decided three times. The first decision uses the values that exist. The second uses
+// estimates that allow for the missing values of failed trials. The third uses the t interval alone, and
+// shows whether the estimators agree.
 func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
 	headline := claims(all) + len(failureTests)
 	for _, h := range all {
@@ -208,14 +209,14 @@ func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
 				h.verdict = NotResolved
 			}
 		}
-		h.agree = h.agree || h.verdict == h.byT // a claim that fails because of missing values may not be a claim by t either
+		h.agree = h.agree || h.verdict == h.byT // if missing values forbid a claim, the t interval alone may agree that nothing is resolved
 		if h.restated {
 			h.verdict, h.grade, h.reason = Restated, Measured, SameClaim{h.Restates}
 		}
 	}
 }
 
-// decideNormal sets the claims that hold if noise is normal.
+// decideNormal gives a hypothesis its claim of grade "normal", if the t interval allows a claim.
 func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
 	if h.Size() < fewestNormal || !h.robust.T.OK {
 		return
@@ -243,9 +244,9 @@ func (h *hypothesis) missing() MissingTrials {
 	return m
 }
 
-// measured returns the view for a claim of grade measured, and its p of equivalence: the tests of
-// both the headline estimator and the t interval must pass, since a reader of "equivalent" does not
-// expect that one round in ten takes twice as long.
+// measured returns the view for a claim of grade "measured", and the p-value for a claim of equivalence.
+// For equivalence, the tests of both the headline estimator and the t interval must pass: a reader of
+// "equivalent" does not expect that one round in ten takes twice as long.
 func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	if h.few {
 		return contrast.View{P: 1, Equiv: 1}, 1
@@ -265,19 +266,19 @@ func (h *hypothesis) ifNormal(e contrast.Estimate) (contrast.View, float64) {
 	return h.measured(e)
 }
 
-// mostMargins is the number of margins that the headline interval may reach beyond zero for a claim of
-// equivalence. The one-sided tests use an interval of lower confidence, which a few distant values
-// do not affect: ten rounds of which one took ten times as long have a 90 % interval within ±1 %
-// and a 95 % interval up to 900 %. Both are right about the centre of the distribution. But calling
-// the arms equivalent would tell the reader of the first interval that he need not look at the
-// second.
+// mostMargins limits how far the headline interval may reach from zero in a claim of equivalence, in
+// multiples of the margin. The one-sided tests of equivalence use an interval of lower confidence, which a
+// few distant values do not affect. If one of ten rounds took ten times as long, the 90 % interval can lie
+// within ±1 % while the 95 % interval reaches up to 900 %. Both intervals are right about the centre of the
+// distribution. But the verdict "equivalent" would tell readers that they need not look at the 95 %
+// interval.
 const mostMargins = 2
 
-// thinControl is the largest ratio of an arm's number of values to the control's.
+// thinControl is the largest ratio of an arm's number of values to the control's number of values.
 const thinControl = 4
 
-// decide applies the order of decision: equivalent, else costs or gains, else not resolved with a
-// reason.
+// decide returns the verdict: equivalent if that is shown, otherwise costs or gains, otherwise not resolved
+// with a reason.
 func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Verdict, Reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
@@ -315,15 +316,15 @@ func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Ve
 	return Gains, nil
 }
 
-// tooFew reports whether there are fewer values than any claim by ranks takes. The t interval,
-// which is shown then, supports claims of grade normal only: it assumes normal noise, which this
-// few values cannot show.
+// tooFew reports whether there are fewer values than any claim by ranks needs. Output then shows the t
+// interval, which supports only claims of grade "normal": it assumes normal noise, and so few values cannot
+// show whether noise is normal.
 func (h *hypothesis) tooFew(r contrast.Rules) bool {
 	return r.LeastP(&h.Data) > r.Alpha/float64(h.family)*(1+1e-9)
 }
 
-// different reports whether a control differs from the baseline by more than chance, however
-// little.
+// different reports whether a control differs from the baseline by more than chance, even if the difference
+// is small.
 func (h *hypothesis) different(r contrast.Rules) bool { return h.Main.OK && h.adjusted <= r.Alpha }
 
 // failed reports whether a control makes the run invalid: it differs on a headline metric and is

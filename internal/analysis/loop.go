@@ -13,28 +13,29 @@ import (
 	"tare/internal/stats"
 )
 
-// In any system, mean latency × throughput is the mean number of requests in flight (Little's law).
-// In a closed loop that number is the number of workers, fixed before the start. The two metrics
-// then carry the same information, and latency tells how long workers wait for their turn rather
-// than how long a request takes. The data show a closed loop, whether or not the file format
-// reports one.
+// In any system, mean latency × throughput is the mean number of requests in flight (Little's law). In a
+// closed loop, the number of requests in flight is the number of workers, which is fixed before the start.
+// Latency and throughput then carry the same information, and latency tells how long workers wait for their
+// turn rather than how long a request takes. The data show whether the load is a closed loop, even if the
+// file format does not report it.
 const (
-	// loopNear is the largest distance of the median product from the reported number of workers,
-	// as a share. Ramp-up and the end of a trial, with fewer requests in flight, take some percent.
+	// loopNear is the largest distance of the median product from the reported number of workers, as a
+	// share. The start and the end of a trial, with fewer requests in flight, make the product some percent
+	// smaller.
 	loopNear = 0.05
-	// loopShare is the largest deviation of the product, relative to latency's, at which the
-	// product counts as constant if the number of workers is unknown: throughput then explains at
-	// least three quarters of latency's variance. With a rate given from outside (an open loop) the
-	// product varies as much as latency. Both deviations are within arms: if each arm is driven at
-	// four fifths of its capacity, the slower one has the smaller rate and the larger latency, and
-	// that is no closed loop.
+	// loopShare applies if the number of workers is unknown. It is the largest ratio of the product's
+	// deviation to latency's deviation at which the product counts as constant. Throughput then explains at
+	// least three quarters of latency's variance. With a rate given from outside (an open loop), the
+	// product varies as much as latency. Both deviations are computed within arms. Without that, an
+	// experiment that drives each arm at four fifths of its capacity would look like a closed loop, since
+	// the slower arm has the smaller rate and the larger latency.
 	loopShare = 0.5
-	// loopTrials is the number of trials that this test takes, without the first of each arm. Of
-	// ten independent pairs, fewer than one in a thousand samples looks like a closed loop.
+	// loopTrials is the number of trials that the test of loopShare needs, not counting one trial per arm.
+	// Among samples of ten independent pairs, fewer than one in a thousand looks like a closed loop.
 	loopTrials = 10
 )
 
-// loops searches every cell whose metrics allow it for a closed loop.
+// loops looks for a closed loop in every cell that has a latency and a throughput.
 func loops(t *table) []*LoopSummary {
 	list := make([]*LoopSummary, len(t.plan.Cells))
 	for c, cell := range t.plan.Cells {
@@ -88,8 +89,8 @@ func centre(x []float64) {
 	}
 }
 
-// restates returns the metric whose information a metric repeats; "" if none. The two get one
-// verdict: throughput has it, unless only latency is a headline.
+// restates returns the name of the metric that carries the same information as a metric and has the
+// verdict; "" if there is no such metric. Throughput has the verdict, unless only latency is a headline.
 func (t *table) restates(c int, m experiment.Metric) string {
 	l := t.loops[c]
 	if l == nil {
@@ -108,7 +109,8 @@ func (t *table) restates(c int, m experiment.Metric) string {
 // extreme matches the names of percentiles and maxima: "latency-p99", "p99.9", "max".
 var extreme = regexp.MustCompile(`(^|[^a-z0-9])(p[0-9.]+|[0-9.]+th|max|maximum|worst)($|[^a-z0-9])`)
 
-// omits reports whether a metric is distorted by requests that a closed loop does not send.
+// omits reports whether a metric is a percentile or maximum of latency. The requests that a closed loop
+// does not send distort such metrics.
 func (s *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
 	latency := cell.Metric(s.Latency)
 	return m.Name != s.Latency && m.Unit == latency.Unit && extreme.MatchString(strings.ToLower(m.Name))

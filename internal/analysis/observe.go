@@ -11,36 +11,38 @@ import (
 // Observation is the reason why a run is not an experiment.
 type Observation struct {
 	Baseline string     `json:"baseline,omitempty"` // name of the arm that the others are compared with
-	Arms     []Schedule `json:"arms"`               // schedules of the other arms relative to the baseline; none: there is no other arm
-	// Differs lists the facts about which the files of some arm and those of the baseline disagree.
+	Arms     []Schedule `json:"arms"`               // schedules of the other arms relative to the baseline; empty: the run has no other arm
+	// Differs names the facts whose values in the files of some arm differ from the values in the
+	// baseline's files.
 	Differs []string `json:"differs,omitempty"`
 }
 
-// Schedule is the position in time of an arm's trials relative to the baseline's.
+// Schedule is the position in time of an arm's trials relative to the baseline's trials.
 type Schedule struct {
 	Arm   string `json:"arm"`   // name of the arm
-	Times Times  `json:"times"` // how the trials lie in time
+	Times Times  `json:"times"` // class of the position in time
 }
 
-// Times is a class of positions in time of two arms' trials.
+// Times classifies when the trials of two arms ran relative to each other.
 type Times string
 
-// The classes, in the order in which they are listed.
+// The classes, in the order in which output lists them.
 const (
-	TimesUnknown     Times = "unknown"     // some file of one of the arms has no start time
+	TimesUnknown     Times = "unknown"     // a file of one of the two arms has no start time
 	TimesApart       Times = "apart"       // one arm began after the other was over
-	TimesOverlap     Times = "overlap"     // the arms overlap, but one is early and the other late
+	TimesOverlap     Times = "overlap"     // the arms' times overlap, but one arm is mostly earlier than the other
 	TimesBlocks      Times = "blocks"      // the arms ran over the same time, but in a few long turns
 	TimesInterleaved Times = "interleaved" // the arms ran over the same time, in no random order
 )
 
-// betweenLeast and betweenMost bound the chance that a trial of an arm started after one of the
-// baseline, for arms that count as interleaved. The chance is a half if both are spread over the
-// same time, and 0 or 1 if one ran after the other.
+// betweenLeast and betweenMost are limits for arms that count as having run over the same time. They bound
+// the share of cases in which a trial of an arm started after a trial of the baseline, among all pairs of
+// such trials. The share is a half if the trials of both arms are spread over the same time, and 0 or 1 if
+// one arm ran after the other.
 const betweenLeast, betweenMost = 0.25, 0.75
 
-// observation returns the reason why a run is not an experiment, found in its trials; nil for a run
-// of Tare's own.
+// observation returns the reason why an imported run is not an experiment; nil for a run that Tare carried
+// out.
 func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	if plan.Import == nil {
 		return nil
@@ -54,7 +56,7 @@ func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	for i := range trials {
 		arm := trials[i].Arm
 		if trials[i].Start.IsZero() {
-			blank[arm] = blank[arm] || trials[i].Valid() // an invalid trial does not count: its file may have been unreadable
+			blank[arm] = blank[arm] || trials[i].Valid() // an invalid trial without a start does not count, since its file may have been unreadable
 			continue
 		}
 		starts[arm] = append(starts[arm], trials[i].Start.UnixNano())
@@ -103,9 +105,9 @@ func between(base, arm []int64) Times {
 	return TimesInterleaved
 }
 
-// turns returns the number of stretches of time without a change of arm. For m and n starts in
-// random order it is 1 + 2mn/(m+n) on average (Wald and Wolfowitz). Of starts at the same time,
-// those of the arm that is not running come first.
+// turns returns the number of turns: stretches of time in which only one arm starts trials. For m and n
+// starts in random order, it is 1 + 2mn/(m+n) on average (Wald and Wolfowitz). If both arms start a trial
+// at the same time, the arm whose turn it is not comes first.
 func turns(base, arm []int64) int {
 	count, last := 0, -1
 	for len(base) > 0 || len(arm) > 0 {
@@ -122,7 +124,7 @@ func turns(base, arm []int64) int {
 	return count
 }
 
-// differing names the facts that the files of some arm and those of the baseline both contain, with
+// differing names the facts that the files of some arm and the files of the baseline both contain, with
 // different values.
 func differing(plan *experiment.Plan) []string {
 	baseline := plan.ArmWith(experiment.Baseline)

@@ -10,18 +10,18 @@ import (
 	"tare/internal/run/journal"
 )
 
-// PositionEffects are the effects of a trial's position within the round: the first trial may find
-// cold caches, the last one a warm machine. If every arm has had every position equally often, they
+// PositionEffects are the effects of a trial's position within the round: the first trial may find cold
+// caches, the last one a warm machine. If every arm has had every position equally often, position effects
 // do not make any arm look slower, but they widen intervals. Tare therefore removes them.
 type PositionEffects struct {
-	P       float64   `json:"p"`       // p of no effect
-	Effects []float64 `json:"effects"` // by position: a share of the metric, relative to the mean of all positions
+	P       float64   `json:"p"`       // p-value of "no effect"
+	Effects []float64 `json:"effects"` // one effect per position, as a share of the metric relative to the mean of all positions
 	logs    []float64
 }
 
 const (
-	orderFewest = 6  // rounds that a fit takes
-	orderSweeps = 50 // iterations of the fit; far more than trials without gaps take
+	orderFewest = 6  // number of rounds that a fit needs
+	orderSweeps = 50 // largest number of iterations of the fit; far more than a fit needs if no trial is missing
 )
 
 // of returns the effect of a trial's position, as a logarithm.
@@ -32,8 +32,8 @@ func (p *PositionEffects) of(t *journal.Trial) float64 {
 	return p.logs[t.Position-1]
 }
 
-// orderEffects returns the effects to remove from a metric; nil: none. They are fitted by least
-// squares together with effects of rounds and arms, and tested by an F test.
+// orderEffects returns the position effects that are removed from a metric; nil: none. Position effects are
+// fitted by least squares together with effects of rounds and arms, and tested by an F test.
 func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	if m.Scale == experiment.Difference || t.plan.Import != nil {
 		return nil
@@ -49,7 +49,8 @@ func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	return t.positionEffects[key]
 }
 
-// fitOrder uses the rounds in which every arm has a value, each at a position of its own.
+// fitOrder fits and tests position effects. It uses the rounds in which every arm has a value and a
+// position of its own.
 func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	k := len(t.plan.Arms)
 	arms, had := make([]int, k), make([][]int, k) // had: number of times that an arm had a position
@@ -60,7 +61,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	var at [][]int
 	for _, r := range t.completeRounds([]int{c}, arms, m, nil) {
 		if slices.ContainsFunc(r.trials, func(t *journal.Trial) bool { return t.Position < 1 || t.Position > k }) {
-			continue // two arms have the same position, since one was tried again
+			continue // one arm was tried again, and has no position among the others
 		}
 		places := make([]int, k)
 		for a, trial := range r.trials {
@@ -78,7 +79,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	if free < 1 || with <= 0 {
 		return nil
 	}
-	f := max(0, without-with) / float64(k-1) / (with / free) // the difference is negative by rounding only
+	f := max(0, without-with) / float64(k-1) / (with / free) // only rounding can make the difference negative
 	p := distuv.F{D1: float64(k - 1), D2: free}.Survival(f)
 	if math.IsNaN(p) || p > orderLevel {
 		return nil
@@ -90,9 +91,9 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	return e
 }
 
-// uneven reports whether some arm never had some position, or had one more often than another by as
-// much as a position's usual count: effects of arms and of positions could then hardly be
-// separated.
+// uneven reports whether the positions of an arm are too uneven to separate effects of arms from effects of
+// positions. They are if the arm never had one of the positions, or had one position much more often than
+// another: the difference exceeds the average count of a position, or 2 if that is larger.
 func uneven(had [][]int, rounds int) bool {
 	return slices.ContainsFunc(had, func(places []int) bool {
 		least, most := slices.Min(places), slices.Max(places)
@@ -100,8 +101,8 @@ func uneven(had [][]int, rounds int) bool {
 	})
 }
 
-// fitRows fits values with effects of rounds, arms and, if asked, positions. It returns the
-// residual sum of squares, and the effects of the positions relative to their mean.
+// fitRows fits values with effects of rounds and arms and, if places is set, of positions. It returns the
+// residual sum of squares, and the position effects relative to their mean.
 func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects []float64) {
 	n, k := len(values), len(values[0])
 	rest := make([][]float64, n)
@@ -131,7 +132,7 @@ func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects
 		sweep(n, func(i, _ int) int { return i })
 		sweep(k, func(_, a int) int { return a })
 		if !places {
-			break // the first pass is exact, since rounds and arms are orthogonal
+			break // without positions the first pass is exact, since rounds and arms are orthogonal
 		}
 		largest := 0.0
 		for j, by := range sweep(k, func(i, a int) int { return at[i][a] }) {

@@ -8,8 +8,8 @@ import (
 	"tare/internal/run/journal"
 )
 
-// PartSummary is the use of CPU and memory by one part of an arm in a cell, over the valid trials
-// of the arm. A part is the client, the server, or a process of a layer such as a proxy.
+// PartSummary is the CPU and memory that one part of an arm uses in a cell, over the valid trials of the
+// arm. A part is the client, the server, or a process of a layer, such as a proxy.
 type PartSummary struct {
 	Arm  string `json:"arm"`  // name of the arm
 	Part string `json:"part"` // "client", "server", "mtls:client-proxy"
@@ -20,10 +20,11 @@ type PartSummary struct {
 	Memory  Summary `json:"memory,omitzero"`  // largest resident memory, in bytes
 }
 
-// layerSum is the part that is the sum of all parts of layers. Those are named KIND:PART.
+// layerSum names the sum over all parts that belong to layers. The name of such a part is KIND:PART.
 const layerSum = "layer"
 
-// parts returns the use by each part, for a cell in which layers have processes of their own.
+// parts returns what each part of each arm uses in a cell; nil if no layer has processes of its own in that
+// cell.
 func (t *table) parts(c int) []PartSummary {
 	cell := t.plan.Cells[c]
 	sum, unit := "", ""
@@ -77,8 +78,9 @@ func (t *table) parts(c int) []PartSummary {
 	return list
 }
 
-// perWork returns a part's CPU time per unit of work, given the name of the metric for all layers
-// together. If the part has no such metric of its own, the work is derived from that of all layers.
+// perWork returns a part's CPU time per unit of work. The name sum is the metric of CPU time per unit of
+// work over all layers together. If the part has no such metric of its own, the amount of work is computed
+// from the metric sum.
 func perWork(t *journal.Trial, sum, part string) (float64, bool) {
 	if own := strings.TrimSuffix(sum, layerSum) + part; t.Values[own] > 0 {
 		return t.Values[own], true

@@ -15,24 +15,23 @@ import (
 // (experiment.PowerLaw): DNS queries are proxies × hosts × families ÷ TTL. The logarithm of such a
 // product is a plane over the logarithms of the factors, with the exponents as slopes.
 //
-// The plane is fitted in each round (fits.go). All cells of the workload take part. An exponent
-// therefore holds at all levels of the other factors, and the residual of each cell shows whether
-// the law holds at all.
+// The plane is fitted in each round (fits.go), to all cells of the workload. An exponent therefore holds at
+// all levels of the other factors, and the residuals of the cells show whether the law holds at all.
 
 // PowerLaw is the joint dependence of a workload's metric on its factors.
 type PowerLaw struct {
 	Workload string            `json:"workload"`       // workload of the cells
 	Metric   experiment.Metric `json:"metric"`         // metric that the law describes
-	Held     []factor.Level    `json:"held,omitempty"` // factors that are not part of the law, at their levels
+	Held     []factor.Level    `json:"held,omitempty"` // levels of the factors that are not part of the law
 	Factors  []PowerLawFactor  `json:"factors"`        // factors of the law with several levels, in the order of the plan
 	Cells    []string          `json:"cells"`          // cells of the fit
-	Arms     []PowerLawArm     `json:"arms"`           // arms in the plan's order that have a value in every cell in some round
+	Arms     []PowerLawArm     `json:"arms"`           // arms that have at least one round with a value in every cell, in the plan's order
 }
 
 // PowerLawFactor is one factor of a law.
 type PowerLawFactor struct {
 	Factor   string    `json:"factor"`         // "hosts"
-	Unit     string    `json:"unit,omitempty"` // unit of the levels; "" for a number of things
+	Unit     string    `json:"unit,omitempty"` // unit of the levels; "" if they count something
 	Levels   []float64 `json:"levels"`         // levels in Unit, ascending
 	Expected float64   `json:"expected"`       // exponent that the workload declares
 }
@@ -41,15 +40,15 @@ type PowerLawFactor struct {
 type PowerLawArm struct {
 	Arm       string     `json:"arm"`       // name
 	Rounds    []int      `json:"rounds"`    // rounds that have a value in every cell
-	Exponents []Exponent `json:"exponents"` // exponents of the factors, in their order
-	// Unity is the value of the law if each factor is 1 of its unit, in the metric's unit.
+	Exponents []Exponent `json:"exponents"` // one exponent per factor, in the order of Factors
+	// Unity is the law's value, in the metric's unit, if each factor is 1 in its own unit.
 	Unity     Interval `json:"unity"`
 	PointOnly bool     `json:"pointOnly,omitempty"` // Unity is a point without an interval, since the values allow none
 	Method    string   `json:"method"`              // method of the interval of Unity
 	Misfit    Misfit   `json:"misfit"`              // the cell whose values lie farthest from the law
 }
 
-// Exponent is the power of a factor with which a metric grows.
+// Exponent is the power to which the law raises a factor.
 type Exponent struct {
 	Interval
 	PointOnly  bool   `json:"pointOnly,omitempty"`  // the values allow no interval
@@ -57,15 +56,15 @@ type Exponent struct {
 	Unexpected bool   `json:"unexpected,omitempty"` // the interval excludes the expected exponent by more than exponentMiss
 }
 
-// exponentMiss is the largest deviation of an exponent that does not matter: 2 % over a range of 1
-// to 10.
+// exponentMiss is the largest deviation of an exponent that does not matter. If the factor grows from 1 to
+// 10, it makes a difference of 2 %.
 const exponentMiss = 0.01
 
 // Misfit is the cell whose values lie farthest from the law.
 type Misfit struct {
 	Cell string  `json:"cell"` // ID of the cell
-	Off  float64 `json:"off"`  // typical value minus the law's, as a share of the law's: -0.1 is 10 % below
-	P    float64 `json:"p"`    // p that all cells lie on the law, by t tests of the residual at each cell; 1 if untestable
+	Off  float64 `json:"off"`  // distance of the typical value from the law's value, as a share of the law's value: -0.1 is 10 % below
+	P    float64 `json:"p"`    // p-value of "all cells lie on the law", from t tests of the residual at each cell; 1 if untestable
 	Poor bool    `json:"poor"` // P is 0.01 or less, and Off is 5 % or more in either direction
 }
 
@@ -101,8 +100,8 @@ type lawCells struct {
 	x       [][]float64 // logarithms of the levels, by cell and factor
 }
 
-// lawsOf returns the power laws of a plan, in its order, without those that have too few cells to
-// test them.
+// lawsOf returns the power laws of a plan, in the plan's order. Laws with too few cells for a test are left
+// out.
 func lawsOf(plan *experiment.Plan) []lawCells {
 	at := map[string]int{}
 	var list []lawCells
@@ -128,7 +127,8 @@ func lawsOf(plan *experiment.Plan) []lawCells {
 	return slices.DeleteFunc(list, func(l lawCells) bool { return len(l.factors) == 0 || len(l.cells) < len(l.factors)+2 })
 }
 
-// read reads the levels as numbers. If some level has no logarithm, no factors are kept.
+// read reads the levels of the law's factors as numbers. If any level has no logarithm, read keeps no
+// factor.
 func (f *lawCells) read(plan *experiment.Plan) {
 	f.x = make([][]float64, len(f.cells))
 	first := plan.Cells[f.cells[0]]

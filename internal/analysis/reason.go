@@ -8,8 +8,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// Reason is why a comparison is not resolved or gets no verdict, or why a whole run gives none: a
-// kind with its figures. Package wording turns it into a sentence.
+// Reason is why a comparison is not resolved or gets no verdict, or why a whole run gives no verdicts. It
+// has a kind, and numbers that depend on the kind. Package wording turns a reason into a sentence.
 type Reason interface {
 	Kind() string
 }
@@ -25,42 +25,44 @@ type (
 	// NoSpread: there are too few values for ranks, and they do not vary, so there is no t
 	// interval.
 	NoSpread struct {
-		Fewest int `json:"fewest"` // pairs that an interval by ranks takes
+		Fewest int `json:"fewest"` // number of pairs that an interval by ranks needs
 	}
 	// NotInFamily: the difference is significant by itself, but not after the correction for the
 	// number of claims.
 	NotInFamily struct {
 		Family int `json:"family"` // number of claims that share the correction
 	}
-	// WithinBias: the difference is no larger than the control's own.
+	// WithinBias: the arm's difference from the baseline is not larger than the control's difference.
 	WithinBias struct {
 		Bias float64 `json:"bias"` // difference of the control from the baseline, on the scale of the overhead
 	}
-	// TooFewToClaim: there are fewer values than any claim of the family takes.
+	// TooFewToClaim: there are fewer values than a claim needs in a family of this size.
 	TooFewToClaim struct {
 		Family int `json:"family"`
-		Fewest int `json:"fewest"` // pairs, or values of each arm, that a claim takes
+		Fewest int `json:"fewest"` // number of pairs, or of values in each arm, that a claim needs
 	}
-	// NoControl: the control has no estimate to compare with.
+	// NoControl: the control's values allow no estimate.
 	NoControl struct{}
-	// ThinControl: the control has so few values that it could hardly be found to differ.
+	// ThinControl: the control has so few values that they could hardly show a difference from the
+	// baseline.
 	ThinControl struct {
-		Values int `json:"values"` // pairs of the control, or values of the smaller sample
+		Values int `json:"values"` // number of the control's pairs, or of values in the smaller sample
 	}
-	// Ties: p is small, but because of ties the interval includes zero.
+	// Ties: the p-value is small, but because of ties (equal values) the interval includes zero.
 	Ties struct{}
 	// FarReaching: the tests show equivalence, but the interval reaches far beyond the margin.
 	FarReaching struct{}
 	// MeanNotShown: the typical round is equivalent, but the mean is not shown to be.
 	MeanNotShown struct{}
-	// MissingTrials: the claim depends on the values that trials lack because the program failed.
-	// Beside a claim it means that the claim holds in spite of them: with the missing values that
-	// contradict it counted as worst, and the others counted as no difference.
+	// MissingTrials: trials have no value because the program failed, and the claim depends on these
+	// missing values. Beside a verdict that claims something, MissingTrials means that the claim holds in
+	// spite of the missing values. Missing values that contradict the claim are then counted as worst, all
+	// others as no difference.
 	MissingTrials struct {
 		Missing int     `json:"missing"`
-		Of      int     `json:"of"`              // pairs, or values of both arms, if none had failed
+		Of      int     `json:"of"`              // number of pairs, or of values of both arms, if no trial had failed
 		Worst   int     `json:"worst,omitempty"` // number of missing values that count as worst against a cost or a gain
-		Without Verdict `json:"without"`         // verdict of the present values alone
+		Without Verdict `json:"without"`         // verdict from the values that exist, as if no trial had failed
 	}
 )
 
@@ -68,8 +70,8 @@ type (
 type (
 	// DoesNotVary: all values are the same, in every arm and trial.
 	DoesNotVary struct{}
-	// OtherSettings: the workload's settings in the arm's files differ from those in the
-	// baseline's.
+	// OtherSettings: the workload's settings in the arm's files differ from the settings in the baseline's
+	// files.
 	OtherSettings struct {
 		Settings []UnlikeSetting `json:"settings"`
 	}
@@ -77,7 +79,7 @@ type (
 	InvalidRuns struct {
 		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
 	}
-	// ControlChanged: the control has changed between the two runs as well.
+	// ControlChanged: not only the arm but also the control has changed between both runs.
 	ControlChanged struct{}
 	// RoundsMissing: not all planned rounds are done.
 	RoundsMissing struct {
@@ -88,8 +90,8 @@ type (
 	UnfinishedRuns struct {
 		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
 	}
-	// SameClaim: in a closed loop this metric carries the same information as another one, which
-	// has the verdict.
+	// SameClaim: in a closed loop, this metric carries the same information as another metric, which has
+	// the verdict.
 	SameClaim struct {
 		Metric string `json:"metric"`
 	}
@@ -99,8 +101,8 @@ type (
 type (
 	// NoBaseline: the plan has no baseline.
 	NoBaseline struct{}
-	// ControlFails: the control differs from the baseline, although it is a copy, and is not shown
-	// to be equivalent.
+	// ControlFails: the control differs from the baseline, although it is a copy of the baseline, and the
+	// data do not show that both are equivalent.
 	ControlFails struct {
 		Cell      string            `json:"cell"`
 		Metric    experiment.Metric `json:"metric"`
@@ -117,7 +119,7 @@ type (
 	}
 )
 
-// NoVerdicts: the run gives no verdicts, so it is left out of an analysis of several runs.
+// NoVerdicts: a run gives no verdicts, so an analysis of several runs leaves the run out.
 type NoVerdicts struct {
 	Reasons []Reason `json:"-"`
 }
@@ -156,7 +158,7 @@ type Loss struct {
 	Metric   string   `json:"metric,omitempty"` // metric without a usable value, if no rule was broken
 }
 
-// lost returns the cause for which a comparison has too few values.
+// lost returns why a comparison has too few values: the main cause of its missing trials.
 func (x explainer) lost(h *hypothesis) *Loss {
 	if x.table == nil { // the comparison is not of a single run
 		return nil
@@ -171,7 +173,7 @@ func (x explainer) lost(h *hypothesis) *Loss {
 	return l
 }
 
-// loss returns the cause for which most trials of an arm are lost; nil if most are not.
+// loss returns why most trials of an arm have no value; nil if most have one.
 func (t *table) loss(c, a int, m experiment.Metric) *Loss {
 	count, without, broken := 0, 0, map[string]int{}
 	for _, s := range t.slots[c][a] {
@@ -198,7 +200,7 @@ func (t *table) loss(c, a int, m experiment.Metric) *Loss {
 	return &Loss{Lost: lost, Trials: count, Rules: slices.Sorted(maps.Keys(broken))}
 }
 
-// failure returns the size of a control's difference from the baseline.
+// failure returns a control's difference from the baseline, as the reason why the run gives no verdicts.
 func (h *hypothesis) failure(plan *experiment.Plan) ControlFails {
 	return ControlFails{Cell: h.Cell, Metric: h.Metric, Overhead: Interval(contrast.Overheads(h.Main.At, h.Metric)),
 		PAdjusted: h.adjusted, Margin: float64(plan.Equivalence)}

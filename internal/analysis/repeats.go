@@ -6,20 +6,21 @@ import (
 	"tare/internal/experiment"
 )
 
-// MoreRepeats is the finding that an arm's trials were spoilt by the machine's condition or a
-// failed proof, and then repeated or lost, more or less often than those of the baseline and the
-// control. A rule about the machine discards slow trials from the arm that makes them slow: its
-// missing values are then not missing at random.
+// MoreRepeats is the finding that an arm's trials were spoilt more or less often than the trials of
+// baseline and control. A trial is spoilt by the machine's condition or a failed proof; it is then repeated
+// or lost. A rule about the machine may discard just the slow trials of an arm that makes trials slow. The
+// arm's values are then not missing at random.
 type MoreRepeats struct {
 	Arm       Frequency `json:"arm"` // executions of the arm that were spoilt
 	Reference Frequency `json:"reference"`
-	P         float64   `json:"p"` // p of no difference by Fisher's exact test, two-sided
+	P         float64   `json:"p"` // two-sided p-value of "no difference", by Fisher's exact test
 }
 
-// Kind returns the kind's name.
+// Kind returns the name of this kind of finding.
 func (MoreRepeats) Kind() string { return "more-repeats" }
 
-// spoilt counts the executions of an arm in a cell; its failures are the spoilt ones.
+// spoilt counts the executions of an arm in a cell. The field failed of the result counts the spoilt
+// executions.
 func (t *table) spoilt(c, a int) (n failureCount) {
 	for _, s := range t.slots[c][a] {
 		n.executions, n.failed = n.executions+s.attempts, n.failed+s.attempts-s.failed
@@ -30,8 +31,9 @@ func (t *table) spoilt(c, a int) (n failureCount) {
 	return n
 }
 
-// moreRepeats compares the frequency of spoilt trials in each arm with the reference. Each test has
-// the level divided by the number of comparisons that could show a difference at all.
+// moreRepeats compares the frequency of spoilt trials in each treatment with the frequency in baseline and
+// control together. The significance level of each test is alpha divided by the number of comparisons that
+// could show a difference at all.
 func moreRepeats(t *table) (list []Warning) {
 	alpha, ables := 1-float64(t.plan.Judged()), 0
 	for c, cell := range t.plan.Cells {

@@ -15,21 +15,21 @@ import (
 	"tare/internal/stats"
 )
 
-// NeededRounds is the second stage of Stein's rule. From the trials of the pilot (the plan's
-// rounds) it computes the total number of rounds, including the pilot's, after which a treatment's
-// interval on a headline metric has, with a chance of 90 %, the half-width of the plan's precision
-// on the log scale: ln(1 + precision). The number is at least the pilot's and at most the plan's
-// MaxRounds. Later trials are ignored, so repeated calls give the same answer. In a plan without
-// treatments, which measures noise, the control takes their place. If no such arm has two valid
-// pairs on a headline metric, NeededRounds returns an error.
+// NeededRounds is the second stage of Stein's rule. From the trials of the pilot (the first rounds, as many
+// as plan.Rounds says) it computes the total number of rounds, including the pilot's. After that number of
+// rounds, a treatment's interval on a headline metric reaches the plan's precision with a chance of 90 %:
+// its half-width on the log scale is then at most ln(1 + precision). The number is at least the number of
+// the pilot's rounds and at most the plan's MaxRounds. Trials after the pilot are ignored, so repeated
+// calls give the same answer. In a plan without treatments, which measures noise, the control takes their
+// place. If no such arm has two valid pairs on a headline metric, NeededRounds returns an error.
 func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	n, _, err := neededRounds(tabulate(plan, trials, validOnly))
 	return n, err
 }
 
-// plannedFactors is the largest number of factors of an interaction that a goal of precision
-// covers: the joint cost of a pair is a question of every such design, and each further factor
-// takes four times the rounds.
+// plannedFactors is the largest number of factors in an interaction that a goal of precision covers. Every
+// factorial design asks for the joint cost of two factors. Each further factor needs four times as many
+// rounds.
 const plannedFactors = 2
 
 // plannedSets returns the effects of a factorial design that a goal of precision covers.
@@ -43,7 +43,7 @@ func plannedSets(plan *experiment.Plan) []int {
 // precisionAssurance is the chance with which a goal of precision is reached.
 const precisionAssurance = 0.9
 
-// neededRounds is NeededRounds for a table. It also reports whether the cap reduced the number.
+// neededRounds is NeededRounds for a table. It also reports whether MaxRounds reduced the number.
 func neededRounds(t *table) (rounds int, capped bool, err error) {
 	t = t.pilot()
 	plan := t.plan
@@ -60,7 +60,7 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 		contrasts, _, pilot := p.Units()
 		each := p.RoundsEach()
 		if pilot > 2 && p.LastShort() {
-			pilot-- // a set-up that continues after the pilot does not belong to the pilot in the end
+			pilot-- // the last set-up continues after the pilot, so it does not belong to the pilot
 		}
 		if pilot < 2 {
 			return nil
@@ -100,8 +100,8 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 	return rounds, capped, nil
 }
 
-// pilot returns the table as it was when the pilot's rounds were done. Effects of positions within
-// the round come from these rounds only, too.
+// pilot returns the table as it was when the pilot's rounds were done. Position effects are then computed
+// from the pilot's rounds only, too.
 func (t *table) pilot() *table {
 	p := *t
 	last, _ := slices.BinarySearch(t.rounds, t.plan.Rounds+1)
@@ -109,8 +109,8 @@ func (t *table) pilot() *table {
 	return &p
 }
 
-// totalRounds returns the number of rounds that the run will have, as far as it is known: the
-// pilot's number until the pilot is complete.
+// totalRounds returns the number of rounds that the run will have. Until the pilot is complete, only the
+// pilot's number of rounds is known.
 func totalRounds(t *table) (rounds int, capped bool) {
 	rounds = t.plan.Rounds
 	if t.plan.Import != nil {
@@ -119,7 +119,7 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	if n := cmp.Or(t.plan.Decided, t.plan.Ended); n > 0 {
 		return n, false
 	}
-	fixed := t.plan.Fixed // number computed by the version of Tare that ran it, if the journal has it
+	fixed := t.plan.Fixed // number that the version of Tare that carried out the run has computed, if the journal has it
 	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {
 		return max(rounds, fixed), false
 	}
@@ -133,31 +133,31 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	return n, capped
 }
 
-// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is
-// possible: the smallest p of the exact test within rounds, 2 in 3^rounds with a control and 2 in
-// 2^rounds without, must be at most alpha divided by the number of hypotheses. If several rounds
-// share a set-up, it is the number of set-ups. For a plan whose trials are independent samples it
-// is the number of values of each arm, by the rank-sum test.
+// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible.
+// With that number, the smallest p-value of the exact test within rounds is at most alpha divided by the
+// number of hypotheses. The smallest p-value is 2 in 3^rounds with a control, and 2 in 2^rounds without. If
+// several rounds share a set-up, the result is a number of set-ups. For a plan whose trials are independent
+// samples, it is the number of values in each arm, by the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
 	controlled := plan.Import == nil && role(plan, experiment.Control) >= 0
 	return contrast.RulesOf(plan).Fewest(plan.Paired(), controlled, max(plan.HeadlineFamily(), 1))
 }
 
-// unitEffects caches the minimum detectable effects for a deviation of 1, by unitCase. Computing
-// one takes longer than the rest of a comparison, and many runs of one design need the same ones.
+// unitEffects caches minimum detectable effects for a standard deviation of 1, by unitCase. To compute one
+// takes longer than the rest of a comparison, and many runs of one design need the same effects.
 var unitEffects sync.Map
 
 type unitCase struct {
-	n            int // independent values of pairs, or values of the baseline
-	treated      int // values of the arm; 0: the values are pairs
+	n            int // number of independent values of pairs, or of values of the baseline
+	treated      int // number of values of the arm; 0: the values are pairs
 	alpha, power float64
 	ranks        bool
-	control      bool // the reference is baseline and control together
+	control      bool // the arm is compared with baseline and control together
 }
 
-// effect returns the minimum detectable effect for a deviation of 1; 0 if this few pairs cannot
-// support any claim. For pairs judged by ranks it allows for the fact that the deviation is
-// estimated from as few values, so that the power holds for the effect as reported.
+// effect returns the minimum detectable effect for a standard deviation of 1; 0 if there are too few values
+// for any claim. For pairs judged by ranks, the effect allows for the standard deviation being an estimate
+// from few values, so that the power holds for the effect as reported.
 func (c unitCase) effect() (v float64) {
 	if known, ok := unitEffects.Load(c); ok {
 		return known.(float64)
@@ -192,9 +192,9 @@ func unitOf(h *hypothesis, alpha, power float64) unitCase {
 	return c
 }
 
-// deviation returns the standard deviation of one contrast. For independent samples it is the
-// common deviation with which the difference would have its standard error: the smaller sample's
-// counts for more.
+// deviation returns the standard deviation of one contrast. For independent samples, it is the one standard
+// deviation that, assumed for both samples, gives the standard error of their difference. The smaller
+// sample has more weight in it.
 func deviation(h *hypothesis) float64 {
 	if h.Paired {
 		return h.SD
@@ -203,10 +203,10 @@ func deviation(h *hypothesis) float64 {
 	return math.Hypot(h.Spread[0]*math.Sqrt(n), h.Spread[1]*math.Sqrt(m)) / math.Sqrt(m+n)
 }
 
-// needed returns the number of rounds, or of values of each arm, with which a new run gets a
-// verdict of any kind with the probability power, given the observations; 0 if it is over the
-// maximum or cannot be computed. If several rounds share a set-up, it searches for a number of
-// set-ups and returns it as rounds.
+// needed returns the number of rounds, or of values in each arm, with which a new run gets a verdict of any
+// kind with the probability power, given the observations. The result is 0 if the number is over the
+// maximum or cannot be computed. If several rounds share a set-up, needed searches for a number of set-ups,
+// and converts that number to rounds.
 func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	each := h.RoundsEach()
 	b := stats.BeliefOf(h.Main.At, x.Confidence, h.Freedom())
@@ -236,9 +236,10 @@ func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	return max(n, h.Size()+1) * each
 }
 
-// Numbers of new runs that are drawn from the observations to compute the number of needed rounds:
-// for all headline comparisons together, so that many take no more time than a few; and the most
-// and the fewest for one comparison. With fewer than that, the noise is assumed to be normal.
+// To compute the number of needed rounds, new runs are drawn from the observations. The number of drawn
+// runs is limited to resamples for all headline comparisons together, so that many comparisons take no more
+// time than a few. One comparison gets at most mostResamples. If it would get fewer than fewestResamples,
+// none are drawn, and the noise is assumed to be normal.
 const (
 	resamples       = 4000
 	mostResamples   = 400

@@ -10,24 +10,24 @@ import (
 	"tare/internal/stats"
 )
 
-// If the cells of a workload differ in one factor whose levels are numbers, readers also ask how an
-// arm's cost grows with the factor: bytes per object, time per rule. That is the slope of a line
-// through the levels, fitted in each round (fits.go).
+// If the cells of a workload differ in one factor whose levels are numbers, readers also ask how an arm's
+// cost grows with the factor: bytes per object, time per rule. The answer is the slope of a line through
+// the values at the levels, fitted in each round (fits.go).
 
-// Scaling is the growth of one metric of a workload with a factor of its cells: the levels, whose
-// series and comparisons are in the cells, and lines through them. Every headline metric has a
-// Scaling, with or without lines.
+// Scaling is the growth of one metric of a workload with a factor of its cells. It has the levels, and
+// lines through the values at the levels; the values themselves are in the cells. Every headline metric has
+// a Scaling, with or without lines.
 type Scaling struct {
 	Workload string            `json:"workload"`           // workload of the cells
 	Factor   string            `json:"factor"`             // factor whose levels are numbers, such as "objects"
 	Held     []factor.Level    `json:"held,omitempty"`     // levels of the other factors
 	Cells    []string          `json:"cells"`              // one cell per level, in ascending order
 	X        []float64         `json:"x"`                  // levels in Unit
-	Unit     string            `json:"unit,omitempty"`     // unit of the levels; "" for a number of things
+	Unit     string            `json:"unit,omitempty"`     // unit of the levels; "" if they count something
 	LeftOut  []string          `json:"leftOut,omitempty"`  // levels that are not numbers, such as "max"
-	Baseline string            `json:"baseline,omitempty"` // name of the arm that the others are compared with
+	Baseline string            `json:"baseline,omitempty"` // name of the arm that the other arms are compared with
 	Metric   experiment.Metric `json:"metric"`
-	Arms     []ScalingArm      `json:"arms"` // arms in the plan's order with a value at every level in some round; none if trials are not pairs
+	Arms     []ScalingArm      `json:"arms"` // arms that have at least one round with a value at every level, in the plan's order; none if trials are not pairs
 }
 
 // ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of the factor, with
@@ -39,14 +39,14 @@ type ScalingArm struct {
 	Slope     Interval   `json:"slope"`
 	PointOnly bool       `json:"pointOnly,omitempty"` // Slope and Line are points without intervals, since the values allow none
 	Method    string     `json:"method"`              // method of the slope's interval, as in comparisons
-	Base      *Interval  `json:"base,omitempty"`      // height of the line at zero, if levels are a number of things or a rate; otherwise nil
+	Base      *Interval  `json:"base,omitempty"`      // height of the line at zero, if the levels count something or are a rate; otherwise nil
 	Line      []Interval `json:"line"`                // height of the line at each level
-	Means     []float64  `json:"means"`               // means of the values at each level, in these rounds
+	Means     []float64  `json:"means"`               // means of the values at each level, over Rounds
 	Fit       Fit        `json:"fit"`
-	// Difference is the arm's slope minus the baseline's, over the rounds that both have; nil for
-	// the baseline, and if there is no such round.
+	// Difference is the arm's slope minus the baseline's slope, over the rounds that both have; nil for the
+	// baseline, and if arm and baseline have no round in common.
 	Difference *RoundValue `json:"difference,omitempty"`
-	// BaseDifference is the arm's Base minus the baseline's, over the same rounds.
+	// BaseDifference is the arm's Base minus the baseline's Base, over the same rounds.
 	BaseDifference *RoundValue `json:"baseDifference,omitempty"`
 }
 
@@ -55,22 +55,21 @@ type RoundValue struct {
 	Interval
 	Rounds    int     `json:"rounds"`              // number of rounds that have a value
 	PointOnly bool    `json:"pointOnly,omitempty"` // the values allow no interval
-	P         float64 `json:"p"`                   // two-sided p that the number is 0, not corrected for the number of lines
+	P         float64 `json:"p"`                   // two-sided p-value of "the number is 0", not corrected for the number of lines
 	Method    string  `json:"method"`              // method of the interval
 }
 
 // Fit describes how well a line fits the values.
 type Fit struct {
-	// Off is the largest distance of a level's mean from the line, as a share of the rise of the
-	// line, or of the means, from end to end.
+	// Off is the largest distance of a level's mean from the line, as a share of the range of the means.
 	Off float64 `json:"off"`
-	At  float64 `json:"at"` // the level of Off
-	P   float64 `json:"p"`  // p that the means lie on a line, by t tests of the residual at each level; 1 if untestable
+	At  float64 `json:"at"` // the level that has this distance
+	P   float64 `json:"p"`  // p-value of "the means lie on a line", from t tests of the residual at each level; 1 if untestable
 	// Bend is the direction in which the means leave the line, by the quadratic that fits best:
 	// "steeper" or "flatter" towards higher levels; "" if they do neither.
 	Bend  string `json:"bend,omitempty"`
 	Poor  bool   `json:"poor"`            // P is 0.01 or less, and Off is 5 % or more
-	Below bool   `json:"below,omitempty"` // the mean at that level lies below the line; otherwise above
+	Below bool   `json:"below,omitempty"` // the mean at level At lies below the line; otherwise above
 }
 
 func scalings(t *table) []Scaling {
@@ -79,7 +78,7 @@ func scalings(t *table) []Scaling {
 		for _, m := range l.metrics(t.plan) {
 			s := Scaling{Workload: l.of, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit,
 				LeftOut: l.leftOut, Metric: m, Baseline: t.plan.ArmWith(experiment.Baseline), Arms: []ScalingArm{}}
-			measured := 0 // levels that have any value
+			measured := 0 // number of levels that have any value
 			for _, c := range l.indices {
 				s.Cells = append(s.Cells, t.plan.Cells[c].ID)
 				if sameForm(&t.plan.Cells[c], m) && slices.ContainsFunc(t.slots[c], func(arm []slot) bool { return len(sample(arm, m)) > 0 }) {
@@ -143,7 +142,7 @@ func (t *table) lines(s sweep, m experiment.Metric) []ScalingArm {
 	return list
 }
 
-// describe returns the lines of an arm as a result.
+// describe returns the result for one arm, from its lines in each round.
 func (s *sweep) describe(f *roundFits) ScalingArm {
 	slope := f.levelled(f.slopes(0))
 	a := ScalingArm{Rounds: f.rounds, Slopes: f.slopes(0), Slope: slope.Interval, Method: slope.Method, PointOnly: slope.PointOnly}

@@ -6,7 +6,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// UnlikeSetting is a setting of the workload that differs between the files of two arms, which
+// UnlikeSetting is a setting of the workload that differs between the files of two arms. The two arms
 // therefore measured different work.
 type UnlikeSetting struct {
 	Name     string   `json:"name"`
@@ -14,8 +14,8 @@ type UnlikeSetting struct {
 	Arm      []string `json:"arm"`
 }
 
-// settingsOf returns, by cell, the settings that differ between files of the cell, without those
-// that the import declares irrelevant.
+// settingsOf returns, by cell, the settings that differ between files of the cell. Settings that the import
+// declares irrelevant are left out.
 func settingsOf(plan *experiment.Plan) map[string][]experiment.ImportedSetting {
 	by := map[string][]experiment.ImportedSetting{}
 	if plan.Import == nil {
@@ -29,8 +29,8 @@ func settingsOf(plan *experiment.Plan) map[string][]experiment.ImportedSetting {
 	return by
 }
 
-// unlike returns the settings by which arm a and arm b measured different work in a cell; nil:
-// none. A setting that differs between the files of one arm counts too.
+// unlike returns the settings that show that arms a and b measured different work in a cell; nil: no
+// setting shows it. A setting that differs between the files of one arm counts too.
 func (t *table) unlike(c, a, b int) (list []UnlikeSetting) {
 	for _, s := range t.settings[t.plan.Cells[c].ID] {
 		arm, base := s.Arms[t.plan.Arms[a].Name], s.Arms[t.plan.Arms[b].Name]

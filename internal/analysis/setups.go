@@ -11,15 +11,15 @@ import (
 	"tare/internal/run/journal"
 )
 
-// SetUps counts the set-ups of a run's arms. Random properties of a set-up, such as memory layout,
-// are the same in all its rounds, so rounds that share a set-up are not independent.
+// SetUps counts the set-ups of a run's arms. Random properties of a set-up, such as memory layout, are the
+// same in all rounds of the set-up, so rounds that share a set-up are not independent.
 type SetUps struct {
 	Count    int `json:"count"`    // set-ups
 	Rounds   int `json:"rounds"`   // rounds that the set-ups served
 	Sessions int `json:"sessions"` // number of sessions; each has at least one set-up of its own
 }
 
-// setUpsOf counts the set-ups of a run; zero if its trials do not record them.
+// setUpsOf counts the set-ups of a run; zero if the trials do not record their set-ups.
 func setUpsOf(trials []journal.Trial) SetUps {
 	counts, rounds, sessions := map[int]bool{}, map[int]bool{}, map[int]bool{}
 	for i := range trials {
@@ -35,11 +35,11 @@ func setUpsOf(trials []journal.Trial) SetUps {
 // Known reports whether the trials record their set-ups.
 func (s SetUps) Known() bool { return s.Count > 0 }
 
-// Once reports whether each session set its arms up only once: conclusions then hold for those
-// set-ups.
+// Once reports whether each session set its arms up only once. Conclusions then hold for these set-ups
+// only.
 func (s SetUps) Once() bool { return s.Known() && s.Count <= s.Sessions }
 
-// Shared reports whether there are several set-ups, and several rounds share one. The set-up is
+// Shared reports whether the run has several set-ups and several rounds share one of them. The set-up is
 // then the unit of analysis (Kalibera and Jones 2013, section 6).
 func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rounds }
 
@@ -47,18 +47,18 @@ func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rou
 // rounds: the variance component of a one-way layout (Searle, Casella and McCulloch 1992, section
 // 3.6).
 type BetweenSetUps struct {
-	SetUps int `json:"setUps"` // number of set-ups of the values
+	SetUps int `json:"setUps"` // number of set-ups that the values come from
 	Rounds int `json:"rounds"` // rounds that the set-ups served
-	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the
-	// baseline, or in the metric's unit. 0: the set-ups differ no more than their rounds do.
+	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the baseline,
+	// or in the metric's unit. 0: set-ups differ no more from each other than rounds of one set-up do.
 	SD float64 `json:"sd"`
-	// Most is an upper bound of SD, at the design's confidence; -1: none.
+	// Most is an upper bound of SD, at the design's confidence; -1: no bound can be computed.
 	Most float64 `json:"most"`
-	F    float64 `json:"f"` // mean square between set-ups over that within; 0: values within set-ups do not vary
-	P    float64 `json:"p"` // p of no difference between set-ups
+	F    float64 `json:"f"` // mean square between set-ups, divided by the mean square within set-ups; 0: values within set-ups do not vary
+	P    float64 `json:"p"` // p-value of "no difference between set-ups"
 }
 
-// spreadBetween estimates the variation between set-ups; nil if no two rounds share one.
+// spreadBetween estimates the variation between set-ups; nil if no two rounds share a set-up.
 func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 	bySetUp := map[int][]float64{}
 	for i, s := range d.SetUps {

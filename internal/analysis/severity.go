@@ -2,8 +2,8 @@ package analysis
 
 import "slices"
 
-// severity lists the kinds of findings by how much they change the meaning of a number: first
-// findings that make it a number of something else, then findings that make it less certain, then
+// severity lists the kinds of findings by how much they change the meaning of a number. First come findings
+// after which the number measures something else, then findings that make the number less certain, then
 // mere information.
 var severity = []string{
 	// The number measures something else.

@@ -9,10 +9,10 @@ import (
 	"tare/internal/stats"
 )
 
-// A trial is stalled if it is worse than its arm's median by more than a factor that is the same
-// for all arms of a cell: five robust deviations of the logarithms, but at least a quarter. Each
-// deviation is taken from its own arm's median (1.4826 times the median of their sizes, over all
-// arms together). The rule is fixed before any run, does not depend on the arm of a trial, and
+// A trial is stalled if it is too many times worse than its arm's median. The limit is the same for all
+// arms of a cell: five robust standard deviations of the logarithms, but at least a ratio of 1.25. The
+// robust standard deviation is 1.4826 times the median distance of a value's logarithm from the median of
+// its own arm, over all arms together. The rule is fixed before any run, is the same for all arms, and
 // removes no trial: stalled trials are part of every estimate.
 const (
 	stallDeviations = 5
@@ -20,19 +20,21 @@ const (
 	robust          = 1.4826 // standard deviations of a normal distribution per median absolute deviation
 )
 
-// Stalls is the frequency of stalled trials in an arm and in its reference.
+// Stalls is the frequency of stalled trials in an arm and in its reference: the baseline, alone or with the
+// control.
 type Stalls struct {
-	Factor    float64   `json:"factor"` // least factor by which a stalled trial is worse than its arm's median
+	Factor    float64   `json:"factor"` // a stalled trial is at least this many times worse than its arm's median
 	Arm       Frequency `json:"arm"`
 	Reference Frequency `json:"reference"`
 	Pooled    bool      `json:"pooled,omitempty"` // the reference is the baseline and the control together
-	P         float64   `json:"p"`                // p of equal shares: Fisher's exact test, two-sided
+	P         float64   `json:"p"`                // two-sided p-value of "equal shares of stalled trials", by Fisher's exact test
 	testable  bool      // enough trials stalled for a significant difference
 }
 
-// stalls adds the stalled trials to the comparisons that have any, and a finding if their share
-// differs between the arms. Each is tested at alpha divided by the number of comparisons of its
-// class that could show a difference at all.
+// stalls adds the stalled trials to each comparison that has stalled trials, and adds a finding if their
+// share differs between arm and reference. The significance level of each test is alpha divided by a number
+// of comparisons: of the headline metrics, or of the exploratory metrics, that could show a difference at
+// all.
 func (x explainer) stalls(run *Run) {
 	for _, list := range [][]Comparison{run.Comparisons, run.Controls} {
 		able := map[bool]int{}
@@ -52,9 +54,9 @@ func (x explainer) stalls(run *Run) {
 	}
 }
 
-// stallsOf counts the stalled trials of a comparison; nil if there is none.
+// stallsOf counts the stalled trials of a comparison; nil if no trial stalled.
 func (x explainer) stallsOf(c *Comparison) *Stalls {
-	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // blocks of an import differ in level anyway
+	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // values of an import's blocks differ anyway
 		return nil
 	}
 	metrics := x.cells[x.table.cells[c.Cell]].Metrics
@@ -93,7 +95,7 @@ func (m *MetricSeries) stalls() (n int) {
 // stalled counts the stalled trials of each arm.
 func stalled(m *MetricSeries) (factor float64, counts []int) {
 	counts = make([]int, len(m.Arms))
-	worse := make([][]float64, len(m.Arms)) // logarithms of the factor by which values are worse than their arm's median
+	worse := make([][]float64, len(m.Arms)) // logarithms of how many times worse values are than their arm's median
 	var sizes []float64
 	for a, s := range m.Arms {
 		worse[a] = make([]float64, len(s.Values))

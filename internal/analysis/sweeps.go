@@ -14,12 +14,12 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// leastLevels is the number of levels from which on a line can be tested, and levels make a curve.
+// leastLevels is the smallest number of levels with which a line can be tested.
 const leastLevels = 3
 
-// sweep is the cells, or arms, of a plan that differ in one factor only, whose levels are numbers.
+// sweep is the cells, or the arms, of a plan that differ only in one factor whose levels are numbers.
 type sweep struct {
-	of           string // the workload of the cells, or the name of the arm in the file
+	of           string // the workload of the cells, or the name of the arm in the experiment file
 	factor, unit string
 	held         []factor.Level
 	indices      []int     // indices of the cells or arms in the plan, by level in ascending order
@@ -71,8 +71,8 @@ func sweepsOf(n int, of func(i int) (string, []factor.Level)) []sweep {
 	return numeric
 }
 
-// ascend reads the levels as numbers and sorts the indices by them. Levels that are words are kept
-// apart. It returns false if too few levels are numbers, or two are equal.
+// ascend reads the levels as numbers and sorts the indices by level. Levels that are words go to leftOut.
+// ascend returns false if too few levels are numbers, or if two levels are equal.
 func (s *sweep) ascend(texts []string) bool {
 	x, unit := readLevels(texts)
 	at := map[float64]int{} // indices by level
@@ -102,7 +102,8 @@ func points(x []float64) [][]float64 {
 	return list
 }
 
-// notations are the ways to write a level, each with its unit and a function that reads the number.
+// notations are the ways to write a level. Each has the unit of the number and a function that reads the
+// number.
 var notations = []struct {
 	unit string
 	read func(text string) (float64, error)
@@ -138,9 +139,9 @@ func readNumber(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// readLevels reads the levels of a factor as numbers of one unit, in the notation that can read
-// most of them; the others become NaN. Sizes and rates are converted to the largest unit in which
-// none of them is below 1.
+// readLevels reads the levels of a factor as numbers of one unit. It uses the notation that can read most
+// of the levels; the other levels become NaN. Sizes and rates are converted to the largest unit in which no
+// level is below 1.
 func readLevels(levels []string) (x []float64, unit string) {
 	most := -1
 	for _, n := range notations {
@@ -161,7 +162,7 @@ func readLevels(levels []string) (x []float64, unit string) {
 	return enlarged(x, unit)
 }
 
-// enlarged converts the numbers to a larger unit if all of them reach it.
+// enlarged converts the numbers to the largest unit in which all of them are 1 or more.
 func enlarged(x []float64, unit string) ([]float64, string) {
 	steps, base := []string{"", "k", "M", "G", "T"}, 1000.
 	switch unit {

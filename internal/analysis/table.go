@@ -10,22 +10,22 @@ import (
 	"tare/internal/workload"
 )
 
-// table holds the trials of a run sorted into its plan.
+// table holds the trials of a run, sorted by cell, arm and round of the plan.
 type table struct {
 	plan            *experiment.Plan
 	cells           map[string]int                          // cell indices by ID
 	arms            map[string]int                          // arm indices by name
 	rounds          []int                                   // rounds that have any trial, ascending; for independent samples, positions from 1
-	at              [][]int                                 // by cell: the rounds that have slots, ascending. Only in an imported run are these not all rounds
-	slots           [][][]slot                              // by cell, arm and index into the cell's rounds; empty at the end for an arm with fewer trials than others
+	at              [][]int                                 // rounds that have slots, by cell, ascending; in a run that Tare carried out, all rounds
+	slots           [][][]slot                              // by cell, arm and index into the cell's rounds; shorter for an arm with fewer trials than others
 	final           int                                     // highest round that has any trial
-	stray           int                                     // trials that fit nothing in the plan
-	broken          int                                     // imported files without a readable cell
-	double          int                                     // valid trials replaced by a later one of the same round
+	stray           int                                     // number of trials that belong to no cell or arm of the plan
+	broken          int                                     // number of imported files whose cell could not be read
+	double          int                                     // number of valid trials that a later trial of the same round replaces
 	loops           []*LoopSummary                          // by cell; nil: no closed loop
 	data            admission                               // which invalid trials count as data
 	setUps          SetUps                                  // counts of the arms' set-ups
-	blockOf         map[int]int                             // block numbers of an import, by round; nil: it has no blocks
+	blockOf         map[int]int                             // block numbers of an import, by round; nil: the run has no blocks
 	settings        map[string][]experiment.ImportedSetting // settings of the workload that differ between files, by cell
 	positionEffects map[[2]string]*PositionEffects          // cache, by cell and metric
 }
@@ -35,7 +35,7 @@ type admission int
 
 const (
 	validOnly  admission = iota
-	withFailed           // also trials that broke no rule but the one on errors
+	withFailed           // also trials that broke only the rule on errors
 )
 
 // slot is one planned trial with its attempts.
@@ -47,11 +47,11 @@ type slot struct {
 	rule     string // rule that the latest invalid attempt broke
 }
 
-// ranToEnd reports whether the program has run to its own end, good or bad: no further attempt will
-// follow, and a missing value is due to the program alone.
+// ranToEnd reports whether the program has run to its own end, with success or failure. No further attempt
+// will then follow, and a missing value is due to the program alone.
 func (s *slot) ranToEnd() bool { return s.valid != nil || s.failed > 0 }
 
-// broke reports that there is no value because the program failed.
+// broke reports whether the planned trial has no value because the program failed.
 func (s *slot) broke() bool { return s.valid == nil && s.failed > 0 }
 
 // tabulate sorts the trials into the plan. The trials must be in the order of the journal. Of
@@ -89,9 +89,9 @@ func (t *table) slot(c, a, round int) *slot {
 	return &slot{}
 }
 
-// byRound groups trials of the same round. In a run of Tare's own, every cell is measured in every
-// round. Imported files may each have a cell of their own, so slots for all rounds in all cells
-// would be quadratic in their number.
+// byRound groups trials of the same round. In a run that Tare carried out, every cell is measured in every
+// round. Each imported file may have a cell of its own. A cell of an import therefore gets slots only for
+// its own rounds; slots for all rounds in all cells would grow with the square of the number of files.
 func (t *table) byRound(trials []journal.Trial) {
 	t.at = make([][]int, len(t.plan.Cells))
 	for i := range trials {
@@ -125,18 +125,18 @@ func (t *table) byRound(trials []journal.Trial) {
 		}
 		s := t.slot(c, a, trial.Round)
 		if trial.Attempt < last[block{c, trial.Round}] {
-			s.attempts++ // the arms have run again
+			s.attempts++ // all arms of this block have run again
 			continue
 		}
 		t.add(s, trial)
 	}
 }
 
-// block is all trials of one cell in one round.
+// block names all trials of one cell in one round.
 type block struct{ cell, round int }
 
-// lastAttempts returns the last attempt at each block whose trials are cut into slices. Earlier
-// attempts do not count, since compared trials must share their slices.
+// lastAttempts returns the number of the last attempt at each block whose trials are cut into slices.
+// Earlier attempts do not count: trials are comparable only if their slices alternated with each other.
 func (t *table) lastAttempts(trials []journal.Trial) map[block]int {
 	last := map[block]int{}
 	for i := range trials {
@@ -155,8 +155,8 @@ func ascending(rounds []int) []int {
 	return slices.Compact(rounds)
 }
 
-// addStray counts a trial that fits nothing in the plan. An imported file that could not be read never
-// fits, and is counted separately.
+// addStray counts a trial that belongs to no cell or arm of the plan. An imported file that could not be
+// read never belongs to one, and is counted separately.
 func (t *table) addStray(trial *journal.Trial) {
 	if t.plan.Import != nil && !trial.Valid() {
 		t.broken++
@@ -185,8 +185,9 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 	}
 }
 
-// settled reports whether no further attempt at a slot will follow: it is valid, its program
-// failed, it is out of attempts, or its round is over. Imports never get further attempts.
+// settled reports whether no further attempt at a planned trial will follow. None follows after a valid
+// attempt, after a failure of the program, after the last allowed attempt, after the end of the round, or
+// in an import.
 func (t *table) settled(s *slot, round int) bool {
 	if s.ranToEnd() || s.attempts == 0 {
 		return s.ranToEnd()
@@ -194,8 +195,8 @@ func (t *table) settled(s *slot, round int) bool {
 	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
 }
 
-// counts counts trials against the planned number of rounds. An arm has more rounds if another arm
-// was left out for a while and its rounds were repeated.
+// counts counts the trials that are planned, done, valid, failed and lost. An arm has more rounds than
+// planned if another arm was left out for a while and the rounds of that other arm were repeated.
 func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 	var c Counts
 	for k, cell := range t.slots {
@@ -282,9 +283,9 @@ func (t *table) complete(last int) bool {
 	return seen == last
 }
 
-// inOrder gives every trial a position of its own, in the order measured: by start time if every
-// file of an arm has one, otherwise in the order of the journal. Rounds mean nothing here, and no
-// trial replaces another.
+// inOrder gives every trial a slot of its own, in the order measured. The order is by start time if every
+// file of an arm has a start time, and otherwise the order of the journal. Independent samples have no
+// rounds, and no trial replaces another.
 func (t *table) inOrder(trials []journal.Trial) {
 	lists := map[[2]int][]*journal.Trial{} // trials by cell and arm
 	for i := range trials {

@@ -9,17 +9,18 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Values are the values of a run's trials sorted into its plan, which an analysis compares. Callers
-// can use them for other comparisons.
+// Values holds the values of a run's trials, sorted by cell and arm of the plan. Analyze compares such
+// values; callers can use them for other comparisons.
 type Values struct{ table *table }
 
-// ValuesOf sorts the trials of a run, in the order of its journal, into the plan.
+// ValuesOf sorts the trials of a run by cell and arm of the plan. The trials must be in the order of the
+// journal.
 func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
 	return &Values{tabulate(plan, countedTrials(plan, trials), validOnly)}
 }
 
-// Data returns the valid values of an arm and the baseline on a metric in a cell, as Analyze
-// compares them. It is empty if the plan has no such cell, arm or baseline.
+// Data returns the valid values of an arm and the baseline on a metric in a cell, as Analyze compares them.
+// The data are empty if the plan has no such cell, arm or baseline.
 func (v *Values) Data(cell, arm string, m experiment.Metric) contrast.Data {
 	return v.Between(cell, v.table.plan.ArmWith(experiment.Baseline), arm, m)
 }
@@ -55,7 +56,7 @@ func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
 // contrasts; 0: none.
 func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
-		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // any other limit was refused when the file was read
+		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // reading the experiment file has refused any other limit
 			return contrast.FromOverhead(bound.Value, experiment.Metric{Scale: bound.Scale})
 		}
 	}
@@ -84,8 +85,9 @@ func sample(arm []slot, m experiment.Metric) []float64 {
 	return values
 }
 
-// pair collects the pairs of arm a with the baseline b in cell c, and the control's values beside
-// them: as a copy of the baseline, the control serves as a reference too.
+// pair collects the pairs of arm a and the baseline b in cell c, and the control's values of the same
+// rounds. The control is a copy of the baseline, so a treatment is compared with baseline and control
+// together.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference}
 	list := t.completeRounds([]int{c}, []int{b, a}, m, func(who []bool) { d.Missing.Add(who[0], who[1]) })
@@ -118,8 +120,8 @@ func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	return d
 }
 
-// sharedSetUps returns the set-ups of rounds if several rounds share one, so that set-ups are the
-// unit; otherwise nil.
+// sharedSetUps returns the set-ups of rounds if several rounds share a set-up, so that the set-up is the
+// unit of analysis; otherwise nil.
 func (t *table) sharedSetUps(setUps []int) []int {
 	if t.setUps.Shared() && len(ascending(slices.Clone(setUps))) < len(setUps) {
 		return setUps
@@ -127,8 +129,8 @@ func (t *table) sharedSetUps(setUps []int) []int {
 	return nil
 }
 
-// constant reports whether all values of a metric are the same in every arm of a cell, and there are
-// enough of them. Such a metric measures nothing. Counts are exempt, since they may be constant.
+// constant reports whether a metric has enough values in a cell, and all are the same in every arm. Such a
+// metric measures nothing. Counts are exempt, since they may be constant.
 func (t *table) constant(c int, m experiment.Metric) bool {
 	if m.Discrete || m.Scale == experiment.Difference {
 		return false

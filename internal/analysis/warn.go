@@ -13,7 +13,7 @@ import (
 	"tare/internal/stats"
 )
 
-// orderLevel is the p below which an effect of the order within rounds is reported, or removed.
+// orderLevel is the p-value below which an effect of the order within rounds is reported, or removed.
 const orderLevel = 0.01
 
 // diagnose sets the diagnostics of one comparison and adds the warnings that follow from them.
@@ -66,13 +66,14 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	}
 }
 
-// weak reports whether most runs would miss the effect of a claim on a headline metric. It uses the
-// smaller p of both estimators: few ranks cannot give a very small p, however clear the effect.
+// weak reports whether most runs would miss the effect of a claim on a headline metric. It uses the smaller
+// p-value of both estimators: with few pairs, ranks cannot give a very small p-value, however clear the
+// effect is.
 func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
 	if !h.Metric.Headline || h.Main.P <= 0 {
 		return WeakClaim{}, false
 	}
-	level := r.Alpha * min(1, h.Main.P/h.adjusted) // level that Holm's correction leaves for this claim
+	level := r.Alpha * min(1, h.Main.P/h.adjusted) // significance level that Holm's correction leaves for this claim
 	p := h.Main.P
 	if h.T.OK {
 		p = min(p, h.T.P)
@@ -175,8 +176,9 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	return list
 }
 
-// overCap warns of arms whose median exceeds the limit of the hardware that the file gives:
-// something else has answered, such as a cache or the credits of a burst.
+// overCap warns of arms whose median exceeds the limit of the hardware that the experiment file gives.
+// Something other than the hardware has then answered, such as a cache, or a burst allowance raised the
+// limit.
 func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
 	var list []Warning
 	for _, a := range arms {
@@ -187,8 +189,8 @@ func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
 	return list
 }
 
-// unexercised warns of claims on arms with a layer that had nothing to do in any of their trials in
-// the cell: the difference is not that layer's effect.
+// unexercised warns of claims on an arm whose layer had nothing to do in any of the arm's trials in the
+// cell: the difference is not that layer's effect.
 func unexercised(t *table, run *Run) []Warning {
 	var list []Warning
 	for _, c := range run.Comparisons {
@@ -220,7 +222,7 @@ func idle(slots []slot) []string {
 	return slices.DeleteFunc(kinds, func(kind string) bool { return said[kind] < trials })
 }
 
-// caveats returns the caveats of the checks, once per arm.
+// caveats returns the caveats of layers, each once per arm.
 func caveats(plan *experiment.Plan, run *Run) []Warning {
 	var list []Warning
 	for _, arm := range plan.Arms {
@@ -235,9 +237,9 @@ func caveats(plan *experiment.Plan, run *Run) []Warning {
 	return list
 }
 
-// switching warns of layers that were turned on and off for all arms between trials: the next trial
-// finds a cluster that has just changed. Trials of the layer's own arm nearly always follow a
-// switch, others only sometimes.
+// switching warns of layers that were turned on and off for all arms between trials: the next trial finds a
+// cluster that has just changed. Trials of the layer's own arm nearly always follow such a switch, trials
+// of other arms only sometimes.
 func (t *table) switching() []Warning {
 	after, trials, turned := make([]int, len(t.plan.Arms)), make([]int, len(t.plan.Arms)), false
 	for c := range t.slots {
@@ -277,8 +279,8 @@ func sliced(plan *experiment.Plan) []Warning {
 	return list
 }
 
-// roundFindings returns findings if this number of rounds cannot support any claim, or does not
-// reach the requested precision.
+// roundFindings returns findings if the run has too few rounds for any claim, or for the requested
+// precision.
 func roundFindings(t *table, run *Run) []Finding {
 	if !t.plan.Paired() {
 		return sizeFindings(t, run)
@@ -333,9 +335,8 @@ func (t *table) interrupted(c int) []int {
 	return rounds
 }
 
-// unlimited reports whether some cell ran over a link without a rate limit. The testbed's
-// parameters are a struct in a new plan and a map in a plan that was read back, so they are
-// compared as JSON.
+// unlimited reports whether some cell ran over a link without a rate limit. The testbed's parameters are a
+// struct in a new plan and a map in a plan that was read from a file, so they are searched as JSON text.
 func unlimited(plan *experiment.Plan) bool {
 	return plan.Import == nil && slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
 		if c.Tests == experiment.TestsServer { // such a cell does not compare networks

@@ -8,34 +8,34 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// alignedPrecision is the precision of bounds and point, relative to the width of an interval.
+// alignedPrecision is the precision of an interval's bounds and point, relative to its width.
 const alignedPrecision = 1e-4
 
-// AlignedRounds are rounds in which an arm ran beside one or two others that are copies of each
-// other.
+// AlignedRounds are rounds in which an arm ran beside one or two others (baseline and control), which are
+// copies of each other.
 type AlignedRounds struct {
 	Contrasts   []float64 // the arm's value minus the mean of the others
-	OthersDelta []float64 // half the difference of the two others; NaN if there was only one
-	// PositionsRemoved is set if an effect of the position within the round was estimated from the
-	// same values and subtracted. The remaining values vary less by chance than the original ones.
+	OthersDelta []float64 // half the difference of the two others; NaN if only one other ran
+	// PositionsRemoved is set if an effect of the position within the round was estimated from the same
+	// values and subtracted. The values after subtraction vary less by chance than the values before.
 	PositionsRemoved bool
 }
 
-// AlignedRank estimates the shift of one arm against one or two others that are copies of each
-// other, from rounds in which each ran once: the aligned rank test of Hodges and Lehmann (1962,
-// "Rank methods for combination of independent experiments in analysis of variance", Annals of
-// Mathematical Statistics 33). The values of a round are taken as distances from their mean, and
-// all rounds are ranked together. The ranks of the arm are summed and divided by the root of the
-// sum of their squares. If the arm does not differ, each value of a round could equally have been
-// the arm's: the null distribution is that of the studentised sum over random choices of the arm's
-// value in each round. The test needs no normality and no symmetry, but a random order of trials
-// within rounds. It is exact if the arms differ only by the shift. If an arm spreads more than the
-// others, its interval is a little too narrow (see Noisier).
+// AlignedRank estimates the shift of one arm against one or two others that are copies of each other, from
+// rounds in which each arm ran once. It uses the aligned rank test of Hodges and Lehmann (1962, "Rank
+// methods for combination of independent experiments in analysis of variance", Annals of Mathematical
+// Statistics 33). Each value is replaced by its distance from the mean of its round, and the distances of
+// all rounds are ranked together. The statistic is the studentised sum: the sum of the arm's ranks, divided
+// by the root of the sum of their squares. If the arm does not differ, each value of a round could equally
+// well have been the arm's. The null distribution therefore comes from choosing one value of each round at
+// random as the arm's value. The test needs no normality and no symmetry, but a random order of trials
+// within rounds. It is exact if the arms differ only by the shift. If the arm's values spread more than the
+// others' values, the interval is a little too narrow (see Noisier).
 //
-// The interval holds all shifts that the test does not reject. The point is the shift at which the
-// sum equals its expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail.
-// With two others in every round an interval of 95 % takes four rounds, with one other six, as
-// [SignedRank] does; fewer return ErrTooFew.
+// The interval holds all shifts that the test does not reject. The point is the shift at which the sum
+// equals its expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail. A 95 % interval
+// needs four rounds with two others in every round, and six rounds with one other, as [SignedRank] does.
+// Fewer rounds give ErrTooFew.
 func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	const name = "aligned rank"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -62,15 +62,15 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// Noisier returns the p of "the arm spreads no more than the others": Mann and Whitney's test,
-// one-sided, of the distances of its contrasts from their median and the distances of the others
-// from each other, both in units of one value's noise. By ranks, a few outliers do not look like a
-// wide spread. It is 1 if the others ran together in fewer than two rounds.
+// Noisier returns the one-sided p-value of "the arm's values spread no more than the others' values". Mann
+// and Whitney's test compares two kinds of distances: of the arm's contrasts from their median, and of the
+// two others from each other. Both are in units of the noise of one value. The test uses ranks, so that a
+// few outliers do not look like a wide spread. The result is 1 if both others ran in fewer than two rounds.
 func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
 	for i, c := range r.Contrasts {
-		variance := 2. // variance of a contrast with one other, relative to that of a value; with two others 1.5, and of half a difference 0.5
+		variance := 2. // variance of a contrast with one other, relative to the variance of a value; it is 1.5 with two others, and 0.5 for half a difference
 		if half := r.OthersDelta[i]; !math.IsNaN(half) {
 			variance, apart = 1.5, append(apart, math.Abs(half)/math.Sqrt(0.5))
 		}
@@ -87,8 +87,8 @@ func (r AlignedRounds) Noisier() float64 {
 	return distuv.UnitNormal.Survival((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
 }
 
-// AlignedRankLeast returns the smallest two-sided p that rounds can give, if pairs of them have one
-// other arm and triples of them two.
+// AlignedRankLeast returns the smallest two-sided p-value that rounds can give. The argument pairs is the
+// number of rounds with one other arm, triples the number of rounds with two others.
 func AlignedRankLeast(pairs, triples int) float64 {
 	return min(1, 2*math.Pow(0.5, float64(pairs))*math.Pow(1./3, float64(triples)))
 }
@@ -116,13 +116,13 @@ func (a *alignedRounds) middle() float64 {
 	return from
 }
 
-// bound returns the shift at which a tail reaches the level.
+// bound returns the shift at which a tail probability reaches the level.
 func (a *alignedRounds) bound(guess, level float64, tail func(shift float64) float64) float64 {
 	return a.firstShift(guess, a.width, func(shift float64) bool { return tail(shift) > level })
 }
 
-// firstShift returns the shift at which holds becomes true, a little before it. It searches from a guess
-// outwards in steps that double, and then bisects.
+// firstShift returns a shift slightly below the smallest shift for which the function holds returns true.
+// It searches outwards from a guess, in steps that double, and then bisects.
 func (a *alignedRounds) firstShift(guess, step float64, holds func(float64) bool) float64 {
 	precise := max(a.width*alignedPrecision, a.near)
 	from, to := guess, guess

@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// alignedRounds are rounds whose values are taken as distances from their round's mean.
+// alignedRounds are rounds in which each value is replaced by its distance from the mean of its round.
 type alignedRounds struct {
 	contrasts []float64
 	sizes     []int   // number of arms of each round, 2 or 3
-	share     float64 // share of the sum's distance from its mean that counts
+	share     float64 // ratio by which the sum's distance from its mean is reduced; 1 unless position effects were removed
 	groups    [4]alignedGroup
 	near      float64 // values closer than this are ties
-	// ranks are twice the ranks of each round's values at the last shift, the arm's first.
+	// ranks are twice the ranks of each round's values at the last shift, the arm's rank first.
 	ranks   []([3]int)
 	width   float64         // approximate standard deviation of the estimate
 	tied    []alignedValue  // buffer for rank
@@ -22,7 +22,7 @@ type alignedRounds struct {
 	scores  [3]float64      // buffer for centred
 }
 
-// alignedGroup is a group of values that a shift of the arm moves alike.
+// alignedGroup is a group of values that a shift of the arm moves by the same amount.
 type alignedGroup struct {
 	values []alignedValue // ascending
 	slope  float64        // change of the values per unit of shift
@@ -76,7 +76,7 @@ func (r AlignedRounds) align(name string) (*alignedRounds, error) {
 	return a, nil
 }
 
-// least returns the smallest tail that the rounds can give.
+// least returns the smallest tail probability that the rounds can give.
 func (a *alignedRounds) least() float64 {
 	p := 1.0
 	for _, k := range a.sizes {
@@ -122,8 +122,8 @@ func (a *alignedRounds) rank(shift float64) {
 	a.tied = tied
 }
 
-// excess returns 12 times the excess of the arm's sum of ranks over its expectation. That is a
-// whole number, so that 0 is exact.
+// excess returns 12 times the excess of the arm's sum of ranks over its expectation. The result is a whole
+// number, so that 0 is exact.
 func (a *alignedRounds) excess(shift float64) int {
 	a.rank(shift)
 	sum := 0

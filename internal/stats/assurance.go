@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// The number of rounds that would resolve a comparison is computed after looking at it, and the
-// observed effect is not the true one. Power at the observed effect is therefore the wrong measure:
-// near 0 it leads to thousands of rounds although few would show equivalence. Assurance (O'Hagan,
-// Stevens & Campbell 2005, "Assurance in clinical trial design", Pharmaceutical Statistics 4)
-// averages the power over the possible effects. Here it counts any verdict: a difference, or
-// equivalence.
+// The number of rounds that would resolve a comparison is computed after its data were seen, and the
+// observed effect is not the true effect. Power at the observed effect is therefore the wrong measure: an
+// observed effect near 0 leads to thousands of rounds, although few rounds would show equivalence.
+// Assurance (O'Hagan, Stevens & Campbell 2005, "Assurance in clinical trial design", Pharmaceutical
+// Statistics 4) averages the power over the possible effects. Here, assurance is the average chance of any
+// verdict: a difference, or equivalence.
 
 // Aim is the goal of a comparison.
 type Aim struct {
 	Alpha  float64 // two-sided level of a claim, and one-sided level of each test of equivalence
 	Margin float64 // margin of equivalence, in the unit of the values; 0: only a difference is a verdict
-	// Shown is one minus the confidence of the interval shown. Reach is the bound of that interval
-	// under which equivalence may be claimed; 0: no bound.
+	// Shown is one minus the confidence of the interval that output shows. Reach is the largest distance
+	// from 0 that this interval may reach in a claim of equivalence; 0: no limit.
 	Shown, Reach float64
-	Assurance    float64 // required chance of a verdict: 0.8
+	Assurance    float64 // required chance of a verdict, such as 0.8
 	Limit        int     // largest number to try
-	// Resamples is the number of times that the observed noise is drawn near the answer, so that
-	// its shape counts; 0: the noise is assumed normal.
+	// Resamples is the number of new runs that are drawn from the observed noise to correct the answer, so
+	// that the shape of the noise counts; 0: the noise is assumed normal.
 	Resamples int
 	Seed      uint64
 }
@@ -32,7 +32,7 @@ type Aim struct {
 // Error, a standard error.
 type belief struct{ At, Error, DF float64 }
 
-// BeliefOf returns the belief that follows from an interval of a confidence.
+// BeliefOf returns the belief that follows from an interval, its confidence, and its degrees of freedom.
 func BeliefOf(i Interval, confidence, df float64) belief {
 	return belief{At: i.Point, Error: (i.Hi - i.Lo) / 2 / StudentQuantile(1-(1-confidence)/2, df), DF: df}
 }
@@ -51,17 +51,18 @@ type noise interface {
 	// equal returns the least distance by which an estimate must lie within the margin for a claim of
 	// equivalence, at the level of each of the two tests.
 	equal(n int, alpha float64) float64
-	// most returns the largest number for which drawing noise is worth its time.
+	// most returns the largest number of values for which noise is drawn; for larger numbers it would take
+	// too long.
 	most() int
 	// trials returns a function that draws n values and reports whether they give a verdict for an
 	// effect.
 	trials(n int, a *Aim) func(rng *rand.Rand, effect float64) bool
 }
 
-// PairsForVerdict returns the smallest number of rounds with which a new run of the same noise is
-// expected to give a verdict with the required assurance: a difference by the signed-rank test, or
-// equivalence by that test and by t. The noise is that of d, the observed contrasts, assumed
-// symmetric. It is 0 if the number exceeds the limit or cannot be computed.
+// PairsForVerdict returns the smallest number of rounds with which a new run of the same noise is expected
+// to give a verdict with the required assurance: a difference by the signed-rank test, or equivalence by
+// that test and by t. The noise is the noise of the observed contrasts d, and is assumed symmetric. The
+// result is 0 if the number exceeds the limit or cannot be computed.
 func PairsForVerdict(d []float64, b belief, a Aim) int {
 	p, ok := pairsOf(d, b)
 	if !ok {
@@ -123,8 +124,8 @@ func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	return verdictSize(s, b, a)
 }
 
-// SizeForVerdict is PairsForVerdict if only the error of the effect is known, as estimated from n
-// values: it falls with the root of their number.
+// SizeForVerdict is PairsForVerdict if only the standard error of the effect is known, as estimated from n
+// values. The error is assumed to fall with the root of the number of values.
 func SizeForVerdict(n int, b belief, a Aim) int {
 	if n < 1 || !b.valid() {
 		return 0
@@ -134,8 +135,8 @@ func SizeForVerdict(n int, b belief, a Aim) int {
 	return verdictSize(&pairs{sd: scale, scale: scale}, b, a)
 }
 
-// verdictSize searches for the number: first with normal noise, then near that number with the
-// observed noise.
+// verdictSize searches for the smallest number of values, first with normal noise. Near the number found,
+// it then searches with the observed noise.
 func verdictSize(t noise, b belief, a Aim) int {
 	if !(a.Alpha > 0 && a.Alpha < 1 && a.Assurance > 0 && a.Assurance < 1) || a.Limit < 2 {
 		return 0
@@ -147,16 +148,16 @@ func verdictSize(t noise, b belief, a Aim) int {
 	return resampledSize(t, b, &a, n)
 }
 
-// verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n
-// values varies by the uncertainty of the effect and by its own error: Student's t again, but
-// wider.
+// verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n values
+// varies by the uncertainty of the effect and by its own error. Its distribution is taken as Student's t,
+// like the belief's, but wider.
 func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	bar := t.claim(n, a.Alpha)
 	if math.IsInf(bar, 0) {
 		return 0
 	}
 	scale := math.Hypot(b.Error, t.err(n))
-	within := func(half float64) float64 { // chance that the estimate lies in ±half
+	within := func(half float64) float64 { // chance that the estimate lies within ±half
 		if half <= 0 {
 			return 0
 		}
@@ -172,9 +173,9 @@ func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	return 1 - within(bar) + within(min(same, bar))
 }
 
-// resampledSize corrects the number by drawing from the observed noise: it moves in steps of a
-// tenth up or down until the chance crosses the required one. All numbers use the same random
-// values.
+// resampledSize corrects the number by drawing from the observed noise: the number moves up or down in
+// steps of a tenth until the chance of a verdict crosses the required chance. All numbers use the same
+// random values.
 func resampledSize(t noise, b belief, a *Aim, n int) int {
 	effects := make([]float64, a.Resamples)
 	for i := range effects {
@@ -220,7 +221,7 @@ func resampledSize(t noise, b belief, a *Aim, n int) int {
 // pairs is the noise of contrasts, one per round.
 type pairs struct {
 	sd        float64 // standard deviation of a contrast
-	scale     float64 // error of the estimate by ranks × √n, in the unit of a contrast
+	scale     float64 // standard error of the estimate by ranks, times √n, in the unit of a contrast
 	residuals []float64
 }
 
@@ -234,7 +235,8 @@ func (p *pairs) equal(n int, alpha float64) float64 {
 	return criticalDistance(max(p.scale, p.sd)/math.Sqrt(float64(n)), signedRankNull(n).level(2*alpha), float64(n-1))
 }
 
-// criticalDistance returns the distance in standard errors that t's quantile for a two-sided level is.
+// criticalDistance returns the distance from 0 at which t is significant at a two-sided level: the quantile
+// of t times the standard error.
 func criticalDistance(err, level, df float64) float64 {
 	if level <= 0 || df < 1 {
 		return math.Inf(1)
@@ -244,8 +246,8 @@ func criticalDistance(err, level, df float64) float64 {
 
 func (p *pairs) most() int { return 120 }
 
-// trials counts Walsh averages below and above bounds instead of computing intervals and comparing
-// them with the bounds.
+// trials counts the Walsh averages below and above the limits. That is faster than computing intervals and
+// comparing them with the limits.
 func (p *pairs) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	null := signedRankNull(n)
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
@@ -271,21 +273,21 @@ func (p *pairs) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	}
 }
 
-// differs reports whether the interval between the members at a depth from both ends, moved by an
-// effect, lies on one side of 0.
+// differs reports whether an interval lies on one side of 0. The interval reaches from the k-th smallest to
+// the k-th largest member, with k = depth, and is moved by the effect.
 func differs(of combinations, effect float64, depth int) bool {
 	below := of.atMost(-effect)
 	return min(below, of.size()-below) < depth
 }
 
-// inside reports whether that interval lies within ±half.
+// inside reports whether the interval that differs describes lies within ±half.
 func inside(of combinations, effect, half float64, depth int) bool {
 	return of.atMost(-half-effect) < depth && of.size()-of.atMost(half-effect) < depth
 }
 
 // samples is the noise of two samples of independent values.
 type samples struct {
-	scale float64 // scale of a difference of two values, one from each sample
+	scale float64 // standard deviation of the difference of two values, one from each sample, widened to the belief's error
 	x, y  []float64
 }
 
@@ -304,7 +306,7 @@ func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
 	d := differences{x: make([]float64, n), y: make([]float64, n)}
 	return func(rng *rand.Rand, effect float64) bool {
-		for i := range n { // alternating between samples, so that the first values are the same for every n
+		for i := range n { // drawn from both samples in turn, so that the first values are the same for every n
 			d.x[i], d.y[i] = s.x[rng.IntN(len(s.x))], s.y[rng.IntN(len(s.y))]
 		}
 		slices.Sort(d.x)

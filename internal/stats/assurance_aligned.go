@@ -8,13 +8,13 @@ import (
 // triples is the noise of rounds in which one or two others ran beside the arm.
 type triples struct {
 	pairs
-	apart   []float64 // half the difference of the others, by residual; NaN: there was one other
+	apart   []float64 // half the difference of the others, by residual; NaN: only one other ran
 	lone    int       // number of rounds with one other
 	removed bool      // AlignedRounds.PositionsRemoved
 }
 
-// mostly reports whether most rounds have two others. Calculations for normal noise then assume
-// this of all rounds.
+// mostly reports whether most rounds have two others. Calculations for normal noise then assume that all
+// rounds have two others.
 func (t *triples) mostly() bool { return 2*t.lone < len(t.apart) }
 
 func (t *triples) claim(n int, alpha float64) float64 {
@@ -35,8 +35,8 @@ func AlignedDF(n int) float64 { return 1.5 * float64(n-1) }
 
 func (t *triples) most() int { return 80 }
 
-// trials draws rounds, and randomly flips the sign of the arm's distance from the others, and the
-// order of the others. The noise is assumed symmetric, and the arm's noise keeps its observed
+// trials draws rounds. In each round, the sign of the arm's distance from the others flips at random, and
+// so does the order of the others. The noise is assumed symmetric, and the arm's noise keeps its observed
 // spread.
 func (t *triples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	r := AlignedRounds{Contrasts: make([]float64, n), OthersDelta: make([]float64, n), PositionsRemoved: t.removed}

@@ -2,17 +2,17 @@ package stats
 
 import "math"
 
-// Side is the question on which side of a limit an effect lies: the interval of a new run must lie
-// all below it or all above it, with a chance averaged over the possible effects. Noise is assumed
-// normal.
+// Side is the question on which side of a limit an effect lies. The answer is given if the interval of a
+// new run lies completely below or completely above the limit. The chance of an answer is averaged over the
+// possible effects. Noise is assumed normal.
 type Side struct {
-	Below, Above float64 // one-sided levels for either side
+	Below, Above float64 // one-sided significance levels for a result below and above the limit
 	Assurance    float64 // required chance of either result
 	Limit        int     // largest number to try
 }
 
-// Pairs returns the smallest number of pairs that decide the side by signed ranks. The belief comes
-// from n pairs and is about the effect minus the limit. It is 0 if the number exceeds Limit.
+// Pairs returns the smallest number of pairs that decide the side by signed ranks. The belief comes from n
+// pairs and is about the effect minus the limit. The result is 0 if the number exceeds Limit.
 func (s Side) Pairs(n int, b belief) int {
 	scale := b.Error * math.Sqrt(float64(n))
 	return s.size(&pairs{sd: scale, scale: scale}, b)

@@ -1,9 +1,9 @@
 package stats
 
-// blockMedians reduces a long series to at most this many medians, each of a block of size
-// neighbours. A series that is short enough is returned as it is, with a size of 1. Blocks are of
-// equal size, so that medians of exchangeable values are exchangeable. Up to size-1 values at the
-// end belong to no block.
+// blockMedians reduces a long series to medians, at most as many as most says. Each is the median of a
+// block of neighbouring values, as many as size says. A series that is short enough is returned unchanged,
+// with a size of 1. Blocks are of equal size, so that medians of exchangeable values are exchangeable. Up
+// to size-1 values at the end belong to no block.
 func blockMedians(x []float64, most int) (medians []float64, size int) {
 	size = (len(x) + most - 1) / most
 	if size <= 1 {

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// The number of shuffles for one test of significance is twice what a claim at the level needs,
-// within bounds. The lower bound is enough for levels down to 0.4 % (p is a multiple of 1/500).
-// Levels below 0.001 % never claim anything.
+// One test of significance makes twice as many shuffles as a claim at its significance level needs, within
+// bounds. The lower bound is enough for significance levels down to 0.4 % (the p-value is a multiple of
+// 1/500). Tests at significance levels below 0.001 % never claim anything.
 const (
 	leastPermutations = 499
 	mostPermutations  = 99_999
@@ -18,39 +18,40 @@ func changepointPermutations(alpha float64) int {
 	return int(min(max(math.Ceil(2/alpha)-1, leastPermutations), mostPermutations))
 }
 
-// maxChangeValues is the largest number of values, or medians of blocks, in which changes are
-// searched.
+// maxChangeValues is the largest number of values among which changes are searched. A longer series is
+// reduced to that many medians of blocks.
 const maxChangeValues = 500
 
-// Changepoints finds where a series changes its distribution. It returns the index of the first
-// value of each new segment, in order, or nil. Segments have at least minSegment values (2 at
-// least), so no change is ever claimed among the first or last minSegment-1 values. Values that are
-// not finite give nil.
+// Changepoints finds where a series changes its distribution. It returns the index of the first value of
+// each new segment, in order, or nil. Segments have at least minSegment values (2 at least), so no change
+// is ever claimed among the first or last minSegment-1 values. A series with a value that is not finite
+// gives nil.
 //
-// The method is E-divisive (Matteson & James 2014) with one split at a time: the split with the
-// largest energy distance between the values before and after it is claimed if fewer than alpha of
-// the shuffles of the segment reach a larger distance anywhere. Both sides are then searched in
-// turn. The method detects any change of distribution, assumes no particular one, and is not
-// affected by single spikes. Because the shuffles make the first test exact, a series of
-// exchangeable values yields a claim with probability alpha at most. Autocorrelated series are not
-// exchangeable and yield more: RelatedChangepoints is for them. The same seed gives the same
-// result.
+// The method is E-divisive (Matteson & James 2014) with one split at a time. It finds the split with the
+// largest energy distance between the values before and after the split. The split is claimed if a share of
+// less than alpha of the segment's shuffles has a larger distance at any split. Both sides of the split are
+// then searched in turn. The method detects any change of distribution, assumes no particular distribution,
+// and is not affected by single spikes. Because the shuffles make the first test exact, a series of
+// exchangeable values (values in random order) yields a claim with probability alpha at most.
+// Autocorrelated series are not exchangeable and yield more claims: RelatedChangepoints is for them. The
+// same seed gives the same result.
 //
-// A split is located before changes near it are known, and they influence its location. When all
-// are found, each is located again between its neighbours.
+// A split is located before other changes near it are known, and these changes influence the location. When
+// all changes are found, each change is located again between its neighbouring changes.
 //
-// Beyond 500 values, changes are searched in the medians of at most 500 blocks of neighbours, which
-// are as exchangeable as the values, and then located among the values of the nearby blocks. Such a
-// series shows changes of level only, and segments of at least two blocks.
+// In a series of more than 500 values, changes are searched in the medians of at most 500 blocks of
+// neighbouring values. The medians are as exchangeable as the values. A change is then located among the
+// values of the nearby blocks. In such a series, only changes of the median are found, and segments have at
+// least two blocks.
 func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitSegment)
 }
 
-// RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null
-// distribution of a segment comes from its Surrogates. The test sorts the values into bins for
-// the energy distance (energyGrid). If the autocorrelation at lag one is estimated as 0 or less,
-// the test is exact. Otherwise it depends on the precision of that estimate; the package comment
-// lists how often series without changes yield a claim.
+// RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null distribution
+// of a segment comes from its surrogates. The test sorts the values into bins and computes energy distances
+// from the bins (energyGrid). If the autocorrelation at lag one is estimated as 0 or less, the test is
+// exact. Otherwise the test depends on the precision of that estimate; the package comment lists how often
+// series without changes yield a claim.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }
@@ -95,8 +96,8 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	return changes
 }
 
-// relocate moves each change to the best split between its neighbouring changes, using the values
-// within reach.
+// relocate moves each change to the best split between its neighbouring changes. It uses at most as many
+// values on each side of a change as reach says.
 func relocate(changes []int, x []float64, reach, minSegment int) {
 	for i, at := range changes {
 		from, to := max(0, at-reach), min(len(x), at+reach)
@@ -117,7 +118,7 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 	e := newEnergy(segment)
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
-	observed -= 1e-9 * math.Abs(observed) // the same split summed in another order must not count as larger
+	observed -= 1e-9 * math.Abs(observed) // the same distance, summed in another order, must not count as larger
 	return split, Significant(observed, alpha, func() float64 {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		_, q := e.bestSplit(order, minSegment)
@@ -133,9 +134,9 @@ func splitRelated(segment []float64, alpha float64, minSegment int, random *rand
 	return split, newEnergyGrid(segment).changed(segment, minSegment, alpha, NewSurrogates(segment, []int{split}, random).Next)
 }
 
-// energy computes the energy distance between the two sides of every split, for any order of the
-// same values, in O(n log n): two Fenwick trees over the ranks give the sum of distances from a
-// value to those on its left.
+// energy computes the energy distance between the two sides of every split, for any order of the same
+// values, in O(n log n). Two Fenwick trees over the ranks give the sum of distances from a value to the
+// values on its left.
 type energy struct {
 	ranks  []int     // ranks of the values in the given order, from 1, different for ties
 	sorted []float64 // values minus the median, so that sums stay small

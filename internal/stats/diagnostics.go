@@ -6,9 +6,9 @@ import (
 )
 
 // Lag1 returns the autocorrelation of x at lag one, in the order measured: the sum of products of
-// neighbouring deviations from the mean over the sum of squares (as R's acf). Independent values
-// give about -1/n ± 2/√n. A clearly larger value means that rounds share slow disturbances and that
-// intervals may be too narrow. It is 0 for fewer than 3 values or values that do not vary, and NaN
+// neighbouring deviations from the mean over the sum of squares (as R's acf). Independent values give about
+// -1/n ± 2/√n. A clearly larger result means that neighbouring rounds share slow disturbances, and that
+// intervals may be too narrow. The result is 0 for fewer than 3 values or values that do not vary, and NaN
 // if a value is not finite.
 func Lag1(x []float64) float64 {
 	if checkFinite("", x) != nil {
@@ -34,23 +34,23 @@ func Lag1(x []float64) float64 {
 // maxExactOrder is the largest n for which OrderEffect counts all permutations: 8! = 40,320.
 const maxExactOrder = 8
 
-// OrderEffect returns the two-sided p of "values do not depend on their position in the block", by
+// OrderEffect returns the two-sided p-value of "values do not depend on their position in the block", by
 // Spearman's rank correlation of values and positions (4 values at least).
 //
-// Blocks are run in random order, drawn anew in every round. Values that do not depend on the order
-// are therefore exchangeable over the positions drawn, and permuting the positions is exact,
-// without any assumption on the values. Rank correlation detects the usual effects of order: later
-// trials run steadily slower or faster (heat, fill level, page cache), or the first stands out.
-// Page's test would need complete blocks; this test works with any values that have a position
-// each:
+// The trials of a block (a round) run in random order, drawn anew in every round. Values that do not depend
+// on the order could therefore equally well have had any of the drawn positions. A permutation test over
+// the positions is exact, without any assumption on the values. Rank correlation detects the usual effects
+// of order: later trials run steadily slower or faster (heat, fill level, page cache), or the first trial
+// stands out. Page's test would need complete blocks; Spearman's correlation works with any values that
+// have a position each:
 //
 //   - for one comparison, pass the log ratio of each round and the position of the treated trial
 //     minus that of its baseline;
 //   - for one arm, pass its values divided by the round's mean, and positions.
 //
-// Up to 8 values all permutations are counted. Beyond, r·√((n-2)/(1-r²)) is assumed to be t
-// distributed with n-2 degrees of freedom. Positions that are all the same give ErrConstant; values
-// that are all the same give 1.
+// For up to 8 values, all permutations are counted. For more values, r·√((n-2)/(1-r²)) is assumed to be t
+// distributed with n-2 degrees of freedom. Positions that are all the same give ErrConstant; values that
+// are all the same give 1.
 func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	const name = "order effect"
 	if len(values) != len(positions) {
@@ -81,7 +81,7 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 		sum += (x[i] - (n+1)/2) * (y[i] - (n+1)/2)
 	}
 	r := sum / math.Sqrt((all-tiesX)/12*(all-tiesY)/12)
-	least := 2 / math.Gamma(n+1) // lower bound of any permutation test
+	least := 2 / math.Gamma(n+1) // smallest p-value that any permutation test can give
 	if math.Abs(r) >= 1 {
 		return least, nil
 	}

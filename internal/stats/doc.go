@@ -3,53 +3,47 @@
 // calls it keeps only null distributions and quantiles, which it computes
 // once. Everything random takes a seed.
 //
-// A value is the result of one trial, or the log ratio of two trials of one
-// round. It is never one request, one second or one packet of a trial: these
-// are not independent of each other, and counting them as independent makes
-// every interval too narrow.
+// A value is the result of one trial, or the log ratio of two trials of one round. A value is never one
+// request, one second or one packet of a trial. Requests of one trial are not independent of each other,
+// and counting them as independent makes every interval too narrow.
 //
 // # Why these methods
 //
-// Values are paired by round, if there are rounds. Machines drift, by heat, by
-// neighbours, by fill level, and arms of one round drift together. The
-// difference within the round is free of drift; to unpaired methods drift is
-// noise. [SignedRank] and [PairedT] take one log ratio per round. [RankSum]
+// Values are paired by round, if there are rounds. Machines drift (by heat, by other users of the machine,
+// by fill level), and arms of one round drift together. The difference within the round is free of drift.
+// For unpaired methods, drift is noise. [SignedRank] and [PairedT] take one log ratio per round. [RankSum]
 // and [WelchT] are for data without rounds.
 //
-// Ranks come first, t beside them. The noise of measurements has spikes and modes,
-// and there are seldom enough rounds for normality. The signed-rank interval has
-// its confidence exactly, whatever the distribution, as long as it is symmetric.
-// The log ratio of two trials with the same noise is symmetric even when the
-// noise is not: swapping the two flips its sign. The price is at least six
-// rounds at 95 % and steps in the attainable confidence (96.9 % at six). The t
-// interval is used below that, and as a second opinion; with fewer than six
-// rounds of bimodal noise it is too narrow.
+// Ranks come first, Student's t beside them. The noise of measurements has spikes and modes, and there are
+// seldom enough rounds for normality. The signed-rank interval has exactly its confidence for any symmetric
+// distribution. The log ratio of two trials with the same noise is symmetric even when the noise is not: if
+// the trials are swapped, the ratio changes its sign. The signed-rank interval has a price: it needs at
+// least six rounds at 95 %, and only some confidences can be attained (96.9 % at six). The t interval is
+// used with fewer rounds, and as a second opinion; with fewer than six rounds of bimodal noise it is too
+// narrow.
 //
-// Distributions are exact up to sizes that nobody will run by hand, ties and
-// zeros included. Approximations fail in the tails of small samples, which is
-// where verdicts are made.
+// Null distributions are exact up to large sample sizes, ties and zeros included. Approximations fail in
+// the tails of small samples, and verdicts depend on these tails.
 //
-// Equivalence is a claim that needs evidence ([Estimate.Equivalence]): a p
-// over 5 % of "no difference" is not evidence of none. An unresolved comparison
-// comes with the size of effect that would have been detected ([DetectableEffect],
-// [RankSumDetectableEffect]) and the number of rounds that a verdict would take,
-// averaged over the possible effects ([PairsForVerdict], [ValuesForVerdict]). The
-// estimate of a claim that was barely significant is too large on average
+// Equivalence is a claim that needs evidence ([Estimate.Equivalence]): a p-value over 5 % of "no
+// difference" is not evidence that there is no difference. An unresolved comparison comes with the size of
+// effect that would have been detected ([DetectableEffect], [RankSumDetectableEffect]) and the number of
+// rounds that a verdict would need, averaged over the possible effects ([PairsForVerdict],
+// [ValuesForVerdict]). The estimate of a claim that was barely significant is too large on average
 // ([Exaggeration]).
 //
-// The number of rounds is decided once, from the spread of a pilot ([SteinRounds],
-// and [PrecisionRounds] for the hull with the signed-rank interval). Looking
-// after every round until the interval is narrow selects quiet runs and loses
-// coverage. Stein's interval and its test of equivalence are exact because they
-// use the pilot's spread only.
+// The number of rounds is decided once, from the spread of a pilot ([SteinRounds], and [PrecisionRounds]
+// for the interval that also contains the signed-rank interval). Whoever looks after every round until the
+// interval is narrow selects runs that happen to have little noise, and the intervals contain the true
+// value too seldom. Stein's interval and its test of equivalence are exact because they use the pilot's
+// spread only.
 //
-// [Holm] corrects all claims of a run together. It assumes nothing about the
-// dependence between claims, which matters because all arms share one
-// baseline, and is never weaker than Bonferroni.
+// [Holm] corrects all claims of a run together. Holm's method assumes nothing about the dependence between
+// claims; that matters because all arms share one baseline. It never claims less than Bonferroni's method.
 //
-// Counts have exact tests and intervals ([FisherExact], [ClopperPearson]). Means have
-// an interval that allows for skewness ([LogMeanRatioPaired]): capacity and money
-// follow the mean, and rank tests are not about it.
+// Counts have exact tests and intervals ([FisherExact], [ClopperPearson]). Means have an interval that
+// allows for skewness ([LogMeanRatioPaired]): capacity and money depend on the mean, and rank tests are not
+// about the mean.
 //
 // # Results of simulations
 //
@@ -93,12 +87,11 @@
 //	                 12 + 6     95.0                                    94.9
 //	                30 + 30     95.1                                    95.4
 //
-// With skewed values the t interval, which is about the mean, loses four points at
-// twelve values. No method here repairs values that carry over; random order and
-// rounds prevent them, and [Lag1] and [OrderEffect] detect them. With unequal
-// spread (deviations 1 and 3) WelchT is within 0.4 points of 95 %; RankSum falls to
-// 89.9 % when the smaller sample is the wider one (12 + 6) and rises to 97.4 % when
-// it is the narrower (6 + 12).
+// With skewed values the t interval, which is about the mean, loses four points at twelve values. No method
+// here repairs values that carry over; random order and rounds prevent them, and [Lag1] and [OrderEffect]
+// detect them. With unequal spread (deviations 1 and 3) WelchT is within 0.4 points of 95 %; RankSum falls
+// to 89.9 % if the smaller sample has the wider spread (12 + 6) and rises to 97.4 % if it has the narrower
+// spread (6 + 12).
 //
 // [RandomEffects], out of 5,000 (± 0.6 is chance): k runs of 12 rounds whose standard
 // errors are 1 %, or 0.4 to 2.4 %, and whose true effects differ by the spread. The
@@ -153,7 +146,7 @@
 //	Changepoints, segments of 5 at least, n = 50     5.3; at a level of 1 % 0.9
 //	Changepoints, any, n = 50, carried over          22.7
 //
-// Dip claims so little because its p is for a uniform distribution.
+// Dip claims so little because its p-value is for a uniform distribution.
 //
 // How close Changepoints comes to a step of 5 % in normal noise of 3 % (1.67
 // deviations), anywhere in the middle third of 50 values, with segments of at
@@ -165,19 +158,17 @@
 //	within 2 places   85.8     84.9
 //	at the place               51.1
 //
-// The largest CUSUM, which is the maximum likelihood for normal noise, locates the
-// same steps no better (86.3 % within 2 where the energy distance has 86.7, of
-// 2,000), so such series do not allow more; with heavy tails it
-// locates them worse (89.3 against 93.8 %). With 1,000 values in blocks it is 85.2 %
-// within 2 (of 2,000). Locating changes again between their neighbours puts 4 to 6 %
+// The largest CUSUM, which is the maximum likelihood for normal noise, locates the same steps no better
+// (86.3 % within 2 where the energy distance has 86.7, of 2,000), so such series do not allow a better
+// location. With heavy tails, the CUSUM locates steps worse (89.3 against 93.8 %). With 1,000 values in
+// blocks it is 85.2 % within 2 (of 2,000). Locating changes again between their neighbours puts 4 to 6 %
 // more of them within 2 places if there are two steps in 75 values.
 //
 // Share of true effects claimed, planned as 80 % for normal noise: PairedT at the size of
-// [DetectableEffect] 79.7 to 80.1 % (n = 3 to 30); SignedRank at the size where
-// its own power is 80 % 79.6 to 80.4 % (n = 6 to 30), 78.5 to 80.8 % at
-// a level of 0.5 % (n = 9 to 30), and 83.8 and 88.6 % on spiky noise of the same
-// deviation (n = 12 and 30). At the effect computed for t, SignedRank detects
-// 62 % at six rounds and 76 % at twelve.
+// [DetectableEffect] 79.7 to 80.1 % (n = 3 to 30); SignedRank at the size where its own power is 80 % 79.6
+// to 80.4 % (n = 6 to 30), 78.5 to 80.8 % at a level of 0.5 % (n = 9 to 30), and 83.8 and 88.6 % on spiky
+// noise of the same deviation (n = 12 and 30). At the effect computed for the t test, SignedRank detects 62
+// % at six rounds and 76 % at twelve.
 //
 // The same for two samples. WelchT at the size of [WelchDetectableEffect], with
 // equal deviations and with 1 to 3:

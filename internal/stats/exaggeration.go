@@ -6,14 +6,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Exaggeration returns the expected exaggeration of an effect that was claimed with a two-sided p
-// at a level alpha. Estimates that are shown because they were large enough are too large on
-// average, the more so the lower the power (type M error: Gelman & Carlin 2014, "Beyond power
-// calculations", Perspectives on Psychological Science 9). The assumed true effect is the maximum
-// likelihood estimate given the claim (Zhong & Prentice 2008, "Bias-reduced estimators",
-// Biostatistics 9): the effect whose claimed estimates are on average as large as this one. Power
-// is the chance that an experiment like this one claims that effect, and factor is the ratio of the
-// average claimed size to the true size. Both are NaN for a p or a level that is not between 0 and
+// Exaggeration returns the expected exaggeration of an effect that was claimed with a two-sided p-value at
+// a significance level alpha. Only large enough estimates become claims, so the estimates of claims are too
+// large on average; the lower the power, the larger the exaggeration (type M error: Gelman & Carlin 2014,
+// "Beyond power calculations", Perspectives on Psychological Science 9). The assumed true effect is the
+// maximum likelihood estimate given the claim (Zhong & Prentice 2008, "Bias-reduced estimators",
+// Biostatistics 9): the effect whose claimed estimates are on average as large as the claimed estimate. The
+// result power is the chance that an experiment of this kind claims that effect. The result factor is the
+// average claimed size divided by the true size. Both are NaN for a p or an alpha that is not between 0 and
 // 1. A p above alpha counts as alpha.
 func Exaggeration(p, alpha float64) (power, factor float64) {
 	if !(p >= 0 && p < 1) || !(alpha > 0 && alpha < 1) {

@@ -7,10 +7,10 @@ import (
 	"math"
 )
 
-// The reasons for which an input is refused. Every error of this package wraps one of them and
-// contains the bad value or the number of values.
+// The reasons why an input is refused. Every error of this package wraps one of these reasons and contains
+// the bad value or the number of values.
 var (
-	// ErrTooFew: no interval of the requested confidence exists for this few values.
+	// ErrTooFew: there are too few values for an interval of the requested confidence.
 	ErrTooFew = errors.New("too few values")
 	// errNotFinite: a value is NaN or infinite.
 	errNotFinite = errors.New("not a finite number")
@@ -39,16 +39,16 @@ func (i Interval) Map(to func(float64) float64) Interval {
 // Estimate is an interval with its tests.
 type Estimate struct {
 	Interval
-	P float64 // two-sided p of "the location, or the shift, is 0"
-	N int     // number of values; for two samples, of both together
+	P float64 // two-sided p-value of "the location, or the shift, is 0"
+	N int     // number of values; for two samples, their sum
 
 	equivalence func(margin float64) float64
 }
 
-// Equivalence returns the p of "the location, or the shift, is -margin or less, or margin or more":
-// the larger p of two one-sided tests (Schuirmann 1987), exact if P is. A p up to 5 % is evidence
-// of equivalence within the margin at 5 %; the 90 % interval then lies inside it. It is NaN unless
-// the margin is a positive number.
+// Equivalence returns the p-value of "the location, or the shift, is -margin or less, or margin or more":
+// the larger p-value of two one-sided tests (Schuirmann 1987), which is exact if P is exact. A p-value up
+// to 5 % is evidence of equivalence within the margin at 5 %; the 90 % interval then lies inside the
+// margin. The result is NaN unless the margin is a positive number.
 func (e Estimate) Equivalence(margin float64) float64 {
 	if checkPositive("equivalence", "margin", margin) != nil {
 		return math.NaN()
@@ -56,8 +56,8 @@ func (e Estimate) Equivalence(margin float64) float64 {
 	return e.equivalence(margin)
 }
 
-// bothTails returns a test of equivalence, given a function that returns the tails of the values
-// moved by an amount.
+// bothTails returns a test of equivalence. The function moved returns the two tail probabilities of the
+// values after they are moved by an amount.
 func bothTails(moved func(by float64) (lower, upper float64)) func(margin float64) float64 {
 	return func(margin float64) float64 {
 		_, above := moved(margin)  // p against "-margin or below"

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// combinations is a multiset too large to hold in memory: all differences of two samples, or all
-// Walsh averages of one. It provides its bounds, the number of members up to a value, and the few
-// members between two values, in time linear in the samples.
+// combinations is a multiset too large to hold in memory: all differences between two samples, or all Walsh
+// averages of one sample. It provides its bounds, the number of members up to a value, and the few members
+// between two values, in time linear in the size of the samples.
 type combinations interface {
 	size() int
 	bounds() (least, most float64)
@@ -16,15 +16,15 @@ type combinations interface {
 	between(a, b float64) []float64
 }
 
-// kthSmallest returns the k-th smallest member, from 1. It narrows the bounds by two methods in
-// turn. Interpolation between the numbers of members up to each bound takes some ten counts if
-// members lie smoothly. Bisection over the float64s between the bounds ends at the exact member
-// after at most 64 counts, whatever the scale.
+// kthSmallest returns the k-th smallest member, from 1. It narrows the bounds by two methods in turn. The
+// first method is interpolation between the numbers of members up to each bound; it needs some ten counts
+// if the members are evenly spread. The second is bisection over the float64 numbers between the bounds; it
+// ends at the exact member after at most 64 counts, whatever the scale.
 func kthSmallest(k int, of combinations) float64 {
 	least, most := of.bounds()
-	below, above := ordinal(least)-1, ordinal(most) // the member is above the first bound, and not above the second
+	below, above := ordinal(least)-1, ordinal(most) // the k-th member is above the bound below, and not above the bound above
 	few, enough := 0, of.size()                     // numbers of members up to the bounds
-	// This few members are sorted instead of searched: about as many as one count takes steps.
+	// Up to this number of members are sorted instead of searched: about as many as one count takes steps.
 	listed := min(2048, int(math.Sqrt(float64(of.size()))))
 	for step := 0; above-below > 1; step++ {
 		if few > 0 && enough < of.size() && enough-few <= listed {
@@ -45,8 +45,8 @@ func kthSmallest(k int, of combinations) float64 {
 	return fromOrdinal(above) + 0
 }
 
-// interpolated returns the value at which the k-th member would be if members lay evenly. It is
-// moved by some members towards the farther bound, so that both bounds come close to the member.
+// interpolated returns the value at which the k-th member would be if members lay evenly. The value is
+// moved by some members towards the farther bound, so that both bounds come close to the k-th member.
 func interpolated(k, few, enough, aim int, below, above uint64) uint64 {
 	if k-few > enough-k {
 		aim = -aim

@@ -7,10 +7,10 @@ import (
 
 // FitLine fits a line, a plane of one slope, to y at x by least squares. It needs two different x.
 //
-// The slope is a sum of the y with weights that do not depend on them. The slope of a mean is
-// therefore the mean of the slopes, and the slope is symmetric if noise is symmetric, or the same
-// at all x. One slope per round suits [SignedRank]. An interval from the residuals of one line
-// through all rounds would not, since it counts a round's common drift as noise of every point.
+// The slope is a weighted sum of the y, and the weights do not depend on y. The slope through mean values
+// is therefore the mean of the slopes. The slope has a symmetric distribution if noise is symmetric.
+// [SignedRank] therefore suits slopes, one per round. A single line through all rounds would not be right:
+// an interval from its residuals counts the common drift of a round as noise of every point.
 func FitLine(x, y []float64) (Plane, error) {
 	const name = "line"
 	if err := checkSamples(name, x, y, 2); err != nil {

@@ -7,15 +7,16 @@ import (
 
 // LogMeanRatioPaired estimates ln(mean(y) / mean(x)) if values of the same index are from the same
 // round. The uncertainty of both means is linearised (delta method): round i counts as y_i/mean(y)
-// - x_i/mean(x), so noise that a round's values share cancels.
+// - x_i/mean(x), so noise that both values of a round share cancels.
 //
-// The interval is the hull of Student's and Hall's, which transforms t by a cubic that removes its
-// skewness (Hall 1992, Journal of the Royal Statistical Society B 54, 221–228). If rare values are
-// far larger than the others, Student's reaches too far down and not far enough up. If both samples
-// have such values, Hall's alone is too narrow (88.7 % at 20 rounds), and so is the bootstrap-t
-// (87.5 %), which Hall's equals otherwise. With fewer than 30 values Hall's intervals are twice as
-// wide and cover no more often, so Student's is used alone. The package comment has the figures. No
-// method accounts for values so rare that none was observed.
+// The result contains both Student's interval and Hall's interval. Hall's interval transforms t by a cubic
+// function that removes the skewness of t (Hall 1992, Journal of the Royal Statistical Society B 54,
+// 221–228). If rare values are far larger than the others, Student's interval reaches too far down and not
+// far enough up. If both samples have such values, Hall's interval alone is too narrow (88.7 % at 20
+// rounds). So is the bootstrap-t interval (87.5 %), which is otherwise as good as Hall's. With fewer than
+// 30 values, Hall's intervals are twice as wide and contain the true value no more often, so Student's
+// interval is used alone. The package comment has the results of simulations. No method accounts for values
+// so rare that none was observed.
 //
 // All values must be positive.
 func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
@@ -53,11 +54,11 @@ func LogMeanRatio(x, y []float64, confidence float64) (Interval, error) {
 	return skewed(name, math.Log(meanY/meanX), se, thirdY/(n*n)-thirdX/(m*m), df, min(len(x), len(y)), confidence)
 }
 
-// fewestSkewed is the number of values below which their skewness cannot be estimated.
+// fewestSkewed is the smallest number of values whose skewness can be estimated.
 const fewestSkewed = 30
 
-// skewed returns the hull of Student's and Hall's intervals around an estimate from n values, given
-// its standard error and its third cumulant.
+// skewed returns the smallest interval that contains Student's and Hall's intervals around an estimate from
+// n values, given the estimate's standard error and third cumulant.
 func skewed(name string, point, se, third, df float64, n int, confidence float64) (Interval, error) {
 	if negligible(se, 1) {
 		return Interval{}, constant(name)

@@ -10,26 +10,26 @@ import (
 // Pooled is the joint result of several estimates of one effect, each from an occasion of its own,
 // if the effect itself may differ between occasions.
 type Pooled struct {
-	// Estimate is the mean effect over occasions. Its interval is the hull of three, and its p the
-	// largest of theirs: Hartung and Knapp's, Student's t over the estimates, and the normal
-	// interval from their standard errors and the spread.
+	// Estimate is the mean effect over occasions. Its interval contains three intervals: Hartung and
+	// Knapp's, Student's t over the estimates, and the normal interval from the standard errors and the
+	// spread. Its p-value is the largest of the three p-values.
 	Estimate
 	HartungKnapp Estimate // the estimate by Hartung and Knapp alone
-	// Spread is the standard deviation of the true effects between occasions: its estimate by Paule
-	// and Mandel, and the Q profile interval.
+	// Spread is the standard deviation of the true effects between occasions: the estimate by Paule and
+	// Mandel, with the Q profile interval.
 	Spread Interval
-	// Prediction is the interval for the estimate of a further occasion with the average precision
-	// of these, at the confidence of the interval.
+	// Prediction is the interval for the estimate of a further occasion, at the confidence of the other
+	// intervals. The further estimate is assumed to have the average precision of the given estimates.
 	Prediction Interval
-	// Q is Cochran's statistic of "there is no spread", and PQ its p.
+	// Q is Cochran's statistic for "the spread is 0", and PQ its p-value.
 	Q, PQ   float64
 	Weights []float64 // weight of each estimate in the mean, as a share
 
 	three [3]located
 }
 
-// located is an estimate with its standard error and the degrees of freedom of t; infinitely many
-// stand for the normal distribution.
+// located is an estimate with its standard error and the degrees of freedom of t; infinite df stands for
+// the normal distribution.
 type located struct{ point, se, df float64 }
 
 // tail returns P(T > distance/se); 0 if the error is 0, so that the other estimates decide.
@@ -60,31 +60,31 @@ func (l located) quantile(p float64) float64 {
 // true effects are normal around their mean, and each estimate is normal around its own true
 // effect. It needs at least two estimates.
 //
-// The spread is that of Paule and Mandel (J. Research of the National Bureau of Standards 87,
-// 1982), at which the weighted sum of squares equals its expectation, k - 1. It is one of the two
-// estimators that a review of many recommends (Veroniki et al., Research Synthesis Methods 7,
-// 2016). It always exists, while the other, REML, is iterated and may fail. Its interval is the Q
-// profile (Viechtbauer, Statistics in Medicine 26, 2007). If estimates agree better than their
-// errors suggest, that profile is narrow or only 0; the upper bound is then the bound for estimates
-// that agree as expected.
+// The spread is estimated by the method of Paule and Mandel (J. Research of the National Bureau of
+// Standards 87, 1982): with that spread, the weighted sum of squares equals its expectation, k - 1. A
+// review of many estimators recommends this estimator and one other, REML (Veroniki et al., Research
+// Synthesis Methods 7, 2016). Paule and Mandel's always exists, while REML is iterated and may fail. The
+// interval of the spread is the Q profile (Viechtbauer, Statistics in Medicine 26, 2007). If estimates
+// agree better than their errors suggest, the Q profile is narrow or only 0; the upper bound is then the
+// bound for estimates that agree as expected.
 //
-// The interval of Hartung and Knapp (Statistics in Medicine 20, 2001), with k - 1 degrees of
-// freedom, uses the differences between the estimates, and not only their standard errors, which
-// for few estimates make the usual interval far too narrow (IntHout, Ioannidis and Borm, BMC
-// Medical Research Methodology 14, 2014). It has two faults. If the estimates happen to agree, it
-// is narrower than their standard errors allow (Röver, Knapp and Friede, BMC Medical Research
-// Methodology 15, 2015); the normal interval corrects that. If some estimates are much more precise
-// than others and the spread is not detected, they have all the weight, and the interval covers in
-// 80 to 90 %; Student's interval, in which every occasion has the same weight, corrects that.
+// The interval of Hartung and Knapp (Statistics in Medicine 20, 2001), with k - 1 degrees of freedom, uses
+// the differences between the estimates. The usual interval uses only their standard errors, and is far too
+// narrow for few estimates (IntHout, Ioannidis and Borm, BMC Medical Research Methodology 14, 2014).
+// Hartung and Knapp's interval has two faults. If the estimates happen to agree, it is narrower than their
+// standard errors allow (Röver, Knapp and Friede, BMC Medical Research Methodology 15, 2015); the normal
+// interval corrects that. If some estimates are much more precise than others and the spread is not
+// detected, the precise estimates have all the weight, and only 80 to 90 % of the intervals contain the
+// true value; Student's interval, in which every occasion has the same weight, corrects that.
 //
-// The prediction is mean ± t·√(spread² + SE² + errors²) with k - 1 degrees of freedom. For
-// estimates of equal precision that is the exact prediction interval of a sample, whatever the
-// spread. The usual interval is for the true effect of another occasion, without the errors
-// (Higgins, Thompson and Spiegelhalter, J. Royal Statistical Society A 172, 2009; Partlett and
-// Riley, Statistics in Medicine 36, 2017). In simulations, with k - 1 degrees of freedom or k - 2,
-// it contained that effect in only 85 to 92 % where the spread is about as large as the errors and
-// k is 5 or 10. Nobody can check that interval, while the next run checks a prediction. The package
-// comment has the figures.
+// The prediction is mean ± t·√(spread² + SE² + errors²) with k - 1 degrees of freedom. For estimates of
+// equal precision it is the exact prediction interval of a sample, whatever the spread. The usual
+// prediction interval is for the true effect of another occasion, without the errors (Higgins, Thompson and
+// Spiegelhalter, J. Royal Statistical Society A 172, 2009; Partlett and Riley, Statistics in Medicine 36,
+// 2017). In simulations, with k - 1 degrees of freedom or k - 2, the usual interval contained the true
+// effect in only 85 to 92 % of cases where the spread is about as large as the errors and k is 5 or 10.
+// Nobody can check an interval for a true effect, while the next run checks a prediction. The package
+// comment has the results of simulations.
 func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error) {
 	const name = "random effects"
 	if err := checkPooled(name, estimates, errs, confidence); err != nil {
@@ -127,19 +127,20 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 	p.Spread = Interval{Point: math.Sqrt(between), Lo: math.Sqrt(m.variance(chi.Quantile(1 - tail))), Hi: math.Sqrt(m.variance(chi.Quantile(tail)))}
 	_, p.Q, _ = m.at(0)
 	p.PQ = chi.Survival(p.Q)
-	if p.Q < df { // as if they agreed as well as expected, and no better
+	if p.Q < df { // the bound for estimates that agree as well as expected, and not better
 		p.Spread.Hi = max(p.Spread.Hi, math.Sqrt(within*max(df/chi.Quantile(tail)-1, 0)))
 	}
 	return p, nil
 }
 
-// Exceeds returns the one-sided p of "the mean effect is limit or less", the largest of three like
-// P.
+// Exceeds returns the one-sided p-value of "the mean effect is limit or less". Like P, it is the largest of
+// three p-values.
 func (p Pooled) Exceeds(limit float64) float64 {
 	return p.largest(func(l located) float64 { return l.point - limit })
 }
 
-// largest returns the largest of three p, given their distances from a limit.
+// largest returns the largest p-value of the three estimates, given a function for an estimate's distance
+// from a limit.
 func (p Pooled) largest(distance func(located) float64) (most float64) {
 	for _, l := range p.three {
 		most = max(most, l.tail(distance(l)))
@@ -186,8 +187,9 @@ func (m pooling) at(between float64) (mean, q, total float64) {
 	return mean, q, total
 }
 
-// variance returns the variance between occasions at which the weighted sum of squares, which falls
-// with it, equals wanted. It is 0 if the sum is smaller at 0 already.
+// variance returns the variance between occasions at which the weighted sum of squares equals wanted. The
+// sum falls as the variance grows. The result is 0 if the sum is smaller than wanted even at a variance of
+// 0.
 func (m pooling) variance(wanted float64) float64 {
 	excess := func(between float64) float64 {
 		_, q, _ := m.at(between)

@@ -27,12 +27,11 @@ func (p Plane) At(x ...float64) float64 {
 // rounding errors.
 const worstConditioned = 1e8
 
-// FitPlane fits a plane to y at the points x by least squares. It needs one point more than they
-// have coordinates, and points that differ in each coordinate independently of the others: hosts 1,
-// 2, 4 at TTLs 1, 2, 4 do not determine the slope of either.
+// FitPlane fits a plane to y at the points x by least squares. It needs at least one point more than a
+// point has coordinates. The points must differ in each coordinate independently of the other coordinates:
+// 1, 2, 4 hosts at TTLs of 1, 2, 4 determine neither the slope for hosts nor the slope for TTLs.
 //
-// As with [FitLine] each slope is a weighted sum of the y, so one slope per round suits
-// [SignedRank].
+// As with [FitLine], each slope is a weighted sum of the y, so [SignedRank] suits slopes, one per round.
 func FitPlane(x [][]float64, y []float64) (Plane, error) {
 	const name = "plane"
 	if len(x) != len(y) || len(x) == 0 || len(x[0]) == 0 {

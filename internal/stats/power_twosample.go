@@ -9,20 +9,21 @@ import (
 
 // The power of the tests for two independent samples on normal values.
 //
-// The power of Welch's test comes from the noncentral t distribution with the degrees of freedom of
-// the true deviations; the test itself estimates them from the values in every experiment.
+// The power of Welch's test comes from the noncentral t distribution. Its degrees of freedom come from the
+// true standard deviations; the test itself estimates the degrees of freedom from the values of each
+// experiment.
 //
-// The power of the rank-sum test differs from that of Student's t for two samples as the
-// signed-rank test's does from the paired t's (power_signedrank.go): its level is what the discrete
-// distribution allows, and a shift counts √(3/π) = 97.7 % as much (Mann and Whitney's test has the
-// same asymptotic relative efficiency of 3/π; Lehmann, Nonparametrics, section 2.4). Samples so
-// small that only complete separation can be claimed are exact. The package comment has the results
-// of simulations for all of them.
+// The power of the rank-sum test differs from the power of Student's t test for two samples in the same
+// ways in which the signed-rank test differs from the paired t test (power_signedrank.go). The significance
+// level is what the discrete distribution allows, and a shift counts √(3/π) = 97.7 % as much (Mann and
+// Whitney's test has the same asymptotic relative efficiency of 3/π; Lehmann, Nonparametrics, section 2.4).
+// The power is exact for samples so small that only complete separation (all values of one sample above all
+// values of the other) gives a claim. The package comment has the results of simulations.
 
-// WelchDetectableEffect returns the smallest true difference of two means that a two-sided Welch
-// test at level alpha detects with the given power, for samples of m and n normal values with these
-// standard deviations, in their unit. It is 0 if both are 0, and NaN for samples of fewer than 2
-// values or arguments out of range (alpha < power ≤ 1-1e-9).
+// WelchDetectableEffect returns the smallest true difference of two means that a two-sided Welch test at
+// level alpha detects with the given power, for samples of m and n normal values with standard deviations
+// sdX and sdY, in their unit. It is 0 if both standard deviations are 0, and NaN for samples of fewer than
+// 2 values or arguments out of range (alpha < power ≤ 1-1e-9).
 func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) float64 {
 	if m < 2 || n < 2 || !(sdX >= 0) || !(sdY >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
@@ -48,9 +49,9 @@ func RankSumDetectableEffect(sd float64, m, n int, alpha, power float64) float64
 	return smallestShift(power, at) * sd * twoSampleError(m, n)
 }
 
-// RankSumLeast returns the smallest P that RankSum can give for samples of m and n values, whatever
-// they are: that of complete separation. A claim at a smaller level is impossible with these sizes.
-// It is 1 if a sample is empty.
+// RankSumLeast returns the smallest P that RankSum can give for samples of m and n values: the P of
+// complete separation. A claim at a smaller significance level is impossible with these sizes. The result
+// is 1 if a sample is empty.
 func RankSumLeast(m, n int) float64 {
 	switch {
 	case m < 1 || n < 1:
@@ -88,8 +89,8 @@ func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
 	return func(shift float64) float64 { return studentPower(rankEfficiency*shift, df, critical) }
 }
 
-// separated returns the chance that all of n standard normal values, shifted by an amount, lie
-// above all of m others: the integral over the position of the largest of the others.
+// separated returns the chance that n standard normal values, all shifted by an amount, lie above m other
+// standard normal values: the integral over the position of the largest other value.
 func separated(m, n int, by float64) float64 {
 	fm, fn := float64(m), float64(n)
 	chance := func(v float64) float64 {

@@ -29,11 +29,10 @@ func Median(x []float64) float64 {
 	return Quantile(slices.Sorted(slices.Values(x)), 0.5)
 }
 
-// MedianInterval bounds the median of the distribution behind x by order statistics: it reaches
-// from the k-th smallest to the k-th largest value, with k from the binomial distribution
-// (Hollander, Wolfe & Chicken, section 3.6). It assumes independence only. Few values allow few
-// confidences; actual is the attained confidence, at least the requested one. It needs n ≥ 6 at 95
-// %.
+// MedianInterval bounds the median of the distribution behind x by order statistics: it reaches from the
+// k-th smallest to the k-th largest value, with k from the binomial distribution (Hollander, Wolfe &
+// Chicken, section 3.6). It assumes only independence. Few values allow only few different confidences;
+// actual is the attained confidence, which is at least the requested one. A 95 % interval needs n ≥ 6.
 func MedianInterval(x []float64, confidence float64) (interval Interval, actual float64, err error) {
 	const name = "median interval"
 	if err := firstError(checkConfidence(name, confidence), checkFinite(name, x)); err != nil {

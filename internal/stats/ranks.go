@@ -48,12 +48,12 @@ func sortedCopy(x []float64) []float64 {
 
 // rankNull is the null distribution of a sum of ranks.
 type rankNull struct {
-	cdf      []float64 // from 0; nil: the distribution is taken as normal
+	cdf      []float64 // distribution function from 0; nil: the distribution is taken as normal
 	mean, sd float64   // of the normal distribution
 }
 
-// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2, 0 if there is none. The interval reaches
-// from the k-th smallest to the k-th largest of the values that the statistic counts.
+// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2; 0 if no k has it. The interval reaches from the
+// k-th smallest to the k-th largest of the values that the statistic counts.
 func (r rankNull) depth(alpha float64) (k int) {
 	level := alpha / 2 * (1 + 1e-12) // 1-0.95 is slightly larger than 0.05
 	if r.cdf == nil {
@@ -65,8 +65,8 @@ func (r rankNull) depth(alpha float64) (k int) {
 	return k
 }
 
-// level returns the attainable level of the discrete test at a nominal level; 0: no claim is
-// possible.
+// level returns the attained significance level of the discrete test at a nominal significance level; 0: no
+// claim is possible.
 func (r rankNull) level(alpha float64) float64 {
 	switch depth := r.depth(alpha); {
 	case depth < 1:
@@ -78,7 +78,7 @@ func (r rankNull) level(alpha float64) float64 {
 	}
 }
 
-// cumulated returns the distribution function of probabilities, computed once per key.
+// cumulated returns the distribution function of probabilities. It is computed once per key.
 func cumulated[K comparable](known *sync.Map, key K, probabilities func() []float64) []float64 {
 	if cdf, ok := known.Load(key); ok {
 		return cdf.([]float64)

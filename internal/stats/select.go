@@ -17,9 +17,9 @@ func medianInPlace(x []float64) float64 {
 	return lower + (upper-lower)/2
 }
 
-// selectKth returns the k-th smallest (from 0) of x and moves smaller values before it and larger
-// ones behind it: Hoare's quickselect. It sorts the rest after too many rounds, so that no input
-// makes it quadratic.
+// selectKth returns the k-th smallest value of x (from 0), by Hoare's quickselect. It moves smaller values
+// before that value and larger values behind it. After too many steps it sorts the rest, so that no input
+// makes the time quadratic.
 func selectKth(x []float64, k int) float64 {
 	from, to := 0, len(x)
 	for rounds := 4 * bits.Len(uint(len(x))); to-from > 12 && rounds > 0; rounds-- {

@@ -12,25 +12,25 @@ const (
 	// maxExactSignedRank is the largest n for which the interval and a P without ties come from the
 	// exact null distribution.
 	maxExactSignedRank = 200
-	// maxExactSignedRankTied is the largest n for which a P with ties or zeros is exact; its
-	// distribution must be computed for every sample.
+	// maxExactSignedRankTied is the largest n for which a P with ties or zeros is exact; the distribution
+	// must then be computed for every sample.
 	maxExactSignedRankTied = 100
 )
 
-// SignedRank estimates the centre of symmetry of d, usually one difference or log ratio per round:
-// the Hodges–Lehmann estimate (the median of all Walsh averages (d[i]+d[j])/2, i ≤ j) with the
-// interval between the k-th smallest and k-th largest Walsh average, k from the exact null
-// distribution of Wilcoxon's signed-rank statistic (Hollander, Wolfe & Chicken, 3rd ed., section
-// 3.3). The true confidence is at least the requested one.
+// SignedRank estimates the centre of symmetry of d, usually one difference or log ratio per round: the
+// Hodges–Lehmann estimate is the median of all Walsh averages (d[i]+d[j])/2, i ≤ j. The interval reaches
+// from the k-th smallest to the k-th largest Walsh average, with k from the exact null distribution of
+// Wilcoxon's signed-rank statistic (Hollander, Wolfe & Chicken, 3rd ed., section 3.3). The true confidence
+// is at least the requested one.
 //
-// The test needs symmetry but not normality, and an outlier moves it little. It takes a least n: 6
-// at 95 %, 8 at 99 %; fewer give ErrTooFew.
+// The test needs symmetry but not normality, and an outlier has little effect. It needs at least 6 values
+// at 95 % and 8 at 99 %; fewer values give ErrTooFew.
 //
-// P is two-sided: twice the smaller exact tail, at most 1. Zeros are ranked and then dropped (Pratt
-// 1959). Tied magnitudes share mid-ranks, and P is exact given them. The interval keeps zeros and
-// ties as they are, which can only make it cover more often; with ties it may therefore contain 0
-// although P is just below 1 - confidence. Without ties the two always agree. Beyond n = 200 (P
-// with ties or zeros: 100) SignedRank uses the normal approximation with continuity correction.
+// P is two-sided: twice the smaller exact tail, at most 1. Zeros are ranked and then dropped (Pratt 1959).
+// Equal magnitudes share mid-ranks, and P is exact given these ranks. The interval is not corrected for
+// zeros and ties, which can only make it contain the true value more often. With ties it may therefore
+// contain 0 although P is just below 1 - confidence. Without ties, interval and P always agree. For n above
+// 200 (for P with ties or zeros: 100) SignedRank uses the normal approximation with continuity correction.
 func SignedRank(d []float64, confidence float64) (Estimate, error) {
 	const name = "signed rank"
 	if err := checkPairs(name, d, confidence); err != nil {
@@ -97,8 +97,7 @@ func (s walshAverages) between(a, b float64) (members []float64) {
 	return members
 }
 
-// signedRankNull returns the null distribution of the sum of the positive values' ranks, of n
-// values.
+// signedRankNull returns the null distribution of the sum of the positive values' ranks among n values.
 func signedRankNull(n int) rankNull {
 	if n > maxExactSignedRank {
 		f := float64(n)
@@ -107,7 +106,8 @@ func signedRankNull(n int) rankNull {
 	return rankNull{cdf: signedRankCDF(n)}
 }
 
-// LeastSignedRank returns the smallest n that allows an interval: 2·2⁻ⁿ ≤ alpha.
+// LeastSignedRank returns the smallest n that allows an interval with a confidence of 1 - alpha: 2·2⁻ⁿ ≤
+// alpha.
 func LeastSignedRank(alpha float64) int {
 	return int(math.Ceil(1 - math.Log2(alpha) - 1e-12))
 }

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// signFlips is the number of subsets drawn if not all are used.
+	// signFlips is the number of subsets that are drawn if not all subsets are used.
 	signFlips = 1999
 	// mostSubsets is the largest number of values for which all subsets are used.
 	mostSubsets = 11
 )
 
-// SignFlip estimates the mean of d, usually one difference per round, under symmetry. The
-// randomisation test of Fisher (1935) flips the signs of values. The interval lies between means of
-// random subsets of them (Hartigan 1969, "Using subsample values as typical values", Journal of the
-// American Statistical Association 64). If most differences are zero, as with counts, ranks lose
-// most of the information, and means do not.
+// SignFlip estimates the mean of d, usually one difference per round, if the noise is symmetric. The
+// randomisation test of Fisher (1935) flips the signs of values. The bounds of the interval are means of
+// random subsets of the values (Hartigan 1969, "Using subsample values as typical values", Journal of the
+// American Statistical Association 64). If most differences are zero, as with counts, ranks lose most of
+// the information, but means do not.
 //
-// It needs as many values as [SignedRank]. P is two-sided. With more than 11 values it comes from
-// 1,999 random subsets, which are the same for all samples of one size, so the same values give the
+// SignFlip needs as many values as [SignedRank]. P is two-sided. With more than 11 values, P comes from
+// 1,999 random subsets. The subsets are the same for all samples of one size, so the same values give the
 // same result.
 func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	const name = "sign flip"
@@ -45,8 +45,8 @@ func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// tailAt returns the share of sorted subset means, and of one more, that lie at v or below, and at
-// v or above.
+// tailAt returns the shares of the sorted subset means that lie at v or below, and at v or above. One more
+// mean is counted that lies at v.
 func tailAt(means []float64, v float64) (lower, upper float64) {
 	below, _ := slices.BinarySearch(means, v)
 	upTo, _ := slices.BinarySearchFunc(means, v, func(m, v float64) int {
@@ -59,7 +59,7 @@ func tailAt(means []float64, v float64) (lower, upper float64) {
 	return float64(upTo+1) / all, float64(len(means)-below+1) / all
 }
 
-// subsetMeans returns the sorted means of all nonempty subsets of x, or of random ones.
+// subsetMeans returns the sorted means of all nonempty subsets of x, or of random subsets if x is long.
 func subsetMeans(x []float64) []float64 {
 	n := len(x)
 	var means []float64

@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// PairedT estimates the mean of d, usually one difference or log ratio per round, with Student's t
-// interval and test (n ≥ 2). It is exact for normal values and the only choice below n = 6. Values
-// that do not vary give ErrConstant: they do not show the spread that the method needs, and an
-// interval of no width would claim certainty.
+// PairedT estimates the mean of d, usually one difference or log ratio per round, with Student's t interval
+// and test (n ≥ 2). It is exact for normal values, and below n = 6 it is the only choice. Values that do
+// not vary give ErrConstant: they do not show the spread that the method needs, and an interval of width
+// zero would claim certainty.
 func PairedT(d []float64, confidence float64) (Estimate, error) {
 	const name = "paired t"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -54,8 +54,8 @@ func welch(name string, x, y []float64) (difference, se, df float64, err error) 
 	return meanY - meanX, se, df, nil
 }
 
-// welchError returns the standard error of the difference of the means of m
-// and n values, and its degrees of freedom after Welch and Satterthwaite.
+// welchError returns the standard error of the difference between the means of m and n values, and its
+// degrees of freedom by Welch and Satterthwaite.
 func welchError(sdX, sdY float64, m, n int) (se, df float64) {
 	x, y := sdX/math.Sqrt(float64(m)), sdY/math.Sqrt(float64(n))
 	se = math.Hypot(x, y)
@@ -74,7 +74,8 @@ func studentEstimate(mean, se, df, confidence float64, n int) Estimate {
 	}
 }
 
-// meanAndError returns the mean and its standard error, or an error if there is none.
+// meanAndError returns the mean and its standard error. It returns an error for values that are too few,
+// not finite, or all the same.
 func meanAndError(name string, d []float64) (mean, se float64, err error) {
 	if err := checkValues(name, d, 2); err != nil {
 		return 0, 0, err
@@ -90,7 +91,7 @@ func meanAndError(name string, d []float64) (mean, se float64, err error) {
 // negligible reports whether a standard error is rounding noise, by the rule of R's t.test.
 func negligible(se, magnitude float64) bool { return se <= 10*0x1p-52*magnitude }
 
-// meanSD returns the mean and the standard deviation with n-1, in two passes.
+// meanSD returns the mean and the sample standard deviation (divisor n-1), in two passes.
 func meanSD(x []float64) (mean, sd float64) {
 	n := float64(len(x))
 	for _, v := range x {

@@ -7,12 +7,15 @@ import (
 )
 
 const (
-	// mostAssignments is the largest number of assignments of the arm's value that are all counted: up to
-	// 8 rounds of three. Beyond, tails are saddlepoint approximations.
+	// mostAssignments is the largest number of possible assignments, of one value in each round to the arm,
+	// that are all counted: 8 rounds of three values have as many. For more assignments, tails are
+	// saddlepoint approximations.
 	mostAssignments = 6561
-	// tiltSteps is the largest number of steps of the search for a saddlepoint, tiltPrecise the precision at which it ends.
+	// tiltSteps is the largest number of steps in the search for a saddlepoint. At the precision
+	// tiltPrecise, the search ends.
 	tiltSteps, tiltPrecise = 50, 1e-10
-	// middle is the number of deviations within which a tail comes from the normal distribution.
+	// middle is the distance from 0, in standard deviations, within which a tail comes from the normal
+	// distribution.
 	middle = 0.02
 )
 
@@ -20,12 +23,12 @@ const (
 // ranks and the sum of their squares.
 type assignment struct{ sum, squares float64 }
 
-// tails returns P(T ≤ t) and P(T ≥ t), where t is the arm's studentised sum of ranks after it is
-// moved by -shift: T = Σρ / √Σρ², of ranks ρ as distances from the mean rank of their round. A sum
-// that is not studentised assumes that the arm spreads as the others do (Neuhaus 1993, Conditional
-// rank tests for the two-sample problem under random censorship, Annals of Statistics 21; Janssen
-// 1997, Studentized permutation tests for non-i.i.d. hypotheses, Statistics & Probability Letters
-// 36).
+// tails returns P(T ≤ t) and P(T ≥ t), where t is the arm's studentised sum of ranks after the arm is moved
+// by -shift. The sum is T = Σρ / √Σρ²; each ρ is the distance of the arm's rank from the mean rank of its
+// round. A sum that is not studentised assumes that the arm's values spread as the others' values do
+// (Neuhaus 1993, Conditional rank tests for the two-sample problem under random censorship, Annals of
+// Statistics 21; Janssen 1997, Studentized permutation tests for non-i.i.d. hypotheses, Statistics &
+// Probability Letters 36).
 func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
 	t, unit := a.statistic(shift)
 	least := a.least()
@@ -49,8 +52,8 @@ func (a *alignedRounds) normalTails(shift float64) (lower, upper float64) {
 	return max(least, distuv.UnitNormal.CDF(t)), max(least, distuv.UnitNormal.Survival(t))
 }
 
-// statistic returns T, and the amount by which T grows per unit of the sum; 0: all ranks are the
-// same.
+// statistic returns T, and unit, the amount by which T grows if the sum grows by 1; a unit of 0 means that
+// all ranks are the same.
 func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
 	a.rank(shift)
 	var sum, squares float64
@@ -65,7 +68,7 @@ func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
 	return sum * a.share / math.Sqrt(squares), 1 / math.Sqrt(squares)
 }
 
-// centred returns the ranks of a round as distances from their mean, the arm's first.
+// centred returns the ranks of a round as distances from their mean, the arm's distance first.
 func (a *alignedRounds) centred(round int) []float64 {
 	k := a.sizes[round]
 	all := 0

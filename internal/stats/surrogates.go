@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// surrogates generates series that resemble a given one except for its changes: the null
-// distribution of a search for changes among values that may resemble their neighbours.
+// surrogates generates series that resemble a given series, but have no changes. They give the null
+// distribution for a search for changes among values that may resemble their neighbours.
 //
-// Shuffled values are exchangeable, but a series whose level wanders is not: compared with its
-// shuffles, the wandering looks like changes. Surrogates therefore shuffle the innovations of an
+// A series whose values wander slowly up and down resembles its neighbours. Compared with shuffles of its
+// values, such wandering looks like changes. Surrogates therefore shuffle the innovations of an
 // autoregression of order one,
 //
 //	e(t) = (x(t) - mean) - φ (x(t-1) - mean),
 //
-// and build a series with the same φ from them (the residual bootstrap of autoregressions:
-// Bühlmann, Sieve bootstrap for time series, Bernoulli 3, 1997; without replacement). If φ is 0
-// these are the shuffles of the values, and the test is the permutation test.
+// and build a series with the same φ from them (the residual bootstrap of autoregressions: Bühlmann, Sieve
+// bootstrap for time series, Bernoulli 3, 1997; without replacement). If φ is 0, surrogates are shuffles of
+// the values, and the test is the permutation test.
 //
-// Shuffling blocks of neighbours is the usual alternative. Blocks of four have about the same level
-// at φ = 0.3 and 0.6, but cannot detect a level that lasts for fewer than three of them, nor
-// anything in twenty values.
+// The usual alternative is to shuffle blocks of neighbouring values. With blocks of four values, the rate
+// of false claims is about the same at φ = 0.3 and 0.6. But blocks of four cannot detect a change that
+// lasts for fewer than three blocks, nor any change in twenty values.
 type surrogates struct {
 	correlation float64
 	values      []float64 // innovations, or the values themselves; shuffled in place
@@ -29,12 +29,12 @@ type surrogates struct {
 	random      *rand.Rand
 }
 
-// mostCorrelation bounds φ: a series that wanders more can hardly be told from a random walk.
+// mostCorrelation bounds φ: a series with a larger φ can hardly be told from a random walk.
 const mostCorrelation = 0.9
 
-// NewSurrogates takes a series of finite values and the changes to test: indices of the first
-// values of new levels, in order. φ is estimated around the levels between them, since a change
-// would otherwise count as wandering.
+// NewSurrogates takes a series of finite values, and the changes to test: the indices of the first value
+// after each change, in order. φ is estimated from the distances to the centres of the segments between
+// changes, since a change would otherwise count as wandering.
 func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
 	s := &surrogates{correlation: surrogateCorrelation(x, changes), values: slices.Clone(x), random: random}
 	if s.correlation == 0 {
@@ -49,11 +49,12 @@ func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
 	return s
 }
 
-// start returns the factor from a value of the series to an innovation, and its inverse.
+// start returns the standard deviation of an innovation, divided by the standard deviation of a value of
+// the series.
 func (s *surrogates) start() float64 { return math.Sqrt(1 - s.correlation*s.correlation) }
 
-// Next returns another series of the same length. It is valid until the next call. If φ is above 0,
-// its mean is about 0.
+// Next returns another series of the same length, which is valid until the next call. If φ is above 0, the
+// mean of the series is about 0.
 func (s *surrogates) Next() []float64 {
 	s.random.Shuffle(len(s.values), func(i, j int) { s.values[i], s.values[j] = s.values[j], s.values[i] })
 	if s.correlation == 0 {
@@ -68,14 +69,14 @@ func (s *surrogates) Next() []float64 {
 	return s.series
 }
 
-// Significant reports whether a random draw reaches the observed statistic with a probability of at
-// most alpha: (1 + larger) / (1 + draws) ≤ alpha. It stops as soon as that has become impossible.
+// Significant reports whether a random draw reaches the observed statistic with a probability of at most
+// alpha: (1 + larger) / (1 + draws) ≤ alpha. It stops as soon as the result can no longer be true.
 //
-// It also stops after 999 draws in a clear case. With 95 % confidence the largest draw, t, is
-// reached with a probability of at most 0.003. The tails of these statistics, sums of squares and
-// the largest of many of them, fall exponentially, for which P(T > ft) ≤ P(T > t)^f. A value of
-// more than f·t is therefore reached with a probability of at most 0.003^f: f is chosen so that
-// this is alpha.
+// It also stops after 999 draws in a clear case. With 95 % confidence, a draw reaches the largest of these
+// draws, t, with a probability of at most 0.003. The statistics are sums of squares, or the largest of many
+// such sums. Their tails fall exponentially, so that P(T > ft) ≤ P(T > t)^f. A draw therefore exceeds f·t
+// with a probability of at most 0.003^f. The case is clear if the observed statistic exceeds f·t, with f
+// such that 0.003^f is alpha.
 func Significant(observed, alpha float64, draw func() float64) bool {
 	draws := changepointPermutations(alpha)
 	allowed := int(math.Floor(alpha*float64(draws+1)+1e-9)) - 1
@@ -99,29 +100,30 @@ func Significant(observed, alpha float64, draw func() float64) bool {
 // clearDraws is the number of draws that decide a clear case.
 const clearDraws = 999
 
-// Neighbours estimates the autocorrelation at lag one of a series of finite values, after
-// subtracting the level between its changes. It corrects the bias of short series: Lag1 is too low
-// by about (1+3r)/n if one level is subtracted, and by more with each further one.
+// Neighbours estimates the autocorrelation at lag one of a series of finite values, after it has subtracted
+// from each value the centre of its segment between changes. It corrects the bias of short series: Lag1 is
+// too low by about (1+3r)/n if the series is one segment, and by more with each further segment.
 func Neighbours(x []float64, changes []int) float64 {
 	r, levels := Lag1(Residuals(x, changes)), float64(len(changes)+1)
 	return r + (levels+(1+2*levels)*max(r, 0))/float64(len(x))
 }
 
-// surrogateCorrelation returns the autocorrelation for surrogates: that of neighbours plus half a standard
-// error, to be on the safe side. It is 0 if there is none.
+// surrogateCorrelation returns the autocorrelation for surrogates: the result of Neighbours plus half a
+// standard error, to be on the safe side, but at least 0.
 //
-// Changes that are not known yet look like wandering. They hardly affect differences of neighbours,
-// which therefore give an upper bound of the autocorrelation: one minus the squared differences at
-// lag two over those at lag one, the largest tenth of each left out (as with medians by Chakar,
-// Lebarbier, Lévy-Leduc and Robin, Bernoulli 23, 2017), plus one standard error.
+// Changes that are not known yet look like wandering. They hardly affect the differences between
+// neighbouring values, so these differences give an upper bound of the autocorrelation: the squared
+// differences at lag two over the squared differences at lag one, minus one, the largest tenth of each left
+// out (as with medians by Chakar, Lebarbier, Lévy-Leduc and Robin, Bernoulli 23, 2017), plus one standard
+// error.
 func surrogateCorrelation(x []float64, changes []int) float64 {
 	n := float64(len(x))
 	return max(min(Neighbours(x, changes)+0.5/math.Sqrt(n), differencing(x)+1/math.Sqrt(n), mostCorrelation), 0)
 }
 
-// Residuals returns finite values minus the mean of their own level, with outliers moved to four
-// robust standard deviations from their median: a level of several values may stand out, an outlier
-// may not.
+// Residuals returns finite values minus the mean of their own segment between changes. Outliers are first
+// moved to four robust standard deviations from the segment's median: several neighbouring values may stand
+// out together, a single outlier may not.
 func Residuals(x []float64, changes []int) []float64 {
 	out := make([]float64, 0, len(x))
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
@@ -154,7 +156,8 @@ func Residuals(x []float64, changes []int) []float64 {
 	return out
 }
 
-// differencing returns the autocorrelation estimated from differences, whatever levels there are.
+// differencing returns the autocorrelation, estimated from differences between values. Changes hardly
+// affect this estimate.
 func differencing(x []float64) float64 {
 	size := func(lag int) float64 {
 		var squares []float64

@@ -8,25 +8,25 @@ import (
 const (
 	// maxExactTrend is the largest n for which a P of Trend without ties is exact.
 	maxExactTrend = 50
-	// maxTrendPairs is the largest number of values, or medians of blocks, of which all pairs give
-	// a slope.
+	// maxTrendPairs is the largest number of values of which all pairs are used for the slope. A longer
+	// series is reduced to that many medians of blocks.
 	maxTrendPairs = 300
 )
 
-// Trend tests whether a series, in the order measured, rises or falls all along. It returns the
-// two-sided p of Mann and Kendall's test of "no trend" (Mann 1945; Kendall, Rank Correlation
-// Methods, 4th ed., chapters 4 and 5), and the slope of Theil and Sen, the median of the slopes
-// between all pairs of values, in the values' unit per index (Hollander, Wolfe & Chicken, section
-// 9.3). It needs at least 4 values; at a level of 5 %, 5.
+// Trend tests whether a series, in the order measured, rises or falls all along. It returns the two-sided
+// p-value of Mann and Kendall's test of "no trend" (Mann 1945; Kendall, Rank Correlation Methods, 4th ed.,
+// chapters 4 and 5), and the slope of Theil and Sen, the median of the slopes between all pairs of values,
+// in the values' unit per index (Hollander, Wolfe & Chicken, section 9.3). Trend needs at least 4 values;
+// significance at 5 % needs at least 5.
 //
-// The test uses the signs of the differences of all pairs, so neither outliers nor the shape of the
-// trend matter. It assumes independent values: with positive autocorrelation it detects trends in
-// slow waves. P is exact for up to 50 values without ties; beyond, and with ties, it is the normal
+// The test uses the signs of the differences of all pairs, so neither outliers nor the shape of the trend
+// matter. The test assumes independent values: with positive autocorrelation, slow waves look like trends.
+// P is exact for up to 50 values without ties. For more values, and with ties, P is the normal
 // approximation with continuity correction and tie-corrected variance.
 //
-// P always uses all values. Beyond 300 the slope is computed from the medians of at most 300 blocks
-// of neighbours, which costs a little of its precision, adds no bias, and makes it linear instead
-// of quadratic in time.
+// P always uses all values. For more than 300 values, the slope is computed from the medians of at most 300
+// blocks of neighbouring values. The blocks make the slope a little less precise, add no bias, and make the
+// computing time linear instead of quadratic.
 func Trend(x []float64) (slope, p float64, err error) {
 	const name = "trend"
 	if err := checkValues(name, x, 4); err != nil {
@@ -46,7 +46,8 @@ func theilSen(x []float64) float64 {
 	return medianInPlace(slopes) / float64(size)
 }
 
-// mannKendall returns the two-sided p of the number of rising pairs minus that of falling ones.
+// mannKendall returns the two-sided p-value of "no trend", from the number of rising pairs minus the number
+// of falling pairs.
 func mannKendall(x []float64) float64 {
 	s, ties := kendallScore(x)
 	n := len(x)
@@ -60,12 +61,12 @@ func mannKendall(x []float64) float64 {
 	if variance <= 0 {
 		return 1 // all values are equal
 	}
-	return twoSided(normalTails(float64(s)/2, 0, math.Sqrt(variance)/2)) // counted in rising pairs, which differ in steps of 1
+	return twoSided(normalTails(float64(s)/2, 0, math.Sqrt(variance)/2)) // halved, since the number of rising pairs changes in steps of 1
 }
 
-// kendallScore returns the rising pairs minus the falling ones, and the sum of t(t-1)(2t+5) over
-// the groups of t equal values. A Fenwick tree over the ranks gives the numbers of earlier values
-// that are below or equal to each.
+// kendallScore returns the rising pairs minus the falling ones, and the sum of t(t-1)(2t+5) over the groups
+// of t equal values. A Fenwick tree over the ranks gives, for each value, the numbers of earlier values
+// that are below or equal.
 func kendallScore(x []float64) (score int, ties float64) {
 	n := len(x)
 	order := ascending(x)
@@ -98,9 +99,9 @@ func kendallScore(x []float64) (score int, ties float64) {
 	return score, ties
 }
 
-// inversionCDF returns P(K ≤ k) for the number K of rising pairs in a random order of n different
-// values: the i-th value rises above 0 … i-1 of those before it, each with the same chance. It is
-// computed once for every n.
+// inversionCDF returns P(K ≤ k) for the number K of rising pairs in a random order of n different values:
+// the i-th value rises above 0 … i-1 of the values before it, each number with the same chance. The result
+// is computed once for every n.
 func inversionCDF(n int) []float64 {
 	return cumulated(&inversionCDFs, n, func() []float64 {
 		p := []float64{1}

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Weighted is a sample whose mean enters a sum with a weight.
+// Weighted is a sample with a weight. The weight multiplies the sample's mean in a sum.
 type Weighted struct {
 	Weight float64
 	Values []float64

@@ -12,13 +12,13 @@ import (
 // steepest is the largest contrast whose exponential is computed.
 const steepest = 600
 
-// Changed compares the overhead in one run with that in another. With pairs, each run gives a
-// sample of overheads by round. The two samples are independent and are compared as any two samples
-// are. Without pairs, an overhead is itself a difference of two samples. The change is then
-// estimated from all four samples, and the values of the result only carry their number.
+// Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each
+// run gives a sample of overheads by round. These two samples are independent, and are compared as any two
+// samples are. Without pairs, an overhead is itself a difference of two samples. The change is then
+// estimated from all four samples; of the values in the result, only the number counts.
 func Changed(from, to Data) Data {
 	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
-		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // whichever side failed, the pair has no overhead
+		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // a pair in which either side failed has no overhead
 	if d.Metric.Scale == experiment.Difference {
 		d.Metric.Better = experiment.Lower // amounts already have the sign of a cost
 	}
@@ -33,8 +33,8 @@ func Changed(from, to Data) Data {
 	return d
 }
 
-// factors returns the overheads by round, or by set-up, on a scale on which two overheads can be
-// compared: the cost factor arm ÷ baseline, or the amount by which the arm costs more.
+// factors returns the overheads by round, or by set-up, on a scale on which two overheads can be compared:
+// the ratio arm ÷ baseline, or the amount by which the arm costs more.
 func (d *Data) factors() []float64 {
 	contrasts, _, _ := d.Units()
 	if d.Metric.Scale == experiment.Difference {
@@ -57,7 +57,8 @@ func (d *Data) weighted(weight float64) []stats.Weighted {
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
 }
 
-// smaller returns the smaller sample, which limits the claims on an overhead.
+// smaller returns the smaller of the two samples of an overhead, since its size limits the claims; for
+// pairs, it returns the overheads.
 func (d *Data) smaller() []float64 {
 	switch {
 	case d.Paired:
@@ -68,8 +69,8 @@ func (d *Data) smaller() []float64 {
 	return d.Treated
 }
 
-// spread returns the deviation of one sample of the smaller size whose mean would be as uncertain
-// as the overhead.
+// spread returns the standard deviation of an imagined single sample. That sample has the size of the
+// smaller sample, and its mean is as uncertain as the overhead.
 func (d *Data) spread() float64 {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -87,10 +88,10 @@ func (d *Data) spread() float64 {
 // between occasions.
 const MethodOccasions = "+occasions"
 
-// WithOccasions returns data whose interval includes the variation between occasions. The given number of
-// runs has estimated one overhead with a standard deviation, on the scale of contrasts. Two runs
-// then differ by √2 times that deviation (Student's t). A claim must hold by this deviation and by
-// the runs' own noise.
+// WithOccasions returns data whose interval includes the variation between occasions. The deviation is the
+// standard deviation of one overhead between a number of runs, on the scale of contrasts. The difference of
+// two runs has √2 times that deviation (Student's t). A claim must hold both by this deviation and by the
+// noise within the runs.
 func (d Data) WithOccasions(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d

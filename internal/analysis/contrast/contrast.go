@@ -1,14 +1,15 @@
 // Package contrast compares two arms on one metric: it turns their values into estimates of the
 // overhead, each with its interval and tests.
 //
-// All estimates are made on contrasts: ln(arm/baseline) for a ratio metric, whatever its direction,
-// and the signed difference (positive: cost) for a difference metric. Overheads are computed from
-// contrasts last, so an interval keeps its confidence through the change of scale.
+// All estimates are made on contrasts. For a ratio metric, a contrast is ln(arm/baseline), whether higher
+// or lower values are better. For a difference metric, it is the signed difference (positive: cost).
+// Overheads are computed from contrasts at the very end, so an interval keeps its confidence through the
+// change of scale.
 //
-// There are two kinds of data. Paired: one value of each arm from the same round, so that slow
-// phases of the machine cancel; the trials of tare run are paired. Unpaired: two independent
-// samples, as most other tools produce them; drift between the two is then part of the difference,
-// and no method can remove it.
+// Data are paired or unpaired. Paired data have one value of each arm from the same round, so that slow
+// phases of the machine cancel; the trials of tare run are paired. Unpaired data are two independent
+// samples, as most other tools produce them. Drift of the machine between the two samples is then part of
+// the difference, and no method can remove the drift.
 package contrast
 
 import (
@@ -25,27 +26,31 @@ type Data struct {
 	Margin   float64   // margin of equivalence of this comparison, on the scale of contrasts; 0: the margin of Rules, if Rules has one
 	Baseline []float64 // values, in the metric's unit
 	Treated  []float64
-	// Paired is set if values of the same index are from the same round. The fields below then have
-	// one entry per pair. Otherwise they are nil.
+	// Paired is set if values of the same index are from the same round. Control, Contrasts, Rounds and
+	// Moved then have one entry per pair. For unpaired data they are nil.
 	Paired bool
-	// Control holds the values of a second copy of the baseline; both together are then the
-	// reference. It is NaN in a round without one. Nil: the reference is the baseline alone.
+	// Control holds the values of the control. The arm is then compared with the mean of baseline and
+	// control. An entry is NaN if the round has no value of the control. Nil: the arm is compared with the
+	// baseline alone.
 	Control   []float64
-	Contrasts []float64 // relative to the mean of the references. Compare computes them, or they are given without values
+	Contrasts []float64 // arm against baseline, or against the mean of baseline and control. Compare computes them from values; without values, the caller sets them
 	Rounds    []int
-	// Moved is the arm's position in the round minus the baseline's: positive if the arm ran later.
+	// Moved is the arm's position in the round minus the baseline's position: positive if the arm ran
+	// later.
 	Moved []int
-	// SetUps is the set-up of each pair, if several pairs share one. Such pairs are not independent
-	// of each other, but the means over set-ups are. Nil: each pair is independent.
+	// SetUps is the number of the set-up of each pair, if several pairs share a set-up. Pairs of the same
+	// set-up are not independent of each other, but the means over set-ups are. Nil: each pair is
+	// independent.
 	SetUps []int
 	Pilot  int // number of pairs from the pilot's rounds
-	// PositionEffects are the effects of the positions within the round, on the scale of contrasts, that are
-	// subtracted from the treated value, the baseline's and the control's. Nil: none are.
+	// PositionEffects are the effects of the positions within the round, on the scale of contrasts. One
+	// entry holds what is subtracted from the values of arm, baseline and control. Nil: nothing is
+	// subtracted.
 	PositionEffects [][3]float64
-	// Means asks for the difference of means instead of that of typical rounds, since counts are
-	// zero in most rounds.
+	// Means asks for the difference of means instead of the difference in a typical round. It is for counts
+	// that are zero in most rounds.
 	Means bool
-	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Their
+	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. The contrasts'
 	// noise may be skewed even if the values' noise is the same in all arms.
 	Uneven bool
 	// Missing counts the trials that have no value because the program failed.
@@ -53,7 +58,7 @@ type Data struct {
 
 	controlDelta []float64                       // half of control minus baseline on the scale of contrasts, NaN without a control value; nil without Control
 	estimate     func(Rules) Estimate            // computes the estimate if it does not follow from the values alone; otherwise nil
-	imputed      func(sign, margin float64) Data // Imputed of the data before Over; nil: Over was not called
+	imputed      func(sign, margin float64) Data // does what Imputed does, for the data before WithOccasions; nil: WithOccasions was not called
 	errs         []float64                       // standard errors of the contrasts of combined runs
 }
 
@@ -84,7 +89,7 @@ func (d *Data) Compare() {
 // withoutValues reports whether the data are contrasts without values, as contrasts of more than two arms are.
 func (d *Data) withoutValues() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
 
-// Controlled counts the pairs whose reference is the mean of baseline and control.
+// Controlled counts the pairs in which the arm is compared with the mean of baseline and control.
 func (d *Data) Controlled() (n int) {
 	for _, a := range d.controlDelta {
 		if !math.IsNaN(a) {
@@ -94,8 +99,8 @@ func (d *Data) Controlled() (n int) {
 	return n
 }
 
-// Size returns the number of independent values that a claim rests on: pairs, or set-ups that
-// several pairs share, or the values of the smaller sample.
+// Size returns the number of independent values that a claim rests on: the number of pairs, of set-ups if
+// several pairs share a set-up, or of values in the smaller sample.
 func (d *Data) Size() int {
 	switch {
 	case d.SetUps != nil:
@@ -122,9 +127,10 @@ func (d *Data) blocks() [][]int {
 	return list
 }
 
-// Units returns the independent values of pairs: the pairs themselves, or the means over each
-// set-up if several pairs share one. A set-up in which some round has no control is compared with
-// the baseline alone. The first pilot units are from the pilot's rounds.
+// Units returns the independent values of pairs: the contrasts of the pairs, or their mean over each set-up
+// if several pairs share a set-up. In a set-up in which any round has no control, the arm is compared with
+// the baseline alone. The first units, in the number that the result pilot gives, are from the pilot's
+// rounds.
 func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	if d.SetUps == nil {
 		return d.Contrasts, d.controlDelta, d.Pilot
@@ -156,8 +162,9 @@ func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	return contrasts, deltas, pilot
 }
 
-// of compares one value of an arm with one of the baseline. Logarithms are taken first so that no
-// quotient overflows. A difference whose square would overflow is cut to a size that does not.
+// of compares one value of an arm with one value of the baseline. Logarithms are taken before the values
+// are compared, so that no quotient overflows. A difference whose square would overflow is cut to a size
+// that does not.
 func of(arm, base float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale != experiment.Difference:
@@ -174,7 +181,7 @@ const largest = 1e150
 // Bounded cuts a contrast to a size that does not overflow.
 func Bounded(x float64) float64 { return min(max(x, -largest), largest) }
 
-// Overhead converts a contrast to an overhead: a share of the baseline for a ratio metric, in the
+// Overhead converts a contrast to an overhead: a share of the baseline for a ratio metric, an amount in the
 // metric's unit for a difference metric.
 func Overhead(x float64, m experiment.Metric) float64 {
 	switch {
@@ -216,8 +223,8 @@ func Cost(x float64, m experiment.Metric) float64 {
 	return x
 }
 
-// Finite makes a number fit for JSON and arithmetic: infinities become the largest finite numbers,
-// and NaN becomes 0.
+// Finite makes a number finite, as JSON and arithmetic need it: infinities become the largest finite
+// numbers, and NaN becomes 0.
 func Finite(x float64) float64 {
 	switch {
 	case math.IsNaN(x):

@@ -14,9 +14,9 @@ import (
 const (
 	// methodSignedRank: the Hodges–Lehmann estimate with the exact signed-rank interval.
 	methodSignedRank = "signed-rank"
-	// methodAligned: the shift of the arm against baseline and control together, by the exact
-	// aligned rank test within rounds (Hodges and Lehmann 1962). With the same rounds it detects
-	// smaller effects than the signed-rank test against the baseline alone.
+	// methodAligned: the difference of the arm from baseline and control together, by the exact aligned
+	// rank test within rounds (Hodges and Lehmann 1962). With the same rounds it detects smaller effects
+	// than the signed-rank test against the baseline alone.
 	methodAligned = "aligned-rank"
 	// methodMeans: the difference of means with the interval of the sign-flip test, for counts that
 	// are zero in most rounds.
@@ -26,27 +26,28 @@ const (
 	// MethodStein: Stein's t interval, after a pilot, for fewer pairs than the signed-rank interval
 	// needs.
 	MethodStein = "stein"
-	// MethodBoth and MethodAlignedBoth, after a pilot: the Hodges–Lehmann estimate with the hull of
-	// the interval by ranks and Stein's, and the larger p of both. A pilot that happens to be quiet
-	// leads to few rounds, and a signed-rank interval over those rounds is too narrow. Stein's
-	// interval allows for that, but not for rare large outliers that the pilot has not seen.
-	// hack/bench/method shows the cost of each.
+	// MethodBoth and MethodAlignedBoth, after a pilot: the Hodges–Lehmann estimate with an interval that
+	// contains both the interval by ranks and Stein's interval, and with the larger p-value of both. A
+	// pilot that happens to have little noise leads to few rounds, and a signed-rank interval over few
+	// rounds is too narrow. Stein's interval allows for such a pilot, but not for rare large outliers that
+	// the pilot has not seen. hack/bench/method shows the cost of each interval.
 	MethodBoth        = "signed-rank+stein"
 	MethodAlignedBoth = "aligned-rank+stein"
-	// methodUneven, for contrasts with unequal weights: the Hodges–Lehmann estimate with the hull
-	// of the interval by ranks and the paired t interval, and the larger p of both. With skewed
-	// noise a slope is skewed even if the noise is the same in all arms. Ranks alone then claim a
-	// difference of equal arms in every seventh run of 40 rounds with exponential noise. The t
-	// interval is about the mean, where the skewness cancels.
+	// methodUneven, for contrasts with unequal weights: the Hodges–Lehmann estimate with an interval that
+	// contains both the interval by ranks and the paired t interval, and with the larger p-value of both.
+	// With skewed noise a slope is skewed even if the noise is the same in all arms. Ranks alone then claim
+	// a difference of equal arms in every seventh run of 40 rounds with exponential noise. The t interval
+	// is about the mean slope, in which the skewness cancels.
 	methodUneven = "signed-rank+t"
-	// methodNoisier, for an arm that seems to spread more than the others: the hull of the interval
-	// by aligned ranks, which alone is too narrow in this case, and the paired t interval.
+	// methodNoisier, for an arm whose values seem to spread more than the values of the others: an interval
+	// that contains both the interval by aligned ranks and the paired t interval. For such an arm, the
+	// interval by aligned ranks alone is too narrow.
 	methodNoisier = "aligned-rank+t"
-	// MethodTwoSample, unpaired: the two-sample Hodges–Lehmann estimate with the hull of Mann and
-	// Whitney's interval and Welch's, and the larger p of both. Ranks allow noise of any shape but
-	// assume the same shape in both samples: with sizes of 100 and 10 and spreads of 1 and 5 they
-	// claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but
-	// not rare large outliers.
+	// MethodTwoSample, unpaired: the two-sample Hodges–Lehmann estimate with an interval that contains both
+	// Mann and Whitney's interval and Welch's interval, and with the larger p-value of both. Ranks allow
+	// noise of any shape but assume the same shape in both samples: for sample sizes of 100 and 10 with
+	// spreads of 1 and 5, ranks claim a difference of equal arms in a fifth of all cases. Welch's t allows
+	// any spread, but not rare large outliers.
 	MethodTwoSample = "rank-sum+welch"
 	// methodRankSum, unpaired: ranks alone, for values that do not vary.
 	methodRankSum = "rank-sum"
@@ -57,15 +58,15 @@ const (
 	MethodWelchSum = "welch-sum"
 )
 
-// Ranks reports whether a method claims only what a test by ranks or by permutation claims.
+// Ranks reports whether each claim of a method is also the claim of a test by ranks or by permutation.
 func Ranks(method string) bool {
 	return slices.Contains([]string{methodSignedRank, methodAligned, methodMeans, MethodBoth, MethodAlignedBoth, methodUneven, methodNoisier, methodRankSum, MethodTwoSample}, method)
 }
 
-// An arm that seems to spread more than the others is also judged by t. The test of its spread has
-// the level seemsNoisier and, with fewer than manyRounds, which show little of a spread,
-// mayBeNoisier. At an early look with so few rounds every arm is judged by t, since the level is
-// small.
+// An arm whose values seem to spread more than the values of the others is also judged by t. The test of
+// the spread has the significance level seemsNoisier. With fewer rounds than manyRounds, which show little
+// of a spread, the level is mayBeNoisier. A plan with looks judges every arm by t if it has so few rounds,
+// since the level of an early look is small.
 const (
 	manyRounds   = 10
 	seemsNoisier = 0.1
@@ -74,20 +75,20 @@ const (
 
 // View is the result of one estimator for the contrasts.
 type View struct {
-	OK    bool           // there is an estimate; otherwise P and Equiv are 1
+	OK    bool           // the estimator has a result; otherwise P and Equiv are 1
 	At    stats.Interval // interval on the scale of contrasts
-	P     float64        // two-sided p of no difference
-	Equiv float64        // p of an effect outside the margin
+	P     float64        // two-sided p-value of "no difference"
+	Equiv float64        // p-value of "the effect is outside the margin"
 }
 
 // Estimate holds the results of the estimators for one comparison.
 type Estimate struct {
-	// SD is the standard deviation of the contrasts. For unpaired data it is that of a value around
-	// its arm's mean, the root of the mean of both variances.
+	// SD is the standard deviation of the contrasts. For unpaired data, it is the standard deviation of a
+	// value around its arm's mean: the root of the mean of both variances.
 	SD     float64
-	Spread [2]float64 // deviations of the baseline's and the arm's values; 0 for pairs
+	Spread [2]float64 // standard deviations of the baseline's and the arm's values; 0 for pairs
 	Method string
-	Main   View // the headline's result
+	Main   View // result of the estimator that gives the headline interval
 	T      View // result of the paired t interval (Stein's after a pilot; Welch's for unpaired data), always computed
 }
 
@@ -98,7 +99,7 @@ type Rules struct {
 	Margin     float64 // margin of equivalence on the log scale; 0: none
 	Pilot      bool    // a pilot determines the number of rounds
 
-	controlled func(rounds int) int // in how many of the first rounds the control takes part; nil: in all
+	controlled func(rounds int) int // returns in how many of the first rounds the control takes part; nil: in all
 	looks      *stats.Looks         // the looks up to the one at which the data are judged; nil: the number of rounds was fixed
 }
 
@@ -117,7 +118,7 @@ func RulesOf(plan *experiment.Plan) Rules {
 	return r
 }
 
-// allLooks caches looks, whose levels take long to compute.
+// allLooks caches looks, since their significance levels take long to compute.
 var allLooks sync.Map
 
 func looksOf(at []int, most int) *stats.Looks {
@@ -133,7 +134,7 @@ func looksOf(at []int, most int) *stats.Looks {
 	return looks
 }
 
-// AtLook returns the confidence of an interval by itself. With several looks it is higher than
+// AtLook returns the confidence of one interval at one look. With several looks it is higher than
 // Confidence, which holds for the intervals of all looks together.
 func (r Rules) AtLook() float64 {
 	if r.looks == nil {
@@ -142,7 +143,7 @@ func (r Rules) AtLook() float64 {
 	return 1 - 2*r.looks.Level((1-r.Confidence)/2)
 }
 
-// TwoSided converts a two-sided p at the last look to a p that counts for all looks.
+// TwoSided corrects a two-sided p-value of the last look for all looks.
 func (r Rules) TwoSided(p float64) float64 {
 	if r.looks == nil {
 		return p
@@ -150,7 +151,7 @@ func (r Rules) TwoSided(p float64) float64 {
 	return min(1, 2*r.looks.P(p/2))
 }
 
-// oneSided converts a one-sided p at the last look to a p that counts for all looks.
+// oneSided corrects a one-sided p-value of the last look for all looks.
 func (r Rules) oneSided(p float64) float64 {
 	if r.looks == nil {
 		return p
@@ -158,9 +159,9 @@ func (r Rules) oneSided(p float64) float64 {
 	return r.looks.P(p)
 }
 
-// Inner returns the rules of the interval that the two one-sided tests of equivalence rest on. Both
-// tests at alpha require that the interval of confidence 1 − 2 alpha lies within the margin: at 95
-// % the interval of 90 %.
+// Inner returns the rules of the interval that the two one-sided tests of equivalence rest on. Both tests
+// pass at alpha if the interval of confidence 1 − 2 alpha lies within the margin. For a confidence of 95 %,
+// it is the 90 % interval.
 func (r Rules) Inner() Rules {
 	r.Confidence, r.Margin = 1-2*r.Alpha, 0
 	return r
@@ -179,7 +180,7 @@ func (r Rules) Estimate(d *Data) Estimate {
 	return r.pairs(d)
 }
 
-// pairs computes the estimates of paired data from its independent units.
+// pairs computes the estimates of paired data from their independent units.
 func (r Rules) pairs(d *Data) Estimate {
 	step := d.grid()
 	r.Margin = max(0, r.Margin-step/2)
@@ -203,7 +204,7 @@ func (r Rules) pairs(d *Data) Estimate {
 			uneven = methodNoisier
 		}
 	} else {
-		rank = r.view(stats.SignedRank(contrasts, r.AtLook())) // available as soon as the number of pairs allows its interval
+		rank = r.view(stats.SignedRank(contrasts, r.AtLook())) // has a result if enough pairs exist for its interval
 	}
 	stein := r.stein(contrasts, pilot)
 	switch {
@@ -224,9 +225,9 @@ func (r Rules) pairs(d *Data) Estimate {
 	return e
 }
 
-// Exceeds returns the one-sided p of "the overhead is limit or less": small if the data show that
-// it is more. It uses the headline estimator of Estimate. Without one, and for a limit that no
-// value can exceed, it is 1.
+// Exceeds returns the one-sided p-value of "the overhead is limit or less", which is small if the data show
+// a larger overhead. Exceeds uses the headline estimator of Estimate. The p-value is 1 if that estimator
+// has no result, or if no value can exceed the limit.
 func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	shift := FromOverhead(limit, d.Metric)
 	if math.IsInf(shift, 0) || math.IsNaN(shift) {
@@ -265,8 +266,8 @@ func shifted(x []float64, by float64) []float64 {
 // noView is the view of an estimator that has no result.
 var noView = View{P: 1, Equiv: 1}
 
-// aligned returns the view by aligned ranks, if the signed-rank interval exists too. With fewer
-// rounds the control itself could not be shown to differ.
+// aligned returns the view by aligned ranks, if enough rounds exist for the signed-rank interval. Fewer
+// rounds could not show a difference between control and baseline.
 func (r Rules) aligned(rounds stats.AlignedRounds) View {
 	if len(rounds.Contrasts) < stats.LeastSignedRank(1-r.Confidence) {
 		return noView
@@ -278,7 +279,8 @@ func (r Rules) pairedT(contrasts []float64) View {
 	return r.view(stats.PairedT(contrasts, r.AtLook()))
 }
 
-// stein returns Stein's view if a pilot whose values vary determines the number of rounds.
+// stein returns the view by Stein's interval, if a pilot determines the number of rounds and its values
+// vary.
 func (r Rules) stein(contrasts []float64, pilot int) View {
 	sd := Deviation(contrasts[:pilot])
 	if !r.Pilot || sd == 0 {
@@ -287,17 +289,17 @@ func (r Rules) stein(contrasts []float64, pilot int) View {
 	return r.view(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
 }
 
-// hull returns a view that claims only what both views claim: the point of the first, the smallest
-// interval that contains both, and the larger p of each test.
+// hull returns a view that claims only what both views claim. It has the point of the first view, the
+// smallest interval that contains both intervals, and the larger p-value of each test.
 func hull(a, b View) View {
 	a.At.Lo, a.At.Hi = min(a.At.Lo, b.At.Lo), max(a.At.Hi, b.At.Hi)
 	a.P, a.Equiv = max(a.P, b.P), max(a.Equiv, b.Equiv)
 	return a
 }
 
-// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An
-// error means that the values allow no estimate (too few values, or no spread for a t interval);
-// the view is then none.
+// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An error
+// means that the values allow no estimate (too few values, or no spread for a t interval); the result is
+// then noView.
 func (r Rules) view(e stats.Estimate, err error) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return noView
@@ -311,7 +313,7 @@ func (r Rules) view(e stats.Estimate, err error) View {
 	return v
 }
 
-// MarginOf returns the margin of equivalence for data, on the scale of contrasts; 0: there is none.
+// MarginOf returns the margin of equivalence for data, on the scale of contrasts; 0: no margin.
 func (r Rules) MarginOf(d *Data) float64 {
 	switch {
 	case d.Margin > 0:
@@ -322,8 +324,8 @@ func (r Rules) MarginOf(d *Data) float64 {
 	return r.Margin
 }
 
-// MarginShown returns the margin of equivalence for data as output shows it: a share of the
-// baseline, or an amount in the metric's unit; 0: there is none.
+// MarginShown returns the margin of equivalence for data in the form for output: a share of the baseline,
+// or an amount in the metric's unit; 0: no margin.
 func (r Rules) MarginShown(d *Data) float64 {
 	if d.Metric.Scale == experiment.Difference {
 		return r.MarginOf(d)

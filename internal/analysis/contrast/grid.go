@@ -7,13 +7,13 @@ import (
 	"tare/internal/experiment"
 )
 
-// grid returns the step between neighbouring values, as a contrast, if the values lie on a grid
-// that is coarse relative to their noise: a clock of few digits, a tool that rounds. It is 0 if
-// they do not. Values count as a grid if at most half of them are distinct.
+// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values to a
+// grid that is coarse relative to their noise. It is 0 if the values lie on no such grid. Values count as a
+// grid if at most half of them are distinct.
 //
-// Contrasts of such values lie on a grid, too. If the step is several times the noise, the typical
-// value of each arm can lie half a step from its true one, on either side, however many rounds
-// there are. The interval therefore extends by half a step on both sides.
+// Contrasts of such values lie on a grid, too. If the step is several times the noise, the typical value of
+// each arm can lie half a step above or below its true value, even with many rounds. The interval is
+// therefore made wider by half a step on both sides.
 func (d *Data) grid() float64 {
 	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
 		return 0

@@ -6,17 +6,18 @@ import (
 	"tare/internal/stats"
 )
 
-// The interval of a level uses the means of this many consecutive parts of the run. On a machine
-// that drifts, neighbouring parts are alike: the factor makes the interval cover even under a
-// random walk (cost's TestCoverage).
+// levelParts is the number of consecutive parts of a run whose means the interval of Level uses. On a
+// machine that drifts, neighbouring parts are alike. The interval is therefore widened partsAlike times, so
+// that it holds its confidence even if the machine drifts in a random walk (TestCoverage of package cost).
 const (
 	levelParts = 4
 	partsAlike = 1.8
 )
 
-// Level estimates the centre of one arm's values. The machine's drift does not cancel in it, as it
-// does in differences within rounds. The interval therefore also covers that of batch means, by t
-// over the quarters of the run (Alexopoulos and Seila 1998, Handbook of Simulation, chapter 7).
+// Level estimates the centre of one arm's values. The machine's drift cancels in differences within rounds,
+// but not in the values of one arm. The interval therefore also contains the interval of batch means:
+// Student's t over the means of the four quarters of the run (Alexopoulos and Seila 1998, Handbook of
+// Simulation, chapter 7).
 func (r Rules) Level(d *Data) Estimate {
 	e := r.Estimate(d)
 	units, _, _ := d.Units()

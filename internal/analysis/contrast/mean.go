@@ -10,10 +10,10 @@ import (
 	"tare/internal/stats"
 )
 
-// Mean returns the contrast of the arms' arithmetic means, with its interval: the logarithm of
-// their ratio, or their difference. Capacity and money follow the mean, while the headline's
-// estimate is about the typical round. OK is false if the data have no means to compare: too few
-// values, values that do not vary, or overheads that are compared with each other.
+// Mean returns the contrast of the arms' arithmetic means, with its interval. The contrast is the logarithm
+// of the ratio of the means, or their difference. Capacity and money depend on the mean, while the
+// headline's estimate is about the typical round. The result ok is false if the data have no means to
+// compare: too few values, values that do not vary, or a comparison of two overheads.
 func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 	if d.estimate != nil || d.withoutValues() {
 		return stats.Interval{}, false
@@ -53,8 +53,9 @@ func (r Rules) MeanBeyond(d *Data) bool {
 	return ratio > 0 && math.Abs(math.Log(ratio)) > margin
 }
 
-// meanUnits returns the values of pairs for the comparison of means. The baseline's are averaged
-// with the control's, if there is one, and values of rounds that share a set-up are averaged.
+// meanUnits returns the values of pairs for the comparison of means. The baseline's value of a round is
+// averaged with the control's value, if the round has a control. The values of rounds that share a set-up
+// are averaged too.
 func (d *Data) meanUnits() (base, arm []float64) {
 	base, arm = d.Baseline, d.Treated
 	if d.Control != nil {

@@ -8,14 +8,14 @@ import (
 	"tare/internal/stats"
 )
 
-// Missing counts the trials that have no value because the program failed, by the side that failed.
-// For pairs it counts the pairs without a value.
+// Missing counts the trials that have no value because the program failed, by the arm that failed. For
+// paired data, it counts the pairs in which a program failed.
 type Missing struct{ Baseline, Treated, Both int }
 
 // Count returns the number of missing values or pairs.
 func (m Missing) Count() int { return m.Baseline + m.Treated + m.Both }
 
-// Add counts a pair by the sides that failed in it, if any.
+// Add counts a pair by the arms that failed in it, if any did.
 func (m *Missing) Add(baseline, treated bool) {
 	switch {
 	case baseline && treated:
@@ -27,15 +27,15 @@ func (m *Missing) Add(baseline, treated bool) {
 	}
 }
 
-// farther is the factor by which a failure that counts as worst lies beyond the largest contrast
-// seen, and beyond the margin of equivalence.
+// farther says where a failure that counts as worst lies: this many times as far from zero as the largest
+// contrast seen, and beyond the margin of equivalence.
 const farther = 1.5
 
-// Imputed returns the data with a value in place of every missing one: for a sign of +1 the values
-// that favour a large contrast, for -1 those that favour a small one. A failure on the side that
-// thereby becomes worse counts as worse than all values seen; methods by ranks do not depend on how
-// much. Any other failure counts as no difference, moved by chance in that direction as far as the
-// farthest value seen.
+// Imputed returns the data with an assumed value for every missing value. With a sign of +1, the assumed
+// values favour a large contrast; with a sign of -1, a small contrast. The sign makes one of the two arms
+// look worse. A failure of that arm counts as worse than all values seen; how much worse does not matter to
+// methods by ranks. Any other failure counts as no true difference, moved by chance in the direction of the
+// sign, as far as the farthest value seen.
 func (d *Data) Imputed(sign, margin float64) Data {
 	if d.imputed != nil {
 		return d.imputed(sign, margin)
@@ -73,7 +73,8 @@ func (d *Data) Imputed(sign, margin float64) Data {
 	return full
 }
 
-// addPairs adds n pairs with a contrast. A third trial gets the weight in them that it would have had.
+// addPairs adds n pairs with a contrast. If the data have a control, the added pairs have a value of the
+// control too.
 func (d *Data) addPairs(contrast float64, n int) {
 	if n == 0 {
 		return
@@ -140,11 +141,11 @@ func extended[T any](list []T, v T, n int) []T {
 	return append(slices.Clip(list), slices.Repeat([]T{v}, n)...)
 }
 
-// WithMissing returns the part of an estimate that holds whatever the missing values are. Its interval
-// reaches from the bound with missing values that favour the smallest contrast to the bound with
-// those that favour the largest, and its p is that of the end that contradicts the estimate. Failed
-// trials never count as evidence of equivalence, since their cost has no upper limit. Without
-// missing values the result is the estimate itself.
+// WithMissing returns the part of an estimate that holds whatever the missing values are. It makes two more
+// estimates: one with assumed values that favour a small contrast, and one with assumed values that favour
+// a large contrast. The interval contains the intervals of all three estimates. The p-value comes from the
+// estimate that contradicts the claim. Failed trials never count as evidence of equivalence, since their
+// cost has no upper limit. Without missing values the result is the estimate itself.
 func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	if d.Missing.Count() == 0 {
 		return e
@@ -155,9 +156,9 @@ func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	return e
 }
 
-// within returns the view that holds for the least and the most that missing pairs may have been.
-// Its interval covers the intervals of all three views. Its p is at least the p of the view that
-// contradicts its claim. It never claims equivalence.
+// within returns the part of a view that holds for the least and the most contrast that missing values may
+// have had. Its interval contains the intervals of all three views. Its p-value is at least the p-value of
+// the view that contradicts the claim. It never claims equivalence.
 func (v View) within(least, most View) View {
 	against := least
 	if v.At.Point < 0 {

@@ -7,12 +7,12 @@ import (
 	"tare/internal/stats"
 )
 
-// Derived reports whether the values only carry their number, and the estimate is not made from
-// them, as for a change of two overheads without pairs.
+// Derived reports whether the estimate is not made from the values of the data, so that only the number of
+// values counts. A change between two overheads without pairs is an example.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
-// Aligned returns the units of pairs in the form for the aligned rank test; false if the
-// signed-rank test is used.
+// Aligned returns the units of pairs in the form for the aligned rank test; false if the signed-rank test
+// is used instead.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	contrasts, deltas, _ := d.Units()
 	if d.Means || d.Controlled() == 0 && d.PositionEffects == nil {
@@ -24,7 +24,7 @@ func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	return stats.AlignedRounds{Contrasts: contrasts, OthersDelta: deltas, PositionsRemoved: d.PositionEffects != nil}, true
 }
 
-// RoundsEach returns the number of rounds per unit, which is more than 1 if rounds share a set-up.
+// RoundsEach returns the largest number of rounds in a unit. It is more than 1 if rounds share a set-up.
 func (d *Data) RoundsEach() int {
 	most := 1
 	if d.SetUps != nil {
@@ -35,7 +35,8 @@ func (d *Data) RoundsEach() int {
 	return most
 }
 
-// LastShort reports whether the last set-up has fewer rounds than others, so that more may follow.
+// LastShort reports whether the last set-up has fewer rounds than other set-ups. More rounds of that set-up
+// may then follow.
 func (d *Data) LastShort() bool {
 	if d.SetUps == nil {
 		return false
@@ -44,7 +45,7 @@ func (d *Data) LastShort() bool {
 	return len(blocks[len(blocks)-1]) < d.RoundsEach()
 }
 
-// MostlyControlled reports whether the reference of most pairs is the mean of baseline and control.
+// MostlyControlled reports whether most pairs compare the arm with the mean of baseline and control.
 func (d *Data) MostlyControlled() bool { return 2*d.Controlled() > len(d.Contrasts) }
 
 // Freedom returns the approximate degrees of freedom of the estimate's error.

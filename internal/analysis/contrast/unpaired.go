@@ -7,8 +7,8 @@ import (
 	"tare/internal/stats"
 )
 
-// Scaled returns the values of both arms on the scale on which they are assumed to differ by a
-// shift, the contrast: logarithms for a ratio metric, signed values for a difference metric.
+// Scaled returns the values of both arms on the scale of contrasts: logarithms for a ratio metric, signed
+// values for a difference metric. On this scale, the arm is assumed to shift all values by the same amount.
 func (d *Data) Scaled() (base, arm []float64) {
 	return scaled(d.Baseline, d.Metric), scaled(d.Treated, d.Metric)
 }
@@ -32,8 +32,8 @@ func Scaled(v float64, m experiment.Metric) float64 {
 	return Bounded(v)
 }
 
-// twoSamples estimates the shift from one independent sample to another: by ranks and Welch's t
-// together if the sizes allow both, otherwise by t alone.
+// twoSamples estimates the shift from one independent sample to another. It uses ranks and Welch's t
+// together if the values allow both, otherwise the one that they allow.
 func (r Rules) twoSamples(base, arm []float64) Estimate {
 	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
 	e.T = r.view(stats.WelchT(base, arm, r.Confidence))
@@ -49,14 +49,14 @@ func (r Rules) twoSamples(base, arm []float64) Estimate {
 	return e
 }
 
-// spreads sets the deviations of both arms, and the fields computed from them.
+// spreads sets the standard deviations of both arms, and their root mean square.
 func (e Estimate) spreads(base, arm float64) Estimate {
 	e.Spread, e.SD = [2]float64{base, arm}, Finite(math.Hypot(base, arm)/math.Sqrt2)
 	return e
 }
 
-// Middle returns the contrast to show if there is no estimate: the median contrast of pairs, or
-// that of the medians of two samples. It is 0 without values.
+// Middle returns the contrast that is shown if no estimate is possible: the median contrast of pairs, or
+// the contrast of the medians of two samples. It is 0 without values.
 func (d *Data) Middle() float64 {
 	if d.Size() == 0 {
 		return 0
@@ -68,9 +68,9 @@ func (d *Data) Middle() float64 {
 	return stats.Median(arm) - stats.Median(base)
 }
 
-// LeastP returns the smallest two-sided p that the rank test can give for data of this size,
-// whatever the values: that of pairs which all have one sign, or of two samples that do not
-// overlap. A claim at a smaller level is impossible.
+// LeastP returns the smallest two-sided p-value that the rank test can give for data of this size, whatever
+// the values. Pairs that all have the same sign give this p-value, and so do two samples that do not
+// overlap. A claim at a smaller significance level is impossible.
 func (r Rules) LeastP(d *Data) float64 {
 	if d.errs != nil {
 		return 0 // the method does not use ranks
@@ -86,19 +86,19 @@ func (r Rules) LeastP(d *Data) float64 {
 		}
 	}
 	if least := stats.AlignedRankLeast(pairs+triples, 0); !enough(least, r.Alpha) {
-		return r.TwoSided(least) // the control cannot be shown to differ, so it takes no part
+		return r.TwoSided(least) // so few rounds cannot show that the control differs from the baseline, so the control takes no part
 	}
 	return r.TwoSided(stats.AlignedRankLeast(pairs, triples))
 }
 
-// enough reports whether a least p allows a claim at a level.
+// enough reports whether the smallest possible p-value allows a claim at a significance level.
 func enough(least, level float64) bool { return least <= level*(1+1e-9) }
 
 // mostFewest is the largest number that Fewest returns.
 const mostFewest = 1000
 
-// Fewest returns the smallest number of pairs, or of values of each of two samples, with which the
-// rank test can give a two-sided p of alpha.
+// Fewest returns the smallest number of pairs, or of values in each of two samples, with which the rank
+// test can give a two-sided p-value of alpha.
 func Fewest(paired bool, alpha float64) int {
 	return fewest(func(n int) bool {
 		if paired {
@@ -108,8 +108,9 @@ func Fewest(paired bool, alpha float64) int {
 	})
 }
 
-// Fewest returns the smallest number at alpha divided by the number of hypotheses that share it.
-// With controlled set, the reference of pairs is baseline and control together.
+// Fewest returns the smallest number of pairs or values for alpha divided by the family, the number of
+// hypotheses that share alpha. With controlled set, pairs compare the arm with baseline and control
+// together.
 func (r Rules) Fewest(paired, controlled bool, family int) int {
 	if !controlled {
 		return Fewest(paired, r.Alpha/float64(family))

@@ -1,20 +1,19 @@
 // Package combine joins runs of one experiment into one result.
 //
-// A run shows its occasion: the load of the machine at that hour, the neighbours, the placement of
-// pods. Its rounds share all of these. Its interval therefore does not include the variation of the
-// overhead between occasions, and two runs of one experiment may have intervals that do not
-// overlap, although both are right. General conclusions take several occasions, which are the unit
-// here.
+// The result of a run depends on its occasion: the load of the machine at that hour, other users of the
+// machine, the placement of pods. All rounds of a run share its occasion. The interval of a run therefore
+// does not include the variation of the overhead between occasions. Two runs of one experiment may have
+// intervals that do not overlap, although both are right. General conclusions need several occasions, so
+// the occasion is the unit of analysis here.
 //
-// The runs must ask the same question (compare.Property.Asked). For each cell, arm and metric, each
-// run gives its overhead with its standard error, and stats.RandomEffects joins them. It estimates
-// the mean overhead over occasions, the spread between occasions, and the range of a further run's
-// overhead. Verdicts are those of package analysis, by the same margin and with the same
-// correction, controls included.
+// The runs must ask the same question (compare.Property.Asked). For each cell, arm and metric, each run
+// gives its overhead with a standard error, and stats.RandomEffects joins the overheads. It estimates the
+// mean overhead over occasions, the spread between occasions, and the range of a further run's overhead.
+// Package analysis decides the verdicts, with the same margin, correction and controls as for a single run.
 //
-// A run that is unfinished or gives no verdicts is left out, and the result lists it; so is a run
-// without an interval for a metric. Failures of programs are counted over all runs. A verdict that
-// depends on failed trials is withheld.
+// A run that is unfinished or gives no verdicts is left out, and the result lists it. For one metric, a run
+// that has no interval is left out too. Failures of programs are counted over all runs that count. A
+// verdict that depends on failed trials is withheld.
 package combine
 
 import (
@@ -47,23 +46,24 @@ type Result struct {
 	Differences []compare.Property `json:"differences"`
 	Same        []compare.Property `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
-	Family      int                `json:"family"` // number of headline claims, which share Holm's correction
+	Family      int                `json:"family"` // number of headline claims; Holm's correction is over these claims
 	Comparisons []Comparison       `json:"comparisons"`
 	Controls    []Comparison       `json:"controls"` // comparisons of the control with the baseline
-	// Failures are the failures of treatments; nil if neither they nor the baseline failed.
+	// Failures are the failures of treatments; nil if neither a treatment nor the baseline failed.
 	Failures []Failures `json:"failures,omitempty"`
-	// Observational is set if some of the runs are not experiments in random order.
+	// Observational is set if some of the runs are not experiments in rounds of random order.
 	Observational bool               `json:"observational,omitempty"`
 	Warnings      []analysis.Finding `json:"-"`
-	// Plan is the first run's plan. All runs ask its question and are judged by its rules.
+	// Plan is the first run's plan. All runs ask the question of this plan and are judged by the rules of
+	// this plan.
 	Plan *experiment.Plan `json:"-"`
-	// Used are the runs that count.
+	// Used are the runs that were combined.
 	Used []compare.Input `json:"-"`
 }
 
-// Deviation returns the standard deviation, on the scale of contrasts, of the overheads that the
-// runs give for an arm, and the number of these runs. It shows how much runs differ although
-// nothing was changed. It is 0 if fewer than two runs have the overhead.
+// Deviation returns the standard deviation, on the scale of contrasts, of the overheads that the runs give
+// for an arm, and the number of these runs. It shows how much runs differ although nothing was changed. The
+// deviation is 0 if fewer than two runs have the overhead.
 func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs int) {
 	for _, c := range slices.Concat(r.Comparisons, r.Controls) {
 		if c.Cell == cell && c.Arm == arm && c.Metric.Name == metric {
@@ -76,7 +76,7 @@ func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs in
 // Run is one of the combined runs.
 type Run struct {
 	compare.Run
-	LeftOut analysis.Reason `json:"-"` // reason why the run is not part of the result; nil: it is
+	LeftOut analysis.Reason `json:"-"` // reason why the run is not part of the result; nil: it is part of the result
 }
 
 // Comparison compares an arm with the baseline on a metric in a cell, over occasions.
@@ -86,12 +86,12 @@ type Comparison struct {
 	analysis.Comparison
 	// HartungKnapp is Hartung and Knapp's interval, which the interval of Overhead contains.
 	HartungKnapp analysis.Interval `json:"hartungKnapp"`
-	// Spread is the standard deviation of the true overheads between occasions, on the scale of
-	// Overhead, with its interval. PSpread is the p of no spread.
+	// Spread is the standard deviation of the true overheads between occasions, on the scale of Overhead,
+	// with its interval. PSpread is the p-value of "the spread is 0".
 	Spread  analysis.Interval `json:"spread"`
 	PSpread float64           `json:"pSpread"`
-	// Prediction is the interval for the overhead that a further run will find, at the confidence
-	// of the interval.
+	// Prediction is the interval for the overhead that a further run will find, at the confidence of the
+	// other intervals.
 	Prediction analysis.Interval `json:"prediction"`
 	Occasions  []Occasion        `json:"occasions"` // one per run
 
@@ -103,8 +103,8 @@ type Occasion struct {
 	Run      int               `json:"run"` // number of the run, from 1
 	Overhead analysis.Interval `json:"overhead"`
 	Rounds   int               `json:"rounds"`
-	Weight   float64           `json:"weight"` // weight in the mean, as a share; 0: left out
-	LeftOut  analysis.Reason   `json:"-"`      // reason why it is left out; nil: it is not
+	Weight   float64           `json:"weight"` // weight in the mean, as a share; 0: the run is left out
+	LeftOut  analysis.Reason   `json:"-"`      // reason why the run is left out; nil: it is not left out
 }
 
 // The reasons why a run, or its overhead, is left out.
@@ -126,7 +126,7 @@ type (
 	FewOccasions struct {
 		Runs int `json:"runs"`
 	}
-	// OtherConduct: runs were carried out in different ways, which may affect the result.
+	// OtherConduct: runs differ in how they were carried out, which may affect the result.
 	OtherConduct struct{ compare.Property }
 	// ControlDiffers: the control differs from the baseline over occasions, so there are no
 	// verdicts.
@@ -143,8 +143,8 @@ func (OtherConduct) Kind() string { return "other-conduct" }
 // Kind replaces the kind of the embedded reason.
 func (ControlDiffers) Kind() string { return "control-differs" }
 
-// fewOccasions is the largest number of runs that hardly estimate the spread between occasions:
-// with three, the upper bound of the spread is over six times the estimate.
+// fewOccasions is the largest number of runs that counts as too few to estimate the spread between
+// occasions. With three runs, the upper bound of the spread is over six times the estimate.
 const fewOccasions = 3
 
 // Errors of the input, which the user can correct by naming other runs.
@@ -263,7 +263,7 @@ func (r *Result) assess(in []compare.Input) {
 	for i := range r.Controls {
 		r.Controls[i].complete(answers.Controls[i], float64(r.Confidence))
 	}
-	for _, i := range answers.Failed { // the control differs over occasions, so something besides the layers does
+	for _, i := range answers.Failed { // the control differs over occasions, so something other than the layers makes a difference
 		c := answers.Controls[i]
 		why := analysis.ControlFails{Cell: c.Cell, Metric: c.Metric, Overhead: c.Overhead, PAdjusted: c.PAdjusted, Margin: c.Margin}
 		r.Warnings = append(r.Warnings, ControlDiffers{why})
@@ -295,8 +295,8 @@ func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.M
 	return c
 }
 
-// asContrast returns an overhead on the scale of contrasts, with its standard error, which is 0 if the
-// overhead has no interval.
+// asContrast returns an overhead on the scale of contrasts, with its standard error. The standard error is
+// 0 if the overhead has no interval.
 func asContrast(own *analysis.Comparison, confidence float64) (at, se float64) {
 	if own.PointOnly || own.Rounds < 2 {
 		return 0, 0
@@ -322,7 +322,7 @@ func questions(in []compare.Input, list []Comparison, observational bool) []anal
 // complete adds the verdict, and the fields that only a combination has.
 func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	c.Comparison = answer
-	// These fields are about rounds within a run, while occasions have no random order.
+	// These fields are about the random order of rounds within a run. Occasions have no random order.
 	c.Needed, c.NeededRange, c.Lag1, c.OrderP, c.Warnings = 0, nil, 0, 1, nil
 	p, err := c.data.Pooled(confidence)
 	if err != nil {
@@ -340,7 +340,7 @@ func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	}
 }
 
-// Exceeds returns the one-sided p of "the mean overhead over occasions is limit or less".
+// Exceeds returns the one-sided p-value of "the mean overhead over occasions is limit or less".
 func (c *Comparison) Exceeds(limit float64) float64 {
 	if c.PointOnly || c.Rounds < 2 {
 		return 1

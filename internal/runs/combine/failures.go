@@ -12,25 +12,24 @@ type Failures struct {
 	Cell   string             `json:"cell"`
 	Arm    string             `json:"arm"`
 	Failed analysis.Frequency `json:"failed"`
-	// Baseline is the frequency of failures in the baseline. The intervals treat executions as
-	// independent, whatever their occasion.
+	// Baseline is the frequency of failures in the baseline. The intervals treat all executions as
+	// independent, even executions on the same occasion.
 	Baseline analysis.Frequency `json:"baseline"`
-	// Shown are the numbers of the runs that show more failures than in the baseline, corrected for
-	// the number of runs (Bonferroni).
+	// Shown are the numbers of the runs that show more failures in the arm than in the baseline, corrected
+	// for the number of runs (Bonferroni).
 	Shown []int `json:"shown,omitempty"`
-	// PAdjusted is the smallest p, over the runs, of no difference, after Holm's correction in the
-	// run and corrected for the number of runs.
+	// PAdjusted is the smallest p-value of "no difference" over the runs. Each p-value is after Holm's
+	// correction in its run, and corrected for the number of runs.
 	PAdjusted float64 `json:"pAdjusted"`
 }
 
 // ProgramFails is the finding that an arm fails more often than the baseline in some run.
 type ProgramFails struct{ Failures }
 
-// Kind returns the kind's name.
+// Kind returns the name of this kind of finding.
 func (ProgramFails) Kind() string { return "program-fails" }
 
-// FailuresOf returns the failures of an arm in a cell; nil if neither the arm nor the baseline has
-// any.
+// FailuresOf returns the failures of an arm in a cell; nil if neither the arm nor the baseline failed.
 func (r *Result) FailuresOf(cell, arm string) *Failures {
 	for i := range r.Failures {
 		if f := &r.Failures[i]; f.Cell == cell && f.Arm == arm {
@@ -72,7 +71,7 @@ func (r *Result) countFailures(in []compare.Input) {
 	}
 }
 
-// shown returns the runs that show more failures of an arm than of the baseline, and the smallest p
+// shown returns the runs that show more failures of an arm than of the baseline, and the smallest p-value
 // of all runs.
 func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least float64) {
 	least = 1
@@ -92,8 +91,8 @@ func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least 
 
 // withholdByFailures withholds verdicts that depend on failed trials. Equivalence is withheld if any trial
 // of the arm or the baseline failed, since the cost of a failed trial has no upper limit. A gain is
-// withheld if the arm's trials failed, and a cost if the baseline's did, unless that run shows the
-// same verdict by itself.
+// withheld if trials of the arm failed, and a cost if trials of the baseline failed, unless every run with
+// such failures shows the same verdict by itself.
 func (r *Result) withholdByFailures(in []compare.Input, c *Comparison) {
 	f := r.FailuresOf(c.Cell, c.Arm)
 	if f == nil || !c.Verdict.Claims() {

@@ -57,7 +57,7 @@ func treatment(plan *experiment.Plan, arm string) bool {
 	return a != nil && a.Role == experiment.Treatment
 }
 
-// shared is a metric in a cell that several runs have. It counts as a headline only if it is one in
+// shared is a metric in a cell that several runs have. It counts as a headline only if it is a headline in
 // every run that has it.
 type shared struct {
 	cell   string
@@ -65,11 +65,11 @@ type shared struct {
 	runs   []int // numbers of the runs that have the metric in this form
 }
 
-// in reports whether the run of an index has the metric.
+// in reports whether the run with an index has the metric.
 func (s shared) in(run int) bool { return slices.Contains(s.runs, run+1) }
 
-// align finds the arms, cells and metrics that runs share, each in the form of the first run that
-// has it, and those that only some runs have.
+// align finds the arms, cells and metrics that runs share, each in the form of the first run that has it.
+// It also records the arms, cells and metrics that only some runs have.
 func (c *comparison) align() ([]shared, error) {
 	var list []shared
 	for _, id := range c.names(cellIDs) {
@@ -133,7 +133,7 @@ func (c *comparison) alignMetrics(id string) []shared {
 // mostNamed is the largest number of cells that an error names.
 const mostNamed = 8
 
-// nothingInCommon returns the error of runs with no common cell, which lists the cells of each run.
+// nothingInCommon returns the error for runs without a common cell. The error lists the cells of each run.
 func (c *comparison) nothingInCommon() error {
 	var parts []string
 	for i, in := range c.in {
@@ -156,8 +156,8 @@ func series(run *analysis.Run, cell, metric, arm string) analysis.ArmSeries {
 	return analysis.ArmSeries{}
 }
 
-// Restates returns the metric whose information another metric repeats in a closed loop, if some
-// run has found this.
+// Restates returns the metric that, in a closed loop, carries the same information as another metric and
+// has the verdict; "" if no run has found a closed loop.
 func Restates(in []Input, cell, metric string) string {
 	for _, one := range in {
 		for _, own := range one.Run.Comparisons {

@@ -12,15 +12,15 @@ import (
 )
 
 // changeQuestion is a question about a change of overheads: an arm in one run against an arm in another
-// run, or in the same one.
+// run, or in the same run.
 type changeQuestion struct {
 	shared
 	from, to       int // indices of runs
 	fromArm, toArm string
 }
 
-// changes compares the overheads of arms that are treatments in several runs, and of matched arms.
-// The control is compared in the same way: its layers are the baseline's, so its change shows the
+// changes compares the overheads of arms that are treatments in several runs, and of matched arms. The
+// control is compared in the same way. It has the same layers as the baseline, so its change shows the
 // error of such a comparison.
 func (c *comparison) changes(list []shared) {
 	var asked, controls []changeQuestion
@@ -49,9 +49,9 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// matched asks about the new arm of a match in every run that has it: against the old arm in the
-// same run, or otherwise against the first run that has the old arm. An arm that is matched with
-// itself is asked about in every run but that first one.
+// matched asks about the new arm of a match in every run that has the new arm. The new arm is compared with
+// the old arm of the same run or, if that run has no old arm, with the first run that has it. An arm that
+// is matched with itself is asked about in every run but the first run that has it.
 func (c *comparison) matched(s shared, m match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
@@ -88,7 +88,7 @@ func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
 	return list
 }
 
-// questions converts the questions to those of package analysis.
+// questions converts the questions to questions of package analysis.
 func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
@@ -105,7 +105,8 @@ func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	return questions
 }
 
-// against returns the pair of runs as a key, which a change shares with its control.
+// against returns the numbers of both runs as a key. The change of an arm and the change of the control
+// have the same key.
 func (a changeQuestion) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
 
 // change converts an answer to a Change. If failed is set, the control has changed as well, and
@@ -114,10 +115,10 @@ func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed
 	answer.Metric = a.metric
 	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
 	if strings.HasPrefix(answer.Method, contrast.MethodWelchSum) {
-		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // Baseline and Treated describe one sample each, and not an overhead
+		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // Baseline and Treated describe samples of values, but an overhead is no sample of values
 	}
 	if a.from != a.to {
-		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // more rounds would not add occasions
+		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // these numbers are about rounds, and more rounds would not add occasions
 	}
 	switch withheld := c.withheld(&ch.Comparison, a.cell, a.from, a.to); {
 	case withheld:
@@ -131,8 +132,8 @@ func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed
 	return ch
 }
 
-// between returns the deviation of the old arm's overheads between runs without any change, and the
-// number of these runs; 0: unknown.
+// between returns the standard deviation of the old arm's overheads between runs without any change, and
+// the number of these runs; 0: unknown.
 func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
 	if c.options.Occasions == nil {
 		return 0, 0
@@ -152,8 +153,8 @@ func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	}
 }
 
-// withheld withholds the verdict of a comparison of two runs if one of them gives none, or if they
-// measured different work. It reports whether it did.
+// withheld withholds the verdict of a comparison of two runs if one of the runs gives no verdicts, or if
+// both measured different work. It reports whether it has withheld the verdict.
 func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to int) bool {
 	if invalid := c.runsWhere(func(r *analysis.Run) bool { return !r.Valid }, from, to); invalid != nil {
 		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
@@ -167,8 +168,8 @@ func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to
 	return true
 }
 
-// unlike returns the settings in which the files of two imports differ in a cell, without those
-// that either import allows to differ; nil: none.
+// unlike returns the settings in which the files of two imports differ in a cell; nil: none. Settings that
+// either import allows to differ are left out.
 func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSetting) {
 	a, b := c.in[from].Run.Plan, c.in[to].Run.Plan
 	if a.Import == nil || b.Import == nil {
@@ -192,7 +193,7 @@ func (c *comparison) overhead(a changeQuestion, run int, arm string) Overhead {
 	return o
 }
 
-// versus names the overhead that the new one is compared with.
+// versus names the overhead that the new overhead is compared with.
 func (a changeQuestion) versus() *analysis.Versus {
 	v := &analysis.Versus{}
 	if a.from != a.to {

@@ -1,26 +1,22 @@
 // Package compare compares runs that were made at different times, on different
 // machines, or of different versions of a layer.
 //
-// A result has three parts, in this order. First the properties in which the
-// runs differ: the machine, the layers' parameters, the workloads, the testbed
-// (differences.go). Any of these may cause a difference in the numbers. Second
-// the overheads: how much more or less a layer costs than before, each overhead
-// against the baseline of its own run (changes.go). Third the levels: every arm
-// against one arm of one run, the reference (levels.go).
+// A result has three parts, in this order. First the properties in which the runs differ: the machine, the
+// layers' parameters, the workloads, the testbed (differences.go). Any of these may cause a difference in
+// the numbers. Second the overheads: how much more or less a layer costs than before, each overhead against
+// the baseline of its own run (changes.go). Third the levels, the values of each arm: every arm is compared
+// with one arm of one run, the reference (levels.go).
 //
-// Overheads are worth more than levels. A level depends on the machine at least
-// as much as on the layer. An overhead is measured against a baseline on the same
-// machine within minutes, so whatever slows both down cancels before runs are
-// compared. What does not cancel is a machine on which the layer itself is
-// relatively more expensive.
+// Overheads are worth more than levels. A level depends on the machine at least as much as on the layer. An
+// overhead is measured against a baseline on the same machine within minutes, so whatever slows both arm
+// and baseline down cancels before runs are compared. An effect does not cancel if the layer itself is
+// relatively more expensive on one machine than on another.
 //
-// Nothing was randomised between runs: no random order decided which trial ran
-// when or where. All comparisons across runs are therefore observational,
-// however narrow their intervals, and the result states it. Cells are the same
-// if they have the same ID, which is the workload's name and the levels of all
-// factors. Metrics are the same if they have the same name, unit, direction and
-// scale. Verdicts are those of package analysis, by the rules of the reference's
-// run.
+// Nothing was randomised between runs: no random order decided which trial ran when or where. All
+// comparisons across runs are therefore observational, however narrow their intervals, and the result says
+// that they are. Cells are the same if they have the same ID, which is the workload's name and the levels
+// of all factors. Metrics are the same if they have the same name, unit, direction and scale. Package
+// analysis decides the verdicts, by the rules of the reference's run.
 package compare
 
 import (
@@ -51,18 +47,19 @@ type Options struct {
 	Reference reference // zero value: the baseline of the first run
 	Matches   []match
 	// Occasions returns how much an overhead differs between runs without any change: the standard
-	// deviation of its contrasts, and the number of runs; 0: unknown. Nil: unknown for all.
+	// deviation of its contrasts, and the number of runs; 0: unknown. If Occasions is nil, the difference
+	// is unknown for all overheads.
 	Occasions func(cell, arm, metric string) (deviation float64, runs int)
 }
 
 // Occasions is the reason why a change from one run to another has no verdict or is not resolved:
 // overheads differ from occasion to occasion even without any change.
 type Occasions struct {
-	Deviation float64 `json:"deviation"` // standard deviation of such overheads, on their scale; 0: unknown, so there is no verdict
-	Runs      int     `json:"runs"`      // number of runs that it comes from
+	Deviation float64 `json:"deviation"` // standard deviation of overheads between occasions, on the scale of overheads; 0: unknown, so there is no verdict
+	Runs      int     `json:"runs"`      // number of runs that Deviation comes from
 }
 
-// Kind returns the kind's name.
+// Kind returns the name of this kind of reason.
 func (Occasions) Kind() string { return "occasions" }
 
 // reference is the arm that levels are compared with.
@@ -82,10 +79,10 @@ type Result struct {
 	Schema    string    `json:"schema"`
 	Runs      []Run     `json:"runs"`
 	Reference reference `json:"reference"`
-	// Observation is the reason why the result is not that of an experiment; nil if all values come
-	// from one run.
+	// Observation is the reason why the comparison is not an experiment; nil if all values come from one
+	// run.
 	Observation *Observation `json:"observation,omitempty"`
-	// Confidence and Margin are those of the reference's run, and hold for all comparisons.
+	// Confidence and Margin come from the reference's run, and hold for all comparisons.
 	Confidence quantity.Percent `json:"confidence"`
 	Margin     quantity.Percent `json:"equivalence"`
 	// Differences and Same are the properties that the runs record, the important ones first.
@@ -103,8 +100,8 @@ type Result struct {
 	Warnings []analysis.Finding `json:"-"`
 }
 
-// family is the number of hypotheses on headline metrics that share Holm's correction. The changes
-// are one family, the levels another.
+// family is the number of hypotheses on headline metrics that Holm's correction is over. The changes are
+// one family, the levels another.
 type family struct {
 	Changes int `json:"changes"`
 	Levels  int `json:"levels"`
@@ -112,7 +109,7 @@ type family struct {
 
 // Run is one of the compared runs.
 type Run struct {
-	Number      int                   `json:"number"` // from 1; the rest of the result refers to runs by it
+	Number      int                   `json:"number"` // from 1; the rest of the result names runs by this number
 	Name        string                `json:"name"`
 	Experiment  string                `json:"experiment"`
 	Labels      experiment.Labels     `json:"labels,omitempty"` // describe the versions under test
@@ -150,8 +147,8 @@ type Change struct {
 	To   Overhead `json:"to"`
 	// Direct is set if both arms are in one run and were compared directly, without the baseline.
 	Direct bool `json:"direct,omitempty"`
-	// Comparison compares the two overheads: its Overhead is the share (on the scale difference:
-	// the amount) by which To costs more than From.
+	// Comparison compares the two overheads: its Overhead is the share by which To costs more than From (on
+	// the scale difference, the amount).
 	analysis.Comparison
 }
 
@@ -161,7 +158,7 @@ type Overhead struct {
 	Arm      string            `json:"arm"`
 	Known    bool              `json:"known"` // the run has an estimate
 	Overhead analysis.Interval `json:"overhead"`
-	// PointOnly is set if there is no interval: both bounds are the point.
+	// PointOnly is set if Overhead has no interval: both bounds then equal the point.
 	PointOnly bool             `json:"pointOnly,omitempty"`
 	Verdict   analysis.Verdict `json:"verdict"` // verdict of the run
 }
@@ -183,12 +180,12 @@ var (
 	ErrNothingInCommon = errors.New("the runs have no cell in common")
 	// ErrSameRun: a run was named twice.
 	ErrSameRun = errors.New("a run cannot be compared with itself")
-	// ErrNothingToCompare: there is only one run, and no question about its arms.
+	// ErrNothingToCompare: there is only one run, and the options ask no question about its arms.
 	ErrNothingToCompare = errors.New("there is only one run")
 )
 
-// Runs compares runs. It returns a result whatever the verdicts; errors are about runs that cannot
-// be compared.
+// Runs compares runs. It returns a result whatever the verdicts are. An error means that the runs cannot be
+// compared.
 func Runs(in []Input, o Options) (*Result, error) {
 	if len(in) == 0 || len(in) == 1 && o.Reference.Run == 0 && o.Matches == nil {
 		return nil, fmt.Errorf("%w: name another one, or two arms of it", ErrNothingToCompare)
@@ -229,7 +226,7 @@ func begin(in []Input, o Options) (*comparison, []shared, error) {
 	return c, list, err
 }
 
-// distinct returns an error for runs that are copies of each other.
+// distinct returns an error if two runs are copies of each other.
 func distinct(in []Input) error {
 	for i, r := range in {
 		if r.Run == nil || r.Run.Plan == nil {
@@ -253,7 +250,7 @@ func sameTrials(a, b *analysis.Run) bool {
 // plan returns the plan of the reference's run, whose rules apply.
 func (c *comparison) plan() *experiment.Plan { return c.in[c.reference.Run-1].Run.Plan }
 
-// order returns the indices of the runs, the reference's first.
+// order returns the indices of the runs; the run of the reference is first.
 func (c *comparison) order() []int {
 	list := []int{c.reference.Run - 1}
 	for i := range c.in {

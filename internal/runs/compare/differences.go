@@ -54,7 +54,7 @@ func (c *comparison) compareMachines(p *properties) {
 		group, name := Machine, property.Name
 		minor := onClusters && !property.Cluster || slices.ContainsFunc(minorOnMachines, func(m string) bool { return strings.HasPrefix(name, m) })
 		switch {
-		case name == "Tare": // the plan has it, too
+		case name == "Tare": // the plan has this property, too
 			continue
 		case property.Tool != "":
 			group, name = tools, property.Tool
@@ -76,7 +76,7 @@ func (c *comparison) compareArms(p *properties) {
 	for _, m := range c.options.Matches {
 		from, to := firstWith(c.in, m.Old), firstWith(c.in, m.New)
 		if from == to {
-			continue // one plan has both arms, so the reader sees them; nothing differs between runs
+			continue // one plan has both arms, so the reader sees how they differ, and nothing differs between runs
 		}
 		arms := make([]*experiment.PlannedArm, len(c.in))
 		arms[from], arms[to] = c.in[from].Run.Plan.Arm(m.Old), c.in[to].Run.Plan.Arm(m.New)
@@ -159,7 +159,8 @@ func (c *comparison) compareFacts(p *properties) {
 	}))
 }
 
-// factsOf returns each fact once if all arms that have it agree, and otherwise by arm.
+// factsOf returns each fact once if its value is the same in all arms that have it, and otherwise once per
+// arm.
 func factsOf(imported *experiment.Import) map[string]string {
 	byArm := map[string][]string{}
 	agreed := map[string]string{}
@@ -182,7 +183,7 @@ func factsOf(imported *experiment.Import) map[string]string {
 	return agreed
 }
 
-// listed joins the first of many values, and adds the number of the others.
+// listed joins the first values of a list, and adds the number of the other values.
 func listed(values []string, most int) string {
 	if extra := len(values) - most; extra > 0 {
 		return strings.Join(values[:most], ", ") + fmt.Sprintf(" and %d more", extra)

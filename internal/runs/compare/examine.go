@@ -11,10 +11,10 @@ func Properties(in []Input) (*Result, error) {
 	return c.result, nil
 }
 
-// InQuestion reports whether a property is part of a run's question: the layers, workloads and testbed
-// with their parameters (without those that experiment.OutsideQuestion names), and the rules for its
-// verdicts. Two runs that agree on all of these ask the same question, on whatever machine and with
-// whatever number of rounds.
+// InQuestion reports whether a property is part of a run's question: the layers, workloads and testbed with
+// their parameters (except those that experiment.OutsideQuestion names), and the rules for its verdicts.
+// Two runs that agree on all of these ask the same question, on whatever machine and with whatever number
+// of rounds.
 func (p Property) InQuestion() bool {
 	switch p.Group {
 	case layers, testbed, workloads:

@@ -8,9 +8,9 @@ import (
 	"tare/internal/experiment"
 )
 
-// levels compares every arm of every run with the reference: by rounds within the reference's run,
-// as independent samples across runs. If the reference is its run's baseline, the run's own
-// comparisons are used, with their control and correction.
+// levels compares every arm of every run with the reference: arms of the reference's run by rounds, arms of
+// other runs as independent samples. If the reference is the baseline of its run, the result takes over the
+// comparisons of that run's own analysis, with their control and correction.
 func (c *comparison) levels(list []shared) {
 	var questions []analysis.Question
 	var places []int // indices of the answers among the levels

@@ -18,7 +18,7 @@ type Observation struct {
 	Within    []Within `json:"within,omitempty"` // runs that are not experiments by themselves
 }
 
-// Within is the reason why some of the runs are not experiments by themselves.
+// Within is the reason why some of the compared runs are not experiments even by themselves.
 type Within struct {
 	Runs        []int                 `json:"runs"` // numbers of the runs
 	Observation *analysis.Observation `json:"observation"`
@@ -41,13 +41,13 @@ type (
 		Run int `json:"run"`
 		analysis.Unfinished
 	}
-	// InvalidRun: a run gives no verdicts, so comparisons with it give none either.
+	// InvalidRun: a run gives no verdicts, so comparisons with that run give no verdicts either.
 	InvalidRun struct {
 		Run     int               `json:"run"`
 		Reasons []analysis.Reason `json:"-"`
 	}
-	// PilotRounds: a pilot determined the number of rounds, and intervals across runs do not
-	// correct for that.
+	// PilotRounds: a pilot determined a run's number of rounds. Intervals across runs do not correct for
+	// the pilot.
 	PilotRounds struct {
 		Run int `json:"run"`
 	}
@@ -56,8 +56,8 @@ type (
 		Run       int `json:"run"`
 		Reference int `json:"reference"` // number of the run whose rules apply
 	}
-	// ChangedControl: the control's overhead differs between two runs, so there are no verdicts
-	// between them.
+	// ChangedControl: the control's overhead differs between two runs, so comparisons of these runs get no
+	// verdicts.
 	ChangedControl struct {
 		From     int               `json:"from"`
 		To       int               `json:"to"`
@@ -79,8 +79,8 @@ func (OtherRules) Kind() string         { return "other-rules" }
 func (ChangedControl) Kind() string     { return "changed-control" }
 func (UnrecordedMachines) Kind() string { return "unrecorded-machines" }
 
-// observation returns the reason why a comparison across runs is not an experiment; nil for a
-// single run, which has its own.
+// observation returns the reason why a comparison across runs is not an experiment; nil for a single run,
+// which has an observation of its own.
 func (c *comparison) observation() *Observation {
 	if len(c.in) == 1 {
 		return nil

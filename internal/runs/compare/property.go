@@ -32,14 +32,14 @@ type Property struct {
 	Path    string   `json:"path"`            // "kernel", "wireguard: wireguard.implementation"
 	Values  []string `json:"values"`          // one per run; "": unknown, or absent
 	Minor   bool     `json:"minor,omitempty"` // seldom affects measurements
-	Limit   bool     `json:"-"`               // a time limit, which affects the trials that fail
+	Limit   bool     `json:"-"`               // a time limit, which affects only trials that fail
 	differs bool
 }
 
 type properties []Property
 
-// add adds a property. Only the runs for which has is true are compared. If there are fewer than
-// two such runs, or none has a value, the property is dropped.
+// add adds a property. Only runs that have the property, those for which has is true, are compared. The
+// property is dropped if fewer than two runs have it, or if no run has a value.
 func (p *properties) add(group Group, path string, values []string, has []bool, minor bool) {
 	var known []string
 	for i, v := range values {
@@ -82,8 +82,8 @@ func Differing(leaves ...map[string]string) []Property {
 	return slices.DeleteFunc(p, func(one Property) bool { return !one.differs })
 }
 
-// split separates the properties that differ from those that are the same, the important first,
-// then by group.
+// split separates the properties that differ from the properties that are the same. Both lists have the
+// important properties first, and are then sorted by group.
 func (p properties) split() (differences, same []Property) {
 	slices.SortStableFunc(p, func(a, b Property) int {
 		if a.Minor == b.Minor {
@@ -105,7 +105,7 @@ func (p properties) split() (differences, same []Property) {
 	return differences, same
 }
 
-// mostDepth is the largest depth of nested parameters; deeper ones are compared as JSON.
+// mostDepth is the largest depth of nested parameters; deeper parameters are compared as JSON.
 const mostDepth = 16
 
 // Flatten returns the leaves of parameters by their path: "link.mtu" to "1500". A list of plain
@@ -166,7 +166,7 @@ func compound(v any) bool {
 	return false
 }
 
-// scalar formats a value as the file writes it; null becomes "".
+// scalar formats a value as an experiment file writes it; null becomes "".
 func scalar(v any) string {
 	switch t := v.(type) {
 	case nil:

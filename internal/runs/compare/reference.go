@@ -11,8 +11,9 @@ import (
 	"tare/internal/experiment"
 )
 
-// ParseReference parses RUN or RUN:ARM. RUN is a directory as given, a number in the order given,
-// or the last element of a path. Without an arm it means the baseline. Names may contain colons.
+// ParseReference parses RUN or RUN:ARM. RUN is a directory as the user gave it, the number of a run in the
+// given order, or the last element of a run's path. Without ARM, the reference is the baseline. Names may
+// contain colons.
 func ParseReference(text string, in []Input) (reference, error) {
 	run, err := runNamed(text, in)
 	if err != nil {

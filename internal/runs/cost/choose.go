@@ -17,7 +17,7 @@ type Error struct{ Text, Hint string }
 
 func (e *Error) Error() string { return e.Text }
 
-// ErrNoVerdicts is returned for a run without verdicts, whose figures nothing may be concluded from.
+// ErrNoVerdicts is returned for a run without verdicts: its numbers allow no conclusions.
 var ErrNoVerdicts = errors.New("the run gives no verdicts, so that nothing is made of its figures")
 
 // source is a metric in a cell that an answer can be computed from.

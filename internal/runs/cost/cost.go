@@ -2,14 +2,14 @@
 // capacity, it computes the nodes that each arm needs for a given rate of work, and the nodes that an arm needs
 // more than the baseline.
 //
-// The computation is a multiplication, and its intervals are those of the measurement. Each trial gives a
-// number of nodes: the rate times the CPU time per unit, divided by the CPUs of a node that may be busy; or the
-// rate divided by the capacity that may be used. The need of an arm is the typical value of these numbers over
-// rounds, estimated on their logarithms. The additional need is estimated on the differences within rounds, by
-// the estimators that the verdicts use. No intervals have to be combined, a slow round affects both arms and
-// cancels, and a poorly known level does not make the difference uncertain. The additional need therefore is
-// not exactly the difference of the two levels. For independent samples (imports), it is the difference of two
-// samples.
+// The computation is only a multiplication, so the intervals come from the measurement. Each trial gives a
+// number of nodes: the rate times the CPU time per unit, divided by the CPUs of a node that may be busy; or
+// the rate divided by the capacity that may be used. The need of an arm is the typical value of these
+// numbers over rounds, estimated on their logarithms. The additional need is estimated on the differences
+// within rounds, by the estimators that the verdicts use. No intervals have to be combined. A slow round
+// affects both arms and cancels. An uncertain need of each arm does not make the additional need uncertain.
+// The additional need is therefore not exactly the difference between the needs of arm and baseline. For
+// independent samples (imports), the additional need is estimated as the difference of two samples.
 //
 // The reader must check the assumptions, which docs/cost.md lists.
 package cost
@@ -37,7 +37,7 @@ type Options struct {
 	NodePrice   float64 // the price of a node per hour; 0: unknown
 	Currency    string  // the currency of the price; may be empty
 	Utilisation float64 // the share of a node's CPUs, or of its capacity, that may be used; 0 to 1
-	// Metric and Cell select the source of the answer. "": the only one there is.
+	// Metric and Cell select the metric that the answer is computed from. "": the plan has only one.
 	Metric, Cell string
 }
 
@@ -83,19 +83,20 @@ type Arm struct {
 	// Level is the metric's typical value, in its unit.
 	Level analysis.Interval `json:"level"`
 	Needs
-	// More is the need beyond the baseline's; nil for the baseline, and if no round has both arms.
+	// More is the arm's need beyond the baseline's need; nil for the baseline, and if no round has both
+	// arms.
 	More *more `json:"more,omitempty"`
 }
 
-// more is the need of an arm beyond the baseline's. It is negative if the arm needs less.
+// more is the need of an arm beyond the baseline's need. It is negative if the arm needs less.
 type more struct {
 	Needs
 	Verdict analysis.Verdict `json:"verdict"` // the verdict on the metric
 	Grade   analysis.Grade   `json:"grade,omitempty"`
 }
 
-// Needs are cores and nodes with their price. Nodes is the exact number, and Whole is rounded up. In a More,
-// Whole is the difference of two numbers rounded up.
+// Needs are cores and nodes with their price. Nodes is the exact number of nodes, and Whole is Nodes
+// rounded up. In a More, Whole is the difference between two numbers that are rounded up.
 type Needs struct {
 	Cores     analysis.Interval `json:"cores"` // the cores of the nodes, including those that must stay idle
 	Nodes     analysis.Interval `json:"nodes"`
@@ -178,8 +179,8 @@ func (w *worker) bill(s source) (Bill, bool) {
 	return b, true
 }
 
-// positionEffects returns the effects of the trials' positions within the round, for one side of the pairs; nil: there
-// are none.
+// positionEffects returns the effects of the trials' positions within the round, for the arm or the
+// baseline of pairs; nil: no effects are removed.
 func positionEffects(d contrast.Data, side int) (effects []float64) {
 	for _, p := range d.PositionEffects {
 		effects = append(effects, p[side])
@@ -219,8 +220,8 @@ func (w *worker) level(s source, nodes analysis.Interval) analysis.Interval {
 }
 
 // typical estimates the typical number of nodes over rounds, or over the values of a sample. It works on
-// logarithms, with the estimator for levels, since the machine's drift does not cancel. If no interval is
-// possible, it returns the median and false.
+// logarithms. It uses the estimator for one arm's values (Rules.Level), since the machine's drift does not
+// cancel in these values. If no interval is possible, it returns the median and false.
 func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval, ok bool) {
 	logs := make([]float64, len(nodes))
 	for i, n := range nodes {
@@ -234,7 +235,7 @@ func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval
 	return analysis.Interval(e.Main.At.Map(math.Exp)), true
 }
 
-// more returns the difference from the baseline, within rounds if trials are paired.
+// more returns the need of an arm beyond the baseline's need, estimated within rounds if trials are paired.
 func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, base Arm) *more {
 	based := w.nodes(s, d.Baseline, positionEffects(d, 1))
 	if len(based) == 0 {

@@ -7,11 +7,11 @@ import (
 	"tare/internal/experiment"
 )
 
-// Failures of a program are judged in two ways. A budget of "failures" bounds the share of
-// executions that fail in an arm, whatever the baseline does: its case is decided by the exact
-// interval of the share and the binomial test. An arm without that budget fails the gate if the
-// analysis gives the verdict that it fails more often than the baseline: a program that is fast
-// because it fails is within no budget.
+// Failures of a program are judged in two ways. A budget of "failures" limits the share of executions that
+// fail in an arm, however often the baseline fails. Its case is decided by the exact interval of the share
+// and the binomial test. An arm without a budget of failures fails the gate if the analysis gives the
+// verdict that the arm fails more often than the baseline: a program that is fast because it fails is
+// within no budget.
 
 // ofShare returns the case of a failure budget, with the frequency of failures as its estimate.
 func (c Case) ofShare(n analysis.Frequency) Case {
@@ -28,8 +28,8 @@ func (c Case) ofShare(n analysis.Frequency) Case {
 	return c
 }
 
-// failing returns the cases of arms that fail more often than the baseline and have no failure
-// budget, among those that the gate judges.
+// failing returns the cases of the judged arms that fail more often than the baseline and have no budget of
+// failures.
 func (j *judge) failing() (list []Case) {
 	bounded := map[cellArm]bool{} // arms and cells that are judged; true: there is a failure budget
 	for _, c := range j.result.Cases {

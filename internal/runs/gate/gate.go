@@ -1,5 +1,5 @@
 // Package gate decides whether a run keeps its budgets, so that a pipeline can pass or fail.
-// docs/pipeline.md explains it to users.
+// docs/pipeline.md explains the gate to users.
 //
 // A case is one hypothesis: an arm, in a cell, on a metric that has a limit. It has one of three
 // outcomes:
@@ -8,19 +8,19 @@
 //   - fail: the overhead is shown to exceed the limit;
 //   - unresolved: neither, with a reason.
 //
-// Both possible errors of a gate are bounded by the same level, half of one minus the design's
-// confidence (2.5 % at 95 %), the side of a two-sided interval. Passing needs no correction for the
-// number of cases: a gate passes only if all of them do, so a bad run passes only by an error in
-// the bad case (an intersection–union test: Berger 1982). Failing takes an error in any case, so it
-// is corrected by Holm's method over all cases: a gate with twenty budgets does not fail every
-// second run by chance.
+// A gate can make two errors: it can pass a bad run, or fail a good run. The chance of each error has the
+// same bound: half of one minus the design's confidence (2.5 % at 95 %), which is one side of a two-sided
+// interval. Passing needs no correction for the number of cases. A gate passes only if all cases pass, so a
+// bad run passes only by an error in the bad case (an intersection–union test: Berger 1982). An error in
+// any single case would fail a good run, so failing is corrected by Holm's method over all cases. Without
+// the correction, a gate with twenty budgets would often fail by chance.
 //
-// An unfinished arm has no outcome, since looking again until the outcome suits would void both
-// levels. A run without verdicts has none either: the gate is then invalid.
+// An unfinished arm has no outcome: whoever looks again until the outcome pleases makes errors more often
+// than the bounds say. A run without verdicts has no outcome either; the gate is then invalid.
 //
-// limits.go finds the limit of each case, run.go judges a run by its own baseline, occasions.go
-// several runs of one experiment together, and growth.go the growth of a run since earlier ones.
-// All use the rule in this file. rounds.go computes how many rounds a decision takes.
+// limits.go finds the limit of each case. run.go judges a run by its own baseline, occasions.go judges
+// several runs of one experiment together, and growth.go judges the growth of a run since earlier runs. All
+// use the rule in this file. rounds.go computes how many rounds a decision needs.
 package gate
 
 import (
@@ -46,7 +46,7 @@ const (
 	Pass       Outcome = "pass"
 	Fail       Outcome = "fail"
 	Unresolved Outcome = "unresolved"
-	Invalid    Outcome = "invalid" // the run gives no verdicts, is not finished, the metric never varies, or other work was measured
+	Invalid    Outcome = "invalid" // the run gives no verdicts or is not finished, the metric never varies, or the arm measured other work than the baseline
 )
 
 // Reason is the reason for a case's outcome.
@@ -57,8 +57,8 @@ const (
 	Within      Reason = "within"       // the interval ends within the limit
 	Exceeds     Reason = "exceeds"      // the overhead is shown to exceed the limit
 	Straddles   Reason = "straddles"    // the limit lies within the interval
-	NotByHolm   Reason = "not-by-holm"  // over the limit by itself, but not after the correction for the number of cases
-	UnderBias   Reason = "under-bias"   // over or under the limit, but by no more than the control differs from the baseline
+	NotByHolm   Reason = "not-by-holm"  // the case alone is shown to exceed the limit, but not after the correction for the number of cases
+	UnderBias   Reason = "under-bias"   // over or under the limit, but not by more than the control differs from the baseline
 	TooFew      Reason = "too-few"      // too few values for an interval that holds for noise of any shape
 	NoData      Reason = "no-data"      // no values to compare
 	NoControl   Reason = "no-control"   // too few values of the control to compare with
@@ -66,11 +66,11 @@ const (
 	NotRandom   Reason = "not-random"   // the run is observational
 	NoHistory   Reason = "no-history"   // no run of the history to compare with
 	FailsMore   Reason = "fails-more"   // the program fails more often than in the baseline
-	Missing     Reason = "missing"      // decided only if failed trials had values like the others
+	Missing     Reason = "missing"      // the case would be decided only if the failed trials had values like the other trials
 	MeanOver    Reason = "mean-over"    // the typical round is within the limit, but the mean is not
-	Behaves     Reason = "behaves"      // within the limit, but programs behave otherwise than in the baseline
+	Behaves     Reason = "behaves"      // within the limit, but programs behave differently than in the baseline
 	NoVerdicts  Reason = "no-verdicts"  // the run gives no verdicts
-	OtherWork   Reason = "other-work"   // the files were made with other settings of the workload than the baseline's
+	OtherWork   Reason = "other-work"   // the arm's files were made with other settings of the workload than the baseline's files
 	NotVarying  Reason = "not-varying"  // the metric has the same value in every trial
 )
 
@@ -84,7 +84,7 @@ type Result struct {
 	// Valid is set if the run gives verdicts. Otherwise Reasons lists why not.
 	Valid   bool              `json:"valid"`
 	Reasons []analysis.Reason `json:"-"`
-	// Observation is the reason why the outcome is weaker than that of an experiment; nil for a run
+	// Observation is the reason why the outcome is weaker than the outcome of an experiment; nil for a run
 	// in rounds of random order.
 	Observation *analysis.Observation `json:"observation,omitempty"`
 	Finished    bool                  `json:"finished"`
@@ -93,60 +93,60 @@ type Result struct {
 	Against    string  `json:"against,omitempty"`
 	Baseline   string  `json:"baseline"`
 	Confidence float64 `json:"confidence"` // confidence of the intervals
-	Level      float64 `json:"level"`      // chance of failing by mistake, over all cases together
+	Level      float64 `json:"level"`      // largest chance of failing by mistake, over all cases together
 	// Paired is set if trials of the same round are compared. Otherwise Rounds is the largest
 	// number of values of an arm in a cell.
 	Paired bool `json:"paired"`
 	Rounds int  `json:"rounds"`
-	// Occasions is the number of runs that are judged together, and then Rounds is that number,
-	// too;
+	// Occasions is the number of runs that are judged together. Rounds is then that number, too. It is 0
+	// for a single run.
 	Occasions int `json:"occasions,omitempty"`
 	// Start is the start of the first trial, and Seconds the time of all trials. Seconds is 0 for
 	// imported trials, which may have run at the same time.
 	Start   time.Time `json:"start"`
 	Seconds float64   `json:"seconds,omitempty"`
 	Cases   []Case    `json:"cases"`
-	// Warnings are the run's warnings that affect every case. Those about its machine are only in
+	// Warnings are the run's warnings that affect every case. Warnings about the run's machine are only in
 	// the report.
 	Warnings []analysis.Finding `json:"-"`
 }
 
-// Case is one hypothesis. Overhead, Limit.Value and similar fields are shares of the baseline if
-// the limit is one, and otherwise in the metric's unit; positive is a cost.
+// Case is one hypothesis. Overhead, Limit.Value and similar fields are shares of the baseline if the limit
+// is a share, and otherwise have the metric's unit; positive is a cost.
 type Case struct {
 	Cell    string            `json:"cell"`
 	Arm     string            `json:"arm"`
 	Metric  experiment.Metric `json:"metric"`
-	Budget  quantity.Limit    `json:"budget"` // limit in the form of the file: "10%"
+	Budget  quantity.Limit    `json:"budget"` // limit as the experiment file writes it: "10%"
 	Limit   experiment.Bound  `json:"limit"`  // limit as a number
 	Outcome Outcome           `json:"outcome"`
 	Reason  Reason            `json:"kind"`
-	Gap     analysis.Reason   `json:"-"` // reason why the history has nothing to compare with, or finding on other behaviour; nil: neither
-	// Estimated is set if there is an interval; otherwise Overhead is zero.
+	Gap     analysis.Reason   `json:"-"` // reason why the history has nothing to compare with, or the finding that programs behave differently; nil: neither
+	// Estimated is set if the case has an interval; otherwise Overhead is zero.
 	Estimated bool              `json:"estimated"`
 	Overhead  analysis.Interval `json:"overhead"`
 	Method    string            `json:"method,omitempty"` // method of the interval, one of package contrast's
 	// Grade is the grade of the interval: Normal if the caller accepts that grade and there are too
 	// few values for Measured.
 	Grade     analysis.Grade `json:"grade,omitempty"`
-	P         float64        `json:"p"`              // one-sided p of "the overhead is the limit or less"
+	P         float64        `json:"p"`              // one-sided p-value of "the overhead is the limit or less"
 	PAdjusted float64        `json:"pAdjusted"`      // P after Holm's correction
-	Bias      float64        `json:"bias,omitempty"` // difference of the control from the baseline, if it exceeds chance
-	Size      int            `json:"size"`           // pairs, values of the smaller sample, or runs of the history
-	Needed    int            `json:"roundsNeeded"`   // rounds, or values of each arm, with which a new run resolves the case at the power of the design; 0: unknown, or over 10,000
+	Bias      float64        `json:"bias,omitempty"` // difference of the control from the baseline, if this difference exceeds chance
+	Size      int            `json:"size"`           // number of pairs, of values in the smaller sample, or of runs in the history
+	Needed    int            `json:"roundsNeeded"`   // number of rounds, or of values in each arm, with which a new run resolves the case at the design's power; 0: unknown, or over 10,000
 	Baseline  float64        `json:"baselineMedian,omitempty"`
 	Treated   float64        `json:"armMedian,omitempty"`
 	Seconds   float64        `json:"seconds,omitempty"` // the case's share of the time of the arm's trials in the cell
 	// History is the part of the history that the case is about; nil without a history.
 	History *Stretch `json:"history,omitempty"`
-	// Previous compares the run with the one before it, beside the case of the recent part. It does
+	// Previous compares the run with the run before it. Only the case of the recent part has it. It does
 	// not affect the outcome.
 	Previous *history.Previous `json:"previous,omitempty"`
 
 	data       contrast.Data // values of the arm and its own run's baseline
 	estimate   contrast.Estimate
-	stands     analysis.Interval // Overhead's interval, widened for any values of failed trials
-	seen       float64           // P without regard to failed trials
+	stands     analysis.Interval // Overhead's interval, widened so that it holds whatever values failed trials would have had
+	seen       float64           // P if failed trials are ignored
 	mean       float64           // overhead of the mean, or of the typical round if there is no mean
 	ofFailures bool              // the case is about the frequency of failures
 }
@@ -154,7 +154,7 @@ type Case struct {
 // Stretch is the part of a history that a run is compared with.
 type Stretch struct {
 	Part string `json:"part"` // PartRecent or PartAnchor
-	Of   string `json:"of"`   // quantity that grew: "overhead" or "level"
+	Of   string `json:"of"`   // quantity that may have grown: "overhead" or "level"
 	Runs int    `json:"runs"`
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -190,8 +190,8 @@ func (r *Result) conclude() {
 	}
 }
 
-// decide gives every open case its outcome, all as one family. A case that already has a reason
-// keeps its outcome, and counts as a member.
+// decide gives every open case its outcome. All cases are one family. A case that already has a reason
+// keeps its outcome, but counts in the family.
 func decide(cases []Case, level float64) {
 	var family []int
 	var p []float64
@@ -219,19 +219,19 @@ func decide(cases []Case, level float64) {
 	}
 }
 
-// settled gives a case an estimate that does not depend on failed trials, and whose mean is its
-// point.
+// settled gives a case an estimate that does not depend on failed trials. The point of the estimate also
+// serves as the mean.
 func (c *Case) settled(at analysis.Interval, p float64) {
 	c.Estimated, c.Overhead, c.P = true, at, p
 	c.stands, c.seen, c.mean = at, p, at.Point
 }
 
-// decide applies the rule to one case. If the control differs from the baseline by more than
-// chance, though within the margin, that much arises without any layer: an outcome must then be
-// clear of the limit by more than that.
+// decide applies the rule to one case. The control may differ from the baseline by more than chance, though
+// within the margin. A difference of that size then arises without any layer, so the overhead must be
+// farther from the limit than that difference.
 //
-// A case is not decided if its outcome depends on the values of failed trials. Nor does it pass if
-// the typical round is within the limit and the mean is over it.
+// A case is not decided if its outcome depends on the values of failed trials. A case does not pass if the
+// typical round is within the limit but the mean is over it.
 func (c *Case) decide(level float64) (Outcome, Reason) {
 	outcome, reason := c.decideBy(c.stands, c.P, level)
 	if seen, _ := c.decideBy(c.Overhead, c.seen, level); outcome == Unresolved && seen != Unresolved {
@@ -260,5 +260,3 @@ func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason
 	}
 	return Unresolved, Straddles
 }
-
-// a single run.

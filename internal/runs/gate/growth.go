@@ -10,12 +10,11 @@ import (
 	"tare/internal/runs/history"
 )
 
-// Against judges how much worse a run is than the runs of a history, at the confidence of the
-// history's intervals. The name of the history is for the reader. A limit bounds the growth on the
-// metric's own scale: for a metric that is compared as a ratio, a limit in the metric's unit is an
-// error. Every metric with a limit makes two cases, both of which must pass: against the runs since
-// the last change, which detects small jumps, and against the first runs, which detects a slow
-// decline.
+// Against judges how much worse a run is than the runs of a history, at the confidence of the history's
+// intervals. The name of the history is shown to the reader. A limit bounds the growth on the metric's own
+// scale: for a metric that is compared as a ratio, a limit in the metric's unit is an error. Every metric
+// with a limit makes two cases, and both must pass. One case compares with the runs since the last change,
+// and detects small jumps. The other case compares with the first runs, and detects a slow decline.
 func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth, limits *Limits, name string, confidence float64, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	r.Against, r.Confidence, r.Level = name, confidence, (1-confidence)/2

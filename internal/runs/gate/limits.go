@@ -11,8 +11,8 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Limits are the limits on the cost of each arm of a plan: those in the plan, and those added on
-// the command line.
+// Limits are the limits on the cost of each arm of a plan. They come from the plan and from the command
+// line.
 type Limits struct {
 	plan  *experiment.Plan
 	added []addition
@@ -25,8 +25,8 @@ type addition struct {
 	limit quantity.Limit
 }
 
-// LimitError is the error of an impossible budget: one of an unknown metric, arm or cell, or in the
-// wrong unit. The hint lists possible ones.
+// LimitError is the error of an impossible budget: a budget of an unknown metric, arm or cell, or in the
+// wrong unit. The hint lists possible metrics, arms, cells or units.
 type LimitError struct{ Text, Hint string }
 
 func (e *LimitError) Error() string { return e.Text }
@@ -37,9 +37,10 @@ var ErrNoBudget = errors.New("no arm has a budget")
 // LimitsOf returns the limits in a plan.
 func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 
-// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. It replaces every limit of the plan for that
-// metric (and arm, and cells). Of several additions for the same case, one that names the arm takes
-// precedence over one that does not, then one with the closer cell, then the later one.
+// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. The limit replaces every limit of the plan for that
+// metric (and arm, and cells). If several additions fit the same case, an addition that names the arm takes
+// precedence over one that does not. Next, the addition with the closer cell takes precedence, and last,
+// the later addition.
 func (l *Limits) Add(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at <= 0 || at == len(text)-1 {
@@ -68,7 +69,8 @@ func (l *Limits) Add(text string) error {
 	return nil
 }
 
-// unknownArm returns the error of an unknown arm, which may be the name of a cell instead.
+// unknownArm returns the error for an unknown arm. The user may have written the name of a cell in place of
+// an arm.
 func (l *Limits) unknownArm(arm, rest string, arms []string) error {
 	hint := strictyaml.Suggest(arm, "arms", arms)
 	if key := rest + "@" + arm; experiment.CheckKey(key, l.plan.Cells) == nil {
@@ -97,8 +99,8 @@ func (l *Limits) Metrics() []string {
 	return slices.Compact(names)
 }
 
-// arms lists the names of arms that can have a budget. For a swept arm these are its name in the
-// file, which stands for all levels, and the name of every level.
+// arms lists the names of arms that can have a budget. For an arm with a factor, it lists the arm's name in
+// the experiment file, which stands for all levels, and the arm's name at every level.
 func (l *Limits) arms() []string {
 	var names []string
 	for _, a := range l.plan.Arms {
@@ -119,8 +121,8 @@ func family(a experiment.PlannedArm) string {
 	return name
 }
 
-// of returns the limit of an arm on a metric in a cell, if it has one. Additions come first, and
-// within each group an arm's own limit before the general one.
+// of returns the limit of an arm on a metric in a cell, if there is a limit. Additions come before limits
+// of the plan. Among both, the arm's own limit comes before the general limit.
 func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
 	var best quantity.Limit
 	var rank, near int // precedence by arm, then by cell

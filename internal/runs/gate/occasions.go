@@ -78,10 +78,10 @@ type TooFewOccasions struct {
 	Runs int `json:"runs"`
 }
 
-// Kind returns the kind's name.
+// Kind returns the name of this kind of reason.
 func (TooFewOccasions) Kind() string { return "too-few-occasions" }
 
-// combinedCase returns a case with the estimate of the runs together.
+// combinedCase returns a case with the joint estimate of all runs.
 func combinedCase(r *combine.Result, c Case) Case {
 	c.P, c.Reason = 1, NoData
 	at := slices.IndexFunc(r.Comparisons, func(k combine.Comparison) bool {

@@ -11,9 +11,9 @@ import (
 // mostRounds is the largest number of rounds that Case.Needed holds.
 const mostRounds = 10_000
 
-// Fewest returns the number of cases that a plan's own budgets make, the number of rounds from
-// which on any of them can pass, and the number from which on any can fail. The last is larger,
-// since failing is corrected for the number of cases.
+// Fewest returns the number of cases that a plan's own budgets make, the smallest number of rounds with
+// which a case can pass, and the smallest number with which a case can fail. The number for failing is
+// larger, since failing is corrected for the number of cases.
 func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	all, err := LimitsOf(plan).cases()
 	if err != nil || len(all) == 0 { // the experiment file is refused if its budgets are impossible
@@ -24,11 +24,11 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	return len(all), both.Fewest(plan.Paired(), controlled, 1), both.Fewest(plan.Paired(), controlled, len(all))
 }
 
-// needed returns the approximate number of rounds with which a new run resolves a case with the
-// probability power, given the observations. The overhead counts as uncertain as its interval is
-// wide, and not as the true one: otherwise an estimate that happens to lie near the limit would
-// lead to thousands of rounds. To fail, a case must also pass Holm's correction, in the worst case
-// for all cases.
+// needed returns the approximate number of rounds with which a new run resolves a case with the probability
+// power, given the observations. The true overhead is taken to be uncertain, as the width of the interval
+// shows. If the estimate were taken as the true overhead, an estimate that happens to lie near the limit
+// would lead to thousands of rounds. To fail, a case must also be significant after Holm's correction, in
+// the worst case for the number of all cases.
 func needed(c *Case, level float64, cases int, power float64) int {
 	d := &c.data
 	fewest := func(cases int) int {

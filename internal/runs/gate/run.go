@@ -16,13 +16,13 @@ type Options struct {
 	// Observational allows a run whose arms did not run in rounds of random order. Other
 	// differences between the arms are then judged together with the layers.
 	Observational bool
-	// Normal allows the t interval to decide cases with very few values. It holds if noise is
+	// Normal allows the t interval to decide cases with very few values. The t interval holds if noise is
 	// normal.
 	Normal bool
 }
 
-// Run judges a run by its own baseline. The trials are those of the analysis. Without any limit the
-// error is ErrNoBudget; an impossible limit gives a *LimitError.
+// Run judges a run by its own baseline. The argument trials holds the trials that the run was analysed
+// from. Run returns ErrNoBudget if there is no limit, and a *LimitError for an impossible limit.
 func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	j := judge{result: r, rules: contrast.RulesOf(run.Plan), run: run, values: analysis.ValuesOf(run.Plan, trials), normal: o.Normal}
@@ -74,8 +74,8 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 	return r
 }
 
-// settle gives every case its outcome, and then the whole result. The given runs are the judged
-// ones.
+// settle gives every case its outcome, and then the whole result its outcome. The argument runs holds the
+// judged runs.
 func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run) {
 	r.withhold(o)
 	decide(r.Cases, r.Level)
@@ -90,8 +90,8 @@ func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run
 	r.conclude()
 }
 
-// withhold sets the reason of cases that cannot be decided because of the run, the strongest reason
-// first.
+// withhold sets the reason of each case that cannot be decided because of the run. If several reasons
+// apply, it sets the strongest.
 func (r *Result) withhold(o Options) {
 	reason := Reason("")
 	switch {
@@ -140,8 +140,8 @@ type judge struct {
 	normal bool // the grade Normal is accepted
 }
 
-// fewestNormal is the number of values of each arm below which not even the assumption of normal
-// noise decides a case.
+// fewestNormal is the smallest number of values in each arm with which the assumption of normal noise can
+// decide a case.
 const fewestNormal = 3
 
 func (j *judge) add(c Case) {
@@ -176,7 +176,7 @@ func (j *judge) add(c Case) {
 	j.result.Cases = append(j.result.Cases, c)
 }
 
-// undecidable returns the reason why the values of a case cannot decide anything, however many there are;
+// undecidable returns the reason why values of this kind can never decide a case, however many there are;
 // "" if they can.
 func (j *judge) undecidable(c *Case) Reason {
 	of := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name)
@@ -192,8 +192,8 @@ func (j *judge) undecidable(c *Case) Reason {
 	return ""
 }
 
-// withstand sets the parts of an estimate that hold whatever the values of failed trials are. These
-// values are assumed to lie beyond all others and beyond the limit.
+// withstand sets the parts of an estimate that hold whatever the values of failed trials are. The values of
+// failed trials are assumed to lie beyond all other values and beyond the limit.
 func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	c.seen = j.rules.Exceeds(d, c.Limit.Value)
 	c.P, c.stands = c.seen, c.Overhead
@@ -212,8 +212,9 @@ func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	}
 }
 
-// control returns the difference of the control from the baseline for a case, if it exceeds chance,
-// or a reason if the control has too few values. A run planned without a control returns neither.
+// control returns the difference of the control from the baseline for a case, if this difference exceeds
+// chance. It returns a reason instead if the control has too few values. For a run planned without a
+// control, it returns neither.
 func (j *judge) control(c *Case) (Reason, float64) {
 	of := j.run.Comparison(c.Cell, j.run.Plan.ArmWith(experiment.Control), c.Metric.Name)
 	if of == nil {
@@ -231,8 +232,8 @@ func (j *judge) control(c *Case) (Reason, float64) {
 	return "", math.Max(math.Abs(o.Lo), math.Abs(o.Hi))
 }
 
-// onScale returns the same values, compared on another scale. A budget that is an amount bounds the
-// difference of a metric whose overhead is otherwise a share.
+// onScale returns the same values, compared on another scale. A budget may be an amount although the
+// metric's overhead is a share. Such a budget bounds the difference of the values.
 func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 	if d.Metric.Scale == s || s != experiment.Difference {
 		return d

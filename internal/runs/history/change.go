@@ -13,20 +13,19 @@ import (
 // seed is the seed of every permutation test: the same history gives the same changes.
 const seed = 1
 
-// stretchValues is the series of values that is tested for changes: the points of a series in one stretch
-// that statistics include.
+// stretchValues is the values that are tested for changes: the points of a series in one stretch that are
+// not left out.
 type stretchValues struct {
 	series  *Series
 	stretch int
 	runs    []int // indices into the experiment's runs
 	values  []float64
-	changes []int // indices of the first values of new levels
+	changes []int // indices of the first value after each change
 }
 
-// detect finds the changes of every series. Those of headline metrics share the level by
-// Bonferroni's correction: the chance of any false change among them is at most alpha. Exploratory
-// metrics share another alpha. Holm's correction is not used, since one series may have several
-// changes.
+// detect finds the changes of every series. The series of headline metrics share alpha by Bonferroni's
+// correction: the chance of any false change among them is at most alpha. Exploratory metrics share an
+// alpha of their own. Holm's correction is not used, since one series may have several changes.
 func detect(list []Series, runs []*Run, o Options) {
 	var series []*stretchValues
 	tests := map[bool]int{}
@@ -88,8 +87,9 @@ func (s *stretchValues) describe(runs []*Run, o Options) {
 	s.warn(residuals, o)
 }
 
-// level returns the Hodges–Lehmann estimate. For few runs it is Student's t, and for one run, or
-// for runs that do not vary, the median without width.
+// level returns the Hodges–Lehmann estimate with its interval. For few runs it returns the estimate by
+// Student's t. For one run, or for runs that do not vary, it returns the median with an interval of width
+// zero.
 func (s *stretchValues) level(values []float64) stats.Interval {
 	if e, err := stats.SignedRank(values, confidence); err == nil {
 		return e.Interval
@@ -141,7 +141,7 @@ func direction(size stats.Interval, better experiment.Better) string {
 	return Spread
 }
 
-// warn adds findings that a reader should know before trusting the changes of a strand.
+// warn adds findings that a reader should know before trusting the changes of a stretch.
 func (s *stretchValues) warn(residuals []float64, o Options) {
 	n := len(residuals)
 	if n < 2*o.Segment {
@@ -150,32 +150,32 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// The level is that of rounds within a run: one of a hundred independent series reaches it.
-	// Reported changes have removed some of the autocorrelation already.
+	// The limit is the same as for rounds within a run: one of a hundred independent series exceeds it. The
+	// residuals have less autocorrelation than the values, since reported changes are removed.
 	r := stats.Neighbours(s.values, s.changes)
 	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
 		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
 	}
 }
 
-// mostRelated is the largest autocorrelation with which histories without changes hardly show more
-// changes than alpha allows. Beyond it, a reported change is doubtful (hack/bench/history).
+// mostRelated is the largest autocorrelation with which histories without changes hardly show more changes
+// than alpha allows. With a larger autocorrelation, a reported change is doubtful (hack/bench/history).
 const mostRelated = 0.4
 
-// mostInterludeValues bounds the search for interludes, whose time grows with the square of the
-// number of runs.
+// mostInterludeValues is the largest number of values among which interludes are searched, since the time
+// of the search grows with the square of the number of runs.
 const mostInterludeValues = 500
 
-// interludeShare is the share of the level that is spent on interludes; the rest is for single
-// changes.
+// interludeShare is the share of alpha that the test for interludes gets; the test for single changes gets
+// the rest.
 const interludeShare = 0.25
 
-// search finds the changes of a strand: those found by single splits and, between them, the
-// interludes. Searching for one split at a time does not find a level that comes and goes, such as
-// a regression that was fixed after a week: wherever the split is, one side has a part of it and
-// most of the rest. Without any change, the chance of a claim is at most alpha, since it is divided
-// between the two tests. Runs that resemble their neighbours are compared with series that do so
-// too (stats.surrogates).
+// search finds the changes of a stretch. It first finds single changes, one split at a time, and then
+// interludes between them. An interlude is a series of values that differ from the values before and after,
+// such as a regression that was fixed after a week. A single split does not find an interlude: wherever the
+// split is, one side has a part of the interlude and most of the other values. Without any change, the
+// chance of a claim is at most alpha, since alpha is divided between the two tests. If runs resemble their
+// neighbours, they are compared with surrogate series whose values do so too (stats.surrogates).
 func search(x []float64, alpha float64, least int) []int {
 	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
@@ -198,10 +198,10 @@ func search(x []float64, alpha float64, least int) []int {
 	return changes
 }
 
-// interlude finds the stretch of values [from, to) that differs most from the values around it, if
-// fewer than alpha of the surrogates have a stretch that differs as much. The interlude and both
-// sides of it have at least that many values. (Ranks would hardly find a short interlude: six
-// values cannot have higher ranks than the six highest, however far they are from the rest.)
+// interlude finds the stretch of values [from, to) that differs most from the values around it, if a share
+// of less than alpha of the surrogates has a stretch that differs as much. The interlude and both sides of
+// it have at least as many values as least says. (Ranks would hardly find a short interlude: six values
+// cannot have higher ranks than the six highest, however far they are from the rest.)
 func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
 	if len(x) < 3*least || len(x) > mostInterludeValues {
 		return 0, 0, false
@@ -210,7 +210,7 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	sums := make([]float64, len(x)+1)
 	from, to, _ = mostApart(values, least, sums, 1)
 	_, _, observed := mostApart(values, least, sums, lengthStep)
-	observed -= 1e-9 * observed // the same values summed in another order must not count as larger
+	observed -= 1e-9 * observed // the same statistic, summed in another order, must not count as larger
 	surrogates := stats.NewSurrogates(values, []int{from, to}, random)
 	return from, to, stats.Significant(observed, alpha, func() float64 {
 		_, _, q := mostApart(surrogates.Next(), least, sums, lengthStep)
@@ -218,15 +218,15 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	})
 }
 
-// lengthStep is the factor between the lengths of stretches that are tried when comparing with
-// surrogates. A stretch of nearly the right length differs nearly as much, and trying all lengths
-// would take a time that grows with the square of the number of values (Walther, Annals of
-// Statistics 38, 2010).
+// lengthStep is the ratio between successive lengths of stretches that are tried in surrogates. A stretch
+// of nearly the right length differs nearly as much. Trying all lengths would take a time that grows with
+// the square of the number of values (Walther, Annals of Statistics 38, 2010).
 const lengthStep = 1.1
 
-// mostApart finds the stretch of values whose mean is farthest from that of the rest for its size,
-// among the lengths that a step gives (1: all), and returns the square of the distance, in units of
-// √(1/inside + 1/outside). The slice sums is a buffer with one element more than the values.
+// mostApart finds the stretch of values whose mean is farthest from the mean of the other values, and
+// returns the square of the distance. The unit of the distance is √(1/inside + 1/outside), from the numbers
+// of values inside and outside the stretch. The ratio of successive lengths that are tried is step (1: all
+// lengths). The slice sums is a buffer with one element more than the values.
 func mostApart(values []float64, least int, sums []float64, step float64) (from, to int, most float64) {
 	n := len(values)
 	for i, v := range values {

@@ -12,11 +12,11 @@ import (
 	"tare/internal/runs/compare"
 )
 
-// parameters are the parameters of one arm in one cell, by path: everything that the values depend
-// on by intent. They include the layers of the arm and of the baseline, the workload and the
-// testbed (without those that experiment.OutsideQuestion names). They exclude the number of rounds, the seed,
-// limits, margins, the imported files and the pairing of their trials: these make a value more or
-// less certain, but not different.
+// parameters are the parameters of one arm in one cell, by path: everything that the values depend on by
+// intent. They include the layers of the arm and of the baseline, the workload and the testbed (except
+// those that experiment.OutsideQuestion names). They exclude the number of rounds, the seed, limits,
+// margins, the imported files and the pairing of their trials: these make a value more or less certain, but
+// not different.
 type parameters map[string]string
 
 // parametersOf returns the parameters of every cell and arm of a plan.
@@ -67,8 +67,8 @@ func sharedParameters(plan *experiment.Plan, c experiment.Cell) parameters {
 	return p
 }
 
-// changed returns the paths at which two sets of parameters or facts differ, in order; none if one
-// of the sets is nil.
+// changed returns the differences between two sets of parameters or facts, sorted by path; none if one of
+// the sets is nil.
 func changed(was, is map[string]string) []Difference {
 	var list []Difference
 	for _, p := range compare.Differing(was, is) {
@@ -110,7 +110,8 @@ func factsOf(j *journal.Run) facts {
 	return f
 }
 
-// recordEvents records in every run the facts that differ from the run before: the last one that has any.
+// recordEvents records in every run the facts that differ from earlier runs. It compares each kind of fact
+// with the last earlier run that has facts of that kind.
 func recordEvents(runs []*Run) {
 	var last facts
 	for _, r := range runs {

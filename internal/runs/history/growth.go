@@ -18,7 +18,7 @@ type Growth struct {
 	Cell   string            `json:"cell"`
 	Arm    string            `json:"arm"`
 	Metric experiment.Metric `json:"metric"`
-	// Of is the quantity that grew: "overhead", relative to the run's own baseline, or "level", the
+	// Of is the quantity that is compared: "overhead", relative to the run's own baseline, or "level", the
 	// arm's own values, in histories without a baseline.
 	Of string `json:"of"`
 	// Recent compares the new run with the runs since the last change, Anchor with the reference
@@ -27,14 +27,14 @@ type Growth struct {
 	// metric's unit.
 	Recent GrowthEstimate `json:"recent"`
 	Anchor GrowthEstimate `json:"anchor"`
-	// Previous compares with the latest comparable earlier run; nil: there is none.
+	// Previous compares with the latest comparable earlier run; nil: no earlier run is comparable.
 	Previous *Previous `json:"previous,omitempty"`
 	// Gap is the reason why Recent or Anchor has no estimate; nil if both have one.
 	Gap analysis.Reason `json:"-"`
 }
 
-// Previous is the difference of the new run from the one before it. It is information only, since
-// two runs do not show how much runs vary.
+// Previous is the difference of the new run from the run before it. It is information only, since two runs
+// do not show how much runs vary.
 type Previous struct {
 	Run    string            `json:"run"` // directory of the earlier run
 	Labels experiment.Labels `json:"labels,omitempty"`
@@ -45,11 +45,11 @@ type Previous struct {
 // GrowthEstimate is the growth of a quantity.
 type GrowthEstimate struct {
 	Interval analysis.Interval `json:"interval"`
-	Runs     int               `json:"runs"` // number of runs of the history that it is compared with
+	Runs     int               `json:"runs"` // number of runs of the history that the new run is compared with
 	From     string            `json:"from"` // first of these runs
 	To       string            `json:"to"`   // last of them
-	// P returns the one-sided p of "it grew by limit or less", given the limit. It is 1 if there is
-	// no estimate.
+	// P returns the one-sided p-value of "the quantity grew by limit or less", given the limit. It is 1 if
+	// there is no estimate.
 	P func(limit float64) float64 `json:"-"`
 }
 
@@ -57,10 +57,10 @@ type GrowthEstimate struct {
 // or the level of its only arm. The run itself is left out of the history, and so are runs that
 // started later.
 //
-// Recent compares with the runs since the last change. Anchor compares with the first runs of the
-// history, as many as the least length of a segment. The argument anchor names another run from
-// which the reference runs begin: one at which a change was accepted. Growth returns an error if
-// the experiment has no such run.
+// Recent compares with the runs since the last change. Anchor compares with the first runs of the history,
+// as many as the least length of a segment. The argument anchor names another run at which the reference
+// runs begin, such as the first run after a change that was accepted. Growth returns an error if the
+// experiment has no such run.
 func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 	before := h.before(run)
 	first := 0
@@ -121,7 +121,7 @@ func (c *comparison) growth() Growth {
 
 func never(float64) float64 { return 1 }
 
-// fill makes both comparisons, or returns the reason why it cannot.
+// fill makes the comparisons Recent and Anchor, or returns the reason why it cannot.
 func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	scale := scale{c.value.metric, c.value.of}
 	if c.new.LeftOut != nil {
@@ -196,8 +196,8 @@ func (s *Series) used(stretch int) []Point {
 	return slices.DeleteFunc(slices.Clone(s.Points), other)
 }
 
-// change compares the new value with those of some runs. The runs have the given standard
-// deviation, known with df degrees of freedom.
+// change compares the new value with the values of some runs. The standard deviation between runs is sd,
+// known with df degrees of freedom.
 func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (GrowthEstimate, analysis.Reason) {
 	k, sum := float64(len(reference)), 0.0
 	usual := 0.0 // mean variance within a run
@@ -222,9 +222,9 @@ func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (
 //
 //	new - mean ± t(df) · sd · √(1 + 1/k)
 //
-// This is Student's interval for one more value from the same population, exact if runs differ by
-// normal noise. The spread between runs includes the uncertainty within them, as long as the new
-// run is as precise as they were; the excess variance of a less precise run is added.
+// This is Student's interval for one more value from the same population, exact if runs differ by normal
+// noise. The spread between runs includes the uncertainty within runs, as long as the new run is as precise
+// as the earlier runs. If the new run is less precise, its excess variance is added.
 type prediction struct {
 	difference float64 // new minus mean, on the scale of computation; positive is worse
 	error      float64 // standard error of difference
@@ -236,7 +236,7 @@ func (p prediction) interval() stats.Interval {
 	return stats.Interval{Point: p.difference, Lo: p.difference - half, Hi: p.difference + half}
 }
 
-// exceeds returns the one-sided p of "the difference is limit or less".
+// exceeds returns the one-sided p-value of "the difference is limit or less".
 func (p prediction) exceeds(limit float64) float64 {
 	if math.IsNaN(limit) || math.IsInf(limit, 1) {
 		return 1

@@ -1,17 +1,17 @@
-// Package history sorts many runs of an experiment by time, and finds the runs at which a metric
-// changed and how far a new run has grown away from those before it.
+// Package history sorts many runs of an experiment by time, and finds the runs at which a metric changed
+// and how far a new run differs from the runs before it.
 //
-// The unit is the run. A run gives one value for each metric of each arm: the overhead against its
-// own baseline, in which the level of the machine cancels. For the baseline itself (and for arms
-// without a baseline, as in most imported records) it gives the level. Rounds within a run share
-// its day and its machine, so they do not show how much runs vary. The spread between runs does,
-// and all methods here use it.
+// The unit is the run. A run gives one value for each metric of each arm: the overhead against its own
+// baseline, in which the level of the machine cancels. For the baseline itself (and for arms without a
+// baseline, as in most imported records) a run gives the level: the arm's own typical value. Rounds within
+// a run share its day and its machine, so they do not show how much runs vary. All methods here use the
+// spread between runs instead.
 //
 // A series answers two questions, by different methods:
 //
 //   - Did something change, and when? Changepoints of the values on the logarithmic scale
 //     (stats.RelatedChangepoints, and interlude for a level that comes and goes), with one error
-//     rate for the whole history. Each has its size and the range of runs in which it may lie.
+//     rate for the whole history. Each change has a size and a range of runs in which it may lie.
 //   - May this new run pass? Growth compares it with the runs since the last change, which
 //     detects a jump, and with the reference runs at the beginning, which detects a decline so
 //     slow that it never jumps.
@@ -127,8 +127,8 @@ type Point struct {
 // left out begins no stretch.
 type Stretch struct {
 	First int `json:"first"` // index of the stretch's first run
-	// Differs lists the parameters that differ from those of the included run before; empty for the
-	// first stretch.
+	// Differs lists the parameters that differ from the last earlier run that is not left out; empty for
+	// the first stretch.
 	Differs []Difference `json:"-"`
 
 	asked parameters

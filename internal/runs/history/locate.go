@@ -14,13 +14,13 @@ type changeSite struct {
 	sure             float64 // probability of the claimed position
 }
 
-// locate estimates the certainty of the position of a single change in x, claimed at the index at.
-// It computes the posterior over all positions for one step between two levels in normal noise of
-// unknown size, with equal prior probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝
-// (k(n-k))^-½ S(k)^-(n-2)/2, where S(k) is the sum of squares around the two means. Values that lie
-// more than three robust standard deviations from the median of their side are first moved to that
-// distance, so that a single outlier does not look like a step. hack/bench/history counts how often the
-// bounds contain the true position.
+// locate estimates the certainty of the position of a single change in x, claimed at the index at. It
+// computes the posterior over all positions for one step between two levels in normal noise of unknown
+// size, with equal prior probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝ (k(n-k))^-½
+// S(k)^-(n-2)/2, where S(k) is the sum of squares around the two means. Values that lie more than three
+// robust standard deviations from the median of their side of the change are first moved to that distance,
+// so that a single outlier does not look like a step. hack/bench/history counts how often the bounds
+// contain the true position.
 func locate(x []float64, at int) changeSite {
 	y := winsorized(x, at)
 	n := len(y)
@@ -95,7 +95,7 @@ func winsorized(x []float64, at int) []float64 {
 // robust is the standard deviation of normal values per median absolute deviation.
 const robust = 1.4826
 
-// sums returns the sum of the values and that of their squares.
+// sums returns the sum of the values and the sum of their squares.
 func sums(x []float64) (sum, squares float64) {
 	for _, v := range x {
 		sum += v

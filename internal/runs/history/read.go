@@ -11,8 +11,8 @@ import (
 	"tare/internal/run/machine"
 )
 
-// Read finds the runs below the directories, which may be runs themselves, and reads each once. The
-// result skipped lists directories that could not be read, and those without a run below them. An
+// Read finds the runs below the directories, which may be runs themselves, and reads each run once. The
+// result skipped lists directories that could not be read, and directories without a run below them. An
 // error means that a directory could not be searched, or that ctx was cancelled.
 func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, err error) {
 	var found []string

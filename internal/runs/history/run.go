@@ -22,8 +22,8 @@ type value struct {
 	key
 	metric experiment.Metric
 	asked  parameters
-	// estimate is nil if there is none, and why is the reason. It has width zero if the trials
-	// allow no interval.
+	// estimate is nil if the run has no value; why is then the reason. The estimate has width zero if the
+	// trials allow no interval.
 	estimate *analysis.Interval
 	why      analysis.Reason
 	z        float64 // approximate half-width of the interval in standard errors
@@ -57,7 +57,7 @@ func open(dir string) (*Run, error) {
 // Of returns the data of a run that a history needs.
 func Of(j *journal.Run) *Run { return Judged(j, analysis.Judge(j.Plan, j.Trials)) }
 
-// Judged is Of for a run that is analysed already.
+// Judged does what Of does, for a run that is already analysed.
 func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	r := &Run{
 		Directory: j.Dir, Name: j.Plan.Name, Start: began(j), TareVersion: j.Plan.Version, Labels: j.Plan.Labels,
@@ -98,8 +98,8 @@ func identityOf(j *journal.Run) uint64 {
 	return h.Sum64()
 }
 
-// began returns the start of the first trial or, for a run without trials, the start of the run.
-// For an import only the files' times count.
+// began returns the start of the first trial or, for a run without trials, the start of the run. For an
+// import, only the times in the imported files count.
 func began(j *journal.Run) time.Time {
 	if first := analysis.Began(j.Trials); !first.IsZero() || j.Plan.Import != nil || len(j.Sessions) == 0 {
 		return first

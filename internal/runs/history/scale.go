@@ -58,7 +58,7 @@ func (s scale) change(d float64) float64 {
 	return contrast.Magnitude(d, s.metric)
 }
 
-// difference is the inverse of change; a share that no loss can reach gives +Inf.
+// difference is the inverse of change. It returns +Inf for a share that is too large for any loss.
 func (s scale) difference(change float64) float64 {
 	return contrast.Cost(contrast.FromOverhead(change, s.metric), s.metric)
 }

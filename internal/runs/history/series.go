@@ -44,7 +44,7 @@ func (o Options) normalised() Options {
 // LeastSegment is the smallest number of runs for a rank-sum interval against as many others.
 const LeastSegment = 4
 
-// arrange sorts runs by start, those of unknown start first, and leaves out copies of a run.
+// arrange sorts runs by start and leaves out copies of a run. Runs of unknown start come first.
 func arrange(runs []*Run) {
 	slices.SortStableFunc(runs, func(a, b *Run) int {
 		return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Directory, b.Directory))
@@ -139,8 +139,8 @@ func (s scale) toPoint(v value) (y, se float64, ok bool) {
 	return y, se, ok
 }
 
-// separateObservational separates experiments from observational runs. If a series has both, the observational ones
-// are left out. If it has no experiment, it is marked as observational.
+// separateObservational separates experiments from observational runs. If a series has both, the
+// observational runs are left out. If a series has no experiment, the series is marked as observational.
 func (s *Series) separateObservational(runs []*Run) {
 	observed := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported != "" }
 	sound := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported == "" }

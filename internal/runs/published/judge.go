@@ -9,8 +9,8 @@ import (
 type differenceKey struct{ cell, metric, a, b string }
 
 // judge returns the verdict on each pair of arms. Pairs with the baseline keep the verdicts of the run.
-// Pairs of other arms are judged as a family of their own, by the same rules. In an invalid run they get
-// no verdicts.
+// Pairs of other arms are judged as a family of their own, by the same rules. In an invalid run, no pair
+// gets a verdict.
 func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference string) map[differenceKey]*analysis.Comparison {
 	verdicts := map[differenceKey]*analysis.Comparison{}
 	base := run.Plan.ArmWith(experiment.Baseline)

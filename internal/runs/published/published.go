@@ -1,9 +1,9 @@
 // Package published makes the table that benchmark write-ups print: for each arm and metric the mean and
 // the population variance over the trials, and the differences between arms as percentages.
 //
-// With this table published numbers can be checked digit by digit. Tare judges nothing by it. A
-// difference of two means does not show how uncertain it is, a single odd trial moves a mean, and a
-// percentage has two readings: 1.63 s is 1.17 % under 1.65 s, and 1.65 s is 1.19 % over 1.63 s. The table
+// With this table, published numbers can be checked digit by digit. Tare's verdicts do not rest on the
+// table. A difference of two means does not show how uncertain it is, a single odd trial moves a mean, and
+// a percentage has two readings: 1.63 s is 1.17 % under 1.65 s, and 1.65 s is 1.19 % over 1.63 s. The table
 // therefore gives each difference relative to both sides, and beside it the verdict with its interval.
 //
 // In a pair (a, b), a is the arm that comes first in the plan, whatever the reference: relative to a is
@@ -92,8 +92,8 @@ type Metric struct {
 	Differences []Difference      `json:"differences"`
 }
 
-// Moments are the mean and the population variance of an arm's values, in the metric's unit and in its
-// square.
+// Moments are the mean of an arm's values, in the metric's unit, and their population variance, in the
+// square of that unit.
 type Moments struct {
 	Arm      string  `json:"arm"`
 	N        int     `json:"n"`
@@ -144,8 +144,8 @@ func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 	return t, nil
 }
 
-// shownArms returns all arms except the control. The control is included only as the reference, since
-// published tables have none.
+// shownArms returns all arms except the control. The control is included only if it is the reference, since
+// published tables have no control.
 func shownArms(plan *experiment.Plan, reference string) []string {
 	var names []string
 	for _, a := range plan.Arms {
