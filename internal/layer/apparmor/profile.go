@@ -39,7 +39,7 @@ type profile struct{ name, text string }
 // know.
 var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
 
-// text returns the source of the profile called called. The source names no version of the rules' language
+// text returns the source of a profile with the given name. The source names no version of the rules' language
 // (ABI), and includes no file.
 func (c *Config) text(called string) string {
 	var b strings.Builder
