@@ -96,8 +96,8 @@ func (g Group) Read() (c Usage, ok bool) {
 			return Usage{}, false
 		}
 		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
-		// cpuacct.usage_sys has a finer unit, but the kernel does not scale it to the exact
-		// CPU time: it often exceeds cpuacct.usage.
+		// cpuacct.usage_sys has a finer unit. But the kernel does not scale this number to the exact CPU
+		// time: it often exceeds cpuacct.usage.
 		ticks, _ := keyed(text(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
 		system = min(min(ticks, math.MaxInt64/int64(proc.Tick))*int64(proc.Tick), used)
 	}
@@ -151,8 +151,8 @@ func (g Group) containers() []Container {
 		all[at].CPU += c.CPU
 		all[at].System += c.System
 		all[at].WorkingSet += c.WorkingSet
-		// The kernel has no sum of throttled periods over a pod. A container without a cgroup
-		// of the cpu controller has no limit of its own, and -1 here.
+		// The kernel has no sum of throttled periods over a pod. If a container has no cgroup of the cpu
+		// controller, it has no limit of its own, and c.Throttled is -1.
 		all[at].Throttled += max(0, c.Throttled)
 	}
 	return all
