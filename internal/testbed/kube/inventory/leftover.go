@@ -27,9 +27,9 @@ type Leftover struct {
 	Alive bool
 	// Objects are the names of existing objects, in kubectl's form.
 	Objects []string
-	// Foreign are the names of objects outside of the record's namespace, if that namespace
-	// is not Tare's. Clean leaves them alone. Otherwise a user who may write into that
-	// namespace could make tare clean delete objects that the user may not delete.
+	// Foreign are the names of objects outside of the record's namespace, if Tare has not made that
+	// namespace. Clean does not delete these objects. If it did, a user who may write into that namespace
+	// could make tare clean delete objects that the user may not delete.
 	Foreign []string
 
 	holder  holder
