@@ -171,7 +171,7 @@ type Sidecar struct {
 
 // Scratch is a site on this machine with a directory for files that programs under test need.
 type Scratch interface {
-	// Scratch returns the directory, which all users may read. The first call makes it. It is removed
+	// Scratch returns the directory, which all users may read. The first call makes the directory. It is removed
 	// with the site.
 	Scratch() (string, error)
 }

@@ -6,7 +6,7 @@
 // It is not a security layer. It is an arm with which an encrypting FUSE file system, such as gocryptfs, can
 // be compared: both bindfs and gocryptfs go through FUSE, lose direct I/O, and have a process that serves
 // requests in several threads. They differ in more than the cipher. bindfs is written in C with libfuse,
-// gocryptfs in Go with go-fuse. The kernel also caches attributes for different times. The layer's check
+// gocryptfs in Go with go-fuse. The kernel also caches attributes up to different limits. The layer's check
 // states the difference as a caveat.
 //
 // Proof, before every trial: the volume is a FUSE mount, and the process of this mount runs. Once for each
