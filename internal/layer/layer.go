@@ -1,22 +1,20 @@
-// Package layer is the protocol between the runner and a security layer: a mechanism that can be put around the
-// workload of a site, taken away again, and shown to be on or off. Each layer is one package below this one; package
-// catalog lists them.
-// docs/extending.md shows a complete one.
+// Package layer is the protocol between the runner and a security layer: a mechanism that can be put around
+// the workload of a site, taken away again, and shown to be on or off. Each layer is one package below this
+// one; package catalog lists them. docs/extending.md shows a complete layer.
 //
-// A layer is a struct of parameters, read from the experiment file, with three
-// methods. Declare lists the layer's requirements before anything runs.
-// Up and ProveOff work at one site in a Session, which holds the state of the run. Up
-// returns an Active: a struct of optional functions. A layer whose absence shows only
-// after a trial implements OffAfter, too.
+// A layer is a struct of parameters, read from the experiment file, with three methods. Declare lists the
+// layer's requirements before anything runs. Up and ProveOff work at one site, in a Session, which holds the
+// state of the run. Up returns an Active: a struct of optional functions. A layer whose absence shows only
+// after a trial also implements OffAfter.
 //
 // # The sequence
 //
-// Once for the experiment file, in the order of experiment.Declaration: ReadFiles,
-// Validate, then the other fields. Factors are expanded after that, so that Up
-// and ProveOff see every parameter at one level.
+// Once for the experiment file, Tare reads the layer's Declaration, in the order of its fields
+// (experiment.Declaration): ReadFiles, Validate, then the others. Factors are expanded afterwards. Up and
+// ProveOff therefore see every parameter at one level.
 //
-// Once for each site of an arm with the layer, and again each time that all arms are set up
-// anew (design.setups):
+// Once for each site of an arm with the layer. If all arms are set up several times in a run (design.setups),
+// each set-up has this sequence:
 //
 //	Up            puts the layer up, the innermost layer first
 //	              (some testbeds complete the site only now)
@@ -66,7 +64,7 @@ type Layer interface {
 	ProveOff(ctx context.Context, s *Session) ([]Check, error)
 }
 
-// Prober is a Layer that probes only the parts of itself that its parameters use.
+// Prober is a Layer that can probe only those parts of itself that its parameters use.
 type Prober interface {
 	// Probe tests whether the layer works on this machine in its present state.
 	Probe(ctx context.Context) []testbed.Finding
@@ -82,30 +80,32 @@ type OffAfter interface {
 // Active is a layer that is on at one site. Its fields stand in the order of their use. Every field is optional, but
 // Before or After must be set.
 type Active struct {
-	// Proofs are checks made by Up that need not be repeated.
+	// Proofs are checks that Up has made and that need not be repeated.
 	Proofs []Check
-	// Settle is called once, when the site is ready. It does work and makes checks that need the complete site, such
-	// as its pods. Its checks need not be repeated.
+	// Settle is called once, when the site is complete. It does the work and makes the checks that need a
+	// complete site, for example its pods. These checks need not be repeated.
 	Settle func(ctx context.Context) ([]Check, error)
 	// Switch turns the layer on and off between trials. A layer has a Switch if it affects other arms while it is on.
 	Switch *Switch
-	// Wrap returns the command to run in place of a subject. The first layer of the arm wraps innermost.
+	// Wrap returns the command that runs in place of a subject's command. The first layer of the arm is the
+	// innermost.
 	Wrap func(cmd testbed.Command) testbed.Command
-	// Around is the side whose subjects Wrap applies to.
+	// Around is the side whose subjects are wrapped.
 	Around Side
-	// Uncounted is set if the wrapper runs the subject where its CPU time and memory cannot be counted. Settle may
-	// set Uncounted and Hides, too.
+	// Uncounted is set if the wrapper runs the subject in a place where Tare cannot count the subject's CPU
+	// time and memory. Settle may still set Uncounted and Hides.
 	Uncounted bool
-	// Hides is set if the path of Tare's executable cannot be seen in the wrapper. Helpers are then started from an
-	// open file.
+	// Hides is set if a process in the wrapper cannot see the path of Tare's executable. Helpers are then
+	// started from an open file of the executable.
 	Hides bool
 	// Holds is a value that workloads at the site and the other layers can find (testbed.Held).
 	Holds any
-	// Before gathers evidence before each trial that the layer is on. Its site is the one that the workload gets: it
-	// starts subjects in the wrappers of all the arm's layers, including this one.
+	// Before gathers evidence before each trial that the layer is on. It gets the same site as the workload:
+	// there, a subject is started in the wrappers of all the arm's layers, including this one.
 	Before func(ctx context.Context, site testbed.Site) ([]Check, error)
-	// Costs returns the CPU time and memory that the layer's own processes have used so far, by part. The parts are
-	// the same at every call. Costs is nil for a layer inside the kernel, which has no processes.
+	// Costs returns the CPU time and memory that the layer's own processes have used so far, for each part of
+	// the layer. The parts are the same at every call. Costs is nil for a layer inside the kernel, which has
+	// no processes.
 	Costs func() ([]Cost, error)
 	// After gathers evidence that the trial went through the layer.
 	After func(ctx context.Context, did Did) ([]Check, error)
@@ -115,8 +115,8 @@ type Active struct {
 	DownLimit time.Duration
 }
 
-// Switch turns a layer on for the trials of its own arm, and off for those of the other arms. The time this takes is
-// not part of a trial.
+// Switch turns a layer on for the trials of its own arm, and off for those of the other arms. The time for
+// turning it on or off is not part of a trial.
 type Switch struct {
 	// On turns the layer on and waits until it is on. The layer may be on already.
 	On func(ctx context.Context) error
@@ -139,14 +139,15 @@ type Did struct {
 	Workload string  // the workload's kind
 	Sent     uint64  // bytes of payload that the workload moved between the pods; 0 if unknown
 	Work     float64 // amount of work, in the workload's unit (workload.Result.Work); 0 if unknown
-	// Connections are the kinds of connections that carried the work, each kind once, in the workload's words: "udp
-	// in clear", "delta, TLS 1.3, TLS_AES_128_GCM_SHA256".
+	// Connections lists the kinds of connections that carried the work, each kind once. The workload
+	// describes them: "udp in clear", "delta, TLS 1.3, TLS_AES_128_GCM_SHA256".
 	Connections []string
 }
 
-// CheckConnections completes a check of a trial's connections, if the trial was of the given kind of workload. If the layer is
-// on, every connection must satisfy is; if the layer is off, none may. Without connections it returns no check. A
-// trial of another workload leaves the layer unexercised.
+// CheckConnections completes a check of a trial's connections, if the trial's workload is of the given kind.
+// If the layer is on, is must be true for every connection; if the layer is off, is must be false for every
+// connection. A trial without connections fails the check. A trial of another workload does not exercise the
+// layer; if the layer is off, it has no check.
 func (d Did) CheckConnections(workload string, check Check, on bool, is func(connection string) bool) []Check {
 	if d.Workload != workload {
 		if !on {
@@ -175,12 +176,13 @@ type Check struct {
 	Caveat  string        `json:"caveat,omitempty"`
 	StartUp time.Duration `json:"startUp,omitempty"` // start-up time that Program adds to a program that ends at once, in ns
 	Program string        `json:"program,omitempty"` // wrapper whose start-up time was measured; "": none
-	// Unexercised is set if the trial hardly ever did what the layer acts on. A difference is then not the layer's
-	// effect. The trial stays valid.
+	// Unexercised is set if the trial hardly ever did what the layer acts on. A difference between arms is
+	// then not the layer's effect. The trial stays valid.
 	Unexercised bool `json:"unexercised,omitempty"`
 }
 
-// Expect completes a check of a condition, which must hold while the layer is on and must not hold while it is off.
+// Expect completes a check of a condition. The condition must hold while the layer is on, and must not hold
+// while it is off.
 func (c Check) Expect(on, is bool) Check {
 	if c.OK = is == on; !on {
 		c.Expected = "not " + c.Expected
@@ -203,16 +205,16 @@ func failed(checks []Check) error {
 type Kind struct {
 	Name    string
 	Summary string // one line
-	// Example holds the parameters that a layer cannot do without, as they stand in an experiment file; "" if there
-	// are none.
+	// Example holds the required parameters of the layer, as they are written in an experiment file; "" if no
+	// parameter is required.
 	Example string
 	New     func() Layer
 	// Probe tests whether the layer works on this machine.
 	Probe func(ctx context.Context) []testbed.Finding
-	// Helper is the main function of the layer's helper, if it has one: Tare starts itself with it at a place of a
-	// site (see testbed.HelperAt).
+	// Helper is the main function of the layer's helper, if the layer has one. To start the helper, Tare
+	// starts its own executable at a place of a site (testbed.HelperAt).
 	Helper func(ctx context.Context) error
-	// Undo restores the state that an entry of the run's Ledger describes. Site is a site on this machine. Undo may
-	// run again after it has succeeded. It is nil for layers that write no entries.
+	// Undo restores the state that an entry of the run's Ledger describes. site is a site on this machine.
+	// Undo may run again after it has succeeded. Undo is nil for layers that write no entries.
 	Undo func(ctx context.Context, site testbed.Site, u Undo) error
 }

@@ -1,6 +1,6 @@
 package layer
 
-// Match is the end of a path that a layer's rule matches.
+// Match says which end of a path a layer's rule matches.
 type Match string
 
 const (
@@ -10,7 +10,7 @@ const (
 
 func (Match) Values() []string { return []string{string(Prefix), string(Suffix)} }
 
-// Action is the effect of a layer's rule on an operation that it matches, in vArmor's words.
+// Action is what a layer's rule does with an operation that it matches. The words are vArmor's.
 type Action string
 
 const (

@@ -7,25 +7,25 @@ import (
 	"tare/internal/testbed"
 )
 
-// Session is one site, with the state of the run, for a layer to work with.
+// Session is what a layer works with: one site, and the state of the run.
 type Session struct {
 	*Run
-	// Site is the site to work at. Up gets it as the testbed made it. ProveOff gets it with the wrappers of that
-	// arm's layers, as the workload does.
+	// Site is the site to work at. Up gets the site as the testbed has made it. ProveOff gets the site with
+	// the wrappers of its arm's layers, as the workload does.
 	Site testbed.Site
-	// Places are the places where subjects are started. Places with the same programs count once: testbed.Host stands
-	// for all places on this machine.
+	// Places are the places where subjects are started. If places have the same programs, one stands for all:
+	// testbed.Host stands for all places on this machine.
 	Places []testbed.Place
-	// Own is the arm's own layer of the same kind, with other parameters; nil if the arm has none. What it sets must
-	// not count as evidence against the arm. Own is set only in ProveOff and ProveOffAfter, and only for layers that
-	// declare ProvesBeside. For layers that do not declare OwnProves, the runner notes that the absence was not
-	// checked.
+	// Own is the arm's own layer of the same kind, with other parameters; nil if the arm has no such layer.
+	// What Own sets is no evidence that the other arm's layer is on. The field is set only in ProveOff and
+	// ProveOffAfter, and only for layers that declare ProvesBeside. If a layer declares neither ProvesBeside
+	// nor OwnProves, the runner notes that its absence was not checked.
 	Own Layer
 }
 
-// Without returns a copy of a layer's parameters without those that the arm's own layer of the same kind
-// (Session.Own) sets: single keys of maps, and any other parameter as a whole. It returns the layer itself if the arm
-// has no such layer.
+// Without returns a copy of a layer's parameters, without those that the arm's own layer of the same kind
+// (Session.Own) sets. From a map it leaves out the single keys that both maps have. Any other parameter it
+// leaves out as a whole. If the arm has no such layer, it returns the layer itself.
 func Without[C any](c *C, own Layer) *C {
 	o, _ := any(own).(*C)
 	if o == nil {
@@ -50,17 +50,18 @@ func Without[C any](c *C, own Layer) *C {
 	return &left
 }
 
-// Run is the state that the layers of one session of a run share. The zero value is a new run without a ledger. Only
-// one goroutine may use it.
+// Run is the state that the layers of a run share while one process works on the run. The zero value is a new
+// run without a ledger. Only one goroutine may use a Run.
 type Run struct {
 	ledger Ledger
 	kept   map[Layer]any
 }
 
-// NewRun returns a session of a run whose layers note in a ledger what they have to undo.
+// NewRun returns the state of a run whose layers note in a ledger what they have to undo.
 func NewRun(l Ledger) *Run { return &Run{ledger: l} }
 
-// At returns the run's session for a site and the places where its subjects are started. The default is testbed.Host.
+// At returns a Session of the run, for a site and the places where the site's subjects are started. If no
+// place is given, the place is testbed.Host.
 func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
 	s := &Session{Run: r, Site: site}
 	remote, _ := testbed.As[testbed.Remote](site)
@@ -78,12 +79,12 @@ func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
 	return s
 }
 
-// Everywhere makes checks at each place where subjects are started.
+// Everywhere makes checks at each place where subjects are started. It names the place in each check.
 func (s *Session) Everywhere(look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	return Each(s.Places, look)
 }
 
-// Each makes checks at each of the given places.
+// Each makes checks at each of the given places. It names the place in each check, except for testbed.Host.
 func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	var checks []Check
 	for _, where := range places {
@@ -101,9 +102,9 @@ func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error
 	return checks, nil
 }
 
-// Kept returns the state that a layer keeps for the whole run, for Up and ProveOff at all sites: the same *T at each
-// call, zero at the first. State of a single site belongs into Active instead. The layer's parameters must not
-// change.
+// Kept returns the state that a layer keeps for the whole run, for its Up and ProveOff at all sites. It is
+// the same *T at each call, and zero at the first. State of a single site belongs into Active instead. The
+// layer's parameters must not change.
 func Kept[T any](r *Run, l Layer) *T {
 	if r.kept == nil {
 		r.kept = map[Layer]any{}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Undo describes how to restore machine-wide state that a layer has changed and that outlives Tare. If the run is
-// killed, tare clean lists the entry and tare resume executes it. The run directory stores it, so it must not hold a
-// secret.
+// Undo describes how to restore state of the whole machine or cluster. A layer has changed this state, and
+// the change outlives Tare. If the run is killed, tare clean lists the Undo, and tare resume restores the
+// state. The run directory stores the Undo. It must therefore not hold a secret.
 type Undo struct {
 	Layer    string          `json:"layer"`    // kind of the layer
 	Key      string          `json:"key"`      // name that is unique within the run
@@ -19,8 +19,8 @@ type Undo struct {
 	How      json.RawMessage `json:"how"`      // the layer's own data, for Kind.Undo
 }
 
-// NoteUndo notes in the run's ledger a change that is about to be made, to an object that layers of the kind recognise by
-// its name. Down undoes the change and notes that, too.
+// NoteUndo notes in the run's ledger that a layer is about to change an object. Layers of this kind recognise
+// the object by its name. down undoes the change, and notes in the ledger that the change has been undone.
 func (r *Run) NoteUndo(
 	kind, name, to string, undo func(context.Context) error, commands ...[]string,
 ) (down func(context.Context) error, err error) {
@@ -38,7 +38,8 @@ func (r *Run) NoteUndo(
 	return down, r.Ledger().NoteUndo(u)
 }
 
-// Name returns the name of the object that the entry is about. It is an error if the name does not start with prefix.
+// Name returns the name of the object that the Undo is about. If the name does not start with prefix, this is
+// an error.
 func (u Undo) Name(prefix string) (name string, err error) {
 	if err := json.Unmarshal(u.How, &name); err != nil || !strings.HasPrefix(name, prefix) {
 		return "", errors.Join(fmt.Errorf("the undo entry of %s names an object of someone else", u.Layer), err)
@@ -46,9 +47,9 @@ func (u Undo) Name(prefix string) (name string, err error) {
 	return name, nil
 }
 
-// Ledger stores durably what a run has to undo (journal.Journal).
+// Ledger stores durably what a run has to undo (journal.Journal implements it).
 type Ledger interface {
-	// NoteUndo is called before a change. It replaces an earlier Undo with the same key.
+	// NoteUndo is called before a change. u replaces an earlier Undo with the same key.
 	NoteUndo(u Undo) error
 	// Undone is called after the change has been undone.
 	Undone(key string) error

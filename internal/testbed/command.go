@@ -49,19 +49,19 @@ func Quote(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// LookUp finds a program in the PATH of the environment in which it will run. dir is its working
-// directory. If it finds none, found is "", path is that PATH, and refused is a file of this name that
-// is not executable, if there is one.
+// LookUp finds a program in the PATH of the environment env, in which the program will run. dir is the
+// working directory of the program. If LookUp finds no program, found is "" and path is the PATH that it has
+// searched. If it found a file of this name that is not executable, refused is this file.
 func LookUp(program, dir string, env []string) (found, refused, path string) {
 	if strings.Contains(program, "/") {
-		return program, "", "" // relative to the working directory
+		return program, "", "" // is relative to the working directory of the program
 	}
 	for _, v := range env {
 		if value, ok := strings.CutPrefix(v, "PATH="); ok {
 			path = value
 		}
 	}
-	// like a shell, the search continues after a file that is not executable
+	// Like a shell, LookUp continues its search after a file that is not executable.
 	for _, d := range filepath.SplitList(path) {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(dir, d)
@@ -80,18 +80,18 @@ func LookUp(program, dir string, env []string) (found, refused, path string) {
 // Helper is a process of Tare's own that a layer or workload starts at a place of a site. It reads
 // requests from stdin and ends when stdin ends.
 type Helper struct {
-	Name string // "wireguard": the kind of the layer, or a name that begins with the workload's
+	Name string // the kind of the layer, such as "wireguard", or a name that begins with the workload's kind
 	Run  func(ctx context.Context) error
 }
 
-// HelperVariable is the environment variable that names the Helper. A process with this variable runs
-// the Helper and does not read its command line. See HelperAt.
+// HelperVariable is the environment variable that names the Helper. A process with this variable runs the
+// Helper, and does not read its command line (HelperAt).
 const HelperVariable = "TARE_HELPER"
 
 // Self is the path by which a command starts this program itself.
 const Self = "/proc/self/exe"
 
-// HelperAt starts this program at a place of a site as the named Helper.
+// HelperAt returns the command that starts this program at a place of a site, as the named Helper.
 func HelperAt(site Site, where Place, name string) Command {
 	cmd := Command{Args: []string{Self}, Env: []string{HelperVariable + "=" + name}}
 	if remote, ok := As[Remote](site); ok && remote.Self(where) != "" {
@@ -100,12 +100,13 @@ func HelperAt(site Site, where Place, name string) Command {
 	return cmd
 }
 
-// HelperArguments start this program as the named Helper without an environment variable, for a wrapper
-// that may clear the environment. The helper's own arguments follow.
+// HelperArguments returns arguments that start this program as the named Helper, without an environment
+// variable. They are for a wrapper that may clear the environment. The helper's own arguments follow them.
 func HelperArguments(name string) []string { return []string{Self, HelperVariable + "=" + name} }
 
-// HelperName is the name of the Helper that this process is to run; "" if it is none. The arguments take
-// precedence over the variable, which may be intended for a process that this one starts.
+// HelperName returns the name of the Helper that this process must run; "" if it must run none. The name in
+// the arguments takes precedence over the variable. The variable may be intended for a process that this
+// process starts.
 func HelperName() string {
 	if len(os.Args) > 1 {
 		if name, ok := strings.CutPrefix(os.Args[1], HelperVariable+"="); ok {
@@ -115,8 +116,8 @@ func HelperName() string {
 	return os.Getenv(HelperVariable)
 }
 
-// HelperOwnArguments returns the arguments after those of HelperArguments, if this process was started
-// by them.
+// HelperOwnArguments returns the helper's own arguments: those after the arguments of HelperArguments. It
+// returns nil if the helper was not started by HelperArguments.
 func HelperOwnArguments() []string {
 	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], HelperVariable+"=") {
 		return os.Args[2:]
@@ -124,8 +125,8 @@ func HelperOwnArguments() []string {
 	return nil
 }
 
-// Installed returns the path of a program. It searches PATH, and then the user's cache, where the make
-// target of this name installs the program.
+// Installed returns the path of a program. It searches PATH, and then the user's cache, where `make` with
+// this target installs the program.
 func Installed(program, target string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err == nil {

@@ -5,7 +5,7 @@ import "context"
 // Status is the result of a probe.
 type Status string
 
-// The possible results of a probe.
+// These are the possible results of a probe.
 const (
 	Works   Status = "works"
 	Refused Status = "refused" // this system does not allow it
@@ -14,13 +14,13 @@ const (
 
 // Finding is one result of a probe.
 type Finding struct {
-	Name   string `json:"name"` // "kernel", "userspace"
+	Name   string `json:"name"` // what was probed, such as "kernel" or "userspace"
 	Status Status `json:"status"`
 	Detail string `json:"detail,omitempty"` // reason of the status
 	Hint   string `json:"hint,omitempty"`   // command that installs the missing program
 }
 
-// Tried returns the finding after a test: it becomes Refused if the test returned an error.
+// Tried returns the finding after a test. If the test returned an error, the status becomes Refused.
 func (f Finding) Tried(err error) Finding {
 	if err != nil {
 		f.Status, f.Detail = Refused, err.Error()
@@ -28,7 +28,8 @@ func (f Finding) Tried(err error) Finding {
 	return f
 }
 
-// AlwaysWorks is the probe of a feature that works on every machine. detail describes its use.
+// AlwaysWorks returns the probe of a feature that works on every machine. detail says what the feature can be
+// used with.
 func AlwaysWorks(name, detail string) func(context.Context) []Finding {
 	return func(context.Context) []Finding { return []Finding{{Name: name, Status: Works, Detail: detail}} }
 }

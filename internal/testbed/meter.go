@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Resource is a trial's use of a resource that its programs share. In a reading, its numbers are running
-// totals.
+// Resource is a trial's use of a resource that the trial's programs share. In a reading of the counters, the
+// numbers are running totals.
 type Resource struct {
 	Name string `json:"name"` // one of the constants below
-	// Used is a share of Of, from 0 to 1. In a reading, it is the number of bits sent or CPU seconds
-	// used so far.
+	// Used is a share of Of, from 0 to 1. In a reading, it is the number of bits sent so far, or of CPU
+	// seconds used so far.
 	Used float64 `json:"used,omitempty"`
 	Held float64 `json:"-"` // in a reading: occupied entries of a table
 	// capacity: bit/s in each direction of the wire, number of processors, or entries of a table; 0:
@@ -31,7 +31,7 @@ type Resource struct {
 	Timeouts uint64 `json:"timeouts,omitempty"`
 }
 
-// The resources that programs share.
+// These are the resources that programs share.
 const (
 	ResourceWire    = "wire"    // wire of the local testbed
 	ResourceNetwork = "network" // network of a cluster
@@ -45,13 +45,13 @@ const (
 
 // metered is a site that counts the use of resources shared by a trial's programs.
 type metered interface {
-	// Meter reads the counters, always in the same order. A resource may have several, such as one for
-	// each direction.
+	// Meter reads the counters, always in the same order. A resource may have several counters, such as one
+	// for each direction.
 	Meter(ctx context.Context) ([]Resource, error)
 }
 
-// StartMeter reads a site's counters. The returned function reads them again and returns the use in
-// between. It returns nil if a reading fails, or if the site has no counters.
+// StartMeter reads a site's counters. The function that it returns reads them again, and returns the use
+// between the two readings. If a reading fails, or if the site has no counters, that function returns nil.
 func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) []Resource) {
 	at, ok := As[metered](site)
 	if !ok {
@@ -72,7 +72,7 @@ func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) 
 	}
 }
 
-// since turns a reading into the use since an earlier reading. seconds is the time in between.
+// since turns a reading into the use since an earlier reading. seconds is the time between these readings.
 func (r *Resource) since(o Resource, seconds float64) {
 	r.Used, r.Held = min(1, (max(0, r.Used-o.Used)/seconds+r.Held)/max(r.Of, 1)), 0
 	for i, n := range r.counts() {
@@ -84,8 +84,8 @@ func (r *Resource) counts() []*uint64 {
 	return []*uint64{&r.Packets, &r.Dropped, &r.Segments, &r.Retransmitted, &r.Timeouts}
 }
 
-// Joined joins the use over several periods, or in several directions: the highest share, and the sums
-// of the counts.
+// Joined joins the use over several periods, or in several directions. The share is the highest one. The
+// counts are added.
 func Joined(lists ...[]Resource) (all []Resource) {
 	for _, r := range slices.Concat(lists...) {
 		i := slices.IndexFunc(all, func(o Resource) bool { return o.Name == r.Name })
@@ -124,7 +124,7 @@ func ReadNetwork(name string) (tcp Resource, err error) {
 			return tcp, fmt.Errorf("counters of the network: %w", err)
 		}
 		var names []string
-		// lines come in pairs: the names of the counters, and their values
+		// Lines come in twos: a line with the names of the counters, and a line with their values.
 		for line := range strings.Lines(string(text)) {
 			f := strings.Fields(line)
 			for i := range min(len(names), len(f)) {

@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// The optional interfaces of a Site, in the order of the package comment. As finds them.
+// These are the optional interfaces of a Site, in the order of the package comment. As finds them.
 
-// Staged is a site that Open only prepares, so that layers can shape it first.
+// Staged is a site that Open only prepares. Layers can therefore shape it before it is made.
 type Staged interface {
 	// Ready makes the site with the layers' requests and waits until it can be used. Several sites of a
 	// testbed may be made ready at the same time.
 	Ready(ctx context.Context) error
 }
 
-// Remote is a site with places that are not on this machine. Programs are looked up in the file system
-// there, that of a pod.
+// Remote is a site with places that are not on this machine. Programs at such a place are looked up in the
+// file system of its pod.
 type Remote interface {
-	// Self is the path of this program at that place, for the helpers of layers; "" if the place is on
-	// this machine.
+	// Self returns the path that this program has at a place, for the helpers of layers. It returns "" if the
+	// place is on this machine.
 	Self(where Place) string
 }
 
 // Path is a route from the client pod to the server pod.
 type Path string
 
-// The paths of the published studies.
+// These are the paths that published studies measure.
 const (
 	PodToPod     Path = "pod-to-pod"     // to the pod's own address
 	PodToService Path = "pod-to-service" // to a ClusterIP, translated on the client's node
@@ -50,11 +50,11 @@ func (p Path) Ends() (client, server Place) {
 // Network is a site with two nodes, a pod on each, and a service. If the service has several members,
 // the server is the first one.
 type Network interface {
-	// Address is the address by which the client reaches the server on that path.
+	// Address returns the address by which the client reaches the server on a path.
 	Address(Path) netip.Addr
 	// Ports lists the server's ports that the service forwards, for TCP and UDP.
 	Ports() []uint16
-	// LinkRate is the maximum rate of the wire in bit/s; 0: unlimited.
+	// LinkRate returns the maximum rate of the wire, in bit/s; 0: unlimited.
 	LinkRate() float64
 }
 
@@ -76,8 +76,8 @@ type Clients interface {
 // (experiment.Needs.MemberVolume). The volumes are empty when the site is opened, and removed when it is
 // closed.
 type MemberVolumes interface {
-	// MemberVolume is the directory of a member's volume as seen in its pod; "" if there is none. i
-	// counts from 1.
+	// MemberVolume returns the directory of the volume of member i, counted from 1, as the member's pod sees
+	// it. It returns "" if the member has no volume.
 	MemberVolume(i int) string
 }
 
@@ -86,20 +86,21 @@ type Datagrams interface {
 	// Deliver sends one UDP datagram from the client pod to the server pod's own address. It reports
 	// whether the datagram arrived within the limit.
 	Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error)
-	// DeliverBetween sends one UDP datagram between any two pods, as Deliver does.
+	// DeliverBetween sends one UDP datagram between any two pods. In all else it is like Deliver.
 	DeliverBetween(ctx context.Context, from, to Place, payload []byte, limit time.Duration) (bool, error)
 }
 
 // Volume is a site with a volume in the client's pod.
 type Volume interface {
-	// Volume is the directory where the file system is mounted, or the path of the block device, as seen
-	// by programs in the client's pod.
+	// Volume returns the directory in which the file system is mounted, or the path of the block device. It
+	// is the path that programs in the client's pod see.
 	Volume() string
 }
 
 // Wire is a site on which the frames between the nodes can be observed.
 type Wire interface {
-	// Watch starts counting the frames on the wire that contain pattern. stop ends the count and returns it.
+	// Watch starts counting the frames on the wire that contain pattern. stop stops counting and returns the
+	// number of frames.
 	Watch(ctx context.Context, pattern []byte) (stop func() (frames int, err error), err error)
 }
 
@@ -117,7 +118,7 @@ type Shaper interface {
 type Shape struct {
 	Rate  float64       // bit/s; 0: unlimited
 	MTU   int           // size of the largest IP packet, in bytes
-	Delay time.Duration // delay of each packet, besides that due to the rate
+	Delay time.Duration // delay of each packet, without the delay that the rate causes
 	Loss  float64       // share of packets lost at random, from 0 to 1
 }
 
@@ -139,12 +140,12 @@ type Node interface {
 	Pods() []Place
 	// MTU is the size of the largest IP packet on the wire, in bytes.
 	MTU() int
-	// Do runs f on an OS thread inside the node's network namespace. f must not start goroutines that
-	// rely on the namespace.
+	// Do runs f on an OS thread inside the node's network namespace. f must not start goroutines that need
+	// this namespace.
 	Do(f func() error) error
-	// RouteVia routes the node's traffic to prefix, the pod network of another node, over the named
-	// interface of the node. It limits the packets of the node's pods to that prefix to mtu bytes. If
-	// dev is "", it restores the node's own route over the wire.
+	// RouteVia routes the node's traffic to prefix, the pod network of another node, over the named interface
+	// of the node. Packets of the node's pods to prefix may then have at most mtu bytes. If dev is "",
+	// RouteVia restores the node's own route over the wire.
 	RouteVia(prefix netip.Prefix, dev string, mtu int) error
 }
 
@@ -154,7 +155,7 @@ type Sidecars interface {
 	// AddSidecar requests a sidecar in the pod at a place, before the site is made ready. It returns the
 	// place of the sidecar.
 	AddSidecar(pod Place, want Sidecar) (Place, error)
-	// SidecarPods lists the pods that can have a sidecar: those of clients, then those of the service.
+	// SidecarPods lists the pods that can have a sidecar: first the clients' pods, then those of the service.
 	SidecarPods() []Place
 	// PodAddresses returns the pod's own addresses, one of each IP family, after the site is ready.
 	PodAddresses(pod Place) []netip.Addr
@@ -170,7 +171,7 @@ type Sidecar struct {
 
 // Scratch is a site on this machine with a directory for files that programs under test need.
 type Scratch interface {
-	// Scratch returns the directory, which all users may read. The first call makes it. It is removed
+	// Scratch returns the directory, which all users may read. The first call makes the directory. It is removed
 	// with the site.
 	Scratch() (string, error)
 }
@@ -178,27 +179,28 @@ type Scratch interface {
 // Cgrouped is a site on this machine that can put programs under test into a cgroup of its own.
 type Cgrouped interface {
 	// Cgroup opens the directory of a version 2 cgroup. Programs under test that start after this call are
-	// placed below it, each in its own cgroup. The place ServerPod is for programs in the pods of members,
-	// ClientPod for all others, and Host for both. The cgroup is removed with the site, or by tare clean.
+	// placed below this cgroup, each in a cgroup of its own. The place ServerPod is for programs in the pods
+	// of members, ClientPod for all other programs, and Host for both. The cgroup is removed with the site,
+	// or by tare clean.
 	Cgroup(where Place) (*os.File, error)
 }
 
 // Wrapper is a site whose commands under test run in the wrappers of layers.
 type Wrapper interface {
-	// Wrapped returns the command with its wrappers, as Start would run it, for callers that start it in
-	// another way.
+	// Wrapped returns the command in its wrappers, as Start would run it. It is for callers that start the
+	// command in another way.
 	Wrapped(where Place, cmd Command) (Command, error)
 }
 
 // Mender is a site that may break while it is in use, and can be repaired.
 type Mender interface {
-	// Mend checks the site before a trial and repairs it. It is cheap if nothing is broken. A *Disturbance is
-	// returned if the site is not repaired yet, and the trial cannot be valid. A *Broken is returned if the
-	// site must be closed and opened anew. Any other error means that it cannot be repaired.
+	// Mend checks the site before a trial and repairs it. If nothing is broken, Mend is cheap. If the site is
+	// not repaired yet and the trial cannot be valid, the error is a *Disturbance. If the site must be closed
+	// and opened anew, it is a *Broken. Any other error means that the site cannot be repaired.
 	Mend(ctx context.Context) error
 }
 
-// Closer is a site that can be taken down alone, before its testbed, and then opened anew.
+// Closer is a site that can be taken down alone, while its testbed stays. It can then be opened anew.
 type Closer interface {
 	// Close takes the site down. A second call does nothing. Several sites of a testbed may be closed at
 	// the same time.

@@ -10,7 +10,8 @@ import (
 // Place names the part of a site where a command runs.
 type Place string
 
-// The places of a site. Host is outside any node and always exists. The others need a network.
+// These are the places of a site. Host is outside of any node and always exists. The other places need a
+// network.
 const (
 	Host       Place = "host"
 	ClientNode Place = "client-node"
@@ -19,20 +20,20 @@ const (
 	ServerPod  Place = "server-pod"
 )
 
-// Values lists the places that an experiment file can name. It omits further members of a service and
-// their nodes, since only Tare itself starts programs there.
+// Values lists the places that an experiment file can name. Further members of a service and their nodes are
+// left out, since only Tare itself starts programs there.
 func (Place) Values() []string {
 	return []string{string(Host), string(ClientPod), string(ServerPod), string(ClientNode), string(ServerNode)}
 }
 
-// Member is the pod of a member of a service, counted from 1: ServerPod, server-pod-2 and so on.
+// Member returns the pod of member i of a service, counted from 1: ServerPod, server-pod-2 and so on.
 func Member(i int) Place { return numbered(ServerPod, i) }
 
-// MemberNode is a node of members, counted from 1: ServerNode, server-node-2 and so on. If there are
-// fewer nodes than members, Spread determines the node of each member.
+// MemberNode returns the node of members with number i, from 1: ServerNode, server-node-2 and so on. If there
+// are fewer nodes than members, Spread determines the node of each member.
 func MemberNode(i int) Place { return numbered(ServerNode, i) }
 
-// Client is the pod of a client, counted from 1: ClientPod, client-pod-2 and so on.
+// Client returns the pod of client i, counted from 1: ClientPod, client-pod-2 and so on.
 func Client(i int) Place { return numbered(ClientPod, i) }
 
 func numbered(first Place, i int) Place {
@@ -47,8 +48,8 @@ func (p Place) Server() bool {
 	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
 }
 
-// Spread assigns members to nodes in turn, and returns the node of each member, counted from 1. If nodes
-// is 0, each member has its own node.
+// Spread assigns members to nodes in turn. It returns for each member the number of its node, from 1. If
+// nodes is 0, each member has a node of its own.
 func Spread(members, nodes int) []int {
 	if nodes <= 0 {
 		nodes = members

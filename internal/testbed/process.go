@@ -16,26 +16,27 @@ type Command struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
-	// Subject marks programs under test. Only these get the layers' wrappers; Tare's own probes do not.
+	// Subject marks a program under test. Only such programs get the layers' wrappers; Tare's own probes do
+	// not.
 	Subject bool
 	// Files are open in the program as descriptors 3 and following. They work only for programs on this
 	// machine.
 	Files []*os.File
 }
 
-// Process is a started command. The process and its descendants end at the latest with Wait, Kill, or
-// the process that started them.
+// Process is a started command. The process and its descendants end at the latest when Wait returns, when
+// Kill is called, or when the process that started them ends.
 type Process interface {
-	// Wait waits for the end and returns the usage, even if the command failed. A non-zero exit status
-	// is an *ExitError.
+	// Wait waits until the process has ended. It returns the usage even if the command failed. If the exit
+	// status is not 0, the error is an *ExitError.
 	Wait() (Usage, error)
 	// Kill ends the process and its descendants. A waiting Wait then returns.
 	Kill() error
-	// CPU is the CPU time used so far by the process and all its descendants. If it is unknown, CPU and
-	// Memory return ErrUncounted.
+	// CPU returns the CPU time that the process and all its descendants have used so far. If the CPU time and
+	// memory are unknown, CPU and Memory return ErrUncounted.
 	CPU() (time.Duration, error)
-	// Memory is the present resident memory of the process and its descendants, in bytes. Shared pages
-	// count for each process. It is 0 after their end.
+	// Memory returns the present resident memory of the process and its descendants, in bytes. A page that
+	// processes share counts for each of them. When all have ended, Memory returns 0.
 	Memory() (int64, error)
 }
 
@@ -52,15 +53,16 @@ func Until(ctx context.Context, ended <-chan struct{}) (context.Context, context
 	return ctx, cancel
 }
 
-// ErrUncounted is the error of a Process with unknown CPU time and memory, because the actual program
-// runs elsewhere. Its Usage is Unavailable.
+// ErrUncounted is the error of a Process whose CPU time and memory are unknown, because the program itself
+// runs elsewhere. The Usage of such a process is Unavailable.
 var ErrUncounted = errors.New("the program's CPU time and memory are unknown")
 
-// Printer is a Process whose output is passed on only after its end, but can be read earlier. Other
+// Printer is a Process whose output is passed on only when it has ended, but can be read before. Other
 // processes pass their output on immediately.
 type Printer interface {
-	// Printed reads the output so far on "stdout" or "stderr", if the process keeps it, starting at
-	// offset from. The result is empty if there is no more output yet, or if the process has ended.
+	// Printed reads what the process has printed so far on "stdout" or "stderr", from an offset on, if the
+	// process keeps this output. The result is empty if there is no more output yet, or if the process has
+	// ended.
 	Printed(stream string, from int64) ([]byte, error)
 }
 
@@ -71,27 +73,27 @@ type Timed interface {
 
 // Proportional is a Process whose memory is known without counting shared pages twice.
 type Proportional interface {
-	// Proportional is the resident memory of the process and its descendants in bytes (PSS). A page
-	// shared by several processes counts for each of them in equal parts.
+	// Proportional returns the resident memory of the process and its descendants, in bytes (PSS). A page
+	// that several processes share is divided equally among them.
 	Proportional() (int64, error)
 }
 
 // ProcessAs finds the optional interface T of a process or of the process that it wraps, like As for a site.
 func ProcessAs[T any](p Process) (T, bool) { return find[T](p) }
 
-// Usage is the resource usage of a process over its life, including waited-for children.
+// Usage is the resource usage of a process over its life. Children that it waited for are included.
 type Usage struct {
 	User   time.Duration `json:"user"`
 	System time.Duration `json:"system"`
 	Wall   time.Duration `json:"wall"`
-	// MaxRSS is the peak of resident memory in bytes; 0 if unknown, for example for a small program that
-	// ended before it was measured.
+	// MaxRSS is the peak of resident memory in bytes. It is 0 if the peak is unknown, for example because a
+	// small program ended before it was measured.
 	MaxRSS int64 `json:"maxRSS"`
-	// Left lists the command lines of leftover descendants. They ran longer than 2 seconds after
-	// the command, and were killed.
+	// Left lists the command lines of descendants that were left. They still ran 2 seconds after the command
+	// had ended, and were killed.
 	Left []string `json:"left,omitempty"`
-	// Unavailable is set if CPU time and memory are unknown: a sandbox counts by its own clock. The
-	// fields are then zero. In stored runs the field has an older name.
+	// Unavailable is set if CPU time and memory are unknown, for example because a sandbox counts by its own
+	// clock. These fields are then zero. In stored runs the field has an older name.
 	Unavailable bool `json:"untold,omitempty"`
 }
 

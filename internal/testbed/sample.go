@@ -13,12 +13,12 @@ type Sample struct {
 	Conditions machine.Conditions
 	// Machine is the source of Conditions, if they are of one machine; nil: unknown.
 	Machine *machine.Activity
-	// Sidecars maps the other containers of the site's pods, without programs under test, to their
-	// usage. Keys consist of the pods' role and the container ("client-istio-proxy"). MaxRSS is the
-	// working set at the end.
+	// Sidecars holds the usage of those containers of the site's pods in which no program under test runs. A
+	// key consists of the role of the pod and the name of the container ("client-istio-proxy"). MaxRSS is the
+	// container's working set at the end.
 	Sidecars map[string]Usage
-	// SidecarsUnavailable is set if there are sidecars with unknown usage. If this holds for one arm, it
-	// is set in every arm: arms are compared only by usage that is known in all of them.
+	// SidecarsUnavailable is set if there are sidecars whose usage is unknown. If this is so in one arm, it
+	// is set in every arm, since arms are compared only by usage that is known in all of them.
 	SidecarsUnavailable bool
 	// Observed is the usage of the components that the experiment observes, by name.
 	Observed map[string]Observed
@@ -31,8 +31,8 @@ type Observed struct {
 	Memory int64         // working set of all its pods at the end, in bytes
 }
 
-// Joined joins the samples of two periods of a trial with these durations; o is the later one. CPU times
-// are added; memory is that of the later period.
+// Joined joins the samples of two periods of a trial. o is the sample of the later period; first and later
+// are the durations. CPU times are added. Memory is the memory of the later period.
 func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 	sum := Sample{
 		Conditions:          s.Conditions.Joined(o.Conditions, first, later),
@@ -68,7 +68,7 @@ func joined[T any](a, b map[string]T, join func(a, b T) T) map[string]T {
 	return sum
 }
 
-// Plus is the usage of two processes that ran one after the other.
+// Plus returns the usage of two processes of which one ran after the other.
 func (u Usage) Plus(o Usage) Usage {
 	return Usage{
 		User: u.User + o.User, System: u.System + o.System, Wall: u.Wall + o.Wall,

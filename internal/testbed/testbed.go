@@ -1,11 +1,11 @@
-// Package testbed defines, as interfaces, the surroundings that a trial needs.
+// Package testbed defines, as interfaces, what a trial needs around it.
 //
-// A Site is the surroundings of one arm at one level of the testbed's factors. Open prepares it, the arm's
-// layers are put up, and then the site is made ready. It stays until all arms are set up anew, or until the
-// end of the run.
+// A Site is what surrounds the commands of one arm, at one level of the testbed's factors. Open prepares the
+// site. Then the arm's layers are put up, and the site is made ready. It stays until all arms are set up
+// anew, or until the end of the run.
 //
-// Capabilities of only some testbeds are small optional interfaces of the site. As finds them, also through
-// wrappers, like errors.As:
+// What only some testbeds can do is a small optional interface of the site. As finds these interfaces, also
+// through wrappers, as errors.As does for errors:
 //
 //	Staged   the site is made only after layers have requested its parts (Ready)
 //	Mender   the site may break, and is repaired before a trial
@@ -31,9 +31,9 @@ import (
 	"tare/internal/experiment"
 )
 
-// Site is the surroundings of one arm at one level of the testbed.
+// Site is what surrounds the commands of one arm, at one level of the testbed.
 type Site interface {
-	// Start starts a command. It is killed when the context is done.
+	// Start starts a command. When the context is done, the command is killed.
 	Start(ctx context.Context, where Place, cmd Command) (Process, error)
 }
 
@@ -46,8 +46,8 @@ func Run(ctx context.Context, site Site, where Place, cmd Command) (Usage, error
 	return process.Wait()
 }
 
-// Output runs a program at a place of a site and returns its standard output. The error contains the end
-// of its standard error.
+// Output runs a program at a place of a site and returns its standard output. The error contains the end of
+// the program's standard error.
 func Output(ctx context.Context, site Site, where Place, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	_, err := Run(ctx, site, where, Command{Args: args, Stdout: &out})
@@ -61,7 +61,7 @@ type Testbed interface {
 	Close() error
 }
 
-// Request is the purpose of a site: its arm, needs and level.
+// Request describes the site that is wanted: its arm, needs and level.
 type Request struct {
 	Name  string           // name of the arm
 	Needs experiment.Needs // needs of all workloads and layers at the site
@@ -70,10 +70,11 @@ type Request struct {
 	Level any
 }
 
-// As finds the optional interface T of a site or of the site that it wraps.
+// As finds the optional interface T. It is an interface of the site, or of a site that this site wraps.
 func As[T any](s Site) (T, bool) { return find[T](s) }
 
-// Need is As for an interface that the caller cannot do without. lack is the error if the site has none.
+// Need is As for an interface that the caller cannot do without. If the site does not have it, the error is
+// lack.
 func Need[T any](s Site, lack string) (T, error) {
 	t, ok := As[T](s)
 	if !ok {
@@ -137,21 +138,22 @@ func (h holding) Unwrap() Site { return h.Site }
 // Holds lists the additional values.
 func (h holding) Holds() []any { return h.held }
 
-// Disturbance is an error that spoils the present trial, but does not depend on the measured system: the
-// surroundings were lost. For example, a pod was evicted, its node failed, or the connection broke. The
-// run continues after the site is repaired.
+// Disturbance is an error that spoils the present trial, but does not depend on the measured system:
+// something around the trial was lost. For example, a pod was evicted, its node failed, or the connection
+// broke. When the site is repaired, the run continues.
 type Disturbance struct {
 	What string // "pod tare-1/client on node-2 cannot be reached"
 	Err  error
 }
 
-// Error names the lost thing and the reason.
+// Error names what was lost, and the reason.
 func (e *Disturbance) Error() string { return e.What + ": " + e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *Disturbance) Unwrap() error { return e.Err }
 
-// Broken reports damage of a site that can only be repaired by opening the site anew. What describes it.
+// Broken reports that a site is damaged, and that only opening it anew can repair it. What describes the
+// damage.
 type Broken struct{ What string }
 
 // Error describes the damage.

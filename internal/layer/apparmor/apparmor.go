@@ -4,20 +4,22 @@
 //   - apparmor: {rules: [1, 8, 64]}
 //   - apparmor: {rules: [1, 8, 64], match: [prefix, suffix], action: audit}
 //
-// AppArmor checks a file's path each time the file is opened, by an automaton that is compiled from all rules of the
-// profile. The cost of many rules therefore comes from the size of the automaton, if there is any. The profile allows
-// all files, capabilities, sockets, mounts, signals and traces. Its first rule denies the files that Tare's prober
-// creates. The other rules are for paths that no program uses, so that their number can be swept. They match the
-// beginning or the end of a path, and deny, allow, or audit (allow, and write to the kernel's log). With rules: 0
-// there is no profile, and the arm does not differ from the baseline.
+// AppArmor checks a file's path each time the file is opened. It runs one automaton, which is compiled from
+// all rules of the profile. More rules can cost time only because they make this automaton larger. The
+// profile allows all files, capabilities, sockets, mounts, signals and traces. Its first rule denies the
+// files that the prober, a small program of Tare's, creates for the proof. The other rules are for paths that
+// no program uses: with them the number of rules can be varied. They match the beginning or the end of a
+// path, and deny, allow, or audit (allow, and write to the kernel's log). With rules: 0 no profile is loaded,
+// and the arm does not differ from the baseline.
 //
-// apparmor_parser compiles the profile. Tare loads it into the kernel under a unique name when the layer is put up,
-// and removes it when the layer is taken down. Before loading, Tare notes the profile in the run's ledger: tare clean
-// --switches and tare resume remove a killed run's leftovers. Tare's launcher (package launcher) requests the profile
-// and becomes the program.
+// apparmor_parser compiles the profile. Tare loads the profile into the kernel under a unique name when the
+// layer is put up, and removes it when the layer is taken down. Before loading, Tare notes the profile in the
+// run's ledger. From the ledger, tare clean --switches and tare resume know which profiles a killed run has
+// left, and remove them. Tare's launcher (package launcher) asks the kernel for the profile and then executes
+// the subject.
 //
-// Proofs: the prober's label is that profile, in enforce mode. Creating a file that matches the first rule fails with
-// EACCES, and is allowed outside the profile.
+// Proofs: the kernel names the profile, in enforce mode, as the prober's label. When the prober creates a
+// file that the first rule matches, it fails with EACCES. Outside the profile it may create this file.
 package apparmor
 
 import (
@@ -93,7 +95,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
-// front returns the wrapper for a profile, given its name, or the prefix of all names of profiles.
+// front returns the wrapper that puts subjects into a profile. profile is its name, or the beginning of the
+// names of all Tare's profiles.
 func (c *Config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
 		return wrapper.Idle(name, c.Around, "loads no profile")
@@ -127,8 +130,9 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that programs are in no profile of Tare's, and may create the files that such a profile denies.
-// Another profile of the arm's own layer is shown by its own proof.
+// ProveOff shows that programs are in none of Tare's profiles, and may create the files that the profile
+// denies. It is not called in an arm with another apparmor layer, since the proof of that layer names the
+// profile.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front(prefix).Off(ctx, s)
 }

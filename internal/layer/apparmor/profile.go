@@ -34,14 +34,17 @@ const (
 // profile is an AppArmor profile: its name and source.
 type profile struct{ name, text string }
 
-// everything lists the rules that allow all actions. AppArmor denies a kind of action without such a rule. The kinds
-// depend on the kernel; apparmor_parser leaves out unknown ones.
+// everything lists the rules that allow all actions. AppArmor denies every kind of action that no rule
+// allows. Which kinds exist depends on the kernel; apparmor_parser leaves out kinds that the kernel does not
+// know.
 var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
 
-// text returns the source of the profile. The source names no ABI, and includes no file.
+// text returns the source of a profile with the given name. The source names no version of the rules' language
+// (ABI), and includes no file.
 func (c *Config) text(called string) string {
 	var b strings.Builder
-	// Paths in the mount namespaces of a volume may be disconnected from the root of this namespace.
+	// A volume has its own mount namespace. Paths there may not lead up to the root of this namespace
+	// (disconnected).
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)
@@ -68,8 +71,8 @@ func (c *Config) text(called string) string {
 // compileLimit is the timeout for the compiler, which normally takes less than a second.
 const compileLimit = time.Minute
 
-// compile returns the profile in the kernel's binary format, for this machine's kernel unless the arguments name
-// another one. It does not use the compiler's cache.
+// compile returns the profile in the kernel's binary format. The format is for this machine's kernel, unless
+// the arguments name another kernel. The compiler's cache is not used.
 func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileLimit)
 	defer cancel()
@@ -112,7 +115,8 @@ func remove(called string) error {
 	return nil
 }
 
-// removeProbes removes profiles of killed probes. A probe has no run whose ledger notes what to undo.
+// removeProbes removes the profiles that killed probes have left. A probe belongs to no run, and so has no
+// ledger that notes its profile.
 func removeProbes() error {
 	text, err := os.ReadFile(loaded)
 	for line := range strings.Lines(string(text)) {
@@ -131,7 +135,7 @@ func has(called string) (bool, error) {
 	return strings.Contains("\n"+string(text), "\n"+called+" ("), err
 }
 
-// enabled returns the reason why no profile can be loaded here; nil if nothing prevents it.
+// enabled returns the reason why no profile can be loaded on this machine; nil if nothing prevents loading.
 func enabled() error {
 	f, err := os.OpenFile(loading, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +147,7 @@ func enabled() error {
 	return f.Close()
 }
 
-// write writes to a file of the kernel, in one call.
+// write writes to a file of the kernel's AppArmor interface in one system call.
 func write(file string, content []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {

@@ -1,15 +1,15 @@
-// Package bpf is the common part of the layers whose BPF programs are Tare's own: cgroup-bpf and bpflsm. The sources
-// are in the directory programs, next to the objects that clang compiled from them. The library cilium/ebpf loads and
-// attaches these objects.
+// Package bpf is the common part of the layers whose BPF programs are Tare's own: cgroup-bpf and bpflsm. The
+// sources of the BPF programs are in the directory programs, next to the object files that clang compiled
+// from them. The library cilium/ebpf loads and attaches these object files.
 //
-// The programs apply only to the cgroup of the arm's subjects (testbed.Cgrouped). They are attached by links that
-// this process holds open. When the process ends, however it ends, the kernel detaches and unloads the programs.
-// Nothing is pinned.
+// The programs apply only to the cgroup of the arm's subjects (testbed.Cgrouped). Links, which this process
+// holds open, attach the programs to their hooks. When this process ends, for whatever reason, the kernel
+// detaches and unloads the programs. No program is pinned: none stays in the kernel without this process.
 //
 // # Proofs
 //
-// Each hook counts, per CPU, how often it was hit in the arm, and how often a rule matched. Before a trial the prober
-// of package front tries, as a subject, an action that the last rule denies:
+// Each hook counts, per CPU, how often it was hit in the arm, and how often a rule matched. Before a trial
+// the prober (package wrapper) is started as a subject. It tries an action that the last rule denies:
 //
 //   - the hook counts the action, the rule matches, and the action is denied with EPERM;
 //   - in an arm without the layer the action is not denied, and the hook does not count it;
@@ -76,7 +76,7 @@ func Unused(n int, m Mismatch) (four, six []ConnectRule, try string) {
 	return four, six, try
 }
 
-// These are the hooks of a Linux security module, by their index among the counts.
+// These are the hooks of a Linux security module. Each value is the hook's index in the table of counts.
 const (
 	FileOpen = iota
 	Exec

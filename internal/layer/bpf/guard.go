@@ -11,7 +11,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// Hook is a hook of a layer, with the action that shows that it is on.
+// Hook is a hook of a layer, with the action whose effect shows that the hook is on.
 type Hook struct {
 	Name  string
 	Index int    // index among the counts
@@ -30,7 +30,7 @@ type Guard struct {
 	began []count // counts at the beginning of the trial
 }
 
-// Group returns the cgroup of the programs that a layer is put around.
+// Group returns the cgroup of those programs of the site that the layer is put around.
 func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 	at := testbed.Host
 	switch around {
@@ -49,8 +49,9 @@ func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 // guardSet holds the guards of a layer that are up in a run.
 type guardSet struct{ up []*Guard }
 
-// Up returns the layer of loaded programs. Its Settle attaches them and returns failed checks, which end a run before
-// its first trial. The layer's proofs in other arms use the guard, too.
+// Up returns the active layer for programs that are loaded already. Its Settle attaches the programs and
+// returns only the failed checks, which end a run before its first trial. Up also keeps the guard for the
+// layer's proofs in other arms.
 func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	k := layer.Kept[guardSet](s.Run, l)
 	k.up = append(k.up, g)
@@ -73,7 +74,8 @@ func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	}
 }
 
-// try lets the prober try the actions of the hooks, and returns the hits that guards counted meanwhile, by hook.
+// try lets the prober try the actions of the hooks. It returns the prober's answers, and for each hook the
+// hits that the guards counted meanwhile.
 func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, guards ...*Guard) (answers map[string]string, counted []count, err error) {
 	var words []string
 	for _, h := range hooks {
@@ -114,8 +116,8 @@ func sum(hooks []Hook, guards []*Guard) ([]count, error) {
 
 const denied = "EPERM"
 
-// Before shows that each hook sees actions of the arm's programs and has its effect on them. It starts counting the
-// hits of the trial.
+// Before shows that each hook sees the actions of the arm's programs and has its effect on them. It then
+// stores the counts, from which After counts the hits of the trial.
 func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	checks, err := layer.Each(g.Places, func(where testbed.Place) ([]layer.Check, error) {
 		answers, counted, failed := try(ctx, site, where, g.Hooks, g)
@@ -148,7 +150,8 @@ func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, e
 	return checks, err
 }
 
-// negligible is the number of hits of all hooks per unit of a trial's work up to which the hooks count as unused.
+// negligible is a number of hits of all hooks together per unit of a trial's work. Up to it, the hooks count
+// as unused.
 const negligible = 0.01
 
 // After reports how often the hooks were hit in the trial.
@@ -172,10 +175,10 @@ func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
 		Unexercised: float64(all) <= negligible*did.Work}}, nil
 }
 
-// Off shows that the hooks' denied actions are allowed at the site of another arm, and that no hook of a guard that
-// is up counts them. If that arm has its own layer of this kind, Off checks by a query to the kernel instead, since
-// that layer sees and denies the same actions. From then on, the programs of that arm are in cgroups as deep as those
-// of arms with the layer.
+// Off shows that the actions that the hooks deny are allowed at the site of another arm, and that no hook of
+// a guard that is up counts these actions. If the other arm has its own layer of this kind, that layer sees
+// and denies the same actions. Off then asks the kernel instead where the guards' programs are attached.
+// Group also makes the cgroups of the other arm's programs as deep as those in arms with the layer.
 func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Side, hooks []Hook) ([]layer.Check, error) {
 	group, err := Group(s, around)
 	if err != nil {
@@ -204,7 +207,8 @@ func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, arou
 	})
 }
 
-// beside checks that no program of the guards is attached to a cgroup, or to hooks that all processes pass.
+// beside checks that no program of the guards is attached to the cgroup, or to a hook that all processes of
+// the machine pass.
 func beside(kind string, group *os.File, guards []*Guard) ([]layer.Check, error) {
 	c := layer.Check{Layer: kind, Name: "programs of another arm", Expected: "not attached here", Observed: "none is", OK: true}
 	for _, g := range guards {

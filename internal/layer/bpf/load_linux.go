@@ -52,7 +52,7 @@ func LoadConnect(group *os.File, four, six []ConnectRule) (*loaded, error) {
 	return l, l.load(spec, ebpf.CGroupSockAddr, func(m map[string]*ebpf.Map) error { return setConnectRules(m, four, six) })
 }
 
-// lsmPrograms are the names of the hooks' programs.
+// lsmPrograms are the names of the BPF programs, by the index of their hook.
 var lsmPrograms = []string{FileOpen: "file_open", Exec: "bprm_check_security", Connect: "socket_connect", Ptrace: "ptrace_access_check",
 	Mount: "sb_mount", Capable: "capable"}
 
@@ -123,7 +123,8 @@ func (l *loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill fun
 	return nil
 }
 
-// explained adds to an error of loading whether the kernel lacks such programs or this system refuses them.
+// explained adds the cause to an error of loading: the kernel lacks this type of programs, or this system
+// refuses them.
 func explained(kind ebpf.ProgramType, err error) error {
 	what := "BPF programs of type " + strings.ToLower(kind.String())
 	switch have := features.HaveProgramType(kind); {
@@ -159,7 +160,7 @@ func setConnectRules(m map[string]*ebpf.Map, four, six []ConnectRule) error {
 	return errors.Join(errs...)
 }
 
-// setTextRules sets the rules that are texts, kind by kind.
+// setTextRules sets the rules that are texts. kinds holds one list of texts for each kind of rules.
 func setTextRules(m *ebpf.Map, kinds ...[]string) error {
 	var errs []error
 	for k, list := range kinds {
@@ -204,8 +205,8 @@ func (l *loaded) Off() error {
 	return errors.Join(append(errs, l.gone())...)
 }
 
-// goneLimit is how long programs may stay attached after their links are closed: a child process that another thread
-// is starting holds copies of all open files until it executes its program.
+// goneLimit is how long programs may stay attached after their links are closed. A thread may be starting a
+// child process at that moment; the child holds copies of all open files until it executes its program.
 const goneLimit = time.Second
 
 // gone returns an error if a link of these programs exists on the machine.
@@ -225,8 +226,8 @@ func (l *loaded) gone() error {
 	}
 }
 
-// AttachedTo returns the name of a program that is attached to the cgroup, or to hooks that all processes pass; "" if
-// there is none.
+// AttachedTo returns the name of a program that is attached to the cgroup, or to a hook that all processes of
+// the machine pass; "" if no program is.
 func (l *loaded) AttachedTo(group *os.File) (string, error) {
 	if l.collection == nil {
 		return "", nil
@@ -257,8 +258,8 @@ func (l *loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	return ours, nil
 }
 
-// attached returns the name of one of the programs that is attached; "" if there is none. Programs on cgroups count
-// only if they are on the given cgroup; with 0, on any cgroup.
+// attached returns the name of one of the given programs that is attached; "" if none is. If a program is
+// attached to a cgroup, it counts only if the cgroup is the given one. With group 0, every cgroup counts.
 func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) {
 	var all link.Iterator
 	defer all.Close()

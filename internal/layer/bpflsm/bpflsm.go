@@ -1,22 +1,23 @@
-// Package bpflsm attaches BPF programs to hooks of the Linux security modules (BPF LSM) around the subjects. Their
-// rules are of the kinds that vArmor has: on opening files, executing programs, connecting sockets, reading and
-// tracing processes, mounting, and capabilities.
+// Package bpflsm attaches BPF programs to hooks of the Linux security modules (BPF LSM) around the subjects.
+// Their rules are of the same kinds as those of vArmor: on opening files, executing programs, connecting
+// sockets, reading and tracing processes, mounting, and capabilities.
 //
 //   - bpflsm: {rules: [0, 1, 2, 4, 8, 64]}
 //   - bpflsm: {rules: [1, 8, 64], hooks: [file], like: /usr/bin/make}
 //
-// The hooks of file, process and mount compare paths (or a mount's source) with a list of texts, each of which is the
-// beginning or the end of a path. The hook of network compares with a list of addresses and ports. The hooks of
-// ptrace and capability make one comparison, whatever the number of rules. The rules match nothing that programs do,
-// except the last one of each kind, which matches the prober's action. The cost depends on the number of texts and on
-// how long they agree with a program's paths: with like, all texts but the last are that path with another last byte.
+// The hooks of file, process and mount compare a path (for mount, the source) with a list of texts. Each text
+// is the beginning or the end of a path. The hook of network compares with a list of addresses and ports. The
+// hooks of ptrace and capability make one comparison, whatever the number of rules. The rules match nothing
+// that programs do, except the last rule of each kind, which matches the prober's action. The cost depends on
+// the number of texts, and on how many bytes of a text agree with a program's path. With like: PATH, all
+// texts but the last are PATH with another last byte.
 //
 // # The hooks affect the whole machine
 //
-// The kernel calls the hooks for every process of the machine. For a process outside the arm's cgroup they return at
-// once, which costs time, too. So they are attached during the trials of their arm only (layer.Switch), and these
-// trials cannot be cut into slices. With rules: 0, the hooks only count the calls of the arm's programs. This is the
-// cost of the hooks themselves.
+// The kernel calls the hooks for every process of the machine. For a process outside the arm's cgroup a hook
+// returns at once, which costs time, too. The hooks are therefore attached only during the trials of their
+// arm (layer.Switch), and these trials cannot be cut into slices. With rules: 0, the hooks only count the
+// calls of the arm's programs, and the overhead is the cost of the hooks themselves.
 //
 // The layer needs root, Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm), and a system that
 // does not refuse such programs.
@@ -40,7 +41,7 @@ import (
 
 const name = "bpflsm"
 
-// hook is a kind of rules, in vArmor's words.
+// hook is a kind of rules, named as in vArmor.
 type hook string
 
 // Values lists the hooks.
@@ -73,8 +74,9 @@ var Kind = layer.Kind{
 	Probe: bpf.Works(name, &Config{Rules: factor.Of(bpf.Most), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}),
 }
 
-// active returns an error if the kernel was started without bpf among its security modules: it then loads the
-// programs, but never calls them. If the list of modules cannot be read, active returns nil and the proofs decide.
+// active returns an error if the kernel was started without bpf among its security modules. Such a kernel
+// loads the programs, but never calls them. If the names of the modules cannot be read, active returns nil:
+// the proofs then find out.
 func active() error {
 	text, err := os.ReadFile("/sys/kernel/security/lsm")
 	list := strings.TrimSpace(string(text))
@@ -105,7 +107,7 @@ func (c *Config) validate() []experiment.FieldError {
 // lastRuleFiles holds the paths of the files that the last rules match, in the site's directory for files.
 type lastRuleFiles struct{ read, run string }
 
-// hooks are the hooks by kind of rules.
+// hooks are all hooks, each with its kind of rules.
 var hooks = []struct {
 	name  string
 	index int
@@ -128,7 +130,7 @@ func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
 // rare are capabilities that programs do not use. The prober's timer uses the last one.
 const rare = 1<<20 | 1<<32 | 1<<33 | 1<<36 | 1<<35 // CAP_SYS_PACCT, MAC_OVERRIDE, MAC_ADMIN, BLOCK_SUSPEND, WAKE_ALARM
 
-// proofs returns the hooks, with the actions that show that they are on.
+// proofs returns the layer's hooks, each with the action whose effect shows that the hook is on.
 func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 	n := c.Rules.One()
 	for _, h := range hooks {
@@ -158,7 +160,7 @@ func (c *Config) policy(at lastRuleFiles) bpf.Policy {
 	return p
 }
 
-// unused returns the rule with a number on paths. No program uses a path that it matches.
+// unused returns rule number i on paths. No program uses a path that this rule matches.
 func (c *Config) unused(i int) string {
 	switch {
 	case c.Like != "":
@@ -171,7 +173,7 @@ func (c *Config) unused(i int) string {
 	return fmt.Sprintf("/~tare-%02d/", i)
 }
 
-// cut shortens a text to the longest that a rule can have.
+// cut shortens a text to TextMost, the longest that a rule can have.
 func (c *Config) cut(text string) string {
 	over := max(len(text)-bpf.TextMost, 0)
 	if c.Match.One() == layer.Suffix {

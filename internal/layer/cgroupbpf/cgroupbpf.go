@@ -5,12 +5,14 @@
 //   - cgroup-bpf: {rules: [0, 1, 2, 4, 8, 64]}
 //   - cgroup-bpf: {rules: [1, 8, 64], mismatch: late}
 //
-// A rule is a prefix of addresses and a port, and denies connections to them with EPERM. The rules are for addresses
-// that no program connects to, or for all addresses and ports that no program connects to (mismatch: late). With
-// rules: 0 the program is attached, and makes no comparison.
+// A rule is a prefix of addresses and a port. It denies connections to that port at these addresses, with
+// EPERM. The rules are for addresses that no program connects to (mismatch: early), or for all addresses and
+// ports that no program connects to (mismatch: late). With rules: 0 the BPF program is attached, and makes no
+// comparison.
 //
-// It is attached to the cgroup of the arm's subjects (package bpf). There is no wrapper process, and the kernel does
-// not call it for other programs of the machine. It needs root and Linux 5.7.
+// The BPF program is attached to the cgroup of the arm's subjects (package bpf). There is no wrapper process,
+// and the kernel does not call the BPF program for other processes of the machine. The layer needs root and
+// Linux 5.7.
 //
 // # Proofs
 //
@@ -76,7 +78,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return g.Up(s, c), nil
 }
 
-// ProveOff shows that the connection of the last rule is neither denied nor counted.
+// ProveOff shows that a connection that the last rule matches is neither denied nor counted.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	_, _, hooks := c.rules()
 	return bpf.Off(ctx, name, s, c, c.Around, hooks)

@@ -1,9 +1,11 @@
-// Package dnstransport sets the transport of queries of the workload dns, as a layer, so that arms can differ in it:
+// Package dnstransport is a layer that sets the transport of the queries of the workload dns. Arms can then
+// differ in the transport:
 //
 //   - dns-transport: {transport: tls}
 //
-// Proof, after every trial: the client reports the connections of its queries, UDP or TCP in clear, or the version
-// and cipher of TLS. All must have the layer's transport; in arms without the layer none may.
+// Proof, after every trial: the client reports the kinds of connections that carried its queries: UDP or TCP
+// in clear, or TLS with its version and cipher. In an arm with the layer every connection must have the
+// layer's transport. In an arm without the layer none may have it.
 package dnstransport
 
 import (
@@ -58,12 +60,13 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "queries of the workload dns"),
 }
 
-// Declare declares that the layer is for the workload dns, and has proofs in arms with another layer of its kind.
+// Declare declares that the layer is for the workload dns. In an arm with another layer of its kind, that
+// layer's proof is enough.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Workload: workload, OwnProves: true}
 }
 
-// Up shows the transport to the workload.
+// Up hands the transport to the workload (Holds).
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{
 		Holds: c.Transport.One(),
@@ -74,8 +77,8 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff has nothing to show before a trial.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// ProveOffAfter shows that no query used the transport. It is skipped if the arm has its own layer of this kind,
-// whose proof shows the transport.
+// ProveOffAfter shows that no query used the transport. It is not called in an arm with another layer of this
+// kind, since the proof of that layer shows the arm's transport.
 func (c *Config) ProveOffAfter(_ context.Context, _ *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return c.look(did, false), nil
 }

@@ -3,11 +3,12 @@
 //
 //   - env: {set: {GODEBUG: madvdontneed=0, LD_PRELOAD: /usr/lib/libhardened_malloc.so}}
 //
-// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with the layer
-// each variable must have its value. In an arm without the layer none may have it. Hidden values (taken from the
-// environment, or of a variable whose name suggests a secret; see package environ) are compared by their SHA-256. The
-// run stores neither value nor hash. It also does not store values of these variables that do not come from the
-// layer.
+// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with
+// the layer each variable must have the layer's value. In an arm without the layer no variable may have this
+// value. A value is hidden if it comes from the environment, or if the variable's name suggests a secret
+// (package environ). Hidden values are compared by their SHA-256, and the run stores neither the value nor
+// the hash. If a variable has a value that does not come from the layer, the run does not store that value
+// either.
 package env
 
 import (
@@ -79,8 +80,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	}, nil
 }
 
-// ProveOff shows that a subject does not have the values. Variables that the arm's own layer of this kind sets are
-// left to that layer's proof.
+// ProveOff shows that a subject does not have the values. If the arm has its own layer of this kind, ProveOff
+// leaves out the variables that this layer sets: its own proof shows them.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Set) == 0 {
 		return nil, nil
@@ -107,7 +108,7 @@ func (c *Config) prove(ctx context.Context, s *layer.Session, site testbed.Site,
 	})
 }
 
-// question asks the reporting process for one variable.
+// question names one variable that the reporting process is asked for.
 type question struct {
 	Name   string `json:"name"`
 	Hidden bool   `json:"hidden"` // the answer is the hash of the value
@@ -119,8 +120,8 @@ type answer struct {
 	Value string `json:"value"` // the value, or its SHA-256 in hex
 }
 
-// look starts the reporting process as a subject at a place of a site, in the layer's wrapper if there is one, and
-// returns its answers.
+// look starts the reporting process as a subject at a place of a site, in the arm's wrappers if there are
+// any. It returns the process's answers by the names of the variables.
 func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
 	var questions []question
 	for _, n := range c.Set.Names() {
@@ -160,8 +161,8 @@ func hash(value string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// check compares a variable with the layer's value. They must be equal when the layer is on, and must differ when it
-// is off.
+// check compares a variable of a subject with the layer's value. They must be equal when the layer is on, and
+// must differ when the layer is off.
 func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 	want, expected, observed := value, fmt.Sprintf("%q", value), fmt.Sprintf("%q", seen.Value)
 	if c.Set.Hidden(n) {

@@ -1,6 +1,6 @@
-// Package evidence is for layers whose proof is the output of a program. It runs the program with limits on time and
-// output, and compares its output with a regular expression that must match while the layer is on and one that must
-// match while the layer is off.
+// Package evidence is for layers whose proof is the output of a program. It runs the program with limits on
+// time and output. It compares the output with two regular expressions: one must match while the layer is on,
+// the other while the layer is off.
 package evidence
 
 import (
@@ -20,21 +20,21 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// These are limits on a program of a proof.
+// These are limits on a program that makes a proof.
 const (
 	Limit      = 30 * time.Second
-	outputRead = 1 << 20 // bytes of its output that are checked
-	shown      = 160     // bytes of its output that a check shows
-	stderrTail = 400     // bytes of its standard error that an error shows
+	outputRead = 1 << 20 // bytes of the program's output that are checked
+	shown      = 160     // bytes of the program's output that a check shows
+	stderrTail = 400     // bytes of the program's standard error that an error shows
 )
 
-// Patterns are regular expressions for the standard output. As in grep, ^ and $ match at each line.
+// Patterns are regular expressions for a program's standard output. As in grep, ^ and $ match at each line.
 type Patterns struct {
 	On  string // matches while the layer is on, and not while it is off
 	Off string // matches while the layer is off, and not while it is on; "": not set
 }
 
-// Validate reports every problem, by the fields below the given one.
+// Validate reports every problem of the patterns. field is the beginning of the names of their fields.
 func (p Patterns) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for _, each := range []struct{ name, text string }{{"on", p.On}, {"off", p.Off}} {
@@ -66,8 +66,9 @@ const (
 	Off
 )
 
-// State returns the state that an output shows. failed is the program's error, if it failed. Then only a match of Off
-// is evidence, since an output may lack a text because the program failed.
+// State returns the state of the layer that an output shows. failed is the program's error; nil if the
+// program succeeded. After a failure only a match of Off is evidence: other texts may be missing because the
+// program failed.
 func (p Patterns) State(text string, failed error) State {
 	on, errOn := compile(p.On)
 	off, errOff := compile(p.Off)
@@ -89,7 +90,7 @@ func (p Patterns) State(text string, failed error) State {
 	return Unclear
 }
 
-// Check makes the check that an output shows the wanted state.
+// Check makes the check whether an output shows the wanted state of the layer.
 func (p Patterns) Check(kind, what string, want State, text string, failed error) layer.Check {
 	check := layer.Check{Layer: kind, Name: what, Expected: p.expected(want), Observed: Quote(text), OK: p.State(text, failed) == want}
 	if failed != nil {

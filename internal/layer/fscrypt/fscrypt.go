@@ -1,15 +1,16 @@
-// Package fscrypt is the layer that encrypts the files of a volume in the file system: ext4's encryption of
-// directories (fscrypt), with a policy of version 2 and a random key for each set-up, which is not stored.
+// Package fscrypt is the layer that encrypts the files of a volume by the file system: ext4's encryption of
+// directories (fscrypt), with a policy of version 2. Each set-up has a new random key, which is not stored.
 //
 //   - fscrypt: {contents: [AES-256-XTS, Adiantum]}
 //
-// Without inline encryption in the kernel, or without the mount option inlinecrypt, encrypted files have no direct
-// I/O: the kernel accepts O_DIRECT and silently goes through the page cache (Documentation/filesystems/fscrypt.rst,
-// "Direct I/O support"). The workload storage detects this. Such a trial is invalid, or its metrics have names with
-// buffered-.
+// Encrypted files have direct I/O only with inline encryption in the kernel and the mount option inlinecrypt.
+// Otherwise the kernel accepts O_DIRECT and silently uses the page cache
+// (Documentation/filesystems/fscrypt.rst, "Direct I/O support"). The workload storage detects this. Such a
+// trial is invalid, or the names of its metrics begin with buffered-.
 //
-// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear, as it is
-// in an arm without encryption. Before every trial: the volume's directory has the policy, read back from the kernel.
+// Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the
+// device in clear. In an arm without encryption it is. Before every trial: the volume's directory has the
+// policy, read back from the kernel.
 package fscrypt
 
 import (
@@ -27,7 +28,7 @@ import (
 
 const name = "fscrypt"
 
-// mode is the encryption mode of contents, by its name in the tools of fscrypt.
+// mode is the encryption mode of the files' contents, named as in the tools of fscrypt.
 type mode string
 
 const (
@@ -39,8 +40,8 @@ const (
 // Values lists the modes.
 func (mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
 
-// modes are, for each mode, the kernel's numbers for contents and for the matching mode of file names
-// (FSCRYPT_MODE_…), and the contents' cipher in /proc/crypto.
+// modes holds for each mode the kernel's number for contents, the kernel's number for the file names' mode
+// that belongs to it (FSCRYPT_MODE_…), and the name in /proc/crypto of the contents' cipher.
 var modes = map[mode]struct {
 	contents, names uint8
 	cipher          string
@@ -70,7 +71,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: volumes.Needs, Elsewhere: volumes.Elsewhere, OwnProves: true}
 }
 
-// Up requests the part of the volume.
+// Up asks the site for a part of the volume: an encrypted directory.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -102,7 +103,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 // none is the policy of a directory without encryption.
 const none = "none"
 
-// policyCheck reads the policy back and compares it.
+// policyCheck reads the policy of a directory back and compares it with the wanted one.
 func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, error) {
 	c := layer.Check{Layer: name, Name: "encryption policy of the directory", Expected: want}
 	err := stack.InVolume(func() (err error) {
@@ -116,8 +117,8 @@ func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, er
 	return []layer.Check{c}, nil
 }
 
-// ProveOff shows that the volume has no policy, and that the marker is on the device in clear if no layer encrypts.
-// If the arm has its own layer with another mode, its own proof shows that mode.
+// ProveOff shows that the volume has no policy. If no layer encrypts, it also shows that the marker is on the
+// device in clear. It is not called in an arm with another fscrypt layer, whose proof shows its mode.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {

@@ -1,14 +1,16 @@
-// Package gocryptfs is the layer that encrypts the files of a volume by gocryptfs, a file system outside the kernel
-// (FUSE), in a directory of the volume.
+// Package gocryptfs is the layer that encrypts the files of a volume by gocryptfs, a file system outside the
+// kernel (FUSE). gocryptfs stores the encrypted files in a directory of the volume.
 //
 //   - gocryptfs: {cipher: [AES-GCM, XChaCha20-Poly1305]}
 //
-// It has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the first. Direct I/O
-// reaches only gocryptfs, which reads and writes its own files through the page cache. The workload storage detects
-// this. Such a trial is invalid, or its metrics have names with buffered-.
+// The layer has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the way
+// through FUSE. Direct I/O of a program ends at gocryptfs, which reads and writes its own files through the
+// page cache. The workload storage detects this. Such a trial is invalid, or the names of its metrics begin
+// with buffered-.
 //
-// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear, as it is
-// in an arm without encryption. Before every trial: the volume is a FUSE mount whose process runs.
+// Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the
+// device in clear. In an arm without encryption it is. Before every trial: the volume is a FUSE mount, and
+// the process of this mount runs.
 package gocryptfs
 
 import (
@@ -66,7 +68,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up requests the part of the volume.
+// Up asks the site for a part of the volume: the mount of gocryptfs.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	a := &active{config: c, site: s.Site}
 	daemon := &volumes.Daemon{Kind: name, Encrypts: true, Files: "cipher", Mode: 0o700, Through: "plain", Command: a.command}
@@ -80,8 +82,9 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return up, nil
 }
 
-// ProveOff shows that the volume is not a mount of gocryptfs, and that the marker is on the device in clear if no
-// layer encrypts. If the arm has its own layer with another cipher, its own proof shows that cipher.
+// ProveOff shows that the volume is not a mount of gocryptfs. If no layer encrypts, it also shows that the
+// marker is on the device in clear. It is not called in an arm with another gocryptfs layer, whose proof
+// shows its cipher.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -97,7 +100,7 @@ type active struct {
 	info   string // gocryptfs's description of the directory of encrypted files
 }
 
-// options are the options that create a directory with a cipher.
+// options are the options with which gocryptfs creates a directory for a cipher.
 var options = map[cipher][]string{aesgcm: nil, aessiv: {"-aessiv"}, xChaCha: {"-xchacha"}}
 
 // command initialises a directory of encrypted files, and returns the command that mounts it.
@@ -109,7 +112,7 @@ func (a *active) command(ctx context.Context, cipher, plain string) (mount testb
 		cmd := testbed.Command{Args: append([]string{name}, args...), Stdin: strings.NewReader(password)}
 		return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, evidence.Limit)
 	}
-	// Nobody guesses this password, so few rounds of scrypt are enough, and faster.
+	// Nobody can guess this password. Few rounds of scrypt are therefore enough, and they take less time.
 	args := append([]string{"-init", "-q", "-scryptn", "10"}, options[a.config.Cipher.One()]...)
 	if _, err := run(append(args, cipher)...); err != nil {
 		return mount, err
@@ -118,10 +121,10 @@ func (a *active) command(ctx context.Context, cipher, plain string) (mount testb
 	return testbed.Command{Args: []string{name, "-fg", "-q", "-nosyslog", cipher, plain}, Stdin: strings.NewReader(password)}, err
 }
 
-// flags are the words in gocryptfs's description of a directory that identify a cipher.
+// flags holds for each cipher the word that identifies it in gocryptfs's description of a directory.
 var flags = map[cipher]string{aesgcm: "GCMIV128", aessiv: "AESSIV", xChaCha: "XChaCha20Poly1305"}
 
-// implementation makes the check of the cipher, which also names the code that encrypts.
+// implementation makes the check of the cipher. The check also names the code that encrypts.
 func (a *active) implementation() layer.Check {
 	want := flags[a.config.Cipher.One()]
 	c := layer.Check{Layer: name, Name: "cipher of the directory", Expected: want, Observed: evidence.Quote(a.info), Once: true, OK: strings.Contains(a.info, want)}
@@ -140,7 +143,7 @@ func (a *active) implementation() layer.Check {
 	return c
 }
 
-// hasAES reports whether the processor has instructions for AES, given /proc/cpuinfo.
+// hasAES reports whether the processor has instructions for AES. cpuinfo is the text of /proc/cpuinfo.
 func hasAES(cpuinfo string) bool {
 	for line := range strings.Lines(cpuinfo) {
 		key, list, _ := strings.Cut(line, ":")

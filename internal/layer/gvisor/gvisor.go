@@ -1,20 +1,21 @@
-// Package gvisor is gVisor around the subjects: a process per sandbox that serves as their kernel and answers their
-// system calls.
+// Package gvisor puts gVisor around the subjects. Each sandbox of gVisor has a process that acts as the
+// kernel of the programs inside: it answers their system calls.
 //
 //   - gvisor
 //   - gvisor: {platform: [systrap, ptrace]}
 //
-// On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this machine,
-// and its writes are discarded at the end. It has the network of the place that it is started at, through the host's
-// network stack (--network=host). gVisor's own stack would take the network's addresses away from all other programs
-// there, so that a server's pod could not be used again. (In a pod of a cluster gVisor uses its own stack. Tare does
-// not use `runsc do`, which creates interfaces and firewall rules on the machine and leaves them behind when it is
-// killed.) On a cluster the layer is a RuntimeClass, set by the layer pod.
+// On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this
+// machine, and its writes are discarded at the end. It has the network of its place, through the host's
+// network stack (--network=host). With its own network stack, gVisor would take the addresses of that network
+// away from all other programs at the place, and a server's pod could not be used again. (In a pod of a
+// cluster gVisor does use its own stack.) Tare does not use `runsc do`: this command creates interfaces and
+// firewall rules on the machine, and leaves them behind when it is killed. On a cluster the layer is a
+// RuntimeClass, set by the layer pod.
 //
-// runsc is found on PATH, or in the directory in which `make gvisor` installs it.
+// Tare looks for runsc on PATH, and then in the directory in which `make gvisor` installs it.
 //
-// Proofs: the prober sees gVisor's kernel inside, and another kernel outside. On a cluster the proofs are those of
-// the layer pod.
+// Proofs: the prober, a small program of Tare's, sees gVisor's kernel inside, and another kernel outside. On
+// a cluster the layer pod makes the proofs.
 package gvisor
 
 import (
@@ -74,7 +75,7 @@ var Kind = layer.Kind{
 	Probe:   probe,
 }
 
-// probe tries every platform.
+// probe tries every platform, each by starting a program.
 func probe(ctx context.Context) []testbed.Finding { return tryAll(ctx, systrap, ptrace, kvm) }
 
 // Probe tries the platforms that the parameters name.
@@ -95,7 +96,7 @@ func tryAll(ctx context.Context, platforms ...platform) []testbed.Finding {
 	return all
 }
 
-// startTimeout is the timeout for a platform to start a program. KVM may hang inside a virtual machine.
+// startTimeout is how long each platform may take to start a program. KVM may hang inside a virtual machine.
 var startTimeout = map[platform]time.Duration{systrap: 20 * time.Second, ptrace: 20 * time.Second, kvm: 4 * time.Second}
 
 // try starts a program in runsc.
@@ -120,15 +121,15 @@ func try(ctx context.Context, p platform) testbed.Finding {
 	return f
 }
 
-// settings returns the settings of the launcher, which writes a bundle for each program into a tmpfs on an empty
-// directory, and becomes runsc.
+// settings returns the launcher's settings. For each program, the launcher mounts a tmpfs on an empty
+// directory, writes a bundle into it, and becomes runsc.
 func settings(p platform, runsc, dir string) launcher.Settings {
 	return launcher.Settings{Bundle: &launcher.Bundle{Directory: dir, Runtime: []string{runsc, "--platform=" + string(p), "--network=host",
 		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}
 }
 
-// find returns the path of runsc, on PATH or in the directory of make gvisor. If it is in neither, find returns the
-// name alone, so that starting it fails with a clear error.
+// find returns the path of runsc, on PATH or in the directory of `make gvisor`. If runsc is in neither, find
+// returns the name alone: starting that name fails with a clear error.
 func find() string {
 	path, err := testbed.Installed(program, name)
 	if err != nil {
@@ -146,7 +147,7 @@ func (c *Config) Declare() experiment.Declaration {
 // pod returns the layer pod that sets the RuntimeClass on a cluster.
 func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
 
-// front returns the wrapper, which stores bundles in a directory.
+// front returns the wrapper. dir is the directory for its bundles.
 func (c *Config) front(dir string) wrapper.Wrapper {
 	f := wrapper.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), systrap), find(), dir), wrapper.Evidence{Name: "kernel", Ask: []string{"release"},
 		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})

@@ -21,12 +21,13 @@ import (
 	"tare/internal/run/machine/owned"
 )
 
-// daemon is strongSwan's daemon, in the variant that needs no file below /run.
+// daemon is strongSwan's daemon: the variant of it that needs no file below /run.
 const daemon = "charon-systemd"
 
-// config is the daemon's configuration: the implementation that encrypts, and the socket for commands. The routes
-// into the tunnel are this layer's. The routes of kernel-libipsec have a lower priority than all others. The daemon
-// may encrypt packets to the peer itself (allow_peer_ts), since IKE's packets are routed past the tunnel.
+// config is the daemon's configuration. It names the implementation that encrypts, and the socket for
+// commands. This layer itself sets the routes into the tunnel; the routes that kernel-libipsec sets have a
+// lower priority than all others. The tunnel may carry packets to the peer's own address (allow_peer_ts),
+// since the daemon's own packets (IKE) are routed past the tunnel.
 const config = `charon-systemd {
   load = random nonce openssl kdf %s kernel-netlink socket-default vici
   routing_table_prio = %d
@@ -40,17 +41,18 @@ const config = `charon-systemd {
 }
 `
 
-// lastRule is the priority of the routing rule for kernel-libipsec's own routes, below that of the table default.
+// lastRule is the priority of the routing rule for the routes that kernel-libipsec sets itself. The rule
+// comes after the rule of the table default.
 const lastRule = 40000
 
-// longest is the largest packet that kernel-libipsec reads from its interface, in bytes. It sets this as the
-// interface's MTU.
+// longest is the largest packet that kernel-libipsec reads from its interface, in bytes. kernel-libipsec sets
+// the interface's MTU to this number.
 const longest = 1400
 
 // limit is the timeout of one command to the daemon, and of the daemon's start.
 const limit = 8 * time.Second
 
-// engine is one end: a daemon with its configuration.
+// engine is one end of the tunnels: a daemon with its configuration.
 type engine struct {
 	tunnel.Opening
 	dir   string
@@ -103,7 +105,7 @@ func open(o tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
 
 func (e *engine) socket() string { return filepath.Join(e.dir, "vici") }
 
-// Close removes the configuration, and the daemon's routing rule. The interface disappears with the daemon.
+// Close removes the configuration and the daemon's routing rule. The interface disappears with the daemon.
 func (e *engine) Close() error {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		rule := netlink.NewRule()
@@ -161,7 +163,7 @@ func (e *engine) Ready() (program string, err error) {
 	return program + ", kernel-libipsec", tunnel.SwitchOn(device, e.Own)
 }
 
-// Rekey ends all security associations, and sets the key and the peers.
+// Rekey ends all security associations, and then sets the new key and the new peers.
 func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	for i := range e.peers {
 		_, _ = e.call("terminate", message{"ike": name(i), "force": "yes", "timeout": "1000"}) // there may be no association
@@ -188,10 +190,11 @@ func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 // name returns the name of the connection to a peer.
 func name(peer int) string { return "peer-" + strconv.Itoa(peer) }
 
-// connection returns strongSwan's configuration of a peer. There is no rekeying during a run.
+// connection returns strongSwan's configuration for a peer. It turns off rekeying, so that none happens
+// during a run.
 func (e *engine) connection(p tunnel.Peer) message {
 	start := "none"
-	if e.Kernel { // otherwise packets without a security association would leave in clear
+	if e.Kernel { // without a trap, packets without a security association would leave in clear
 		start = "trap"
 	}
 	return message{
@@ -213,7 +216,7 @@ func prefixes(list []netip.Prefix) (text []string) {
 	return text
 }
 
-// Connect makes security associations with the peers that this end must call.
+// Connect makes security associations with those peers that this end must call.
 func (e *engine) Connect() error {
 	for i, p := range e.peers {
 		if !p.Connect {
@@ -227,8 +230,8 @@ func (e *engine) Connect() error {
 	return nil
 }
 
-// Traffic returns the counters of the daemon's interface, or the sum of the counters of the kernel's security
-// associations.
+// Traffic returns the bytes that this end has sent and received. They are the counters of the daemon's
+// interface or, if the kernel encrypts, the sum over the kernel's security associations.
 func (e *engine) Traffic() (sum tunnel.Traffic, err error) {
 	if !e.Kernel {
 		link, err := netlink.LinkByName(device)

@@ -1,11 +1,12 @@
-// Package ipsec is the layer that encrypts the traffic between the nodes of a network for their pods, with IPsec
-// (package tunnel): ESP in UDP between the nodes, with keys that strongSwan's daemon negotiates by IKEv2. The
-// kernel's ESP is used if the kernel has it. Otherwise the daemon encrypts, with its plugin kernel-libipsec and a TUN
-// interface, which is several times slower. A check of every run records the implementation.
+// Package ipsec is the layer that encrypts, with IPsec, the traffic of pods between the nodes of a network
+// (package tunnel). The nodes send each other ESP in UDP, with keys that strongSwan's daemon negotiates by
+// IKEv2. If the kernel has ESP, the kernel encrypts. Otherwise the daemon encrypts, with its plugin
+// kernel-libipsec and a TUN interface, which is several times slower. A check of every run records the
+// implementation.
 //
-// IPsec of the kernel fails open: packets that no policy matches leave in clear. The layer therefore uses traps as
-// policies (start_action = trap). In user space, routes lead into the TUN interface whether or not there is a
-// security association.
+// IPsec of the kernel fails open: packets that match no policy leave in clear. The layer therefore has
+// policies from the start (traps, start_action = trap). In user space, routes lead into the TUN interface
+// whether or not there is a security association.
 package ipsec
 
 import (

@@ -1,15 +1,15 @@
-// Package kubecontext is the layer that puts an arm on another cluster, named by a context of the kubeconfig: for
-// example one of confidential virtual machines, or one with another network plug-in. Its trials still alternate with
-// those of the other arms.
+// Package kubecontext is the layer that puts an arm on another cluster, named by a context of the kubeconfig.
+// Examples are a cluster of confidential virtual machines, and a cluster with another network plug-in. The
+// arm's trials still alternate with the trials of the other arms.
 //
 //   - context: {name: constellation}
 //
-// Two clusters differ in more than one property. The measurement is the difference between the clusters. The layer
-// cannot show which property causes it, and the report has this as a caveat.
+// Two clusters differ in more than one property. The measured overhead is the difference between the
+// clusters. The layer cannot show which property causes it; a caveat in the report says this.
 //
-// Proof: a cluster is identified by the UID of its namespace kube-system. The site's API server must report the UID
-// that the context's API server reported when the site was created. In an arm without the layer it must report
-// another UID.
+// Proof: a cluster is identified by the UID of its namespace kube-system. In an arm with the layer, the
+// site's API server must report the UID that the context's API server reported when the site was created. In
+// an arm without the layer, the site's API server must report another UID.
 package kubecontext
 
 import (
@@ -40,7 +40,8 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; the cluster is contacted when the arm is set up"),
 }
 
-// Declare declares that the arm is on the context's cluster, and the right to identify that cluster.
+// Declare declares that the arm is on the context's cluster, and that the user needs the right to identify
+// that cluster.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes},
@@ -54,8 +55,8 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up puts the site on the context's cluster. It keeps the identity of that cluster for the proofs in other arms,
-// which have no connection to it.
+// Up puts the site on the context's cluster. It keeps the identity of that cluster, since sites of other arms
+// have no connection to the cluster and need the identity for their proofs.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -82,7 +83,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Before: before}, nil
 }
 
-// identity returns the identity that a site's API server reports.
+// identity returns the name of the context and the cluster's UID, as a site's API server reports it.
 func identity(ctx context.Context, s *kube.Site) (context, uid string, err error) {
 	cluster, err := s.Cluster(ctx)
 	if err != nil {
@@ -98,7 +99,7 @@ func identity(ctx context.Context, s *kube.Site) (context, uid string, err error
 // confounded is the caveat of every comparison of clusters.
 const confounded = "two clusters differ in more than one property (machines, kernel, network plug-in, versions), and the overhead includes all of them. It also includes the effect of state that trials leave on a cluster, such as objects in the API server's memory, since the baseline's cluster serves more trials (also those of the control)"
 
-// here checks that a site is on the context's cluster.
+// here checks that a site is on the context's cluster. want is the UID of that cluster.
 func (c *Config) here(context, uid, want string) layer.Check {
 	return layer.Check{
 		Layer: name, Name: "cluster", Expected: described(c.Name, want), Observed: described(context, uid),
@@ -106,8 +107,8 @@ func (c *Config) here(context, uid, want string) layer.Check {
 	}
 }
 
-// elsewhere checks that a site is on another cluster than the context's. Two contexts may name the same cluster; a
-// caveat reports that.
+// elsewhere checks that a site is not in the layer's context. not is the UID of that context's cluster. If
+// two contexts name the same cluster, the check holds, and a caveat reports this.
 func (c *Config) elsewhere(context, uid, not string) layer.Check {
 	k := layer.Check{
 		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, not), Observed: described(context, uid),
@@ -126,8 +127,8 @@ func described(context, uid string) string {
 	return fmt.Sprintf("context %s, cluster %s", context, uid)
 }
 
-// ProveOff shows that the site is on another cluster. If the arm has its own context, ProveOff makes no check, since
-// that layer's proof shows the cluster.
+// ProveOff shows that the site is on another cluster. It is not called if the arm has its own context, since
+// the proof of that layer shows the cluster.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {

@@ -1,19 +1,22 @@
-// Package landlock is a Landlock ruleset around the subjects: they may read, execute and write files everywhere, but
-// create and remove files only where a rule allows it.
+// Package landlock puts a Landlock ruleset around the subjects. They may read, execute and write files
+// everywhere, but create and remove files only where a rule allows this.
 //
 //   - landlock: {rules: [1, 8, 63]}
 //   - landlock: {rules: 4, writable: [/tmp, /var/tmp]}
 //
-// At each opening of a file, Landlock looks for a rule for each directory from the file up to the root. The ruleset
-// handles all rights to files that the kernel knows. The first rule is for the root, the next are for the writable
-// directories, and the others are for directories of /proc/sys that programs do not open, so that the number of rules
-// can be swept. With rules: 0 there is no ruleset, and the arm does not differ from the baseline.
+// At each opening of a file, Landlock looks for a rule for each directory from the file up to the root. The
+// ruleset handles all rights to files that the kernel knows. The first rule is for the root. The next rules
+// are for the writable directories. The other rules are for directories of /proc/sys that programs do not
+// open: with them the number of rules can be varied. With rules: 0 there is no ruleset, and the arm does not
+// differ from the baseline.
 //
-// The ruleset is created where the subject is started, on a cluster in the pod, before the subject's time starts.
-// Tare's launcher restricts itself by the ruleset and becomes the subject (package launcher). A rule is for a file,
-// not for a path: in a sandbox with its own root, nothing is allowed.
+// The ruleset is created where the subject is started (on a cluster, in the pod), and before the subject's
+// time is counted. Tare's launcher restricts itself by the ruleset and then executes the subject (package
+// launcher). A rule is for a file, not for a path: in a sandbox with its own root, no rule matches and
+// nothing is allowed.
 //
-// Proof: the prober may not create a file outside the writable directories (EACCES), and may do so outside the layer.
+// Proof: the prober, a small program of Tare's, may not create a file outside the writable directories
+// (EACCES). Outside the layer it may.
 package landlock
 
 import (
@@ -48,7 +51,7 @@ var Kind = layer.Kind{
 	Probe:   wrapper.Launchable(name, launcher.Settings{Landlock: &launcher.Landlock{Rules: 64}}),
 }
 
-// Declare declares the validation of the parameters.
+// Declare declares how the parameters are validated, and that Tare's launcher starts the subjects.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(""), OwnProves: true, Launched: true}
 }
@@ -79,7 +82,7 @@ func (c *Config) front() wrapper.Wrapper {
 		wrapper.Denied("file made where no rule allows it", []string{"EACCES"}, asks...))
 }
 
-// within reports whether a directory is another one or below it.
+// within reports whether a directory is the other directory or below it.
 func within(dir, other string) bool {
 	other = filepath.Clean(other)
 	return dir == other || strings.HasPrefix(dir, other+"/")
@@ -90,8 +93,8 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that a file can be created where the ruleset would not allow it. The arm's own layer of this kind
-// shows its ruleset by its own proof.
+// ProveOff shows that a file can be created where the ruleset would not allow it. It is not called in an arm
+// with another landlock layer, whose own proof shows its ruleset.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

@@ -1,5 +1,5 @@
-// Package layertest helps tests of layers: it puts layers up at sites, makes their checks and takes them down. A
-// failure there ends the test.
+// Package layertest helps tests of layers: it puts layers up at sites, makes their checks and takes them
+// down. If one of these steps fails, the test ends.
 package layertest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"tare/internal/testbed/local/localtest"
 )
 
-// Main is the TestMain of a layer's tests. The test program may be started again as the prober of package front, and
-// as the helper of one of these kinds.
+// Main is the TestMain of a layer's tests. The tests may start the test program again, as the prober of
+// package wrapper or as the helper of one of these kinds.
 func Main(m *testing.M, kinds ...layer.Kind) {
 	helpers := []testbed.Helper{{Name: wrapper.Prober, Run: wrapper.Probe}}
 	for _, k := range kinds {
@@ -26,7 +26,7 @@ func Main(m *testing.M, kinds ...layer.Kind) {
 	localtest.Main(m, helpers...)
 }
 
-// Broken returns a site at which launchers set nothing.
+// Broken returns a site at which launchers start their program without any restriction.
 func Broken(site testbed.Site) testbed.Site { return broken{site} }
 
 type broken struct{ testbed.Site }
@@ -43,7 +43,7 @@ func (b broken) Start(ctx context.Context, where testbed.Place, cmd testbed.Comm
 	return b.Site.Start(ctx, where, cmd)
 }
 
-// Up puts a layer up at a site. The site is not created yet if it is a testbed.Staged.
+// Up puts a layer up at a site. If the site is a testbed.Staged, it is not created yet.
 func Up(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) *layer.Active {
 	t.Helper()
 	a, err := l.Up(t.Context(), new(layer.Run).At(site, places...))
@@ -53,7 +53,7 @@ func Up(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place)
 	return a
 }
 
-// Settle returns the layer's checks of a set-up.
+// Settle returns the checks that the layer makes once per set-up.
 func Settle(t testing.TB, a *layer.Active) []layer.Check {
 	t.Helper()
 	checks, err := a.Settle(t.Context())
@@ -63,7 +63,8 @@ func Settle(t testing.TB, a *layer.Active) []layer.Check {
 	return checks
 }
 
-// On returns the layer's checks before a trial of its own arm, without the checks that are made once per set-up.
+// On returns the checks that the layer makes before a trial of its own arm. Checks that are made once per
+// set-up are left out.
 func On(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
 	t.Helper()
 	return slices.DeleteFunc(Before(t, a, layer.WithWrappers(site, a)), func(c layer.Check) bool { return c.Once })
@@ -89,7 +90,7 @@ func After(t testing.TB, a *layer.Active, did layer.Did) []layer.Check {
 	return checks
 }
 
-// Off returns the checks that a layer is off at a site of another arm.
+// Off returns the checks that the layer is off at a site of another arm.
 func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) []layer.Check {
 	t.Helper()
 	checks, err := l.ProveOff(t.Context(), new(layer.Run).At(site, places...))
@@ -99,7 +100,7 @@ func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place
 	return checks
 }
 
-// Leaky returns a site whose programs go through a layer that its arm does not have.
+// Leaky returns the site of an arm without the layer, whose programs go through the layer all the same.
 func Leaky(site testbed.Site, a *layer.Active) testbed.Site {
 	return leaky{layer.WithWrappers(site, a)}
 }

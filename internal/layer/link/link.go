@@ -1,9 +1,9 @@
-// Package link is the layer that gives an arm another wire than the testbed's: another rate or MTU, a delay, losses.
-// It protects nothing. Since its effect is known beforehand, it tests Tare itself (a wire at 999 instead of 1051
-// Mbit/s must be found to cost 4.9 % of the bandwidth). It can also imitate properties of another platform's network,
-// such as an MTU of 1450 instead of 8896 bytes.
+// Package link is the layer that gives an arm another network wire than the testbed's: another rate or MTU, a
+// delay, losses. It protects nothing. Its effect is known beforehand, and so it tests Tare itself: a wire at
+// 999 instead of 1051 Mbit/s must be found to cost 4.9 % of the bandwidth. It can also imitate the network of
+// another platform, such as an MTU of 1450 instead of 8896 bytes.
 //
-// Every property is read back from the kernel, before each trial and after it.
+// Proof: every changed property is read back from the kernel, before each trial and after it.
 package link
 
 import (
@@ -30,7 +30,7 @@ var Kind = layer.Kind{
 	Probe:   probe,
 }
 
-// Config holds the layer's parameters. Properties that are not set stay the testbed's.
+// Config holds the layer's parameters. A property that is not set keeps the testbed's value.
 type Config struct {
 	Rate  factor.Levels[quantity.Rate]     `yaml:"rate" json:"rate,omitempty" doc:"rate of each direction"`
 	MTU   factor.Levels[int]               `yaml:"mtu" json:"mtu,omitempty" min:"576" max:"65535" doc:"largest IP packet between the pods in bytes"`
@@ -38,7 +38,7 @@ type Config struct {
 	Loss  factor.Levels[quantity.Percent]  `yaml:"loss" json:"loss,omitempty" doc:"share of the packets of each direction that are lost at random"`
 }
 
-// longestDelay is longer than the delay of any network on Earth.
+// longestDelay is the limit of the parameter delay. No network on Earth has a longer delay.
 const longestDelay = 10 * time.Second
 
 // Declare declares that the layer needs a wire.
@@ -69,7 +69,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// over returns the properties of a wire with the layer's changes.
+// over returns the properties of the wire s with the layer's changes.
 func (c *Config) over(s testbed.Shape) testbed.Shape {
 	if len(c.Rate) > 0 {
 		s.Rate = float64(c.Rate.One())
@@ -103,8 +103,8 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	}, nil
 }
 
-// ProveOff reads back that the properties that the layer changes are the testbed's. Properties that the arm's own
-// layer of this kind sets are left to that layer's proof.
+// ProveOff reads back from the kernel that the properties that the layer changes have the testbed's values.
+// Properties that the arm's own layer of this kind sets are left out: its own proof shows them.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	on, err := shaper(s.Site)
 	if err != nil {
@@ -117,16 +117,18 @@ func shaper(site testbed.Site) (testbed.Shaper, error) {
 	return testbed.Need[testbed.Shaper](site, "this testbed has no wire that can be shaped")
 }
 
-// These are the largest differences between set values and values read back from the kernel.
+// These are the largest differences that are allowed between a value that was set and the same value read
+// back from the kernel.
 const (
 	wholeBytes = 8    // in bit/s: the kernel stores whole bytes per second
 	lossDigits = 1e-6 // the kernel stores a share in 32 bits, converted from a float of 32 bits
 )
 
-// wholeFrames is the caveat of losses.
+// wholeFrames is the caveat that a check of losses has.
 const wholeFrames = "a packet here is a unit that a node hands to its interface: for TCP it may have 64 KiB, which are lost as a whole"
 
-// check compares the properties that the layer changes, read back from the kernel, with the wanted ones.
+// check reads back from the kernel the properties that the layer changes, and compares them with the wanted
+// ones.
 func check(on testbed.Shaper, c *Config, want testbed.Shape) ([]layer.Check, error) {
 	got, err := on.Shaped()
 	if err != nil {

@@ -1,13 +1,14 @@
-// Package luks is the layer that encrypts the device under the file system of a volume: LUKS 2 with the kernel's
-// dm-crypt, set up by cryptsetup with a random key for each set-up, which is not stored.
+// Package luks is the layer that encrypts the device under the file system of a volume: LUKS 2 with the
+// kernel's dm-crypt. cryptsetup creates it. Each set-up has a new random key, which is not stored.
 //
 //   - luks: {sectorSize: [512, 4096], workqueues: false}
 //
-// Storage drivers of clusters, such as Constellation's, do the same on the node. Direct I/O goes through it to the
-// device.
+// Storage drivers of clusters, such as Constellation's, do the same on the node. Direct I/O goes through
+// dm-crypt to the device.
 //
-// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear, as it is
-// in an arm without encryption. Before every trial: cryptsetup reports the mapping's cipher and its device.
+// Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the
+// device in clear. In an arm without encryption it is. Before every trial: cryptsetup reports the cipher and
+// the device of the mapping, which is the encrypted device.
 package luks
 
 import (
@@ -72,7 +73,8 @@ func newLayer() layer.Layer {
 // mapperControl is the device through which programs talk to the device mapper.
 const mapperControl = "/dev/mapper/control"
 
-// probe checks for the device mapper before it tries the layer, since cryptsetup's own error would be unclear.
+// probe checks first that the kernel has the device mapper, since cryptsetup's own error would be unclear. It
+// then tries the layer.
 func probe(ctx context.Context) []testbed.Finding {
 	if _, err := exec.LookPath(program); err == nil {
 		if err := mapper(); err != nil {
@@ -115,7 +117,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// Up requests the part of the volume.
+// Up asks the site for a part of the volume: the encrypted device.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	if err := mapper(); err != nil {
 		return nil, err
@@ -131,8 +133,8 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
-// ProveOff shows that the marker is on the device in clear, if no layer encrypts. The testbed creates the volume on
-// its loop device, so no mapping can be in between.
+// ProveOff shows that the marker is on the device in clear, if no layer encrypts. The testbed creates the
+// volume directly on its loop device. No mapping can therefore be between them.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -148,7 +150,7 @@ type active struct {
 	mapped string // name of the mapping
 }
 
-// formatLimit is the timeout for formatting the device: with integrity, all of it is written.
+// formatLimit is the timeout for formatting the device. With integrity, formatting writes the whole device.
 const formatLimit = 30 * time.Minute
 
 func (a *active) run(ctx context.Context, stdin string, args ...string) (string, error) {
@@ -156,7 +158,7 @@ func (a *active) run(ctx context.Context, stdin string, args ...string) (string,
 	return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, formatLimit)
 }
 
-// put encrypts the device, and returns the mapping that replaces it.
+// put encrypts the device, and returns the path of the mapping, which the site uses instead of the device.
 func (a *active) put(ctx context.Context, device, mapping string) (string, error) {
 	var drawn [32]byte
 	_, _ = rand.Read(drawn[:])
@@ -171,8 +173,8 @@ func (a *active) put(ctx context.Context, device, mapping string) (string, error
 	return "/dev/mapper/" + mapping, nil
 }
 
-// format returns the arguments that format the device. Nobody guesses this passphrase, so few rounds of its
-// derivation are enough, and faster.
+// format returns the arguments that format the device. Nobody can guess this passphrase. Few rounds of the
+// key derivation are therefore enough, and they take less time.
 func (c *Config) format() []string {
 	args := []string{
 		program, "luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-",
@@ -193,8 +195,9 @@ func (c *Config) open() []string {
 	return args
 }
 
-// settle makes the kernel remove the mapping when its mount ends, even if this process is killed, and makes the
-// proofs of the set-up. (cryptsetup close --deferred fails if there is another mapping below.)
+// settle tells the kernel to remove the mapping when its mount ends. The kernel does so even if this process
+// has been killed. settle also makes the checks of the set-up. (cryptsetup close --deferred fails if there is
+// another mapping below this one.)
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if !strings.HasPrefix(a.stack.Volume(), "/dev/") {
 		names := []string{a.mapped}
@@ -208,8 +211,8 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return []layer.Check{volumes.Hidden(name, a.stack), volumes.Driver(name, cryptoName(a.config.Cipher.One()))}, nil
 }
 
-// cryptoName returns the name in /proc/crypto of a cipher of dm-crypt: xts(aes) for aes-xts-plain64, and
-// adiantum(xchacha12,aes) for xchacha12,aes-adiantum-plain64.
+// cryptoName returns the name that a cipher of dm-crypt has in /proc/crypto: xts(aes) for aes-xts-plain64,
+// and adiantum(xchacha12,aes) for xchacha12,aes-adiantum-plain64.
 func cryptoName(cipher string) string {
 	parts := strings.Split(cipher, "-")
 	if len(parts) < 2 {

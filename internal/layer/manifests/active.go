@@ -19,7 +19,7 @@ import (
 // cluster is the part of a site (*kube.Site) that the layer uses.
 type cluster interface {
 	Namespace() string
-	// Namespaced reports whether a kind's objects are in namespaces.
+	// Namespaced reports whether the objects of like's kind are in namespaces.
 	Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error)
 	Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
 	Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error)
@@ -30,12 +30,12 @@ type cluster interface {
 type active struct {
 	config  *Config
 	on      cluster
-	objects []*unstructured.Unstructured // objects for this site, with placeholders filled in
+	objects []*unstructured.Unstructured // objects for this site, with their placeholders replaced
 	applied bool
 }
 
-// placed returns the objects for a site. outside has an entry for each object that other arms would get, too: the
-// reason, or "".
+// placed returns the objects for a site. For each object, outside has an entry: the reason why other arms
+// would get the object, too, or "" if they would not.
 func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []*unstructured.Unstructured, outside []string, err error) {
 	all, problems := c.objects()
 	for field, p := range problems {
@@ -81,7 +81,7 @@ func (a *active) up(ctx context.Context, given bool) error {
 	return nil
 }
 
-// vacant returns an error if one of the objects exists already, and so does not belong to Tare.
+// vacant returns an error if one of the objects exists already: that object does not belong to Tare.
 func (a *active) vacant(ctx context.Context) error {
 	for _, u := range a.objects {
 		_, there, err := look(ctx, a.on, u)
@@ -107,15 +107,15 @@ func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got
 	return nil, false, fmt.Errorf("read %s: %w", title(like), err)
 }
 
-// apply applies the objects, unless they exist, and waits for the conditions. If that fails, it deletes the objects
-// again.
+// apply applies the objects, if they are not applied yet, and waits for the conditions. If it fails, it
+// deletes the objects again.
 func (a *active) apply(ctx context.Context) error {
 	if a.applied {
 		return nil
 	}
 	got, err := a.on.Apply(ctx, a.objects)
 	if err != nil {
-		return err // an object in the way may belong to someone else; created objects are deleted with the site
+		return err // an object that exists already may belong to someone else; created objects are deleted with the site
 	}
 	a.applied = true
 	if err = a.accepted(got); err == nil {
@@ -127,7 +127,7 @@ func (a *active) apply(ctx context.Context) error {
 	return nil
 }
 
-// accepted returns an error that names the fields that the cluster changed or dropped.
+// accepted returns an error that names the fields that the cluster has changed or dropped.
 func (a *active) accepted(got []*unstructured.Unstructured) error {
 	for i, u := range a.objects[:min(len(got), len(a.objects))] {
 		if found := differences("", u.Object, got[i].Object); found != nil {
@@ -137,7 +137,7 @@ func (a *active) accepted(got []*unstructured.Unstructured) error {
 	return nil
 }
 
-// await waits for the conditions.
+// await waits until all conditions of the parameter wait hold.
 func (a *active) await(ctx context.Context) error {
 	for _, w := range a.config.Wait {
 		err := a.on.Await(ctx, w.what(), func(ctx context.Context) (bool, string, error) {
@@ -152,7 +152,7 @@ func (a *active) await(ctx context.Context) error {
 
 func (w wait) what() string { return fmt.Sprintf("%s of %s %s", w.Condition, w.Kind, w.Name) }
 
-// holds reports whether a condition holds, and describes the present state.
+// holds reports whether a condition holds now, and describes the object's present state.
 func (a *active) holds(ctx context.Context, w wait) (ok bool, now string, err error) {
 	values := placeholder.Values{placeholder.Namespace: a.on.Namespace()}
 	like, err := w.object(a.config, a.objects, values)
@@ -171,7 +171,8 @@ func (a *active) holds(ctx context.Context, w wait) (ok bool, now string, err er
 	return ok, now, nil
 }
 
-// object returns the object of a condition: one of the applied objects, or another one.
+// object returns the object that a condition is about: one of the applied objects, or another one of the
+// cluster.
 func (w wait) object(c *Config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
 	all, _ := c.objects()
 	if i := w.find(all); i >= 0 {
@@ -190,7 +191,7 @@ func (w wait) object(c *Config, applied []*unstructured.Unstructured, values pla
 	return u, nil
 }
 
-// settle applies objects that come after the pods.
+// settle applies the objects that must be created after the pods.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if a.config.When == afterPods && !a.config.Exclusive {
 		return nil, a.apply(ctx)
@@ -198,7 +199,7 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return nil, nil
 }
 
-// before shows that the objects exist as they were applied, and that the conditions hold.
+// before shows that the objects still exist as they were applied, and that the conditions hold.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	check, err := a.present(ctx)
 	if err != nil {
@@ -215,7 +216,7 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return checks, nil
 }
 
-// present compares every object with the applied one.
+// present checks that every object in the cluster equals the applied one.
 func (a *active) present(ctx context.Context) (layer.Check, error) {
 	check := layer.Check{Layer: name, Name: titles(a.objects), Expected: "exists as applied"}
 	var wrong []string
@@ -266,9 +267,10 @@ func (a *active) down(ctx context.Context) error {
 	return nil
 }
 
-// absent shows that the objects do not exist at another arm's site. Objects outside of the arm's namespace that the
-// experiment declares to affect this arm only (scope: arm) stay, and a caveat says so. Objects that a layer of the
-// other arm applies are left out. If no object remains, the check has no name.
+// absent shows that the objects do not exist at another arm's site. With scope: arm, the experiment declares
+// that objects outside of the arm's namespace affect this arm only. Such objects are not checked, and a
+// caveat says so. own is the other arm's own layer of this kind, if it has one; objects that it applies are
+// left out. If no object remains to be checked, the check has no name.
 func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, outside, err := c.placed(ctx, on, given)
@@ -309,7 +311,7 @@ func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config
 	return check, nil
 }
 
-// without returns the objects without those that another layer applies at the same site.
+// without returns the objects that the layer own does not apply at the same site.
 func without(ctx context.Context, on cluster, given bool, objects []*unstructured.Unstructured, outside []string, own *Config) (left []*unstructured.Unstructured, why []string, err error) {
 	mine, _, err := own.placed(ctx, on, given)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// differences lists the applied fields that an object in the cluster lacks or has with other values. Fields added by
-// the cluster and others are no difference, and neither is another form of the same value (1000m for 1, 1m0s for
-// 60s).
+// differences lists the applied fields that an object in the cluster lacks, or that have other values there.
+// A field that the cluster or others have added is no difference. Another form of the same value is none
+// either (1000m for 1, 1m0s for 60s).
 func differences(path string, applied, live any) []string {
 	switch want := applied.(type) {
 	case map[string]any:
@@ -53,9 +53,10 @@ func differences(path string, applied, live any) []string {
 	return []string{fmt.Sprintf("%s is %s instead of %s", path, shown(live), shown(applied))}
 }
 
-// pair finds the item of have for each item of want. Items are paired by name if all have names, since others may add
-// to such lists (a container, for example), and otherwise by position, if the lists have the same length. The result
-// is nil if the items cannot be paired.
+// pair finds for each item of want the item of have to compare it with, as an index. If all wanted items have
+// names, items with the same name belong together, since others may add items to such a list (a container,
+// for example). Otherwise items at the same position belong together, if the lists have the same length. The
+// result is nil if an item of want has no counterpart.
 func pair(want, have []any) []int {
 	unnamed := func(v any) bool { return nameOf(v) == nil }
 	byName := len(want) > 0 && !slices.ContainsFunc(want, unnamed)
@@ -75,7 +76,7 @@ func pair(want, have []any) []int {
 	return pairs
 }
 
-// nameOf returns the name of a list's item, a text; nil if it has no name.
+// nameOf returns the name of an item of a list, as a text; nil if the item has no name.
 func nameOf(v any) any {
 	m, _ := v.(map[string]any)
 	if name, ok := m["name"].(string); ok {
@@ -84,7 +85,7 @@ func nameOf(v any) any {
 	return nil
 }
 
-// same reports whether two scalars are equal. Numbers, durations and quantities are compared by value.
+// same reports whether two single values are equal. Numbers, durations and quantities are compared by value.
 func same(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
@@ -135,7 +136,7 @@ func amount(v any) (resource.Quantity, error) {
 	return resource.Quantity{}, resource.ErrFormatWrong
 }
 
-// empty reports whether a cluster may leave out a value without changing the meaning.
+// empty reports whether a cluster may leave a value out without a change of the meaning.
 func empty(v any) bool {
 	value := reflect.ValueOf(v)
 	if kind := value.Kind(); kind == reflect.Map || kind == reflect.Slice {
@@ -151,7 +152,7 @@ func item(path string, v any, i int) string {
 	return strictyaml.Index(path, i)
 }
 
-// shown returns a value for a message, shortened to one line.
+// shown returns a value as one short line for a message.
 func shown(v any) string {
 	const most = 60
 	var text string

@@ -10,8 +10,8 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// condition is a condition of an object: its status condition of a type is True, or
-// its field at a path has a value.
+// condition is what an object must show. Either its status condition of a type is True, or its field at a
+// path has a value.
 type condition struct {
 	kind  string // type of the status condition; "" for a field
 	path  []string
@@ -24,7 +24,7 @@ var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]*$`)
 
 const longestType = 317
 
-// parseCondition parses Ready, or status.phase=Ready. A dot in a key is written \. as in
+// parseCondition parses a text such as Ready or status.phase=Ready. A dot within a key is written \. as in
 // kubectl: metadata.annotations.example\.org/state=on.
 func parseCondition(text string) (condition, error) {
 	left, value, isField := strings.Cut(text, "=")
@@ -44,7 +44,7 @@ func parseCondition(text string) (condition, error) {
 	return condition{path: path, value: value}, nil
 }
 
-// parsePath parses the path of a field: metadata.annotations.example\.org/state.
+// parsePath parses the path of a field, such as metadata.annotations.example\.org/state.
 func parsePath(text string) ([]string, error) {
 	const dot = "\x00"
 	path := strings.Split(strings.ReplaceAll(strings.TrimPrefix(text, "."), `\.`, dot), ".")
@@ -57,7 +57,7 @@ func parsePath(text string) ([]string, error) {
 	return path, nil
 }
 
-// holds reports whether the condition holds, and describes the present state.
+// holds reports whether the condition holds for an object, and describes the object's present state.
 func (c condition) holds(u *unstructured.Unstructured, values placeholder.Values) (ok bool, now string) {
 	if behind, now := stale(u); behind {
 		return false, now
@@ -82,7 +82,7 @@ func (c condition) holds(u *unstructured.Unstructured, values placeholder.Values
 	return got == want, at + "=" + got
 }
 
-// conditionHolds checks a condition in status.conditions.
+// conditionHolds reports whether the object's condition of a type is True in status.conditions.
 func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now string) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, each := range conditions {
@@ -101,8 +101,8 @@ func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now str
 	return false, "no condition " + kind
 }
 
-// stale reports whether the controller has not seen the object's current generation, if it reports the
-// observed one. The status then describes an older generation.
+// stale reports whether the object's controller has not seen its current generation yet. The status then
+// describes an older generation. Controllers that do not report the generation they saw are never stale.
 func stale(u *unstructured.Unstructured) (behind bool, now string) {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if err != nil || !found || observed >= u.GetGeneration() {

@@ -28,7 +28,7 @@ type Config struct {
 	Settle    quantity.Duration      `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: wait between applying or deleting the objects and the next trial"`
 }
 
-// file is a file of manifests with its content.
+// file is a file of manifests: its name and its content.
 type file struct {
 	Name string `yaml:"name" json:"name"` // file name as in the experiment file
 	Text string `yaml:"text" json:"text"` // content of the file
@@ -59,7 +59,7 @@ const (
 	OwnArm       scope = "arm"
 )
 
-// wait is a condition of an object, which the layer applies or which exists anyway.
+// wait is a condition of an object. The layer applies the object, or the cluster has it anyway.
 type wait struct {
 	Kind       string `yaml:"kind" json:"kind" required:"true" doc:"kind of the object"`
 	Name       string `yaml:"name" json:"name" required:"true" doc:"name of the object"`
@@ -86,7 +86,7 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	return errs
 }
 
-// validate checks the objects and the conditions to wait for.
+// validate checks the objects and the conditions that the layer waits for.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	total := len(c.Inline)
@@ -136,7 +136,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// everyLevel returns the objects at the first level of each factor, and the problems at all levels.
+// everyLevel returns the objects at the first level of each factor, and the problems at every level.
 func (c *Config) everyLevel() (objects []object, problems map[string][]string) {
 	problems = map[string][]string{}
 	for i, v := range c.variants() {
@@ -163,7 +163,7 @@ func (w wait) find(objects []object) int {
 	})
 }
 
-// summary joins the first problems in one line.
+// summary joins the first problems into one line.
 func summary(problems []string) string {
 	const most = 5
 	if extra := len(problems) - most; extra > 0 {
@@ -172,9 +172,9 @@ func summary(problems []string) string {
 	return strings.Join(problems, "; ")
 }
 
-// rights are the rights to apply, read and delete the objects, and to read the objects of conditions. The resource
-// name of a kind, and whether it has namespaces, is guessed by the rule that nearly all kinds follow, since only the
-// cluster knows them.
+// rights are the rights to apply, read and delete the objects, and to read the objects of conditions. Only
+// the cluster knows the resource name of a kind. The name is guessed by the rule that nearly all kinds
+// follow, and so is whether the kind has namespaces.
 func (c *Config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	add := func(apiVersion, kind, ns string, verbs ...string) {

@@ -12,8 +12,8 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Objects returns the objects of files and inline at every level of each factor. Placeholders are not filled in, and
-// namespaces are not set.
+// Objects returns the objects of files and inline, at every level of each factor. Their placeholders are not
+// replaced yet, and an object without a namespace stays without one.
 func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, v := range c.variants() {
@@ -28,8 +28,8 @@ func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// objects decodes all documents of a layer whose factors are filled in. It returns problems by field of the config,
-// each with its file, line and column.
+// objects decodes all documents of a layer whose factors have been replaced by levels. It returns problems by
+// the field of Config. Each problem names its file, line and column.
 func (c *Config) objects() ([]object, map[string][]string) {
 	var all []object
 	problems := map[string][]string{}
@@ -74,7 +74,7 @@ func (c *Config) objects() ([]object, map[string][]string) {
 	return all, problems
 }
 
-// decode parses the documents of one text. Problems name the source.
+// decode parses all documents of one text. source is the name of the text in problems.
 func decode(source, text string) ([]object, strictyaml.Problems) {
 	var objects []object
 	var problems strictyaml.Problems
@@ -101,14 +101,14 @@ func decode(source, text string) ([]object, strictyaml.Problems) {
 	return objects, problems
 }
 
-// document is a part of a text, with the line number on which it begins, from 1.
+// document is one YAML document of a text. line is the line of the text on which it begins, from 1.
 type document struct {
 	text string
 	line int
 }
 
-// split cuts a text at the lines that separate documents. Three dashes at the start of a line always separate
-// documents in YAML, even in a quoted text.
+// split cuts a text at the lines that separate its documents. In YAML, three dashes at the start of a line
+// always separate documents, even within a quoted text.
 func split(text string) []document {
 	var documents []document
 	start, at, line, n := 0, 0, 1, 0 // line is the first line of the current document, n the current line
@@ -130,7 +130,7 @@ func separates(line string) bool {
 	return ok && (trimmed == "" || trimmed[0] == '#' && trimmed != rest)
 }
 
-// blank reports whether a document has only comments.
+// blank reports whether a document has nothing but comments and empty lines.
 func blank(text string) bool {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -191,7 +191,7 @@ var (
 	float   = regexp.MustCompile(`^[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][-+]?[0-9]+)?$`)
 )
 
-// number parses a number like kubectl, and refuses text that only some readers of YAML take for a number.
+// number parses a number as kubectl does. It refuses text that only some readers of YAML take for a number.
 func (d decoder) number(n *strictyaml.Node) any {
 	var whole int64
 	var err error

@@ -1,5 +1,5 @@
-// Package manifests is a layer of Kubernetes objects, such as policies. They exist
-// for the arm with the layer, and not for the others.
+// Package manifests is a layer of Kubernetes objects, such as policies. The objects exist for the arm with
+// the layer, and not for the other arms.
 //
 //   - manifests:
 //     inline: |
@@ -8,16 +8,16 @@
 //     metadata: {name: strict}
 //     spec: {mtls: {mode: STRICT}}
 //
-// Objects without a namespace are put into the arm's own, by server-side apply,
-// before the arm's pods are created, so that they act on these pods (an injection, a
-// profile). Objects outside of that namespace would affect the other
-// arms, too. They are refused, unless the file declares that they do not (scope: arm) or
-// that they exist during the trials of this arm only (exclusive).
+// An object that names no namespace is put into the arm's own namespace, by server-side apply. This happens
+// before the arm's pods are created, so that the object acts on these pods (by an injection or a profile, for
+// example). An object outside of the arm's namespace would affect the other arms, too. Such an object is
+// refused, unless the experiment file declares that it does not affect them (scope: arm) or that it exists
+// during the trials of this arm only (exclusive).
 //
-// Proof, before every trial: each object is read back, every field that was
-// applied has its value, its controller has seen its current generation, and the conditions
-// hold. In the other arms the objects do not exist. This shows that the cluster
-// has the objects, but not their effect. The layer proof can show their effect.
+// Proof, before every trial: each object is read back. Every field that was applied has its value, the
+// object's controller has seen its current generation, and the conditions hold. In the other arms the objects
+// do not exist. The proof shows that the cluster has the objects, but not that they have an effect. The layer
+// proof can show their effect.
 package manifests
 
 import (
@@ -41,7 +41,7 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "any object that the cluster has a kind for"),
 }
 
-// Declare declares that the layer needs a cluster, and rights to the objects that it applies.
+// Declare declares that the layer needs a cluster, and the rights to the objects that it applies.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		ReadFiles:    c.readFiles,
@@ -53,14 +53,14 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up applies the objects, unless they come after the pods (settle). Exclusive objects are applied by the switch; Up
-// only checks that they do not exist yet.
+// Up applies the objects, unless they must be created after the pods (then settle applies them). If the
+// objects are exclusive, the switch applies them, and Up only checks that they do not exist yet.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	// DownLimit is longer than the site's own timeouts, whose errors are more precise.
+	// DownLimit is longer than the site's own timeouts, since the errors of those are more precise.
 	timeouts := site.Parameters().Timeouts
 	limit := timeouts.Delete.Std() + timeouts.Request.Std() + 5*time.Second
 	a := &active{config: c.filled(), on: site}
@@ -74,8 +74,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that the objects do not exist at another arm's site. Objects that a layer of the other arm applies
-// are left out: the proof of that layer shows their fields.
+// ProveOff shows that the objects do not exist at another arm's site. If the other arm has a manifests layer
+// of its own, the objects that this layer applies are left out: its own proof shows their fields.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return []layer.Check{check}, err
 }
 
-// shared returns the reason why an object affects other arms, too, or "".
+// shared returns the reason why an object would affect other arms, too; "" if it would not.
 func shared(namespaced bool, namespace, own string, given bool) string {
 	switch {
 	case !namespaced:

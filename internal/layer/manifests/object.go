@@ -14,7 +14,7 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// object is one object of the manifests, with its source and line.
+// object is one object of the manifests. source and line say where it is written.
 type object struct {
 	unstructured.Unstructured
 	source string
@@ -30,7 +30,8 @@ func title(u *unstructured.Unstructured) string {
 	return text
 }
 
-// identity returns a key of the object. Different API versions of a kind have the same key.
+// identity returns a key that identifies the object. It is the same for different API versions of the
+// object's kind.
 func (o object) identity() string {
 	group, err := schema.ParseGroupVersion(o.GetAPIVersion())
 	if err != nil {
@@ -49,8 +50,8 @@ var (
 // fromServer are fields of metadata that only the cluster sets.
 var fromServer = []string{"uid", "resourceVersion", "generation", "managedFields", "selfLink", "deletionTimestamp", "creationTimestamp"}
 
-// object decodes one document and reports errors that every cluster would report, and content that a run must not
-// store.
+// object decodes one document. It reports errors that every cluster would report, and content that a run must
+// not store.
 func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 	o := object{source: source, line: n.Line}
 	if n.Form != strictyaml.Map {
@@ -116,7 +117,7 @@ func (d decoder) refuse(o object, place func(...string) *strictyaml.Node) {
 	}
 }
 
-// placeholders checks every text below a node.
+// placeholders checks the placeholders in every text below a node.
 func (d decoder) placeholders(n *strictyaml.Node) {
 	if n.Form == strictyaml.Text {
 		if err := placeholder.Check(n.Value, placeholder.Namespace); err != nil {
@@ -131,7 +132,7 @@ func (d decoder) placeholders(n *strictyaml.Node) {
 	}
 }
 
-// placeholdersGone replaces each placeholder of a text by a valid name.
+// placeholdersGone replaces each placeholder in a text with a valid name.
 func placeholdersGone(text string) string {
 	filled, err := placeholder.Values{placeholder.Namespace: "x"}.Fill(text)
 	if err != nil {
@@ -140,7 +141,8 @@ func placeholdersGone(text string) string {
 	return filled
 }
 
-// within returns the node at the keys below n, or its nearest existing ancestor.
+// within returns the node that the keys lead to from n. If that node does not exist, it returns the last
+// existing node on the way.
 func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 	for _, key := range keys {
 		next := n.Get(key)
@@ -152,8 +154,8 @@ func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 	return n
 }
 
-// placed returns the object for a site: placeholders are filled in, and an object without a namespace gets the
-// site's, unless its kind has no namespaces.
+// placed returns the object for a site, with its placeholders replaced. If the object has no namespace and
+// its kind has namespaces, it gets the site's.
 func (o object) placed(values placeholder.Values, namespaced bool) (*unstructured.Unstructured, error) {
 	filled, err := mapped(o.Object, func(text string) (any, error) { return values.Fill(text) })
 	if err != nil {
@@ -169,7 +171,7 @@ func (o object) placed(values placeholder.Values, namespaced bool) (*unstructure
 	return u, nil
 }
 
-// mapped copies a value and applies a function to each of its texts. Keys of maps stay unchanged.
+// mapped copies a value, with become applied to each of its texts. The keys of maps stay unchanged.
 func mapped(v any, become func(text string) (any, error)) (_ any, err error) {
 	switch v := v.(type) {
 	case string:

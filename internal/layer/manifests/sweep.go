@@ -14,17 +14,19 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// The factors of a layer of manifests have names from the experiment file: $(rules) in the texts is replaced by the
-// level, and a factor can set the length of a list or the number of objects of a kind.
+// The experiment file gives the factors of a manifests layer their names. A factor rules, for example, sets
+// $(rules): in the texts, the level stands in its place. A factor can also set the length of a list, or the
+// number of objects of a kind.
 
 // itemNumber is replaced by the number, from 1, of a list's item or of a repeated object.
 const itemNumber = "$(item)"
 
-// maxItems is the greatest length of such a list, and the greatest number of objects made of one.
+// maxItems is the greatest length of a repeated list, and the greatest number of objects made from one
+// object.
 const maxItems = 1000
 
-// filled returns the layer with its factors replaced by their levels. A factor with several levels, before expansion,
-// is replaced by its first level.
+// filled returns the layer with its factors replaced by their levels. Before expansion a factor has several
+// levels; then the first one is used.
 func (c *Config) filled() *Config {
 	held := factor.Named{}
 	for name, levels := range c.Factors {
@@ -52,7 +54,7 @@ func (c *Config) filled() *Config {
 	return &out
 }
 
-// variants returns the layer once for every level of each factor, with the other factors at their first level.
+// variants returns one layer for every level of each factor. The other factors are at their first level.
 func (c *Config) variants() []*Config {
 	list := []*Config{c.filled()}
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
@@ -66,7 +68,7 @@ func (c *Config) variants() []*Config {
 	return list
 }
 
-// checkFactors reports names that cannot stand in a text, and factors that are never used.
+// checkFactors reports names of factors that cannot be used in a text, and factors that nothing uses.
 func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	texts := []string{string(c.Inline)}
 	for _, f := range c.Files {
@@ -85,8 +87,8 @@ func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// repeat calls do for each entry of Repeat that is a kind (kinds), or for each that is a path of a list, with the
-// number of objects or items. Problems are by field of the config.
+// repeat calls do for some entries of Repeat: those whose key is a kind, or those whose key is the path of a
+// list. It hands do the number of objects or items. problems holds problems by the field of Config.
 func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {
@@ -104,7 +106,7 @@ func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at str
 	}
 }
 
-// multiplied repeats the objects of each kind in Repeat.
+// multiplied repeats the objects of each kind that Repeat names.
 func (c *Config) multiplied(objects []object, problems map[string][]string) []object {
 	c.repeat(true, problems, func(kind string, n int, bad func(string, ...any)) {
 		var made []object
@@ -133,7 +135,7 @@ func (c *Config) multiplied(objects []object, problems map[string][]string) []ob
 	return objects
 }
 
-// lengthen repeats the items of each list in Repeat. It changes the objects.
+// lengthen repeats the items of each list that Repeat names. It changes the objects in place.
 func (c *Config) lengthen(objects []object, problems map[string][]string) {
 	c.repeat(false, problems, func(at string, n int, bad func(string, ...any)) {
 		path, err := parsePath(at)
@@ -163,8 +165,8 @@ func (c *Config) lengthen(objects []object, problems map[string][]string) {
 	})
 }
 
-// lengthened returns a list with n items: the given ones in turn, starting again after the last one, each with its
-// number filled in.
+// lengthened returns a list with n items. It uses the given items in turn, and begins again after the last
+// one. In each item, the item's number stands in place of itemNumber.
 func lengthened(list []any, n int) ([]any, error) {
 	if n > len(list) {
 		for _, item := range list {

@@ -22,7 +22,7 @@ type active struct {
 	at      [2]testbed.Place // places of the proxies, by side
 	remote  bool             // the proxies are in sidecars of pods
 	proxies [2]*proxy        // by side
-	own     [2]netip.Addr    // the proxies' addresses; unset where the kernel chooses
+	own     [2]netip.Addr    // the proxies' addresses; unset if the kernel chooses the address
 	proofs  []layer.Check
 	before  [2]counters // the proxies' counters at the beginning of the trial
 }
@@ -48,7 +48,8 @@ func surround(site testbed.Site) (surroundings, error) {
 	return surroundings{site, network, wire, courier}, nil
 }
 
-// Up starts the proxies and redirects the pods' connections to them. With sidecars it does both once the pods run.
+// Up starts the proxies and redirects the pods' connections to them. If the proxies are in sidecars, Settle
+// does both, when the pods run.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	a, err := c.up(ctx, s.Site)
 	if err != nil {
@@ -64,7 +65,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// up puts the layer up at a site, or requests sidecars for its pods.
+// up puts the layer up at a site. If the site has sidecars, up only requests sidecars for its pods.
 func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err error) {
 	a = &active{settings: c.settings(), helpers: helpers{}}
 	if a.site, err = surround(site); err != nil {
@@ -94,7 +95,7 @@ func (a *active) ask(sidecars testbed.Sidecars) (err error) {
 	return nil
 }
 
-// raise starts the helpers, then the proxies, and then redirects the connections.
+// raise starts the helpers and then the proxies. It then redirects the connections to the proxies.
 func (a *active) raise(ctx context.Context) error {
 	program := a.Program.implementation()
 	path, err := program.program, error(nil) // the program is on PATH in the sidecar's image
@@ -141,8 +142,8 @@ func (a *active) raise(ctx context.Context) error {
 	return err
 }
 
-// ownAddresses finds the nodes' addresses in the networks of their pods. Connections from and to these addresses go
-// the way of the pods' connections, through a tunnel between the nodes if there is one.
+// ownAddresses finds each node's address in the network of its pods. Connections from and to these addresses
+// take the same way as the pods' connections, for example through a tunnel between the nodes.
 func (a *active) ownAddresses(ctx context.Context) error {
 	nodes, ok := testbed.As[testbed.Nodes](a.site.Site)
 	if !ok {
@@ -157,7 +158,7 @@ func (a *active) ownAddresses(ctx context.Context) error {
 	return nil
 }
 
-// redirect returns the redirection at a proxy's place.
+// redirect returns the redirection that is made at a proxy's place.
 func (a *active) redirect(s side) redirect {
 	r := redirect{Ports: a.site.Ports(), To: s.listen(), At: a.own[s]}
 	switch {
@@ -190,7 +191,7 @@ func (a *active) costs() ([]layer.Cost, error) {
 	return costs, nil
 }
 
-// down removes the redirections, then the proxies and the helpers.
+// down first removes the redirections, and then the proxies and the helpers.
 func (a *active) down(ctx context.Context) error {
 	var errs []error
 	for _, where := range slices.Sorted(maps.Keys(a.helpers)) {

@@ -17,11 +17,11 @@ import (
 // path returns the path of the proxy's directory.
 func (o dirRequest) path() string { return filepath.Join(os.TempDir(), filepath.Base(o.Dir)) }
 
-// outputFile returns the path of the file with a proxy's standard output.
+// outputFile returns the path of the file that holds a proxy's standard output.
 func (o dirRequest) outputFile() string { return o.path() + ".told" }
 
-// become writes the files of a proxy and replaces this process by the proxy. The process id, which the testbed knows,
-// stays the same.
+// become writes the files of a proxy and replaces this process with the proxy. The process id, by which the
+// testbed knows this process, stays the same.
 func (o becomeRequest) become() error {
 	path, err := exec.LookPath(o.Args[0])
 	if err != nil {
@@ -35,7 +35,7 @@ func (o becomeRequest) become() error {
 	return errors.Join(err, owned.Remove(dir))
 }
 
-// write writes the proxy's files, readable for their owner only.
+// write writes the proxy's files. Only their owner can read them.
 func (o becomeRequest) write(dir string) error {
 	for name, text := range o.Files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -64,10 +64,10 @@ func (o becomeRequest) exec(path, dir string) error {
 	return fmt.Errorf("%s: %w", path, unix.Exec(path, o.Args, os.Environ()))
 }
 
-// longestOutput is the longest part of a proxy's output that one answer holds, in bytes.
+// longestOutput is the number of bytes of a proxy's output that one response holds at most.
 const longestOutput = 64 << 10
 
-// output returns the output that a proxy has printed since the last call.
+// output returns what a proxy has printed since the last call.
 func (h *helper) output(o dirRequest) (string, error) {
 	f, err := os.Open(o.outputFile())
 	if err != nil {
@@ -79,7 +79,7 @@ func (h *helper) output(o dirRequest) (string, error) {
 	return string(text), err
 }
 
-// watching starts counting the frames that leave or enter the pod.
+// watching starts counting the frames that contain a pattern and leave or enter the pod.
 func (h *helper) watching(o watchRequest) (err error) {
 	if _, err := h.unwatch(); err != nil {
 		return err

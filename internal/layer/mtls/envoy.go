@@ -8,8 +8,8 @@ import (
 	"text/template"
 )
 
-// envoy runs upstream Envoy with a static configuration. Istio's build of Envoy adds filters for metrics and
-// metadata, which this one does not have.
+// envoy runs upstream Envoy with a static configuration. Istio's build of Envoy has more filters, for metrics
+// and metadata; upstream Envoy does not have these filters.
 var envoy = implementation{
 	program:   string(Envoy),
 	version:   []string{"--version"},
@@ -29,7 +29,7 @@ var envoy = implementation{
 		return "/stats?usedonly&filter=" + url.QueryEscape(`^(listener|cluster|http)\.(`+s.String()+`)\.`)
 	},
 	identify: func(id string) string { return id },
-	// NET_ADMIN is for the rules and the mark of sockets, NET_RAW for watching the wire.
+	// NET_ADMIN is needed for the redirection rules and the mark of sockets, NET_RAW for watching the wire.
 	capabilities: []string{"NET_ADMIN", "NET_RAW"},
 	count:        countEnvoy,
 	logConnections: func(ctx context.Context, a admin, on bool) error {
@@ -42,7 +42,7 @@ var envoy = implementation{
 //go:embed envoy.yaml.tmpl
 var envoyText string
 
-// logKey is the runtime key that makes Envoy print a record of each connection (see connRecord).
+// logKey is the runtime key that makes Envoy print a record of each connection (connRecord).
 const logKey = "tare.tell"
 
 // countEnvoy reads the counters of a proxy.

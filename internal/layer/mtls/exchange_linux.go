@@ -20,16 +20,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// These are headers of a probe's request.
+// These are headers of the HTTP request of a probe.
 const (
 	markerHeader   = "X-Tare-Marker"
 	identityHeader = "X-Forwarded-Client-Cert" // Envoy adds this header
 )
 
-// longestMarker is the longest line of a probe, in bytes.
+// longestMarker is the largest request or answer of a probe, in bytes.
 const longestMarker = 4096
 
-// serve answers each connection with a description of the connection, until the listener is closed.
+// serve answers each connection of a listener with a description of the connection. It ends when the listener
+// is closed.
 func serve(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -44,7 +45,8 @@ func serve(l net.Listener) {
 	}
 }
 
-// answerProbe reads a line or an HTTP request and answers it.
+// answerProbe reads a line or an HTTP request from a connection and answers it with a description of the
+// connection.
 func answerProbe(conn net.Conn) error {
 	in := bufio.NewReader(io.LimitReader(conn, longestMarker))
 	peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
@@ -78,7 +80,8 @@ func answerProbe(conn net.Conn) error {
 	return response.Write(conn)
 }
 
-// send sends the marker. A marker that does not arrive is a result, not an error.
+// send sends the marker and reads the answer. If the marker does not arrive, this is a result, and not an
+// error.
 func (o sendRequest) send(ctx context.Context) sent {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
@@ -157,7 +160,7 @@ func (o sendRequest) read(conn net.Conn, h *probeAnswer) error {
 	return decode(response.Body, h)
 }
 
-// decode reads an answer of answerProbe.
+// decode reads an answer that answerProbe has sent.
 func decode(from io.Reader, h *probeAnswer) error {
 	err := json.NewDecoder(from).Decode(h)
 	var other *json.SyntaxError
@@ -167,8 +170,8 @@ func decode(from io.Reader, h *probeAnswer) error {
 	return err
 }
 
-// over starts TLS on a connection. It verifies only that the authority has certified the server. The proofs compare
-// the server's identity.
+// over starts TLS on a connection. It verifies only that the authority has certified the server. The proofs
+// compare the server's identity afterwards.
 func (o tlsClient) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, error) {
 	authority := x509.NewCertPool()
 	if !authority.AppendCertsFromPEM([]byte(o.Authority)) {

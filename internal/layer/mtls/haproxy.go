@@ -11,9 +11,10 @@ import (
 	"text/template"
 )
 
-// haproxy runs HAProxy 2.6 or newer. Before version 3.0 it cannot mark its sockets, so the rules of the pod recognise
-// them by their user. HAProxy prints only the common name of certificates. It counts handshakes, but not by TLS
-// version: the configuration allows a single version, and the probes verify it.
+// haproxy runs HAProxy 2.6 or newer. Before version 3.0, HAProxy cannot mark its sockets. The rules in a pod
+// therefore recognise its sockets by their user. From certificates, HAProxy prints only the common name. It
+// counts handshakes, but not by TLS version: the configuration allows a single version, and the probes verify
+// that version.
 var haproxy = implementation{
 	program:   string(haProxy),
 	version:   []string{"-v"},
@@ -36,14 +37,15 @@ var haproxy = implementation{
 	},
 	identify: account,
 	user:     64998,
-	// NET_ADMIN and NET_RAW are needed as for Envoy, SETUID and SETGID to switch to the other user.
+	// NET_ADMIN and NET_RAW are needed as for Envoy. SETUID and SETGID are needed to switch to the other
+	// user.
 	capabilities: []string{"NET_ADMIN", "NET_RAW", "SETUID", "SETGID"},
 }
 
 //go:embed haproxy.cfg.tmpl
 var haproxyText string
 
-// User returns the id of the user that the proxy switches to; 0: it keeps its user.
+// User returns the id of the user that the proxy switches to; 0 if it keeps its user.
 func (p plan) User() uint32 {
 	if p.IsClient() && p.Placement == sidecar {
 		return p.Program.implementation().user
@@ -54,7 +56,7 @@ func (p plan) User() uint32 {
 // Account returns the last part of the identity that the other proxy must have.
 func (p plan) Account() string { return account(p.Peer()) }
 
-// parseInfo reads the answer to "show info", one "Name: value" per line.
+// parseInfo parses HAProxy's answer to "show info", which has one "Name: value" per line.
 func parseInfo(text string) (what string, workers int, err error) {
 	info := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -86,8 +88,8 @@ func countHAProxy(text string, s side) (counters, error) {
 	}, nil
 }
 
-// parseTable reads the answer to "show stat", a CSV table whose header starts with "# ". It returns rows by
-// "PROXY/SERVER", with their numeric columns only.
+// parseTable parses HAProxy's answer to "show stat": a CSV table whose header starts with "# ". It returns
+// the rows by "PROXY/SERVER". Each row has its numeric columns only.
 func parseTable(text string) (map[string]map[string]uint64, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "# ")))
 	r.FieldsPerRecord = -1

@@ -2,8 +2,8 @@ package mtls
 
 import "net/netip"
 
-// request is one line to the helper at a place; exactly one field is set. The helper acts in its own network
-// namespace.
+// request is one request, on one line, to the helper at a place. Exactly one field is set. The helper acts in
+// its own network namespace.
 type request struct {
 	Redirect *redirect      `json:"redirect,omitempty"`
 	Restore  *struct{}      `json:"restore,omitempty"`  // remove the rules, if there are any
@@ -20,12 +20,13 @@ type request struct {
 	Output   *dirRequest    `json:"told,omitempty"`     // read a proxy's output; the response is the text printed since the last request
 }
 
-// becomeRequest holds everything that a proxy is started from.
+// becomeRequest holds everything that is needed to start a proxy.
 type becomeRequest struct {
 	dirRequest
 	Files map[string]string `json:"files"` // contents of the files in the proxy's working directory, by file name
 	Args  []string          `json:"args"`
-	// ToFile is set if the proxy's standard output goes to a file, since nobody can read it while the proxy runs.
+	// ToFile is set if the proxy's standard output goes to a file: while the proxy runs, nobody can read it
+	// otherwise.
 	ToFile bool `json:"told,omitempty"`
 }
 
@@ -34,21 +35,22 @@ type dirRequest struct {
 	Dir string `json:"dir"`
 }
 
-// watchRequest asks for the number of frames that hold a pattern, except frames that stay in the pod.
+// watchRequest asks for the number of frames that contain a pattern. Frames that stay in the pod are not
+// counted.
 type watchRequest struct {
 	Pattern string `json:"pattern"`
 }
 
-// redirect redirects connections to a proxy. All its ports take effect at once.
+// redirect redirects connections to a proxy. The rules for all its ports take effect at the same moment.
 type redirect struct {
 	Own       bool         `json:"own"`       // redirect connections that local programs open, instead of connections that arrive here
 	Addresses []netip.Addr `json:"addresses"` // destination addresses of the connections; none: any address
 	Ports     []uint16     `json:"ports"`     // destination ports of the connections
 	To        uint16       `json:"to"`        // port of the proxy
-	// At is the proxy's address. If it is invalid, it is the address of the interface on which the connections
-	// arrive. A tunnel's interface has no address.
+	// At is the proxy's address. If At is invalid, the proxy's address is that of the interface on which the
+	// connections arrive. The interface of a tunnel has no address, and so needs At.
 	At netip.Addr `json:"at"`
-	// Mark and User identify sockets whose connections are left alone; 0: none.
+	// Mark and User identify sockets whose connections are not redirected; 0: no such sockets.
 	Mark uint32 `json:"mark,omitempty"`
 	User uint32 `json:"user,omitempty"`
 }
@@ -61,12 +63,12 @@ type sourceRequest struct {
 	Network netip.Prefix `json:"network"`
 }
 
-// listenRequest asks the helper to answer probes on the last free one of some ports.
+// listenRequest asks the helper to answer probes on the last of the given ports that is free.
 type listenRequest struct {
 	Ports []uint16 `json:"ports"`
 }
 
-// probeAnswer is the probe server's description of a connection, which it sends as its answer.
+// probeAnswer is the answer of the probe's server: its description of the connection.
 type probeAnswer struct {
 	Peer     netip.AddrPort `json:"peer"`     // source address and port of the connection
 	Marker   string         `json:"marker"`   // marker that arrived
@@ -89,7 +91,7 @@ type tlsClient struct {
 	Identity  *identity `json:"identity,omitempty"` // identity of the client; nil: none
 }
 
-// sent is the outcome of sending a marker. If there was no answer, Refused is the reason.
+// sent is the outcome of sending a marker. If no answer came, Refused is the reason.
 type sent struct {
 	Refused string         `json:"refused,omitempty"`
 	Local   netip.AddrPort `json:"local"` // source address and port of the connection
@@ -106,7 +108,8 @@ func (s sent) arrived() bool { return s.Refused == "" }
 // direct reports whether the connection that reached the server is the one that the client opened.
 func (s sent) direct() bool { return s.arrived() && s.Local == s.Heard.Peer }
 
-// adminRequest sends a proxy's admin address an HTTP request if a method is set, and otherwise a line of text.
+// adminRequest sends something to a proxy's admin address: an HTTP request if Method is set, and otherwise a
+// line of text.
 type adminRequest struct {
 	Address string `json:"address"`
 	Method  string `json:"method,omitempty"`

@@ -20,15 +20,16 @@ import (
 	"tare/internal/testbed/sniff"
 )
 
-// Helper is the main function of the helper at each place where the layer works. It installs the rules, queries the
-// proxy, and is client or server of a probe. It serves requests from standard input until standard input ends.
+// Helper is the main function of the layer's helpers; one runs at each place where the layer works. A helper
+// installs the rules, queries the proxy, and is the client or the server of a probe. It serves requests from
+// standard input until standard input ends.
 func Helper(ctx context.Context) error {
 	h := &helper{}
 	defer h.unlisten()
 	return helperrpc.Main(ctx, h.handle)
 }
 
-// helper acts in the network namespace that it was started in.
+// helper acts in the network namespace in which it was started.
 type helper struct {
 	listener   net.Listener
 	watch      *sniff.Watch
@@ -85,7 +86,7 @@ func (o sourceRequest) find() (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no address in %s", o.Network)
 }
 
-// listen answers probes on the last of the ports that is free.
+// listen starts answering probes on the last of the ports that is free, and returns this port.
 func (h *helper) listen(o listenRequest) (uint16, error) {
 	h.unlisten()
 	for i := len(o.Ports) - 1; i >= 0; i-- {
@@ -110,7 +111,7 @@ func (h *helper) unlisten() {
 	}
 }
 
-// ask sends the request or line to the proxy and returns its answer.
+// ask sends an HTTP request or a line to the proxy and returns the proxy's answer.
 func (o adminRequest) ask(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, helperrpc.Limit/2)
 	defer cancel()
@@ -137,10 +138,10 @@ func (o adminRequest) ask(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// longestAnswer is the longest answer read from a proxy, in bytes.
+// longestAnswer is the number of bytes that are read from a proxy's answer at most.
 const longestAnswer = 1 << 20
 
-// say sends a line and reads until the proxy closes the connection.
+// say sends a line and reads the answer until the proxy closes the connection.
 func (o adminRequest) say(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error)) (string, error) {
 	conn, err := dial(ctx, "", "")
 	if err != nil {

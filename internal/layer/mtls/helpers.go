@@ -38,7 +38,7 @@ func (h helpers) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// checkRules checks the number of the layer's rules that are in force at a place.
+// checkRules checks how many of the layer's redirection rules are in force at a place.
 func (h helpers) checkRules(ctx context.Context, where testbed.Place, want int) (layer.Check, error) {
 	n := 0
 	if err := h[where].Ask(ctx, request{Rules: &struct{}{}}, &n); err != nil {

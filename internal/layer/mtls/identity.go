@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// key is a kind of key and its size.
+// key is a kind of key with its size.
 type key string
 
 const (
@@ -66,11 +66,11 @@ func keyOf(c *x509.Certificate) string {
 const (
 	clientIdentity   = "spiffe://tare/ns/site/sa/client"
 	serverIdentity   = "spiffe://tare/ns/site/sa/server"
-	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // certified by the same authority, but to be refused
+	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // the same authority has certified it, and yet it must be refused
 )
 
-// lifetime is the validity of certificates: longer than any run. The authority's key is discarded right after the
-// certificates are issued.
+// lifetime is how long certificates are valid: longer than any run. The authority's key is discarded as soon
+// as the certificates are issued.
 const lifetime = 90 * 24 * time.Hour
 
 // identity is a certificate with its key, in PEM.
@@ -79,13 +79,13 @@ type identity struct {
 	Key         string `json:"key"`
 }
 
-// identities are the certificates of one set-up.
+// identities are the certificates made for one set-up.
 type identities struct {
 	authority                string // the authority's certificate, in PEM
 	client, server, stranger identity
 }
 
-// issue creates an authority and the certificates that it issues.
+// issue creates an authority and three identities that it certifies. k is the kind of their keys.
 func issue(k key) (ids identities, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -112,8 +112,8 @@ func issue(k key) (ids identities, err error) {
 	return ids, nil
 }
 
-// certify generates a key and its certificate. The common name is the last part of the identity, since HAProxy cannot
-// print other parts of a certificate.
+// certify generates a key and the certificate for it. The certificate's common name is the last part of the
+// identity, since the common name is all that HAProxy can print of a certificate.
 func certify(authority *x509.Certificate, by crypto.Signer, serial int64, id string, k key) (identity, error) {
 	key, err := k.make()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// side is one of the two proxies.
+// side is a side of the connection, with one proxy each: the client's or the server's.
 type side int
 
 const (
@@ -18,16 +18,16 @@ const (
 	serverSide
 )
 
-// String returns the proxy's name in its configuration, which Istio uses, too.
+// String returns the proxy's name in its configuration. Istio uses the same names.
 func (s side) String() string { return [2]string{"outbound", "inbound"}[s] }
 
 // part returns the proxy's name in the layer's costs.
 func (s side) part() string { return [2]string{"client-proxy", "server-proxy"}[s] }
 
-// listen returns the port that connections are redirected to, the same as Istio's.
+// listen returns the port to which the connections are redirected. Istio uses the same ports.
 func (s side) listen() uint16 { return [2]uint16{15001, 15006}[s] }
 
-// pod returns the place whose connections the proxy takes.
+// pod returns the pod whose connections go through the proxy.
 func (s side) pod() testbed.Place { return [2]testbed.Place{testbed.ClientPod, testbed.ServerPod}[s] }
 
 // place returns the place of the proxy.
@@ -38,11 +38,11 @@ func (s side) place(p placement) testbed.Place {
 	return s.pod()
 }
 
-// mark is set on the sockets of the client's proxy and of probes. The rules leave marked connections alone. Istio
-// uses the same number for another purpose.
+// mark is the number that the sockets of the client's proxy and of probes are marked with. The rules do not
+// redirect marked connections. Istio uses the same number for another purpose.
 const mark = 1337
 
-// implementation is a program that serves as proxy.
+// implementation is a program that is used as proxy.
 type implementation struct {
 	program   string
 	version   []string           // arguments that make the program print its version
@@ -50,26 +50,26 @@ type implementation struct {
 	file      string             // name of the configuration file
 	configure *template.Template // template of the configuration, executed with a plan
 	args      func(plan) []string
-	// admin returns the abstract socket address at which the proxy answers queries, for the name in the proxy's
-	// configuration. The address belongs to the proxy's network namespace.
+	// admin returns the abstract socket address at which the proxy answers queries. name is the name of this
+	// address in the proxy's configuration. The address belongs to the proxy's network namespace.
 	admin func(name string) string
 	// method is the HTTP method of requests to admin; "" if admin takes lines of text.
 	method string
-	// ready is the admin answer of a proxy that accepts connections.
+	// ready is the query about whether the proxy accepts connections.
 	ready string
-	// about is the query for the proxy's name and number of workers. describe parses the answer.
+	// about is the query for the proxy's name and number of workers. describe parses the proxy's answer.
 	about    string
 	describe func(answer string) (what string, workers int, err error)
-	// stats returns the query for the counters of a side. count parses the answer.
+	// stats returns the query for the counters of a side. count parses the proxy's answer.
 	stats func(side) string
 	count func(answer string, s side) (counters, error)
-	// logConnections turns the proxy's records of connections on standard output on or off; nil: the program has no such
-	// switch.
+	// logConnections turns on or off that the proxy prints a record of each connection on standard output;
+	// nil: the program cannot turn this on and off.
 	logConnections func(ctx context.Context, a admin, on bool) error
-	// identify returns the form in which those records show an identity.
+	// identify returns the form in which the records of connections show an identity.
 	identify func(id string) string
-	// user is the id of the user that the proxy switches to, if the rules recognise its sockets by their user; 0: they
-	// recognise them by their mark.
+	// user is the id of the user that the proxy switches to, if the rules recognise its sockets by their
+	// user; 0 if the rules recognise its sockets by their mark.
 	user uint32
 	// capabilities are the capabilities of a sidecar, for the proxy and the helper.
 	capabilities []string
@@ -85,8 +85,8 @@ func (p program) implementation() *implementation {
 // find returns the path of the program, on PATH or in the user's cache.
 func (i *implementation) find() (string, error) { return testbed.Installed(i.program, i.program) }
 
-// counters count the work of one proxy since its start. Bytes are payload, sent and received. TLS means the TLS
-// between the two proxies.
+// counters count the work of one proxy since its start. Bytes are payload, sent and received. The TLS that is
+// counted is the TLS between the two proxies.
 type counters struct {
 	Connections uint64            // connections accepted
 	Bytes       uint64            // payload passed on, in both directions
@@ -99,7 +99,8 @@ type counters struct {
 	Versions    map[string]uint64 // handshakes by TLS version; nil: unknown
 }
 
-// since returns the difference to an earlier reading. Counters never decrease while the process lives.
+// since returns the difference between these counters and an earlier reading. Counters never decrease while
+// the process lives.
 func (c counters) since(earlier counters) counters {
 	d := counters{
 		Connections: c.Connections - earlier.Connections, Bytes: c.Bytes - earlier.Bytes, Upstream: c.Upstream - earlier.Upstream,
@@ -115,7 +116,7 @@ func (c counters) since(earlier counters) counters {
 	return d
 }
 
-// admin sends queries to a proxy through the helper at its place.
+// admin sends queries to a proxy's admin address, through the helper at the proxy's place.
 type admin struct {
 	helper  *helperrpc.Helper
 	address string

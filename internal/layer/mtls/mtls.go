@@ -1,48 +1,50 @@
-// Package mtls is the layer of a service mesh's data plane: every TCP connection from the
-// client pod to the server pod, or to its service, goes through a proxy on either side, and
-// between the two through mutual TLS.
+// Package mtls is the layer of a service mesh's data plane. Every TCP connection from the client pod to the
+// server pod, or to its service, goes through a proxy on either side. Between the two proxies it has mutual
+// TLS.
 //
 //   - mtls: {mode: plaintext-proxies}
 //   - mtls: {protocol: http, workers: [1, 2, 4]}
 //
-// A mesh has two costs: the proxies, and their encryption. The mode plaintext-proxies has
-// only the first, so that an experiment with three arms separates the two.
+// A mesh has two costs: the proxies, and their encryption. The mode plaintext-proxies has only the cost of
+// the proxies. An experiment with three arms (no layer, plaintext-proxies, mtls) therefore separates the two
+// costs.
 //
 // # How it works
 //
-// As in Istio, programs notice nothing. Rules of nftables redirect connections to the ports
-// of the service (testbed.Network.Ports) to the proxy, which asks the kernel for their
-// destination (SO_ORIGINAL_DST) and connects to it. The client's proxy marks its sockets
-// (SO_MARK), so that the rules leave them alone. With placement sidecar, proxies and
-// rules are in the pods; with placement node, they are on the pods' nodes. UDP bypasses the proxies.
+// As in Istio, programs notice nothing. Rules of nftables redirect connections to the ports of the service
+// (testbed.Network.Ports) to the proxy. The proxy asks the kernel for the original destination of a
+// connection (SO_ORIGINAL_DST) and connects to it. The client's proxy marks its sockets (SO_MARK), and the
+// rules do not redirect marked connections. With placement sidecar, proxies and rules are in the pods; with
+// placement node, they are on the pods' nodes. UDP bypasses the proxies.
 //
-// The proxies are processes (Envoy, or HAProxy). On this machine they are found on PATH or where
-// `make envoy` puts it. On a cluster each runs in a container of its own in the pod, a sidecar,
-// with the capabilities NET_ADMIN, for the rules, and NET_RAW, for watching the wire. There is no
-// placement node on a cluster. A helper at each place installs the rules and makes the probes (helper.go).
+// The proxies are processes of Envoy or HAProxy. On this machine Tare looks for the program on PATH, and for
+// Envoy also where `make envoy` puts it. On a cluster each proxy runs in a container of its own in the pod, a
+// sidecar. The sidecar has the capabilities NET_ADMIN (for the rules) and NET_RAW (for watching the wire).
+// There is no placement node on a cluster. A helper at each place installs the rules and makes the probes
+// (helper.go).
 //
 // # Identities
 //
-// Each set-up has a certificate authority of its own, whose key is never written. Client and
-// server have SPIFFE identities, and each proxy demands the other's identity. The proxies read
-// their keys from files of mode 0600 in a temporary directory, which is removed right after
-// that. On a cluster the keys come through the agent's connection to the sidecar, and those
-// files are in memory: no pod specification and no Secret contains them.
+// Each set-up has a certificate authority of its own, whose key is never written. Client and server have
+// SPIFFE identities, and each proxy demands the other proxy's identity. The proxies read their keys from
+// files of mode 0600 in a temporary directory, which is removed as soon as the proxies have read the keys. On
+// a cluster the keys come through the agent's connection to the sidecar, and the files are in memory: no pod
+// specification and no Secret contains the keys.
 //
 // # Proofs
 //
-// Before every trial a random marker is sent from pod to pod. It must arrive by another
-// connection than the one it was sent on, show in the byte counters of both proxies, and not be
-// seen on the wire (with plaintext-proxies, it must be seen in clear). The server's proxy must have seen
-// the client's identity and the TLS version that is set. It must refuse a client without TLS, without a
-// certificate, and with a stranger's certificate, and accept a client with the client's certificate.
-// After the trial both proxies must have moved the bytes that it sent, with no other
-// TLS version, and have refused nobody. Without the layer, the marker must
-// arrive by the same connection that it was sent on, and no rule of the layer may exist.
+// Before every trial a random marker is sent from pod to pod. It must arrive by another connection than the
+// one it was sent on. The byte counters of both proxies must include it. The wire must not show it in clear
+// (with plaintext-proxies, the wire must show it in clear). The server's proxy must have seen the client's
+// identity and the TLS version that is set. It must refuse a client without TLS, a client without a
+// certificate, and a client with a stranger's certificate. It must accept a client with the client's
+// certificate. After the trial both proxies must have moved the bytes that the trial sent, with no other TLS
+// version, and must have refused nobody. Without the layer, the marker must arrive by the same connection
+// that it was sent on, and no rule of the layer may exist.
 //
-// On a cluster the wire is watched at the client pod's interface: changes that nodes make to packets
-// after that are not seen. The pods of arms without the layer have no sidecar, and so no program that
-// may list rules or watch the wire. There the marker's connection is the only evidence.
+// On a cluster the wire is watched at the client pod's interface: later changes to packets, made by the
+// nodes, are not seen. The pods of arms without the layer have no sidecar, and so no program that may list
+// rules or watch the wire. In these arms the marker's connection is the only evidence.
 package mtls
 
 import (
@@ -53,7 +55,7 @@ import (
 	"tare/internal/layer"
 )
 
-// kind is the layer's name in the file.
+// kind is the layer's name in the experiment file.
 const kind = "mtls"
 
 // Kind describes the layer.
@@ -65,11 +67,11 @@ var Kind = layer.Kind{
 	Helper:  Helper,
 }
 
-// mode is the treatment of connections by the proxies.
+// mode is what the proxies do with connections.
 type mode string
 
 const (
-	plaintext mode = "plaintext-proxies" // the proxies pass connections on
+	plaintext mode = "plaintext-proxies" // the proxies pass connections on unchanged
 	mutual    mode = "mtls"              // the proxies use mutual TLS with each other
 )
 
@@ -87,7 +89,7 @@ const (
 // Values lists the programs.
 func (program) Values() []string { return []string{string(Envoy), string(haProxy)} }
 
-// protocol is the protocol that the proxies parse.
+// protocol is the protocol that the proxies understand.
 type protocol string
 
 const (
@@ -98,7 +100,7 @@ const (
 // Values lists the protocols.
 func (protocol) Values() []string { return []string{string(tcp), string(HTTP)} }
 
-// placement is the location of the proxies.
+// placement says where the proxies run.
 type placement string
 
 const (
@@ -109,7 +111,7 @@ const (
 // Values lists the placements.
 func (placement) Values() []string { return []string{string(sidecar), string(node)} }
 
-// version is a version of TLS, as Envoy and OpenSSL name it.
+// version is a version of TLS, named as in Envoy and OpenSSL.
 type version string
 
 const (
@@ -147,7 +149,7 @@ type Config struct {
 	Image                 string                   `yaml:"image" json:"image,omitempty" doc:"on a cluster, the image of the proxies' containers, with the program on PATH; make systems builds the default"`
 }
 
-// DefaultImage is the image that make systems builds.
+// DefaultImage is the image that `make systems` builds.
 const DefaultImage = "tare-systems:latest"
 
 // New returns the layer with its defaults.
@@ -159,7 +161,8 @@ func New() layer.Layer {
 	}
 }
 
-// Declare declares that the layer needs two pods and, on a cluster, containers that may redirect their connections.
+// Declare declares that the layer needs two pods. On a cluster it also needs containers that may redirect the
+// pods' connections.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:  c.validate,
@@ -190,7 +193,7 @@ func (c *Config) tools() []experiment.Tool {
 	return tools
 }
 
-// validate checks combinations of parameters, at all levels.
+// validate checks combinations of parameters, at all their levels.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	encrypts := slices.Contains(c.Mode, mutual)
@@ -212,7 +215,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// settings are the parameters at one level.
+// settings are the layer's parameters, each at one level.
 type settings struct {
 	Mode       mode
 	Program    program

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// plan holds all values that the configuration of a proxy is made from.
+// plan holds all values that are needed for the configuration of a proxy.
 type plan struct {
 	settings
 	Side   side
@@ -14,7 +14,8 @@ type plan struct {
 	Listen uint16
 }
 
-// Ciphers returns the name of the cipher. With TLS 1.2 it depends on the certificates.
+// Ciphers returns OpenSSL's name of the cipher; "" if the proxies choose. With TLS 1.2 the name depends on
+// the kind of the certificates' key.
 func (p plan) Ciphers() string {
 	if p.Cipher == "" {
 		return ""
@@ -62,12 +63,12 @@ func (p plan) Peer() string {
 	return clientIdentity
 }
 
-// LogFormat returns the format of the record that a proxy prints of a connection: see parseRecord.
+// LogFormat returns the format of the record that a proxy prints for a connection (parseRecord reads it).
 func (p plan) LogFormat() string {
 	return fmt.Sprintf("%s %%UPSTREAM_LOCAL_ADDRESS%% %%DOWNSTREAM_TLS_VERSION%% %%DOWNSTREAM_TLS_CIPHER%% %%DOWNSTREAM_PEER_URI_SAN%%", recordMark)
 }
 
-// LogKey returns the key that turns these records on.
+// LogKey returns the key that turns on the records of connections.
 func (p plan) LogKey() string { return logKey }
 
 // AdminName returns the name of the proxy's admin address.
@@ -81,5 +82,6 @@ func (p plan) AdminName() string {
 // RecordMark returns the beginning of each record of a connection.
 func (p plan) RecordMark() string { return recordMark }
 
-// NoLimit returns the largest number of open connections or requests: Envoy's way to set no limit.
+// NoLimit returns the largest possible limit on open connections or requests. Envoy has no other way to say
+// that there is no limit.
 func (p plan) NoLimit() uint32 { return 1<<32 - 1 }

@@ -9,8 +9,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// probe puts the layer around a temporary site of the local testbed, once for each proxy program, and makes all
-// proofs.
+// probe puts the layer around a temporary site of the local testbed, once for each proxy program. It makes
+// all proofs there.
 func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{find(ctx, Envoy), find(ctx, haProxy)}
 }

@@ -13,10 +13,11 @@ import (
 	"tare/internal/testbed"
 )
 
-// recordLimit is the timeout for a proxy's record of a connection, which normally appears within 0.25 s.
+// recordLimit is how long a proxy's record of a connection may take. It normally appears within 0.25 s.
 const recordLimit = 5 * time.Second
 
-// describe records the name and version of the proxies. It is called once.
+// describe makes the checks of the proxies' program, version and number of workers. It is called once per
+// set-up.
 func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for s, p := range a.proxies {
@@ -37,8 +38,8 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections between the pods go through both proxies, with the configured TLS. It also reads
-// the proxies' counters before the trial, for the function through.
+// prove shows that connections between the pods go through both proxies, with the configured TLS. It also
+// reads the proxies' counters before the trial: after the trial, the function through compares them.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -66,7 +67,7 @@ func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, erro
 	return append(checks, a.checkHandshakes("handshakes so far", now[serverSide])), nil
 }
 
-// proveRules shows that the rules are in force.
+// proveRules shows that the redirection rules are in force.
 func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for _, s := range []side{clientSide, serverSide} {
@@ -83,8 +84,8 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay sends a random marker from pod to pod, and shows that it passed the proxies and how it looked on
-// the wire.
+// proveWay sends a random marker from pod to pod. It shows that the marker passed through the proxies, and
+// whether the wire showed the marker in clear.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {
@@ -125,7 +126,8 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 	return append(checks, checkMoved("marker through the proxies", idle, now, uint64(m.size)), checkProtocol(a.Protocol, idle, now)), nil
 }
 
-// checkRecord compares the server proxy's record of the marker's connection with the expected peer and TLS version.
+// checkRecord compares the server proxy's record of the marker's connection with the expected client identity
+// and TLS version.
 func (a *active) checkRecord(t connRecord) layer.Check {
 	c := layer.Check{Layer: kind, Name: "peer that the server's proxy saw", Expected: "no TLS"}
 	c.Observed = strings.Join([]string{t.identity, t.version, t.cipher}, " ")
@@ -147,8 +149,8 @@ func (a *active) checkRecord(t connRecord) layer.Check {
 	return c
 }
 
-// proveStrangers shows which clients the server's proxy accepts. These clients connect to it without the client's
-// proxy.
+// proveStrangers shows which clients the server's proxy accepts. The clients of this proof connect to the
+// server's proxy directly, without the client's proxy.
 func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	var checks []layer.Check
 	var s sent
@@ -176,7 +178,7 @@ func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer
 	return append(checks, layer.Check{Layer: kind, Name: "server that the client sees", Expected: want, Observed: seen, OK: want == seen}), nil
 }
 
-// check checks whether a probe was accepted, or refused.
+// check checks whether a client was accepted (in) or refused.
 func (s sent) check(name string, in bool) layer.Check {
 	say := map[bool]string{true: "let in", false: "refused"}
 	c := layer.Check{Layer: kind, Name: name, Expected: say[in], Observed: say[s.arrived()], OK: s.arrived() == in}
@@ -186,9 +188,10 @@ func (s sent) check(name string, in bool) layer.Check {
 	return c
 }
 
-// ProveOff shows that a site without the layer has no rule of the layer, and that a marker arrives by the connection
-// that the client opened: there is no proxy on the way, in the pods or on the nodes. It is not used for
-// arms with proxies of their own, whose own proofs show the way of their connections.
+// ProveOff shows that a site without the layer has no rule of the layer, and that a marker arrives by the
+// connection that the client opened. No proxy is then on the way, neither in the pods nor on the nodes.
+// ProveOff is not called in arms with an mtls layer of their own, since the proofs of that layer show the way
+// of the connections.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer.Check, err error) {
 	site, err := surround(s.Site)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// readyLimit is the timeout for the start of a proxy.
+// readyLimit is how long a proxy may take to start.
 const readyLimit = 20 * time.Second
 
 // proxy is a running proxy.
@@ -21,11 +21,11 @@ type proxy struct {
 	process testbed.Process
 	admin   admin
 	log     *logReader
-	ended   chan struct{} // closed when the proxy has ended; why is set by then
+	ended   chan struct{} // closed when the proxy has ended; why is set before
 	why     error
 }
 
-// start starts the proxy of a side and waits until it accepts connections. Then it removes the proxy's files.
+// start starts the proxy of a side and waits until it accepts connections. It then removes the proxy's files.
 func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err error) {
 	program := a.Program.implementation()
 	p := plan{settings: a.settings, Side: s, Mark: mark, Listen: s.listen()}
@@ -47,7 +47,7 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 		return nil, err
 	}
 	helper := a.helpers[where]
-	defer func() { // also if the process has not become the proxy
+	defer func() { // also if the process has failed to become the proxy
 		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), request{Forget: &become.dirRequest}, nil))
 	}()
 	up := &proxy{log: newLogReader(), ended: make(chan struct{})}
@@ -60,7 +60,7 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 			return text, err
 		}
 	}
-	// The proxy outlives the context, until down ends it.
+	// The proxy runs on when the context ends. down ends it.
 	up.process, err = a.site.Start(context.WithoutCancel(ctx), where, cmd)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	return up, nil
 }
 
-// files returns the contents of a proxy's files, by file name.
+// files returns the contents of the files that a proxy needs, by file name.
 func (a *active) files(p plan) (map[string]string, error) {
 	program, config := p.Program.implementation(), &strings.Builder{}
 	if err := program.configure.Execute(config, p); err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// recordMark begins the lines on standard output that the server's proxy prints about a connection, or a request on it,
-// when it has ended.
+// recordMark is the beginning of the lines with records of connections. The server's proxy prints such a line
+// on standard output when a connection, or a request on a connection, has ended.
 const recordMark = "tare-told"
 
 // connRecord is the server proxy's record of a connection. Unknown fields are "-".
@@ -30,19 +30,21 @@ func parseRecord(line string) (connRecord, bool) {
 	return connRecord{from: f[1], version: f[2], cipher: f[3], identity: f[4]}, true
 }
 
-// logReader reads the standard output of a proxy. It keeps the records since the last call of record.
+// logReader reads the standard output of a proxy. It keeps the records that were printed since the last call
+// of record.
 type logReader struct {
 	mu      sync.Mutex
 	rest    []byte // rest is the beginning of a line that has not ended yet
 	records []connRecord
 	news    chan struct{} // news receives a value when there is a new record
-	// fetch returns the output since its last call, if the proxy does not write to this reader.
+	// fetch returns the output since the last call of fetch. It is set if the proxy does not write to this
+	// logReader.
 	fetch func(context.Context) (string, error)
 }
 
 func newLogReader() *logReader { return &logReader{news: make(chan struct{}, 1)} }
 
-// longestRecord is the length of the longest line that is kept, in bytes.
+// longestRecord is the length of the longest unfinished line that is kept, in bytes.
 const longestRecord = 4096
 
 // Write takes the next part of the output.
@@ -70,7 +72,7 @@ func (e *logReader) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// record waits for the record of the connection from the given address, and drops all other records.
+// record waits for the record of the connection from the given address. It drops all other records.
 func (e *logReader) record(ctx context.Context, from string, limit time.Duration) (connRecord, error) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -102,7 +104,7 @@ func (e *logReader) record(ctx context.Context, from string, limit time.Duration
 	}
 }
 
-// soon returns a channel that fires when it is time to fetch again; nil if there is nothing to fetch.
+// soon returns a channel that fires when the output should be fetched again; nil if fetch is not set.
 func (e *logReader) soon() <-chan time.Time {
 	if e.fetch == nil {
 		return nil

@@ -13,11 +13,12 @@ import (
 // table is the name of the nftables table with the layer's rules.
 const table = "tare-mtls"
 
-// beforeService is the priority of the rules: a node redirects arriving connections before it translates the address
-// of a service.
+// beforeService is the priority of the rules. With it, a node redirects arriving connections before it
+// translates the address of a service.
 var beforeService = nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest - 1)
 
-// install installs the rules in the network namespace of this process, in place of the layer's earlier rules.
+// install installs the rules in the network namespace of this process. They replace the rules that the layer
+// installed before.
 func (r redirect) install() error {
 	if err := removeRules(); err != nil {
 		return err
@@ -47,8 +48,8 @@ func (r redirect) install() error {
 	return nil
 }
 
-// rule returns "meta mark != MARK meta skuid != USER ip daddr ADDRESS tcp dport PORT redirect to :TO", or "… dnat to
-// AT:TO".
+// rule returns the nftables rule for one address and port: "meta mark != MARK meta skuid != USER ip daddr
+// ADDRESS tcp dport PORT redirect to :TO". If At is valid, the end is "dnat to AT:TO".
 func (r redirect) rule(address netip.Addr, port uint16) []expr.Any {
 	const (
 		destinationOffset = 16 // offset of the destination address in the IPv4 header
@@ -81,7 +82,8 @@ func (r redirect) rule(address netip.Addr, port uint16) []expr.Any {
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 2, RegProtoMin: 1})
 }
 
-// chains lists the chains of the layer's table, and returns the connection to the kernel that it used.
+// chains lists the chains of the layer's table. It also returns the connection to the kernel that it has
+// used.
 func chains() (conn *nftables.Conn, own []*nftables.Chain, err error) {
 	var all []*nftables.Chain
 	if conn, err = nftables.New(); err == nil {
@@ -98,7 +100,7 @@ func chains() (conn *nftables.Conn, own []*nftables.Chain, err error) {
 	return conn, own, nil
 }
 
-// countRules returns the number of the layer's rules that are in force here.
+// countRules returns the number of the layer's rules that are in force in this network namespace.
 func countRules() (n int, err error) {
 	conn, own, err := chains()
 	for _, c := range own {

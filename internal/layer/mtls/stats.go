@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// parseStats reads the counters and gauges of Envoy's text format, one "name: value" per line. It skips histograms
-// and texts. Envoy itself leaves out values that were never set.
+// parseStats reads the counters and gauges of Envoy's text format, which has one "name: value" per line. It
+// skips histograms and texts. Envoy itself leaves out values that were never set.
 func parseStats(text string) (map[string]uint64, error) {
 	stats := map[string]uint64{}
 	for line := range strings.Lines(text) {
@@ -29,7 +29,7 @@ func parseStats(text string) (map[string]uint64, error) {
 	return stats, nil
 }
 
-// withPrefix returns the stats whose names start with a prefix, by the rest of their names.
+// withPrefix returns the stats whose names start with a prefix. The keys are the rest of the names.
 func withPrefix(stats map[string]uint64, prefix string) map[string]uint64 {
 	found := map[string]uint64{}
 	for name, n := range stats {
@@ -40,7 +40,7 @@ func withPrefix(stats map[string]uint64, prefix string) map[string]uint64 {
 	return found
 }
 
-// parseServerInfo reads Envoy's version and number of workers.
+// parseServerInfo reads Envoy's version and number of workers from its answer to /server_info.
 func parseServerInfo(text string) (what string, workers int, err error) {
 	var info struct {
 		Version string

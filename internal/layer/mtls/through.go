@@ -8,8 +8,8 @@ import (
 	"tare/internal/layer"
 )
 
-// through shows that the proxies used the configured TLS, and moved the bytes that the trial sent (if the workload
-// reports this number).
+// through shows that the proxies used the configured TLS in the trial. If the workload reports how many bytes
+// the trial sent, it also shows that the proxies moved these bytes.
 func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	now, err := a.count(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (a *active) count(ctx context.Context) (both [2]counters, err error) {
 	return both, nil
 }
 
-// checkMoved checks that each proxy moved at least the given number of bytes.
+// checkMoved checks that each proxy moved at least size bytes between the readings from and to.
 func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	c := layer.Check{Layer: kind, Name: name, Expected: fmt.Sprintf("%d bytes or more through each", size), OK: true}
 	var seen []string
@@ -60,7 +60,7 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	return c
 }
 
-// checkProtocol checks the protocol that each proxy parsed the marker as: only a proxy that parses HTTP counts
+// checkProtocol checks as which protocol each proxy parsed the marker. Only a proxy that parses HTTP counts
 // requests.
 func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
@@ -77,7 +77,8 @@ func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	return c
 }
 
-// checkHandshakes checks that all TLS handshakes were of the version that is set, or that there were none.
+// checkHandshakes checks that all TLS handshakes had the TLS version that is set. Without encryption it
+// checks that there were no handshakes.
 func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	check := layer.Check{Layer: kind, Name: name, Expected: "none", Observed: fmt.Sprintf("%d", c.Handshakes), OK: c.Handshakes == 0}
 	if !a.encrypts() {
@@ -99,7 +100,7 @@ func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	return check
 }
 
-// checkReuse checks that the client's proxy opened another connection after the set number of requests.
+// checkReuse checks that the client's proxy opened a new connection after the set number of requests.
 func (a *active) checkReuse(now counters) layer.Check {
 	before := a.before[clientSide]
 	d := now.since(before)

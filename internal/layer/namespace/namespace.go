@@ -1,11 +1,12 @@
-// Package namespace is the layer of labels and annotations on the arm's namespace in a cluster: sidecar injection, a
-// mesh's ambient mode, policies that select namespaces.
+// Package namespace is the layer of labels and annotations on the arm's namespace in a cluster. Such labels
+// turn on sidecar injection or a mesh's ambient mode, or let policies select the namespace.
 //
 //   - namespace: {labels: {istio.io/dataplane-mode: ambient}}
 //
-// Proof, before every trial: the API server reports the namespace with each of them, and the namespaces of arms
-// without the layer with none. This does not show that anything acts on them: to show that, add the layer pod
-// (sidecars), manifests (a condition) or proof to the arm.
+// Proof, before every trial: the API server reports that the arm's namespace has each of the labels and
+// annotations. In an arm without the layer the namespace must have none of them. The proof does not show that
+// anything acts on the labels and annotations. To show that, add the layer pod (sidecars), manifests (a
+// condition) or proof to the arm.
 package namespace
 
 import (
@@ -49,7 +50,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// validate checks rules that the struct tags cannot express.
+// validate checks the rules that struct tags cannot express.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.Labels)+len(c.Annotations) == 0 {
@@ -60,7 +61,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// taken returns the reason why a key is reserved; "" if it is free.
+// taken returns the reason why a key is reserved; "" if the key may be used.
 func taken(key string) string {
 	switch {
 	case keyvalue.Reserved(key):
@@ -71,7 +72,7 @@ func taken(key string) string {
 	return ""
 }
 
-// Up registers the labels and annotations for the namespace, which is created later.
+// Up registers the labels and annotations for the namespace. The testbed creates the namespace later.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -103,7 +104,7 @@ func (c *Config) lacking(ns *corev1.Namespace) int {
 	return len(c.Labels) - keyvalue.Among(c.Labels, ns.Labels) + len(c.Annotations) - keyvalue.Among(c.Annotations, ns.Annotations)
 }
 
-// checks compares the labels and annotations of a namespace with the layer's.
+// checks compares the labels and annotations of a namespace with those of the layer.
 func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
 	var out []layer.Check
 	for _, m := range []struct {
@@ -124,7 +125,7 @@ func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
 	return out
 }
 
-// look makes the checks of a site's namespace.
+// look reads a site's namespace and makes its checks.
 func (c *Config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check, error) {
 	ns, err := s.ReadNamespace(ctx)
 	if err != nil {
@@ -133,8 +134,8 @@ func (c *Config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check
 	return c.checks(ns, on), nil
 }
 
-// ProveOff shows that the namespace has none of the layer's labels and annotations, except those that the arm's own
-// layer sets.
+// ProveOff shows that the namespace has none of the layer's labels and annotations. If the arm has a
+// namespace layer of its own, those that it sets are left out.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Labels)+len(c.Annotations) == 0 {
 		return nil, nil

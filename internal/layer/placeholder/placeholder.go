@@ -1,9 +1,9 @@
-// Package placeholder fills in values in texts of an experiment file that are known only when a site exists, such as
-// the name of its namespace: $(TARE_NAMESPACE).
+// Package placeholder replaces placeholders in texts of an experiment file. Their values are known only when
+// a site exists. An example is the name of the site's namespace: $(TARE_NAMESPACE).
 //
-// The form is that of variables in a pod's command. It needs no quotes in YAML and means nothing to a shell or to
-// templates. Only names that begin with TARE_ are placeholders. Every other $(NAME) is left unchanged, and
-// $$(TARE_NAMESPACE) only loses its first $.
+// Placeholders have the form of variables in a pod's command. This form needs no quotes in YAML, and means
+// nothing to a shell or to templates. Only names that begin with TARE_ are placeholders. Every other $(NAME)
+// is left unchanged. $$(TARE_NAMESPACE) is no placeholder, and only loses its first $.
 package placeholder
 
 import (
@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// These are the names. The documentation of a layer lists those that it fills in.
+// These are the names of placeholders. The documentation of a layer lists those that the layer replaces.
 const (
 	Namespace = "TARE_NAMESPACE" // namespace of the arm's site
 	Context   = "TARE_CONTEXT"   // context of the kubeconfig for the arm's cluster
 	Server    = "TARE_SERVER"    // address of the server's pod, as the client's pod reaches it
 )
 
-// Values are the values to fill in, by name.
+// Values holds the values of placeholders, by name.
 type Values map[string]string
 
 var pattern = regexp.MustCompile(`\$?\$\((TARE_[A-Za-z0-9_]*)\)`)
@@ -39,7 +39,7 @@ func Check(text string, known ...string) error {
 	return nil
 }
 
-// Fill fills in the placeholders of a text. A placeholder without a value is an error.
+// Fill replaces the placeholders in a text with their values. A placeholder without a value is an error.
 func (v Values) Fill(text string) (string, error) {
 	if err := Check(text, slices.Sorted(maps.Keys(v))...); err != nil {
 		return "", err

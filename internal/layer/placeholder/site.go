@@ -9,7 +9,8 @@ import (
 	"tare/internal/testbed/kube"
 )
 
-// CheckCommand checks a command of the experiment file: it must name a program, and its placeholders must be known.
+// CheckCommand checks a command of the experiment file. The command must name a program, and all its
+// placeholders must be known.
 func CheckCommand(errs *experiment.FieldErrors, field string, args reference.Arguments, known ...string) {
 	*errs = append(*errs, args.ValidateCommand(field)...)
 	for _, arg := range args {
@@ -19,7 +20,7 @@ func CheckCommand(errs *experiment.FieldErrors, field string, args reference.Arg
 	}
 }
 
-// At returns the values at a site. On this machine there are none.
+// At returns the values of placeholders at a site. A site on this machine has no values.
 func At(ctx context.Context, site testbed.Site) (Values, error) {
 	s, err := kube.Of(site)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// absent adds the aspects that show that the layer's confinement is not in force.
+// absent adds the aspects that show that the layer's confinement is not in force in a pod.
 func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 	seccomp, profile := c.Seccomp.OrZero(), c.AppArmor.OrZero()
 	add(len(c.RuntimeClass) > 0 && sandbox != "", unsandboxed(sandbox))
@@ -24,7 +24,7 @@ func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 	add(c.Capabilities != nil && (len(c.Capabilities.Add) > 0 || len(c.Capabilities.Drop) > 0) || c.Privileged, c.noCapabilities())
 }
 
-// unsandboxed shows that the programs are not in the given sandbox.
+// unsandboxed shows that the programs of a pod are not in the given sandbox.
 func unsandboxed(sandbox string) aspect {
 	if sandbox == gvisor {
 		return aspect{name: "sandbox", expected: "not gVisor", show: func(s podView) shown {
@@ -44,7 +44,7 @@ func unsandboxed(sandbox string) aspect {
 	}}
 }
 
-// confined shows that a seccomp filter is in force.
+// confined shows that a seccomp filter is in force in a pod.
 func confined() aspect {
 	return aspect{name: "seccomp", expected: "mode " + seccompFilter, show: func(s podView) shown {
 		has := seccompWord(s.pod)
@@ -56,8 +56,9 @@ func confined() aspect {
 	}}
 }
 
-// noAppArmor shows that another AppArmor profile is in force, or none. If the pod does not report its profile, the
-// check fails, unless another security module confines the programs or a sandbox answers for the kernel.
+// noAppArmor shows that the given AppArmor profile is not in force in a pod. If the pod does not report its
+// profile, the check fails. It does not fail if SELinux confines the programs, or if a sandbox answers for
+// the kernel and the specification asks for another profile.
 func noAppArmor(profile string) aspect {
 	named, local := strings.CutPrefix(profile, localhost)
 	if !local {
@@ -78,7 +79,7 @@ func noAppArmor(profile string) aspect {
 	}}
 }
 
-// noCapabilities shows that the programs could not get the capabilities that the layer adds or keeps.
+// noCapabilities shows that the programs of a pod cannot get the capabilities that the layer adds or keeps.
 func (c *Config) noCapabilities() aspect {
 	var added capSet
 	if c.Capabilities != nil {
@@ -93,7 +94,7 @@ func (c *Config) noCapabilities() aspect {
 	}}
 }
 
-// nodeUsers shows that the pod is in the node's user namespace.
+// nodeUsers shows that the pod is in the user namespace of its node.
 func nodeUsers(s podView) shown {
 	got := ownUsers(s)
 	if s.facts.UIDMap != "" && s.facts.Sandbox == "" {

@@ -17,7 +17,7 @@ import (
 	"tare/internal/testbed/kube"
 )
 
-// Up registers the layer's change to the pods of the site, which are created later.
+// Up registers the layer's change to the pods of the site. The testbed creates the pods later.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -46,7 +46,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
-// rights are the rights to read the objects that the proofs compare pods with.
+// rights are the rights to read the objects that are needed for the proofs and for the check of the
+// namespace.
 func (c *Config) rights(namespace string) []experiment.Right {
 	var rights []experiment.Right
 	if len(c.RuntimeClass) > 0 {
@@ -60,8 +61,8 @@ func (c *Config) rights(namespace string) []experiment.Right {
 	return rights
 }
 
-// admit checks that an existing namespace allows the pods. Namespaces that Tare creates get the level of Pod Security
-// that the layers need (experiment.Needs).
+// admit checks that a namespace that exists already allows the pods. If Tare creates the namespace, it gets
+// the level of Pod Security that the layers need (experiment.Needs).
 func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	needs := c.security()
 	if len(needs) == 0 || s.Parameters().Namespace == "" {
@@ -77,11 +78,11 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	return allowed(ns, needs)
 }
 
-// levels are the levels of Pod Security, from the strictest on.
+// levels are the levels of Pod Security, the strictest first.
 var levels = []string{restricted, baseline, privileged}
 
-// allowed returns an error if a namespace does not allow the pods. If the namespace has no level of its own, the
-// cluster's default applies, which only the API server knows.
+// allowed returns an error if a namespace does not allow the pods. A namespace without a level of its own has
+// the cluster's default. Only the API server knows this default, and so allowed returns nil.
 func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 	has, ok := ns.Labels[enforce]
 	if !ok || slices.Index(levels, has) >= slices.Index(levels, least(needs)) {
@@ -95,7 +96,8 @@ func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 		ns.Name, has, least(needs), strings.Join(why, ", "), ns.Name, enforce, least(needs))
 }
 
-// ProveOff shows that the pods do not have the layer's settings, except those that the arm's own layer sets.
+// ProveOff shows that the pods do not have the layer's settings. If the arm has a pod layer of its own, the
+// settings that it sets are left out.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	own, _ := s.Own.(*Config)
 	if own != nil && own.Patch != "" { // the patch may set anything
@@ -106,7 +108,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 		return nil, err
 	}
 	sandbox, err := c.sandbox(ctx, site)
-	if err != nil { // this arm's cluster may be another one, without the class
+	if err != nil { // this arm may be on another cluster, which does not have the class
 		sandbox = sandboxOf(c.RuntimeClass.OrZero(), "")
 	}
 	off := c.aspects(false, sandbox)
@@ -131,8 +133,8 @@ type active struct {
 	settled []types.UID // the pods that settle has checked
 }
 
-// settle checks the specification of the running pods, and that their nodes support what the layer asks for. A run
-// whose layer cannot be on thus ends before its first trial.
+// settle checks the specification of the running pods. It also checks that their nodes support what the layer
+// asks for. If the layer cannot be on, the run therefore ends before its first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
@@ -159,8 +161,8 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return once, nil
 }
 
-// before shows that the layer is on, by what processes in the pods see. If pods have been created again since settle,
-// it checks their specification, too.
+// before shows that the layer is on, by what processes in the pods see. If pods have been created again since
+// settle, it checks the specification of the pods, too.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
@@ -182,11 +184,12 @@ func uids(views []podView) []types.UID {
 	return ids
 }
 
-// offBeside lists aspects that show that the layer is off in an arm with its own layer pod. They are those of an arm
-// without a layer pod, except for the fields that the arm's own layer sets, whose values its own proof shows.
+// offBeside lists the aspects that show that the layer is off in an arm with a pod layer of its own. They are
+// the aspects of an arm without a pod layer, except for the fields that the arm's own layer sets: its own
+// proof shows the values of these fields.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *layer.Without(c, own)
-	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes with all these labels
+	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes that have all these labels
 		rest.NodeSelector = c.NodeSelector
 	}
 	rest.Sidecars = slices.DeleteFunc(slices.Clone(c.Sidecars), func(s string) bool { return slices.Contains(own.Sidecars, s) })
@@ -197,13 +200,13 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
 		return rest.aspects(false, sandbox)
 	}
-	// A privileged container has no filter and all capabilities. This arm's own layer may remove the filter or add
-	// capabilities, too, so neither is evidence.
+	// A privileged container has no filter and all capabilities. But the arm's own layer may also remove the
+	// filter or add capabilities. Neither of them is therefore evidence.
 	rest.Privileged = false
 	return append(rest.aspects(false, sandbox), unprivileged())
 }
 
-// unprivileged shows that the container of the programs is not privileged.
+// unprivileged shows that the container in which programs run is not privileged.
 func unprivileged() aspect {
 	return aspect{name: "privileged", expected: "false", spec: true, show: func(s podView) shown {
 		flag := security(s.pod).Privileged
@@ -212,8 +215,8 @@ func unprivileged() aspect {
 	}}
 }
 
-// notLookedFor is the check in an arm whose own layer has a patch. The patch may set the same fields as another arm's
-// layer.
+// notLookedFor is the check in an arm whose own pod layer has a patch. The patch may set the same fields as
+// the layer of another arm.
 func notLookedFor() layer.Check {
 	return layer.Check{Layer: name, Name: "the layer of another arm", Expected: "not on", Observed: "not checked", OK: true,
 		Caveat: "this arm's layer " + name + " has a patch, which may set any field: Tare cannot show that another arm's layer " + name + " is off here"}

@@ -13,7 +13,7 @@ import (
 // capSet is a set of capabilities: bit n is set if it contains the capability with number n.
 type capSet uint64
 
-// parseCaps parses a set in the hexadecimal format of /proc.
+// parseCaps parses a set of capabilities in the hexadecimal form of /proc/PID/status.
 func parseCaps(hex string) (capSet, error) {
 	set, err := strconv.ParseUint(hex, 16, 64)
 	if err != nil {

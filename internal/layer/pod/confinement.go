@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// seccompWord returns the seccomp profile in the pod's specification, in the words of the experiment file.
+// seccompWord returns the seccomp profile in the pod's specification, in the form of the experiment file.
 func seccompWord(pod *corev1.Pod) string {
 	profile := cmp.Or(security(pod).SeccompProfile, cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{}).SeccompProfile)
 	if profile == nil {
@@ -17,7 +17,8 @@ func seccompWord(pod *corev1.Pod) string {
 	return word(string(profile.Type), profile.LocalhostProfile)
 }
 
-// appArmorWord returns the AppArmor profile in the same words; "" if there is none.
+// appArmorWord returns the AppArmor profile in the pod's specification, in the form of the experiment file;
+// "" if there is none.
 func appArmorWord(pod *corev1.Pod) string {
 	profile := cmp.Or(security(pod).AppArmorProfile, cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{}).AppArmorProfile)
 	if profile == nil {
@@ -43,10 +44,10 @@ func security(pod *corev1.Pod) *corev1.SecurityContext {
 	return &corev1.SecurityContext{}
 }
 
-// unreported is the observation of a check if the pod reports no value.
+// unreported stands for a value that the pod does not report.
 const unreported = "not reported"
 
-// These are the agent's words for the modes of seccomp.
+// These are the words with which the agent reports the mode of seccomp.
 const (
 	seccompOff    = "disabled"
 	seccompFilter = "filter"
@@ -74,7 +75,7 @@ func (c *Config) seccomp() aspect {
 	}}
 }
 
-// profileInForce splits the kernel's description of AppArmor: "NAME (MODE)".
+// profileInForce splits the kernel's description of a process's AppArmor profile: "NAME (MODE)".
 func profileInForce(s string) (profile, mode string) {
 	s = strings.TrimSpace(s)
 	if i := strings.LastIndex(s, " ("); i >= 0 {
@@ -83,7 +84,7 @@ func profileInForce(s string) (profile, mode string) {
 	return s, ""
 }
 
-// unconfinedAppArmor is the kernel's word for no profile.
+// unconfinedAppArmor is what the kernel reports if no AppArmor profile is in force.
 const unconfinedAppArmor = "unconfined"
 
 // appArmor shows that the AppArmor profile is in force.
@@ -115,7 +116,8 @@ func appArmor(want string) aspect {
 	}}
 }
 
-// capable returns an error if a node cannot do what the layer asks for and its kubelet does not report that.
+// capable returns an error if a node cannot do what the layer asks for, in cases that the node's kubelet does
+// not report.
 func (c *Config) capable(views []podView) error {
 	for _, s := range views {
 		if len(c.AppArmor) > 0 && s.facts.AppArmor == "" {
@@ -130,7 +132,8 @@ var everything = capsOf(all)
 
 var sysAdmin = capsOf("SYS_ADMIN")
 
-// bounding returns the bounding set of the programs in the pod: capabilities outside this set cannot be gained.
+// bounding returns the bounding set of the programs in the pod. A program cannot gain capabilities outside
+// this set.
 func bounding(s podView) (capSet, string) {
 	set, err := parseCaps(s.facts.CapBnd)
 	if err != nil {
@@ -139,8 +142,8 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities shows the bounding set of the pod's programs. A program of root has all of this set in effect.
-// A program of another user has no capability in effect.
+// capabilities shows the bounding set of the pod's programs. If a program runs as root, all capabilities of
+// this set are in effect. If it runs as another user, no capability is in effect.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}
@@ -161,7 +164,8 @@ func (c *Config) capabilities() aspect {
 				return shown{observed: fmt.Sprintf("%s, effective %s", text, effective)}
 			}
 		}
-		// The runtime may lack capabilities itself. ALL then means all that it has.
+		// The container runtime may itself lack capabilities. ALL then means all capabilities that the
+		// runtime has.
 		missing := added &^ set
 		if added == everything {
 			missing = sysAdmin &^ set
@@ -170,7 +174,7 @@ func (c *Config) capabilities() aspect {
 	}}
 }
 
-// boundaries describes the expected capabilities: all of with, and none of without.
+// boundaries describes the expected capabilities: all of with, none of without.
 func boundaries(with, without capSet) string {
 	switch {
 	case with|without == 0:

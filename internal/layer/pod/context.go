@@ -13,15 +13,16 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// fill moves the fields of the securityContext to the layer's own fields, which have proofs. If that fails, the
-// securityContext stays and validate reports the problem.
+// fill moves the fields of the securityContext to those fields of the layer that mean the same and have
+// proofs. If it fails, the securityContext stays, and validate reports the problem.
 func (c *Config) fill() {
 	if settled, err := c.settled(); err == nil {
 		*c = *settled
 	}
 }
 
-// settled returns the layer without a securityContext. Parts without a field of the layer become a patch.
+// settled returns the layer without a securityContext. Settings of the securityContext for which the layer
+// has no field become a patch.
 func (c *Config) settled() (*Config, error) {
 	text, out := c.SecurityContext, *c
 	if out.SecurityContext = ""; text == "" {
@@ -88,5 +89,5 @@ func names(capabilities []corev1.Capability) (names []string) {
 	return names
 }
 
-// isProfile is the pattern of the layer's fields for profiles.
+// isProfile is the form that the layer's fields for profiles must have.
 var isProfile = regexp.MustCompile(`^(RuntimeDefault|Unconfined|Localhost/.+)$`)

@@ -17,8 +17,8 @@ import (
 	"tare/internal/testbed/kube/agent"
 )
 
-// podView is the evidence about one pod of a site: its object in the API server, the facts that its processes see, and
-// its node.
+// podView is the evidence about one pod of a site: its object in the API server, the facts that a process in
+// the pod sees, and its node.
 type podView struct {
 	place testbed.Place
 	pod   *corev1.Pod
@@ -26,11 +26,11 @@ type podView struct {
 	node  *corev1.Node // set if the proof compares the pod with its node
 }
 
-// nodePlaces are the places whose pods are outside all layers: they use the nodes' network and stand for programs outside
-// pods.
+// nodePlaces are the places whose pods no layer is put around. These pods use the nodes' network, and stand
+// for programs outside of pods.
 var nodePlaces = []testbed.Place{testbed.ClientNode, testbed.ServerNode}
 
-// split separates the pods that the layer shapes from the others.
+// split returns the pods that the layer shapes. beside is set if the site has other pods, too.
 func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
 	shaped = map[testbed.Place]*corev1.Pod{}
 	for place, pod := range pods {
@@ -43,13 +43,14 @@ func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1
 	return shaped, beside
 }
 
-// unshaped is the check at a site with pods that the layer does not shape.
+// unshaped is the check for the pods of a site that the layer does not shape.
 func unshaped() layer.Check {
 	return layer.Check{Layer: name, Name: "programs on the nodes", Expected: "as without the layer", Observed: "not checked", OK: true,
 		Caveat: "the layer " + name + " does not apply to the path node-to-node: its programs run on the nodes' network, the same in every arm"}
 }
 
-// look gathers the evidence about the pods that layers shape. It reads each node once.
+// look gathers the evidence about the pods that layers shape. It reads each node only once, and keeps it in
+// nodes.
 func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]podView, error) {
 	pods, err := s.Pods(ctx)
 	if err != nil {
@@ -90,7 +91,8 @@ func node(ctx context.Context, s *kube.Site, name string, known map[string]*core
 	return n, nil
 }
 
-// sandboxOf returns the sandbox of a RuntimeClass, by the class's name and its handler in the container runtime.
+// sandboxOf returns the sandbox of a RuntimeClass. It finds the sandbox from the class's name and from the
+// name of its handler in the container runtime; "" if neither name tells.
 func sandboxOf(class, handler string) string {
 	for _, word := range []string{handler, class} {
 		word = strings.ToLower(word)
@@ -104,14 +106,14 @@ func sandboxOf(class, handler string) string {
 	return ""
 }
 
-// These sandboxes can be detected from inside.
+// These are the sandboxes that a program can detect from inside.
 const (
 	gvisor = "gvisor"
 	kata   = "kata"
 )
 
-// sandbox returns the sandbox of the layer's RuntimeClass. It is an error if the cluster has no such class, but not
-// if Tare may not read the class.
+// sandbox returns the sandbox of the layer's RuntimeClass. If the cluster has no such class, this is an
+// error. If Tare may not read the class, this is no error.
 func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 	class := c.RuntimeClass.OrZero()
 	if class == "" {
@@ -133,7 +135,7 @@ func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 	return sandboxOf(class, found.Handler), nil
 }
 
-// aspect is one setting of a layer, with the check that shows it in a pod.
+// aspect is one setting of a layer, with the check that shows the setting in a pod.
 type aspect struct {
 	name     string
 	expected string
@@ -149,7 +151,7 @@ type shown struct {
 	caveat   string
 }
 
-// check makes one check of an aspect over all pods.
+// check makes one check, of an aspect in all pods.
 func (a aspect) check(views []podView) layer.Check {
 	k := layer.Check{Layer: name, Name: a.name, Expected: a.expected, OK: true}
 	var all, caveats []string
@@ -174,7 +176,8 @@ func (a aspect) check(views []podView) layer.Check {
 	return k
 }
 
-// checks makes the checks of the aspects whose evidence is the specification (spec), or of all others.
+// checks makes the checks of some aspects. If spec is set, they are those whose evidence is the
+// specification, and otherwise all others.
 func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
 	var out []layer.Check
 	for _, a := range aspects {

@@ -1,7 +1,6 @@
-// Package pod is the layer of settings in the pod's
-// specification: a sandbox by RuntimeClass, seccomp and AppArmor profiles,
-// capabilities, the choice of nodes (such as confidential ones), labels and
-// annotations that inject sidecars, or any patch of the pod.
+// Package pod is the layer of settings in a pod's specification: a sandbox by RuntimeClass, seccomp and
+// AppArmor profiles, capabilities, the choice of nodes (such as confidential ones), labels and annotations
+// that inject sidecars, or any patch of the pod.
 //
 //   - pod: {runtimeClass: gvisor}
 //   - pod: {seccomp: Unconfined}
@@ -9,25 +8,23 @@
 //
 // # Proofs
 //
-// A field of a specification does not prove that it took effect. Before every trial, a
-// process in the pod therefore reads the settings in force: the sandbox
-// and the kernel, whether that kernel's boot id is the node's, the seccomp mode,
-// the AppArmor profile, the capabilities, the user, the map of user ids. For settings that
-// cannot be seen from inside (a label, a patch) the evidence is the specification,
-// read from the API server once the pod runs, after all admission plugins.
+// A field of a specification does not prove that the setting took effect. Before every trial, a process in
+// the pod therefore reads the settings in force: the sandbox and the kernel, whether the kernel's boot id is
+// also the node's, the seccomp mode, the AppArmor profile, the capabilities, the user, and the map of user
+// ids. Some settings cannot be seen from inside (a label, a patch). Their evidence is the specification, read
+// from the API server when the pod runs, after all admission plugins.
 //
-// Some evidence is weaker than it seems: a filter is in force, but its profile cannot
-// be seen, or a sandbox answers for the kernel. Such a check carries a Caveat.
+// Some evidence is weaker than it seems. For example, a filter is in force, but the pod cannot see its
+// profile, or a sandbox answers for the kernel. Such a check has a Caveat.
 //
-// An arm without the layer must show the opposite of whatever the layer changes
-// in Tare's own pods. Settings that those have anyway (seccomp RuntimeDefault,
-// no capability) show nothing and are not checked.
+// Tare's own pods have settings, too. An arm without the layer must show the opposite of each of these
+// settings that the layer changes. A setting that Tare's pods have anyway (seccomp RuntimeDefault, no
+// capability) shows nothing, and is not checked.
 //
 // # Pod Security
 //
-// Tare's pods meet the level restricted. Settings of a layer are judged by
-// the Pod Security Standards (security.go), and the site's namespace gets the strictest
-// level that allows them.
+// Tare's pods meet the Pod Security level restricted. The settings of a layer are judged by the Pod Security
+// Standards (security.go). The site's namespace gets the strictest level that allows these settings.
 package pod
 
 import (
@@ -61,7 +58,7 @@ type Config struct {
 	SecurityContext strictyaml.Document `yaml:"securityContext" doc:"securityContext of the programs' container, in the form of a pod's, in place of seccomp, appArmor, capabilities, runAsUser and privileged"`
 }
 
-// capabilities are changes to a container's capabilities.
+// capabilities are changes to the capabilities of a container.
 type capabilities struct {
 	Add  []string `yaml:"add" doc:"capabilities to add, such as NET_ADMIN"`
 	Drop []string `yaml:"drop" doc:"capabilities to drop, such as NET_RAW; absent: ALL; none: keep the capabilities of the container runtime"`
@@ -76,7 +73,7 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; the cluster and its nodes are checked when the pods are created"),
 }
 
-// Declare declares that the layer needs a cluster, and the Pod Security level of its pods.
+// Declare declares that the layer needs a cluster, and which Pod Security level its pods need.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Fill:         func(func(string) bool) { c.fill() },

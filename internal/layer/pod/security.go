@@ -24,18 +24,18 @@ const enforce = "pod-security.kubernetes.io/enforce"
 
 const container = pods.Container
 
-// addable are capabilities that the level baseline lets a pod add.
+// addable are the capabilities that a pod may add at the level baseline.
 var addable = []corev1.Capability{"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD",
 	"NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"}
 
-// tunable are sysctls that the level baseline lets a pod set.
+// tunable are the sysctls that a pod may set at the level baseline.
 var tunable = []string{"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies",
 	"net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
 	"net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
 	"net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
 
-// security returns the layer's needs of Pod Security, over all levels of its factors. Validate reports a patch that
-// cannot be applied.
+// security returns the Pod Security levels that the layer needs, at all levels of its factors, with the
+// reasons. A patch that cannot be applied is left out: Validate reports it.
 func (c *Config) security() []experiment.PodSecurity {
 	var needs []experiment.PodSecurity
 	for _, v := range c.variants() {
@@ -53,7 +53,8 @@ func (c *Config) security() []experiment.PodSecurity {
 	return needs
 }
 
-// variants returns the layer's parameters once for each level of those that Pod Security judges.
+// variants returns the layer's parameters several times: once for each combination of levels of the
+// parameters that Pod Security judges.
 func (c *Config) variants() []Config {
 	levels := func(l factor.Levels[string]) []factor.Levels[string] {
 		if len(l) == 0 {
@@ -74,7 +75,7 @@ func (c *Config) variants() []Config {
 	return out
 }
 
-// least returns the strictest level that allows all needs.
+// least returns the strictest Pod Security level that allows everything in needs.
 func least(needs []experiment.PodSecurity) string {
 	level := restricted
 	for _, n := range needs {
@@ -86,8 +87,8 @@ func least(needs []experiment.PodSecurity) string {
 	return level
 }
 
-// judge lists the reasons why a pod does not meet the level restricted, by the Pod Security Standards of Kubernetes
-// 1.34.
+// judge lists the reasons why a pod does not meet the level restricted. It follows the Pod Security Standards
+// of Kubernetes 1.34.
 func judge(pod *corev1.Pod) []experiment.PodSecurity {
 	j := &judgement{}
 	j.pod(&pod.Spec)
@@ -126,7 +127,7 @@ func (j *judgement) pod(spec *corev1.PodSpec) {
 	j.when(s.RunAsUser != nil && *s.RunAsUser == 0, baseline, "programs of root")
 }
 
-// profiles judges the profiles of a pod or of a container.
+// profiles judges the security profiles of a pod or of a container.
 func (j *judgement) profiles(seccomp *corev1.SeccompProfile, appArmor *corev1.AppArmorProfile, se *corev1.SELinuxOptions) {
 	j.when(seccomp != nil && seccomp.Type == corev1.SeccompProfileTypeUnconfined, privileged, "seccomp profile Unconfined")
 	j.when(appArmor != nil && appArmor.Type == corev1.AppArmorProfileTypeUnconfined, privileged, "AppArmor profile Unconfined")

@@ -25,14 +25,14 @@ const (
 // defaultUser is the user of Tare's pods without the layer.
 const defaultUser = 65532
 
-// shapes reports whether the layer changes pods, instead of only checking them.
+// shapes reports whether the layer changes pods. A layer that does not only checks them.
 func (c *Config) shapes() bool {
 	rest := *c
 	rest.Sidecars, rest.Confidential = nil, ""
 	return !equality.Semantic.DeepEqual(rest, Config{})
 }
 
-// shape changes a pod that has not been created yet. It applies the patch last.
+// shape changes the specification of a pod before the pod is created. It applies the patch last.
 func (c *Config) shape(pod *corev1.Pod) error {
 	pod.Labels, pod.Annotations = keyvalue.With(pod.Labels, c.Labels), keyvalue.With(pod.Annotations, c.Annotations)
 	spec := &pod.Spec
@@ -76,7 +76,7 @@ func toleration(key, value, effect string) corev1.Toleration {
 	return t
 }
 
-// confine sets the layer's fields of a whole pod.
+// confine sets the layer's fields of the pod as a whole.
 func (c *Config) confine(s *corev1.PodSecurityContext) {
 	if profile := c.Seccomp.OrZero(); profile != "" {
 		s.SeccompProfile = seccompProfile(profile)
@@ -89,7 +89,8 @@ func (c *Config) confine(s *corev1.PodSecurityContext) {
 	}
 }
 
-// contain sets the layer's fields of a container, and removes fields that would override the pod's.
+// contain sets the layer's fields of a container. It removes the container's fields that would override the
+// fields of the pod.
 func (c *Config) contain(s *corev1.SecurityContext) {
 	if len(c.Seccomp) > 0 {
 		s.SeccompProfile = nil
@@ -112,7 +113,7 @@ func (c *Config) contain(s *corev1.SecurityContext) {
 	}
 }
 
-// named returns capabilities in the type of the API. The word none gives an empty list.
+// named returns capabilities in the API's type. The word none is left out.
 func named(words []string) []corev1.Capability {
 	var out []corev1.Capability
 	for _, w := range words {
@@ -137,8 +138,8 @@ func appArmorProfile(word string) *corev1.AppArmorProfile {
 	return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileType(word)}
 }
 
-// patched returns the pod with the patch applied. A field that pods do not have is an error, because the API server
-// would drop it silently.
+// patched returns the pod with the patch applied. If the patch has a field that pods do not have, this is an
+// error, because the API server would drop the field silently.
 func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	patch, err := yaml.ToJSON([]byte(text))
 	if err != nil {
@@ -162,7 +163,8 @@ func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	return out, nil
 }
 
-// carries reports whether the pod has every field of the patch: applying the patch again changes nothing.
+// carries reports whether the pod has every field of the patch. It has them if applying the patch again
+// changes nothing.
 func carries(pod *corev1.Pod, text string) (bool, error) {
 	again, err := patched(pod, text)
 	if err != nil {
@@ -171,7 +173,8 @@ func carries(pod *corev1.Pod, text string) (bool, error) {
 	return equality.Semantic.DeepEqual(canonical(pod), canonical(again)), nil
 }
 
-// canonical sorts the lists that a patch may reorder without changing their meaning.
+// canonical returns the pod with some lists sorted: those that a patch may reorder without changing their
+// meaning.
 func canonical(pod *corev1.Pod) *corev1.Pod {
 	out := pod.DeepCopy()
 	slices.SortStableFunc(out.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
@@ -182,7 +185,8 @@ func canonical(pod *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// pristine returns a pod like Tare's pods without the layer, with all fields that the layer can change.
+// pristine returns a pod like those that Tare makes without the layer. It has all fields that the layer can
+// change.
 func pristine() *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{

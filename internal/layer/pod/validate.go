@@ -12,13 +12,13 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// These are words in the lists of capabilities.
+// These are words that may stand in the lists of capabilities in place of a capability.
 const (
 	all  = "ALL"
 	none = "none"
 )
 
-// validate checks rules that the struct tags cannot express.
+// validate checks the rules that struct tags cannot express.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if c.SecurityContext != "" {
@@ -100,7 +100,8 @@ func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 	}
 }
 
-// validateEffect reports a layer that would not change the pods: its arm would be a copy of an arm without it.
+// validateEffect reports that the layer would not change the pods. Its arm would then be a copy of an arm
+// without the layer.
 func (c *Config) validateEffect(errs *experiment.FieldErrors) {
 	if !c.shapes() {
 		if len(c.Sidecars) == 0 && c.Confidential == "" {

@@ -1,14 +1,16 @@
-// Package privileges takes privileges from subjects: capabilities, and the means to get new ones.
+// Package privileges has two layers that take privileges from subjects: one takes capabilities, the other the
+// means to get new privileges.
 //
 //   - capabilities: {drop: [NET_RAW, SYS_CHROOT]}
 //   - no-new-privs
 //
-// Tare's launcher does both, and then becomes the program (package launcher). Pods of a cluster have no capabilities
-// and no_new_privs anyway, so both layers are refused there. The layer pod sets the privileges of pods.
+// Tare's launcher takes the privileges away, and then executes the subject (package launcher). In a cluster,
+// Tare's pods have no capabilities and have no_new_privs anyway. Both layers are therefore refused on a
+// cluster. The layer pod sets the privileges of pods.
 //
-// Proofs: for capabilities, /proc/self/status shows none of the dropped ones, and shows them outside the layer. Also,
-// an action that needs one of them (changing the root, a raw socket, a mount) is denied, and is allowed outside the
-// layer. For no_new_privs, the evidence is the flag in /proc/self/status.
+// Proofs for capabilities: /proc/self/status of a subject shows none of the dropped capabilities, and outside
+// the layer shows them. Also, an action that needs one of them (changing the root, a raw socket, a mount) is
+// denied, and outside the layer is allowed. Proof for no-new-privs: the flag in /proc/self/status.
 package privileges
 
 import (
@@ -24,7 +26,7 @@ import (
 // all stands for every capability.
 const all = "ALL"
 
-// actions are the prober's words for actions that need a capability.
+// actions holds the prober's words for actions that need a capability, by the capability.
 var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket", "SYS_ADMIN": "mount"}
 
 // capabilities holds the parameters of the layer capabilities.
@@ -63,7 +65,7 @@ var Kinds = []layer.Kind{
 
 const elsewhere = "pods have neither capabilities nor the means to get any: add some to the baseline's pods by the layer pod (capabilities, privileged)"
 
-// Declare declares the validation of the parameters.
+// Declare declares how the parameters are validated, and that Tare's launcher starts the subjects.
 func (c *capabilities) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
@@ -106,7 +108,7 @@ func (c *capabilities) ProveOff(ctx context.Context, s *layer.Session) ([]layer.
 	return c.front().Off(ctx, s)
 }
 
-// Declare declares no requirements.
+// Declare declares that the layer works on this machine only, and that Tare's launcher starts the subjects.
 func (c *noNewPrivs) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
@@ -115,12 +117,12 @@ func (c *noNewPrivs) front() wrapper.Wrapper {
 	return wrapper.Launched(ofNoNewPrivs, c.Around, launcher.Settings{NoNewPrivs: true}, wrapper.Is("no_new_privs", "status:NoNewPrivs", "1"))
 }
 
-// Up sets the flag.
+// Up sets the flag no_new_privs of subjects.
 func (c *noNewPrivs) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that the flag is not set.
+// ProveOff shows that the flag no_new_privs is not set.
 func (c *noNewPrivs) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

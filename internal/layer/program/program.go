@@ -1,13 +1,14 @@
-// Package program is a layer that replaces the workload's program by another one. Its arms then compare programs.
+// Package program is a layer that replaces the workload's program with another program. With it, arms can
+// compare programs.
 //
 //   - program: {run: [zstd, -1, -k, -f, big]}
 //   - program: {shell: 'zstd -1 < big > /dev/null'}
 //
-// The workloads command and startup start it like their own program: with the same variables, at the same place, in
-// the wrappers of the arm's other layers.
+// The workloads command and startup start the other program like their own: with the same variables, at the
+// same place, and in the wrappers of the arm's other layers.
 //
-// Proof, after every trial: the workload has started the program. In arms without the layer the workload cannot start
-// it, so nothing is checked there.
+// Proof, after every trial: the workload has started the program. In arms without the layer the workload has
+// no way to start the program. Nothing is checked in these arms.
 package program
 
 import (
@@ -38,7 +39,7 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "any program, with the workloads command and startup"),
 }
 
-// Declare declares the program.
+// Declare declares that the layer needs its program and replaces the workload's.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Replaces: true}
 	if len(c.Command) > 0 {
@@ -60,13 +61,14 @@ func (c *Config) validate() []experiment.FieldError {
 	return append(errs, c.Command.Validate("run")...)
 }
 
-// instead is the program of an arm, held by its site (testbed.Held).
+// instead is the program that an arm starts in place of the workload's. The arm's site holds it
+// (testbed.Held).
 type instead struct {
 	args    reference.Arguments
 	started atomic.Int64
 }
 
-// Up shows the program to the workload.
+// Up hands the program to the workload (Holds).
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	i := &instead{args: Text(c.Command, c.Shell)}
 	return &layer.Active{
@@ -85,7 +87,8 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff makes no check.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// Text returns the command line of a program, or of a shell that runs a text.
+// Text returns the command line of the parameters: the program and its arguments, or a shell that runs a
+// text.
 func Text(run reference.Arguments, shell string) reference.Arguments {
 	if shell != "" {
 		return reference.Arguments{"/bin/sh", "-c", shell}
@@ -93,7 +96,8 @@ func Text(run reference.Arguments, shell string) reference.Arguments {
 	return run
 }
 
-// At returns the command that a workload starts at a site: the arm's program, or its own.
+// At returns the command that a workload must start at a site. If the arm has a program layer, it is the
+// command of that layer, and otherwise the workload's own.
 func At(site testbed.Site, own reference.Arguments) reference.Arguments {
 	for _, i := range testbed.Held[*instead](site) {
 		i.started.Add(1)

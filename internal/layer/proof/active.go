@@ -17,7 +17,7 @@ type active struct {
 	counts map[int][]reading      // readings before the trial, by index of the check
 }
 
-// make makes the checks that are due at the given moments.
+// make makes the checks that are due at the given times (when).
 func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...when) ([]layer.Check, error) {
 	var checks []layer.Check
 	for i, item := range c.Checks {
@@ -55,7 +55,7 @@ func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.Stat
 	return checks, nil
 }
 
-// check runs the program in all its targets. All must show the state.
+// check runs the check's program in all its targets. Every target must show the wanted state.
 func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State) (layer.Check, error) {
 	targets, err := i.targets(ctx, site)
 	if err != nil {
@@ -82,7 +82,7 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	}
 	if len(targets) == 0 {
 		all = i.patterns().Check(name, i.Name, want, "", nil)
-		// Without a pod the mechanism is off, but no program was run.
+		// Without a pod the mechanism is off, although no program has shown this.
 		all.Observed, all.OK = "there is no such pod", want == evidence.Off
 	}
 	return all, nil
@@ -102,7 +102,7 @@ func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Chec
 	return i.patterns().Check(name, i.Name, want, text, failed), nil
 }
 
-// before makes the checks that come before a trial, and reads the counters.
+// before makes the checks that are due before a trial, and reads the counters.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	a.site = site
 	checks, err := a.config.make(ctx, site, evidence.On, a.once, before, Once)
@@ -120,7 +120,7 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 	return checks, nil
 }
 
-// after makes the checks that come after a trial, and compares the counters.
+// after makes the checks that are due after a trial, and compares the counters with their values before it.
 func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) {
 	if a.site == nil {
 		return nil, fmt.Errorf("the layer proof has no readings from before the trial")

@@ -14,10 +14,10 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// A counter that only counts up shows that a mechanism was on once. If it grows between the readings before and after
-// a trial, the trial went through the mechanism.
+// Some counters only count up, and show that a mechanism was on at some time. If such a counter grows between
+// a reading before a trial and a reading after it, the trial went through the mechanism.
 
-// counter compiles the regular expression of a counter. Its only group is the number.
+// counter compiles the regular expression that finds a counter. Its only group is the counter's number.
 func counter(text string) (*regexp.Regexp, error) {
 	pattern, err := regexp.Compile("(?m)" + text)
 	if err == nil && pattern.NumSubexp() != 1 {
@@ -26,7 +26,7 @@ func counter(text string) (*regexp.Regexp, error) {
 	return pattern, err
 }
 
-// validateGrows reports every problem of a check of a counter.
+// validateGrows reports every problem of a check that has a counter.
 func (i Item) validateGrows(at string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if _, err := counter(i.Grows); err != nil {
@@ -41,7 +41,7 @@ func (i Item) validateGrows(at string) []experiment.FieldError {
 	return errs
 }
 
-// sum returns the sum of the numbers in an output, and how many it found.
+// sum returns the sum of the numbers that the pattern finds in an output, and how many there are.
 func sum(pattern *regexp.Regexp, text string) (total float64, found int, err error) {
 	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
 		n, err := strconv.ParseFloat(match[1], 64)
@@ -58,10 +58,10 @@ func sum(pattern *regexp.Regexp, text string) (total float64, found int, err err
 type reading struct {
 	title string
 	total float64
-	none  string // reason why there is no number; "" if there is one
+	none  string // reason why the target shows no number; "" if it shows one
 }
 
-// read reads the counter in all its targets.
+// read reads the check's counter in all its targets.
 func (i Item) read(ctx context.Context, site testbed.Site) ([]reading, error) {
 	targets, err := i.targets(ctx, site)
 	if err != nil {
@@ -86,7 +86,7 @@ func (i Item) read(ctx context.Context, site testbed.Site) ([]reading, error) {
 	return all, nil
 }
 
-// number returns the number in an output, or the reason why there is none.
+// number returns the counter's number in an output, or the reason why there is none.
 func number(pattern *regexp.Regexp, text string, failed error) (total float64, none string) {
 	if failed != nil {
 		return 0, safetext.Tail(failed.Error(), 400)
@@ -101,8 +101,8 @@ func number(pattern *regexp.Regexp, text string, failed error) (total float64, n
 	return total, ""
 }
 
-// absent is the reading of an output without the number. Many counters do not appear before their first event, so it
-// counts as 0.
+// absent is the reading if the output does not contain the counter. Many counters do not appear before their
+// first event. Before a trial, this reading therefore counts as 0.
 const absent = "no such number"
 
 // grown compares a counter's readings before and after a trial. The counter must have grown in every target.

@@ -1,5 +1,5 @@
-// Package proof is a layer that changes nothing. It runs programs that show that other layers of its arm are really
-// on, and off in the other arms.
+// Package proof is a layer that changes nothing. It runs programs whose output shows that other layers of its
+// arm are really on, and that they are off in the other arms.
 //
 //   - proof:
 //     checks:
@@ -10,10 +10,11 @@
 //     on: 'Encryption: +Wireguard'
 //     off: 'Encryption: +Disabled'
 //
-// An applied manifest does not show that anything acts on it. A program in the pod under test, in its sidecar or in
-// the agent on its node can: its standard output must match on in the arm, and off in the others, or contain a number
-// that grows during the trial. An output that merely lacks a text shows that the mechanism is off only if the program
-// succeeded.
+// An applied manifest does not show that anything acts on it. A program in the pod under test, in the pod's
+// sidecar or in the agent on the pod's node can show this. In the arm with the layer, the program's standard
+// output must match on, or contain a number that grows during the trial. In the other arms, the output must
+// match off. If off is not set, an output that does not match on shows that the mechanism is off, but only if
+// the program succeeded.
 package proof
 
 import (
@@ -38,7 +39,7 @@ type Config struct {
 	Checks []Item `yaml:"checks" json:"checks" required:"true" doc:"programs whose output shows whether a mechanism is on"`
 }
 
-// Item is a program with patterns of its output.
+// Item is one check: a program, and the patterns that its output must match.
 type Item struct {
 	Name      string              `yaml:"name" json:"name" required:"true" pattern:"^\\S(.{0,78}\\S)?$" form:"up to 80 characters on one line" doc:"name of the check"`
 	In        testbed.Place       `yaml:"in" json:"in,omitempty" doc:"place where the program runs, like a program of the workload: host, client-pod, server-pod, client-node or server-node"`
@@ -58,7 +59,7 @@ type Pods struct {
 	Node      node              `yaml:"node" json:"node,omitempty" enum:"client,server,both,any,all" doc:"pods to use: on the client's node, the server's node or both nodes, any one pod, or all; absent: both"`
 }
 
-// node selects pods by the nodes that they run on.
+// node says which pods are used, by the nodes on which they run.
 type node string
 
 const (
@@ -69,7 +70,8 @@ const (
 	all    node = "all"
 )
 
-// when is the time of a check in the arm with the layer. In other arms the check is made before each trial, or once.
+// when is the time of a check in the arm with the layer. In the other arms, a check is made before each
+// trial, or once.
 type when string
 
 const (
@@ -87,13 +89,14 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "any programs of this machine, of the pods under test, and of other pods of the cluster"),
 }
 
-// Declare declares the places that the layer needs, and the programs that it runs there.
+// Declare declares the places and rights that the layer needs, and the programs that it runs on Tare's
+// machine.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(), Rights: c.rights, ProvesBeside: true,
 		Elsewhere: "there are no pods and containers: run a program of this machine, with in: client-pod or server-pod"}
 }
 
-// needs returns the places that the checks need.
+// needs returns the requirements that follow from the places of the checks.
 func (c *Config) needs() experiment.Needs {
 	var n experiment.Needs
 	for _, item := range c.Checks {
@@ -110,8 +113,8 @@ func (c *Config) needs() experiment.Needs {
 	return n
 }
 
-// programs lists the programs that run on Tare's machine. The others run in pods, or at the places of the workload's
-// programs.
+// programs lists the programs that run on the machine on which Tare runs. The others run in pods, or at the
+// places of the workload's programs.
 func (c *Config) programs() []experiment.Program {
 	var programs []experiment.Program
 	for _, item := range c.Checks {
@@ -122,7 +125,7 @@ func (c *Config) programs() []experiment.Program {
 	return programs
 }
 
-// rights are the rights to find the pods and to run programs in their containers.
+// rights are the rights to find pods and to run programs in their containers.
 func (c *Config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	for _, item := range c.Checks {
@@ -176,23 +179,24 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// patterns returns the patterns of a check's output. With grows, the number must not appear in arms without the
-// layer.
+// patterns returns the patterns for a check's output. With grows, the pattern of the number takes the place
+// of on: the number must not appear in arms without the layer.
 func (i Item) patterns() evidence.Patterns {
 	return evidence.Patterns{On: cmp.Or(i.Grows, i.On), Off: i.Off}
 }
 
-// Up changes nothing.
+// Up changes nothing. It prepares the checks.
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	a := &active{config: c, once: map[string]layer.Check{}, counts: map[int][]reading{}}
 	return &layer.Active{Before: a.before, After: a.after}, nil
 }
 
-// offChecks holds the results of checks that are made once in arms without the layer, by the arm's own layer of the
-// kind and then by the check and its pods.
+// offChecks keeps the results of checks that are made once in arms without the layer. The first key is the
+// arm's own proof layer, or nil. The second key names the check and the pods.
 type offChecks map[*Config]map[string]layer.Check
 
-// ProveOff makes the checks at another arm's site, except those that the arm's own layer also makes.
+// ProveOff makes the checks at another arm's site. If the arm has a proof layer of its own, checks that this
+// layer also has are left out.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	own, _ := s.Own.(*Config)
 	kept := layer.Kept[offChecks](s.Run, c)
@@ -205,7 +209,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.without(own).make(ctx, s.Site, evidence.Off, (*kept)[own], before, after, Once)
 }
 
-// without returns the layer without the checks that another layer has, too.
+// without returns the layer without those checks that own has, too.
 func (c *Config) without(own *Config) *Config {
 	if own == nil {
 		return c

@@ -18,17 +18,17 @@ import (
 	"tare/internal/testbed/kube"
 )
 
-// maxPods is the largest number of pods for one check.
+// maxPods is the largest number of pods that one check may have.
 const maxPods = 50
 
-// target is a place or container where the program of a check runs.
+// target is a place or a container in which the program of a check runs.
 type target struct {
 	title   string
 	missing string // reason why the program cannot run there; the mechanism counts as off then
 	run     func(ctx context.Context, args reference.Arguments) (string, error)
 }
 
-// targets returns the places or containers where the program runs.
+// targets returns all places or containers in which the check's program runs.
 func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) {
 	values, err := placeholder.At(ctx, site)
 	if err != nil {
@@ -43,7 +43,7 @@ func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) 
 			if err != nil {
 				return "", err
 			}
-			// The program runs like the workload's programs: in the arm's wrappers, with its variables.
+			// The program runs like the workload's programs: in the arm's wrappers, and with their variables.
 			return evidence.Output(ctx, site, i.In, testbed.Command{Args: filled, Subject: true}, evidence.Limit)
 		}}}, nil
 	}
@@ -62,7 +62,7 @@ func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) 
 	return targets, nil
 }
 
-// inContainer returns a target that runs programs in a container of a pod.
+// inContainer returns the target for a container of a pod.
 func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Values) target {
 	t := target{title: pod.Name}
 	container := i.Container
@@ -89,13 +89,13 @@ func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Value
 	return t
 }
 
-// has reports whether a pod has a container. Sidecars may be init containers.
+// has reports whether a pod has a container with this name. A sidecar may be an init container.
 func has(pod corev1.Pod, container string) bool {
 	named := func(c corev1.Container) bool { return c.Name == container }
 	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named)
 }
 
-// pods returns the pods of the check: the site's own pod at a place, or other pods.
+// pods returns the pods of the check: the site's own pod at a place, or other pods of the cluster.
 func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 	own, err := s.Pods(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 	return i.Pods.choose(list.Items, nodes)
 }
 
-// nodes returns the nodes that the pods must be on; nil: any nodes.
+// nodes returns the nodes on which the check's pods must run; nil: on any nodes.
 func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	both := []testbed.Place{testbed.ClientPod, testbed.ServerPod}
 	for i := 2; own[testbed.Member(i)] != nil; i++ {
@@ -145,8 +145,9 @@ func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	return nodes, nil
 }
 
-// choose keeps the pods that run on the nodes, sorted by name. Either each node must have such a pod, or none of
-// them: if an agent is missing on only one of the nodes, the mechanism is neither on nor off.
+// choose keeps those pods that run on the nodes, sorted by name. Every node must have such a pod, or no node
+// may have one. Otherwise the mechanism is neither on nor off, since its agent is missing on some of the
+// nodes.
 func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
@@ -169,7 +170,7 @@ func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-// podsOf returns a key of the site's pods, their UIDs; "" if it has none.
+// podsOf returns a key that identifies the site's pods: their UIDs; "" if the site has no pods.
 func podsOf(ctx context.Context, site testbed.Site) (string, error) {
 	s, err := kube.Of(site)
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// runner is a program that lets a daemon start its command, or that leaves something behind when it is killed: units
-// of systemd, containers.
+// runner is a program whose command a daemon starts, or that leaves something behind when it is killed.
+// Examples of what is left are units of systemd, and containers.
 type runner struct {
 	name, program, install string
 	elsewhere              bool // the command is no descendant of the program
 	alive                  []string
-	// list returns the command that prints the names of a run's leftovers, one per line. remove returns the command
-	// that removes them.
+	// list returns the command that prints the names of what a run has left, one per line. remove is the
+	// command that removes it; the names follow as arguments.
 	list   func(label string) []string
 	remove []string
 }
@@ -89,8 +89,8 @@ func containerKind(r *runner, summary string) layer.Kind {
 	}
 }
 
-// probe asks the program for its containers. Starting a container needs an image, which only an experiment file
-// names: tare plan tries it.
+// probe only asks the program for its containers. To start a container it would need an image, which only an
+// experiment file names: tare plan tries that image.
 func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; tare plan FILE tries the file's image"}
 	if path, err := exec.LookPath(r.program); err != nil {
@@ -109,7 +109,7 @@ func (c *Systemd) Declare() experiment.Declaration {
 		Elsewhere: "there is no systemd in pods: set their security context by the layer pod"}
 }
 
-// args returns the arguments before a command that runs in the given unit.
+// args returns the arguments that are put before a command, so that it runs in the given unit.
 func (c *Systemd) args(unit string, names ...string) []string {
 	args := slices.Clone(systemd.alive)
 	if unit != "" {
@@ -134,12 +134,12 @@ func (c *Systemd) front(label string) wrapper.Wrapper {
 	return f
 }
 
-// Up starts the programs as units.
+// Up starts the subjects as units of systemd.
 func (c *Systemd) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return systemd.up(s, c.front)
 }
 
-// ProveOff shows that programs are in no unit of the layer.
+// ProveOff shows that programs are in no unit with the layer's properties.
 func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front("").Off(ctx, s)
 }
@@ -153,7 +153,8 @@ func (c *container) Declare() experiment.Declaration {
 	return d
 }
 
-// args returns the arguments before a command. Tare's executable is mounted into the container at its path.
+// args returns the arguments that are put before a command. They mount Tare's executable into the container
+// at the path that it has outside.
 func (c *container) args(label string, names ...string) []string {
 	args := []string{c.runner.program, "run", "--rm", "--interactive", "--pull=never", "--network=host"}
 	if label != "" {
@@ -176,7 +177,7 @@ func (c *container) front(label string) wrapper.Wrapper {
 	}
 }
 
-// Up starts the programs in containers.
+// Up starts the subjects in containers.
 func (c *container) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.runner.up(s, c.front)
 }
@@ -186,8 +187,8 @@ func (c *container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Che
 	return c.front("").Off(ctx, s)
 }
 
-// variables returns the names of a command's environment variables. Their values must not be arguments, which other
-// users can see.
+// variables returns the names of a command's environment variables. Their values must not be arguments, since
+// other users can see the arguments of a process.
 func variables(cmd testbed.Command) []string {
 	var names []string
 	for _, v := range cmd.Env {
@@ -197,7 +198,7 @@ func variables(cmd testbed.Command) []string {
 	return names
 }
 
-// up puts the layer up, and notes the leftovers to remove if Tare is killed.
+// up puts the layer up. It also notes in the ledger how to remove what is left if Tare is killed.
 func (r *runner) up(s *layer.Session, of func(label string) wrapper.Wrapper) (*layer.Active, error) {
 	if _, ok := testbed.As[testbed.Network](s.Site); ok && r.elsewhere {
 		return nil, fmt.Errorf("%s starts programs in another process, outside the networks that Tare creates: use a workload without a network (in: host)", r.program)
@@ -214,7 +215,7 @@ func (r *runner) up(s *layer.Session, of func(label string) wrapper.Wrapper) (*l
 	return a, nil
 }
 
-// left lists the leftovers with a label, and removes them.
+// left lists what the runner has left under a label, and removes it.
 func (r *runner) left(ctx context.Context, label string) ([]string, error) {
 	args := r.list(label)
 	out, err := testbed.Output(ctx, local.Here, testbed.Host, args...)
@@ -237,7 +238,7 @@ func (r *runner) left(ctx context.Context, label string) ([]string, error) {
 	return names, nil
 }
 
-// undo removes the leftovers of a killed run.
+// undo removes what a killed run has left.
 func (r *runner) undo(ctx context.Context, _ testbed.Site, u layer.Undo) error {
 	label, err := u.Name("tare-")
 	if err == nil {

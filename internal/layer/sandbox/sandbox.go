@@ -1,16 +1,16 @@
-// Package sandbox holds layers for sandboxes that are programs with a command as their last arguments, one layer
-// each:
+// Package sandbox holds layers for sandbox programs. Such a program starts a command in a sandbox; the
+// command is its last arguments. Each program is a layer of its own:
 //
 //   - bubblewrap
 //   - firejail: {options: [--private]}
 //   - systemd: {properties: [ProtectSystem=strict, PrivateTmp=yes]}
 //   - podman: {image: docker.io/library/debian:12}
 //
-// Without options, Tare's launcher sets up userns.
+// Without options, Tare's launcher sets up userns itself, without the program unshare.
 //
-// A preset is a row of the table below: the program with its arguments, and the evidence inside the sandbox (package
-// front makes the proofs). The program is found on PATH, on a cluster in the pods' image. No proof shows the effect
-// of options that the user adds.
+// A preset is a row of the table below. It has the program, its arguments, and the evidence inside the
+// sandbox (package wrapper makes the proofs). Tare looks for the program on PATH; on a cluster, in the pods'
+// image. If a user adds options, no proof shows their effect.
 package sandbox
 
 import (
@@ -24,7 +24,7 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// preset is one sandbox.
+// preset is one sandbox program with its options.
 type preset struct {
 	name, summary, program string
 	install                string   // command that installs the program
@@ -32,7 +32,7 @@ type preset struct {
 	after                  []string // arguments between the options and the command
 	evidence               []wrapper.Evidence
 	// launcher has the settings with which Tare's launcher sets up the sandbox in place of program, if the
-	// experiment gives no options; nil: the program always does.
+	// experiment gives no options. If launcher is nil, program always sets up the sandbox.
 	launcher *launcher.Settings
 }
 
@@ -68,7 +68,7 @@ var presets = []preset{
 	},
 }
 
-// front returns the arguments before a command.
+// front returns the arguments that are put before a command.
 func (p *preset) front(more []string) []string {
 	return slices.Concat([]string{p.program}, p.options, more, p.after)
 }
@@ -100,7 +100,7 @@ func Kinds() []layer.Kind {
 	return append(kinds, systemdKind, dockerKind, podmanKind)
 }
 
-// Declare declares the sandbox program.
+// Declare declares that the layer needs the sandbox program, or that Tare's launcher starts the subjects.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Needs: c.Around.Needs(""), Launched: c.launched()}
 	if !d.Launched && c.preset != nil { // the preset is nil in tests only
@@ -113,7 +113,7 @@ func inFront(args []string) []experiment.Program {
 	return []experiment.Program{{Name: args[0], Front: args, Where: experiment.WrapperPlace}}
 }
 
-// launched reports whether the launcher sets up the sandbox.
+// launched reports whether Tare's launcher sets up the sandbox.
 func (c *Config) launched() bool {
 	return c.preset != nil && c.preset.launcher != nil && len(c.Options) == 0
 }

@@ -1,23 +1,25 @@
-// Package seccomp is a filter of system calls around the subjects, built like the filters of container runtimes and
-// vArmor: a list of calls that are denied with EPERM, one rule each.
+// Package seccomp puts a filter of system calls around the subjects. The filter is built like those of
+// container runtimes and vArmor: it has a list of rules, and each rule denies one system call with EPERM.
 //
 //   - seccomp: {rules: [1, 8, 63]}
 //   - seccomp: {rules: [1, 8], arguments: true}
 //
-// The rules deny calls that programs do not make: calls for administrators and debuggers (personality, acct,
-// swapon…), or, with arguments, the most common calls of all, but only with a first argument that no program passes.
-// Since Linux 5.11, the kernel remembers which calls a filter allows whatever their arguments are. Plain rules
-// therefore cost the same at any number. A filter with rules on the arguments of a call runs at each such call.
+// The rules deny calls that programs do not make. These are calls for administrators and debuggers
+// (personality, acct, swapon…). With arguments, they are instead the most common calls of all, and are denied
+// only with a first argument that no program passes. Since Linux 5.11, the kernel remembers which calls a
+// filter allows whatever their arguments are. Rules without arguments therefore cost the same at any number.
+// If a rule looks at the arguments of a call, the filter runs at each such call.
 //
-// Tare's launcher installs the filter and becomes the program (package launcher). On a cluster it does so in the pod,
-// in addition to the container's own filter. It sets no_new_privs if this user may not install a filter without it.
-// With rules: 0 there is no filter, and the arm does not differ from the baseline. The layer pod sets a profile of
-// the container runtime (seccomp: Localhost/PROFILE).
+// Tare's launcher installs the filter and then executes the subject (package launcher). On a cluster it does
+// so in the pod, in addition to the container's own filter. If this user may not install a filter otherwise,
+// the launcher sets no_new_privs. With rules: 0 there is no filter, and the arm does not differ from the
+// baseline. To set a profile of the container runtime, use the layer pod (seccomp: Localhost/PROFILE).
 //
 // # Proofs
 //
-// The prober makes the call of the first rule, which is denied with EPERM inside the filter and is allowed outside.
-// It also reads from /proc/self/status that one more filter is in force than outside.
+// The prober makes the call that the first rule denies. Inside the filter it is denied with EPERM, and
+// outside it is allowed. The prober also reads from /proc/self/status that one more filter is in force than
+// outside.
 package seccomp
 
 import (
@@ -49,12 +51,13 @@ var Kind = layer.Kind{
 	Probe:   wrapper.Launchable(name, settings(len(rare), false)),
 }
 
-// Declare declares that the layer has proofs in arms with another layer of its kind.
+// Declare declares that Tare's launcher starts the subjects. In an arm with another layer of its kind, that
+// layer's proof is enough.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(""), OwnProves: true, Launched: true}
 }
 
-// settings returns the settings of the launcher.
+// settings returns the settings with which the launcher installs the filter.
 func settings(rules int, arguments bool) launcher.Settings {
 	filter := &launcher.Seccomp{Calls: calls(arguments)[:rules]}
 	if arguments {
@@ -64,7 +67,7 @@ func settings(rules int, arguments bool) launcher.Settings {
 	return launcher.Settings{Seccomp: filter}
 }
 
-// front returns the wrapper around programs.
+// front returns the wrapper that is put around subjects.
 func (c *Config) front() wrapper.Wrapper {
 	rules, arguments := c.Rules.One(), c.Arguments.OrZero()
 	if rules == 0 {
@@ -80,13 +83,13 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that the filter's denied call is allowed. If the arm has its own filter, its own proof shows the
-// number of filters.
+// ProveOff shows that the call that the filter denies is allowed. It is not called in an arm with another
+// seccomp layer, whose own proof shows the number of filters.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }
 
-// calls returns the system calls of the rules, in order. Every architecture has them.
+// calls returns the system calls of the rules, in order. Every architecture has these calls.
 func calls(arguments bool) []string {
 	if arguments {
 		return common
@@ -94,7 +97,7 @@ func calls(arguments bool) []string {
 	return rare
 }
 
-// rare are calls of administrators and debuggers, and obsolete calls. Any user may make the first one.
+// rare are the calls of administrators and debuggers, and obsolete calls. Any user may make the first call.
 var rare = slices.Clip([]string{
 	"personality", "acct", "swapon", "swapoff", "reboot", "kexec_load", "init_module", "finit_module",
 	"delete_module", "quotactl", "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "ptrace",

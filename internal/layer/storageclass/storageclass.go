@@ -1,12 +1,12 @@
-// Package storageclass is the layer that requests the workload's volume from another storage class: an encrypting
-// one, a replicated one, another disk.
+// Package storageclass is the layer that requests the workload's volume from another storage class: a class
+// that encrypts, a class that replicates, or the class of another disk.
 //
 //   - storage-class: {name: encrypted-rwo, expect: {parameters: {encrypted: "true"}}}
 //
-// Proof, before every trial: the claim has the class, and so has its bound volume. With expect, the volume's driver
-// and attributes and the class's parameters have the expected values. In an arm without the layer the claim and the
-// volume have another class. None of this shows that bytes on a disk are encrypted: for that, Tare relies on the
-// storage driver.
+// Proof, before every trial: the claim has the class, and so has the volume that it is bound to. With expect,
+// the volume's driver and attributes and the class's parameters have the expected values. In an arm without
+// the layer the claim and the volume have another class. None of these checks shows that the bytes on a disk
+// are encrypted. For that, Tare relies on the storage driver.
 package storageclass
 
 import (
@@ -52,8 +52,8 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with a workload that has a volume"),
 }
 
-// Declare declares that the layer needs a cluster, a workload with a volume, and rights to read the class and the
-// volume.
+// Declare declares that the layer needs a cluster, a workload with a volume, and the rights to read the class
+// and the volume.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes, UsesVolume: true},
@@ -69,7 +69,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up sets the class of the site's claims, which are created later.
+// Up sets the class of the site's claims. The testbed creates the claims later.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Before: before}, nil
 }
 
-// shape changes a claim that has not been created yet.
+// shape changes a claim before it is created.
 func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
 	class := c.Name.OrZero()
 	claim.Spec.StorageClassName = &class
@@ -102,8 +102,8 @@ func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// checks shows that a volume has the class and the expected properties; or, in an arm without the layer, that it has
-// another class.
+// checks shows that a volume has the class and the expected properties. In an arm without the layer, it shows
+// that the volume has another class.
 func (c *Config) checks(
 	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
 ) []layer.Check {
@@ -135,7 +135,7 @@ func (c *Config) checks(
 	return out
 }
 
-// none is the word in checks for an unset class.
+// none stands in checks for a class that is not set.
 const none = "none"
 
 func classOf(claim *corev1.PersistentVolumeClaim) string {
@@ -145,7 +145,8 @@ func classOf(claim *corev1.PersistentVolumeClaim) string {
 	return cmp.Or(*claim.Spec.StorageClassName, none)
 }
 
-// driver returns the volume's CSI driver, or the way in which the node gets the volume.
+// driver returns the volume's CSI driver. If the volume has none, it returns the way in which the node gets
+// the volume.
 func driver(v *corev1.PersistentVolume) string {
 	switch {
 	case v.Spec.CSI != nil:
@@ -165,7 +166,8 @@ func attributes(v *corev1.PersistentVolume) map[string]string {
 	return v.Spec.CSI.VolumeAttributes
 }
 
-// checkAll makes the checks of all volumes of a site; none if its workload has no volume.
+// checkAll makes the checks of all volumes of a site. It returns no checks if the site's workload has no
+// volume.
 func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *storagev1.StorageClass) ([]layer.Check, error) {
 	claims, err := s.Claims(ctx)
 	if err != nil {
@@ -183,8 +185,8 @@ func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *sto
 	return out, nil
 }
 
-// ProveOff shows that the site's volume has another class. If the arm has its own layer of this kind, it makes no
-// check, since that layer's proof shows the class.
+// ProveOff shows that the site's volume has another class. It is not called in an arm with its own layer of
+// this kind, whose proof shows the class.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -193,7 +195,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.checkAll(ctx, site, false, nil)
 }
 
-// before shows that the site's volume has the class. class is nil if Tare may not read it.
+// before shows that the site's volume has the class. class is nil if Tare may not read the class.
 func (c *Config) before(ctx context.Context, site *kube.Site, class *storagev1.StorageClass) ([]layer.Check, error) {
 	checks, err := c.checkAll(ctx, site, true, class)
 	if err == nil && checks == nil { // the arm is measured like one without the layer

@@ -13,7 +13,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// commandRunner runs the commands of a switch for one site.
+// commandRunner runs the commands of a switch at one site.
 type commandRunner struct {
 	config *Config
 	site   testbed.Site
@@ -31,7 +31,8 @@ func (o *commandRunner) run(ctx context.Context, args reference.Arguments, limit
 	return evidence.Output(ctx, o.site, testbed.Host, testbed.Command{Args: filled, Env: o.env, Dir: o.dir}, limit)
 }
 
-// look runs the check's program and returns the state that it shows, and a check that the state is the wanted one.
+// look runs the check's program. It returns the state that the output shows, and a check that this state is
+// the wanted one.
 func (o *commandRunner) look(ctx context.Context, want evidence.State) (evidence.State, layer.Check, error) {
 	c := o.config.Check
 	text, failed := o.run(ctx, c.Run, evidence.Limit)
@@ -50,19 +51,19 @@ func word(s evidence.State) string {
 	return map[evidence.State]string{evidence.On: "on", evidence.Off: "off"}[s]
 }
 
-// These are the pauses between two checks of a switch that is being turned.
+// These are the pauses between two looks at a switch that is being turned: the first pause, and the longest.
 const (
 	firstLook = 100 * time.Millisecond
 	rareLook  = 2 * time.Second
 )
 
-// turn runs commands and waits until the check shows the wanted state.
+// turn runs commands and then waits until the check shows the wanted state.
 func (o *commandRunner) turn(ctx context.Context, commands []reference.Arguments, want evidence.State) error {
 	limit := o.config.Limit.Std()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, args := range commands {
-		if _, err := o.run(limited, args, 2*limit); err != nil { // the context's timeout ends first
+		if _, err := o.run(limited, args, 2*limit); err != nil { // the timeout of the context ends first
 			if ctx.Err() == nil && limited.Err() != nil {
 				err = fmt.Errorf("%s: not finished within %v", testbed.Quote(args), limit)
 			}
@@ -96,11 +97,11 @@ type active struct {
 	*switchState
 	ledger layer.Ledger
 	on     bool
-	done   bool // set once the layer is taken down
+	done   bool // set when the layer has been taken down
 }
 
-// begin makes sure that the switch is off before the first site. If it is on, somebody may need it: it is turned off
-// only if it is turned on again after the run (found: restore).
+// begin makes sure that the switch is off before the first site. If it is on, somebody may need it. It is
+// then turned off only if the layer will turn it on again after the run (found: restore).
 func (a *active) begin(ctx context.Context) error {
 	if a.sites > 0 {
 		a.sites++
@@ -123,7 +124,7 @@ func (a *active) begin(ctx context.Context) error {
 	return nil
 }
 
-// clear turns the switch off if it was on before the run, and that is allowed.
+// clear turns off a switch that was on before the run, if the parameter found allows this.
 func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, error) {
 	if a.config.Found != restore {
 		return found, fmt.Errorf("the switch is on already, and this run has not turned it on (%s: observed %s): "+
@@ -146,9 +147,9 @@ func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, err
 	return off, err
 }
 
-// turnOn turns the switch on. If that fails, it turns it off again.
+// turnOn turns the switch on. If that fails, it turns the switch off again.
 func (a *active) turnOn(ctx context.Context) error {
-	if !a.wasOn { // otherwise the ledger has an entry already, to turn it on in the end
+	if !a.wasOn { // otherwise the ledger already has an entry, which turns the switch on in the end
 		if err := a.owe(evidence.Off); err != nil {
 			return err
 		}
@@ -181,7 +182,7 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return []layer.Check{check}, err
 }
 
-// down turns the switch off when its last site is taken down, and restores the state from before the run.
+// down turns the switch off. With the last site, it also restores the state from before the run.
 func (a *active) down(ctx context.Context) error {
 	if a.done {
 		return nil

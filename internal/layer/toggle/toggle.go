@@ -1,28 +1,27 @@
-// Package toggle is the layer switch: commands that turn a mechanism on and off for
-// everyone, such as encryption in a network plug-in, and a program that shows
-// whether it is on.
+// Package toggle is the layer switch: commands that turn a mechanism on and off for all arms, such as
+// encryption in a network plug-in, and a program that shows whether the mechanism is on.
 //
 //   - switch:
 //     on: [[cilium, config, set, enable-wireguard, "true"]]
 //     off: [[cilium, config, set, enable-wireguard, "false"]]
 //     check: {run: [cilium, encryption, status], on: 'Wireguard', off: 'Disabled'}
 //
-// The commands run on Tare's machine. On a cluster they get Tare's KUBECONFIG, and the
-// variables TARE_CONTEXT and TARE_NAMESPACE with the context and the namespace of
-// the arm. In arguments, $(TARE_CONTEXT) and $(TARE_NAMESPACE) are replaced by these values.
+// The commands run on Tare's machine. On a cluster they get Tare's KUBECONFIG. They also get the variables
+// TARE_CONTEXT and TARE_NAMESPACE, with the context and the namespace of the arm. In arguments, these values
+// stand in place of $(TARE_CONTEXT) and $(TARE_NAMESPACE).
 //
-// The commands affect all arms, so the mechanism is turned on before the
-// trials of its arm and off before those of others (exclusive, the default).
+// The commands affect all arms. The mechanism is therefore turned on before the trials of its arm, and off
+// before the trials of the other arms (exclusive, the default).
 //
-// If the mechanism is on before the run, somebody may need it. The layer then either
-// ends the run (found: refuse), or turns it off and restores it at the end (found: restore).
+// If the mechanism is on before the run, somebody may need it. The layer then either ends the run (found:
+// refuse), or turns the mechanism off and restores its state at the end (found: restore).
 //
-// A killed Tare leaves the mechanism in its present state. Before each change, the way to
-// restore the state is therefore noted in the run directory (layer.Ledger): tare clean lists it, and
-// tare resume does it first.
+// When Tare is killed, the mechanism stays in its present state. Before each change, Tare therefore notes in
+// the run directory how to restore the state (layer.Ledger). tare clean lists this note, and tare resume
+// restores the state before anything else.
 //
-// Proof: the output of the check's program matches on in the arm, and off in the
-// others, before every trial. A layer without a check is not possible.
+// Proof, before every trial: the output of the check's program matches on in the arm, and off in the other
+// arms. A layer without a check is not possible.
 package toggle
 
 import (
@@ -59,7 +58,7 @@ type Config struct {
 	Env       environ.Variables     `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands, as for the layer env"`
 }
 
-// found is the action if a switch is on before the run.
+// found is what the layer does if the switch is on before the run.
 type found string
 
 const (
@@ -67,7 +66,7 @@ const (
 	restore found = "restore"
 )
 
-// switchState is the state of a switch, for all sites with the same commands.
+// switchState is the state of a switch. All sites with the same commands share it.
 type switchState struct {
 	key   string      // key of the entry in the ledger
 	sites int         // number of sites at which the layer is up
@@ -96,7 +95,7 @@ var Kind = layer.Kind{
 	Undo:  undo,
 }
 
-// Declare names the programs that the commands start on Tare's machine.
+// Declare declares the programs that the commands start on Tare's machine.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true, Switches: c.Exclusive}
 	for _, program := range c.programs() {
@@ -105,7 +104,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// programs lists the programs of the commands.
+// programs lists the programs that the commands and the check start.
 func (c *Config) programs() []string {
 	var programs []string
 	for _, command := range slices.Concat(c.On, c.Off, []reference.Arguments{c.Check.Run}) {
@@ -144,7 +143,8 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// Up turns the switch on, unless it is exclusive. The switch must be off before.
+// Up turns the switch on, unless it is exclusive: then the runner turns it on. The switch must be off before
+// Up.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	for _, program := range c.programs() {
 		if _, err := exec.LookPath(program); err != nil {
@@ -161,7 +161,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	}
 	up := &layer.Active{
 		Proofs: []layer.Check{a.found}, Before: a.before, Down: a.down,
-		DownLimit: 2*c.Limit.Std() + evidence.Limit, // time for turning it off, and on again
+		DownLimit: 2*c.Limit.Std() + evidence.Limit, // enough time to turn the switch off, and on again
 	}
 	switch {
 	case c.Exclusive:
@@ -176,8 +176,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// stateOf returns the state of the switch that the operator's commands turn. There is one per cluster, or one per
-// namespace if the commands contain the namespace.
+// stateOf returns the state of the switch that the commands turn. Each cluster has one switch. If the
+// commands contain the namespace, each namespace has one.
 func (c *Config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	key := o.values[placeholder.Context]
 	for _, args := range slices.Concat(c.On, c.Off) {
@@ -196,8 +196,8 @@ func (c *Config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	return (*states)[key]
 }
 
-// ProveOff shows that the switch is off at another arm's site. If the arm has its own switch with the same check,
-// that switch's proof decides.
+// ProveOff shows that the switch is off at another arm's site. If the arm has its own switch with the same
+// check, ProveOff makes no check: that switch's proof shows the state.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if own, _ := s.Own.(*Config); own != nil && slices.Equal(own.Check.Run, c.Check.Run) && own.Check.On == c.Check.On {
 		return nil, nil
@@ -210,7 +210,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return []layer.Check{check}, err
 }
 
-// operate prepares the commands for a site.
+// operate prepares the commands to run at a site.
 func (c *Config) operate(ctx context.Context, site testbed.Site) (*commandRunner, error) {
 	env, err := c.Env.Resolve(ctx)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"tare/internal/testbed"
 )
 
-// kubeconfig is the variable that names the commands' cluster configuration.
+// kubeconfig is the variable that names the configuration with which the commands reach their cluster.
 const kubeconfig = "KUBECONFIG"
 
-// undoData holds everything that another process needs to turn the switch back, from any directory. Arguments and
-// variables are stored as in the experiment file, so that no secret is written down.
+// undoData holds everything that another process needs to turn the switch back, from any directory. Arguments
+// and variables are stored as in the experiment file, with references in place of secrets.
 type undoData struct {
 	Commands   []reference.Arguments `json:"commands"`
 	Check      check                 `json:"check"`
@@ -31,7 +31,7 @@ type undoData struct {
 	Dir        string                `json:"dir"` // working directory of the commands
 }
 
-// owe notes, before the switch is turned, how to restore a state.
+// owe notes in the ledger, before the switch is turned, how to restore a state.
 func (a *active) owe(to evidence.State) error {
 	c := a.config
 	h := undoData{Commands: c.Off, Check: c.Check, Limit: c.Limit.Std(), Env: c.Env, Values: a.values, Kubeconfig: os.Getenv(kubeconfig)}
@@ -44,7 +44,7 @@ func (a *active) owe(to evidence.State) error {
 	}
 	u := layer.Undo{Layer: name, Key: a.key, To: word(to)}
 	for _, args := range h.Commands {
-		var shown []string // commands with references in place of secret values
+		var shown []string // the commands for the user, with references in place of secrets
 		for _, arg := range args {
 			filled, err := a.values.Fill(arg)
 			if err != nil {
@@ -60,7 +60,8 @@ func (a *active) owe(to evidence.State) error {
 	return a.ledger.NoteUndo(u)
 }
 
-// undo restores the state of a switch that a killed run has left, unless the switch has that state already.
+// undo restores the state of a switch that a killed run has changed. If the switch has that state already, it
+// does nothing.
 func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
 	var h undoData
 	if err := json.Unmarshal(u.How, &h); err != nil {

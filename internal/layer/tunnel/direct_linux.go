@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// routes is the number of the routing table that leads into the tunnel, the same as wg-quick(8)'s.
+	// routes is the number of the routing table that leads into the tunnel. wg-quick(8) uses the same number.
 	routes = 51820
-	// wireRule and tunnelRule are the priorities of the routing rules, which come before the rule of the table main.
+	// wireRule and tunnelRule are the priorities of the routing rules. Both come before the rule of the table
+	// main.
 	wireRule, tunnelRule = 32000, 32001
 )
 
-// install routes packets for the peers into the tunnel. Packets between the tunnel's own ports go over the wire.
-// wg-quick(8) recognises the tunnel's packets by a mark. Ports are used here because they also count in the check of
-// an arriving packet's source address (rp_filter). Marks count there only with a setting that a container may not
-// write.
+// install routes packets for the peers into the tunnel. The tunnel's own packets, which go between its ports,
+// go over the wire. wg-quick(8) recognises the tunnel's packets by a mark. Here they are recognised by their
+// ports, since the kernel also uses ports when it checks the source address of an arriving packet
+// (rp_filter). It uses marks there only with a setting that a container may not write.
 func (p *Protocol) install(d direction) error {
 	if err := p.undo(); err != nil {
 		return err
@@ -37,14 +38,14 @@ func (p *Protocol) install(d direction) error {
 	return p.translate(d)
 }
 
-// route routes packets for the peers and for the service to the tunnel's interface.
+// route routes packets for the peers, and for the service, to the tunnel's interface.
 func (p *Protocol) route(d direction) error {
 	link, err := netlink.LinkByName(d.Device)
 	if err != nil {
 		return fmt.Errorf("interface %s: %w", d.Device, err)
 	}
 	lead := d.Peers
-	if d.Service.IsValid() { // this route has the tunnel's MTU from the start
+	if d.Service.IsValid() { // so that packets for the service, too, have the tunnel's MTU from the start
 		lead = append(lead[:len(lead):len(lead)], d.Service)
 	}
 	families := map[int]bool{}
@@ -72,7 +73,8 @@ func family(a netip.Addr) int {
 	return netlink.FAMILY_V6
 }
 
-// rules returns "ipproto udp sport PORT dport PORT lookup main" for each of the tunnel's ports, and "lookup 51820".
+// rules returns the routing rules. They are "ipproto udp sport PORT dport PORT lookup main" for each of the
+// tunnel's ports, and then "lookup 51820".
 func (p *Protocol) rules(family int) (rules []*netlink.Rule) {
 	add := func(priority, table int) *netlink.Rule {
 		r := netlink.NewRule()
@@ -89,13 +91,13 @@ func (p *Protocol) rules(family int) (rules []*netlink.Rule) {
 	return rules
 }
 
-// table returns the nftables table with the translation.
+// table returns the nftables table that holds the translation of the service's address.
 func (p *Protocol) table(of nftables.TableFamily) *nftables.Table {
 	return &nftables.Table{Family: of, Name: "tare-" + p.Layer}
 }
 
-// translate sends packets for the service's address to the server: "ip daddr SERVICE dnat to SERVER", on any port.
-// For a pod without a tunnel, its node does this.
+// translate sends packets for the service's address to the server, on any port: "ip daddr SERVICE dnat to
+// SERVER". In a pod without a tunnel, the pod's node translates the address.
 func (p *Protocol) translate(o direction) error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -120,7 +122,7 @@ func (p *Protocol) translate(o direction) error {
 	return nil
 }
 
-// undo removes everything that install has created, if it exists.
+// undo removes everything that install has created. It does nothing if there is nothing to remove.
 func (p *Protocol) undo() error {
 	var errs []error
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {

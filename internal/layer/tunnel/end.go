@@ -11,7 +11,7 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// end is one end of the tunnels: on a node of this machine, or in a pod of a cluster.
+// end is one end of the tunnels. It is on a node of this machine, or in a pod of a cluster.
 type end struct {
 	at    testbed.Place // place of the helper
 	place testbed.Place // place in messages and costs
@@ -43,7 +43,7 @@ func (e *end) start(ctx context.Context, t *Tunnels) (err error) {
 	return nil
 }
 
-// open opens the end and sets its key and its peers.
+// open opens the end, starts its daemon if it has one, and sets its key and its peers.
 func (e *end) open(ctx context.Context, t *Tunnels, kernel bool) (err error) {
 	if e.kernel = kernel; kernel {
 		e.program = t.Protocol.Kernel
@@ -79,7 +79,7 @@ func (e *end) ask(ctx context.Context, r request, into any) error {
 	return nil
 }
 
-// cost returns the CPU time and memory that the helper and the daemon have used.
+// cost returns the CPU time and memory that the end's helper and daemon have used.
 func (e *end) cost() (c layer.Cost, err error) {
 	c.Part = string(e.place)
 	var errs [2]error
@@ -93,7 +93,7 @@ func (e *end) cost() (c layer.Cost, err error) {
 	return c, errors.Join(errs[:]...)
 }
 
-// close closes the end, and ends its helper and its daemon.
+// close closes the end. It ends the end's helper and daemon.
 func (e *end) close(ctx context.Context) error {
 	if e.helper == nil {
 		return nil
@@ -101,7 +101,7 @@ func (e *end) close(ctx context.Context) error {
 	errs := []error{e.helper.Close(ctx)}
 	if e.daemon != nil {
 		errs = append(errs, e.daemon.Kill())
-		_, _ = e.daemon.Wait() // Wait returns an error, since the daemon was killed
+		_, _ = e.daemon.Wait() // Wait returns an error, because the daemon was killed
 	}
 	e.helper, e.daemon = nil, nil
 	if err := errors.Join(errs...); err != nil {

@@ -14,11 +14,11 @@ import (
 	"tare/internal/testbed/sniff"
 )
 
-// longestMarker is the size of the longest marker that is answered, in bytes.
+// longestMarker is the size of the largest marker that a helper answers, in bytes.
 const longestMarker = 4096
 
-// receipt returns the answer to a marker. It is shorter than the marker: if only answers go through a tunnel, its
-// counters then grow by less than the marker's size.
+// receipt returns the answer to a marker. The answer is shorter than the marker. If only answers went through
+// a tunnel, the tunnel's counters would therefore grow by less than the marker's size.
 func receipt(marker []byte) []byte {
 	sum := sha256.Sum256(marker)
 	return sum[:8]
@@ -27,7 +27,7 @@ func receipt(marker []byte) []byte {
 // probePort is the UDP port on which helpers in pods answer markers.
 const probePort = 51821
 
-// answer starts answering markers, and reports whether the interface exists.
+// answer starts answering markers. It also reports whether the interface exists.
 func answer(device string) (present bool, err error) {
 	socket, err := net.ListenPacket("udp", fmt.Sprintf(":%d", probePort))
 	switch {
@@ -50,7 +50,7 @@ func answerAll(socket net.PacketConn) {
 	}
 }
 
-// send sends the marker, and watches for it on the tunnel's interface and on all others.
+// send sends the marker. It watches for the marker on the tunnel's interface and on all other interfaces.
 func (o sending) send(device string) (s sent, err error) {
 	if !o.Watch {
 		s.Arrived, err = o.exchange()

@@ -15,15 +15,15 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// Helper is the main function of the helper at each end. It serves requests from standard input until standard input
-// ends.
+// Helper is the main function of the helpers; one runs at each end. A helper serves requests from standard
+// input until standard input ends.
 func (p *Protocol) Helper(ctx context.Context) error {
 	h := &helper{Protocol: p}
 	defer func() { _ = h.close() }()
 	return helperrpc.Main(ctx, h.serve)
 }
 
-// helper serves the requests to one end.
+// helper serves the requests to one end of the tunnels.
 type helper struct {
 	*Protocol
 	engine Engine // nil: the end is not open
@@ -66,7 +66,7 @@ func (h *helper) serve(_ context.Context, r request) (any, error) {
 	return nil, errors.New("an empty request")
 }
 
-// open opens the end.
+// open opens the end in this network namespace.
 func (h *helper) open(o Opening) (opened Opened, err error) {
 	if h.engine != nil {
 		return opened, errors.New("the tunnel is open already")
@@ -100,8 +100,8 @@ func (h *helper) close() error {
 // tunFile is the device file for creating TUN interfaces.
 const tunFile = "/dev/net/tun"
 
-// makeTUN creates the device file in a container without it. Container runtimes allow the device by default (runc,
-// crun), so CAP_MKNOD is enough.
+// makeTUN creates the device file, if the container does not have it. Container runtimes (runc, crun) allow
+// the use of the device by default. The capability CAP_MKNOD is therefore enough.
 func makeTUN() error {
 	if _, err := os.Stat(tunFile); err == nil {
 		return nil
@@ -115,7 +115,7 @@ func makeTUN() error {
 	return nil
 }
 
-// mtuOf returns the MTU of the interface with the first of these addresses.
+// mtuOf returns the MTU of the interface that has the first of these addresses.
 func mtuOf(own []netip.Addr) (int, error) {
 	if len(own) == 0 {
 		return 0, errors.New("the pod has no address, so the tunnel's MTU is unknown")
@@ -136,7 +136,8 @@ func mtuOf(own []netip.Addr) (int, error) {
 	return 0, fmt.Errorf("no interface has the address %s", own[0])
 }
 
-// SwitchOn adds addresses to an interface in the network namespace of the calling thread, and sets the interface up.
+// SwitchOn adds addresses to an interface in the network namespace of the calling thread, and then sets the
+// interface up.
 func SwitchOn(device string, own []netip.Addr) error {
 	link, err := netlink.LinkByName(device)
 	if err != nil {
@@ -153,7 +154,7 @@ func SwitchOn(device string, own []netip.Addr) error {
 	return nil
 }
 
-// singleAddress returns the network of a single address.
+// singleAddress returns the network that contains only this address.
 func singleAddress(a netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
 }

@@ -7,5 +7,6 @@ import (
 	"errors"
 )
 
-// Helper returns an error: on this system the local testbed has no nodes, and helpers of a cluster run in its pods.
+// Helper returns an error. On this system the local testbed has no nodes, and the helpers of a cluster run in
+// its pods, on Linux.
 func (p *Protocol) Helper(context.Context) error { return errors.New("tunnels need Linux") }

@@ -14,14 +14,14 @@ import (
 	"tare/internal/testbed"
 )
 
-// way is the direction of a marker: from a pod behind one end to a pod behind another.
+// way is the way of a marker: from a pod behind one end to a pod behind another end.
 type way struct {
 	from, to testbed.Place
 	limit    time.Duration // timeout of the marker
 }
 
-// ways returns one way for each pair of ends, in the order of the ends, which starts with the client's. The earlier
-// end of a pair sends: an end with a new key starts the handshakes.
+// ways returns one way for each two ends, in the order of the ends. The client's end is the first. Of two
+// ends the earlier one sends, since an end with a new key starts the handshakes.
 func (t *Tunnels) ways(limit time.Duration) (all []way) {
 	for i, from := range t.ends {
 		for _, to := range t.ends[i+1:] {
@@ -31,12 +31,12 @@ func (t *Tunnels) ways(limit time.Duration) (all []way) {
 	return all
 }
 
-// fromClient keeps the ways from the client's pod.
+// fromClient returns only those ways that begin at the client's pod.
 func fromClient(all []way) []way {
 	return slices.DeleteFunc(all, func(w way) bool { return w.from != testbed.ClientPod })
 }
 
-// markerOutcome is the outcome of a marker.
+// markerOutcome is the outcome of a marker that was sent.
 type markerOutcome struct {
 	way     way
 	size    int // size of the marker in bytes
@@ -56,14 +56,14 @@ func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) 
 	return m, nil
 }
 
-// markerOutcomes are the outcomes of the markers on all ways.
+// markerOutcomes holds the outcomes of the markers on all ways.
 type markerOutcomes []markerOutcome
 
-// atATime is the number of markers that are sent in parallel. Ending a watch takes some ten milliseconds, whatever
-// the number of watches.
+// atATime is the number of markers that are sent in parallel. To end a watch takes some ten milliseconds,
+// whatever the number of watches.
 const atATime = 32
 
-// sendMarkers sends a separate marker on each way.
+// sendMarkers sends a marker of its own on each way.
 func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, error) {
 	seen, errs := make(markerOutcomes, len(all)), make([]error, len(all))
 	var wait sync.WaitGroup
@@ -79,7 +79,8 @@ func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, e
 	return seen, errors.Join(errs...)
 }
 
-// carried returns the number of bytes by which the counters of a protocol must grow at least for all markers.
+// carried returns the smallest number of bytes by which a protocol's counters grow when all these markers are
+// sent.
 func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	for _, one := range m {
 		bytes += p.Carried(one.size)
@@ -87,13 +88,14 @@ func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	return bytes
 }
 
-// checkArrival checks that all markers arrive (want), or that none does.
+// checkArrival checks that every marker arrived (want), or that no marker arrived.
 func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	say := map[bool]string{true: "arrives", false: "does not arrive"}
 	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire checks that all markers arrived, and that each was seen in clear between the nodes (clear), or none was.
+// checkWire checks that all markers arrived. It also checks that every marker was seen in clear between the
+// nodes (clear), or that no marker was.
 func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
 	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {
@@ -101,17 +103,17 @@ func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	})
 }
 
-// checkInside checks that the markers were seen on the tunnel's interface.
+// checkInside checks that every marker was seen on the tunnel's interface.
 func (m markerOutcomes) checkInside(kind, name string) layer.Check {
 	return m.check(kind, name, "in at least 1 frame", func(one markerOutcome) (string, bool) {
 		return fmt.Sprintf("in %d frames", one.inside), one.inside > 0
 	})
 }
 
-// check compares all sightings with the expectation. Of several sightings it reports the number of expected ones, and
-// some of the others.
+// check compares the outcome of each marker with the expected one. If there are several markers, the check
+// shows how many outcomes are as expected, and names some of the others.
 func (m markerOutcomes) check(kind, name, expected string, look func(markerOutcome) (observed string, ok bool)) layer.Check {
-	const most = 3 // number of other sightings that are named
+	const most = 3 // number of unexpected outcomes that are named
 	c := layer.Check{Layer: kind, Name: name, Expected: expected}
 	if len(m) == 1 {
 		c.Observed, c.OK = look(m[0])

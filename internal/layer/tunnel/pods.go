@@ -12,8 +12,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// capabilities are the capabilities of a sidecar: for interfaces, routes and rules (NET_ADMIN), for watching
-// (NET_RAW), for the device file of TUN interfaces (MKNOD), and for ports below 1024.
+// capabilities are the capabilities that a sidecar needs: NET_ADMIN for interfaces, routes and rules, NET_RAW
+// for watching, MKNOD for the device file of TUN interfaces, and NET_BIND_SERVICE for ports below 1024.
 func (p *Protocol) capabilities() []string {
 	list := []string{"NET_ADMIN", "NET_RAW", "MKNOD"}
 	if slices.Min(p.Ports) < 1024 {
@@ -22,14 +22,15 @@ func (p *Protocol) capabilities() []string {
 	return list
 }
 
-// inPods are the pods of a cluster. Their helpers run in sidecars or, in an arm without the layer, next to the programs.
+// inPods holds what tunnels between the pods of a cluster need. The helpers run in sidecars. In an arm
+// without the layer they run next to the programs.
 type inPods struct {
 	sidecars testbed.Sidecars
 	watches  bool         // the helpers have the right to watch
 	present  atomic.Int32 // number of pods that had the tunnel's interface when their helper started answering
 }
 
-// inPods returns tunnels whose ends are the pods of a site. The ends are not open yet.
+// inPods returns tunnels whose ends are the pods of a site. It does not open the ends.
 func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
 	t := &Tunnels{Protocol: p, site: site, pods: &inPods{sidecars: sidecars, watches: watches}}
 	for _, pod := range sidecars.SidecarPods() {
@@ -39,7 +40,7 @@ func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches 
 	return t
 }
 
-// askForSidecars requests a sidecar in each pod. The tunnels are created once the pods run.
+// askForSidecars requests a sidecar in each pod. The tunnels are created later, when the pods run.
 func (p *Protocol) askForSidecars(site testbed.Site, sidecars testbed.Sidecars) (*Tunnels, error) {
 	t := p.inPods(site, sidecars, true)
 	for _, e := range t.ends {
@@ -62,7 +63,7 @@ func (t *Tunnels) settle(ctx context.Context, wanted Implementation) (err error)
 	return t.raise(ctx, wanted)
 }
 
-// meet starts the helpers in the pods, which answer markers from then on, and finds the pods' addresses.
+// meet finds the pods' addresses and starts the helpers in the pods. The helpers answer markers from then on.
 func (t *Tunnels) meet(ctx context.Context) error {
 	return t.each(func(e *end) error {
 		e.own = t.pods.sidecars.PodAddresses(e.pod)
@@ -85,7 +86,7 @@ func (t *Tunnels) meet(ctx context.Context) error {
 	})
 }
 
-// sendFromPod sends a marker from pod to pod, and looks for it on the interfaces of the sending pod.
+// sendFromPod sends a marker from pod to pod. It looks for the marker on the interfaces of the sending pod.
 func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (markerOutcome, error) {
 	var from, to *end
 	for _, e := range t.ends {
@@ -101,8 +102,8 @@ func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (marker
 	return markerOutcome{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
 }
 
-// lead routes packets between the pods into the tunnels, or past them. Packets of clients for the service go to the
-// server's pod.
+// lead routes packets between the pods into the tunnels (on), or past them. With on, clients' packets for the
+// service go to the server's pod.
 func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
 	network, _ := testbed.As[testbed.Network](t.site)
 	return t.each(func(e *end) error {
@@ -125,8 +126,9 @@ func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
 	})
 }
 
-// proveOff shows that pods have no tunnel, and that they reach each other. In pods without sidecars no program may
-// watch the interfaces. The arm with the layer shows, before it creates its tunnels, that markers are in clear there.
+// proveOff shows that the pods have no tunnel, and that they reach each other. No program may watch the
+// interfaces in pods without sidecars. That markers are in clear without a tunnel is therefore shown in the
+// arm with the layer, before it creates its tunnels.
 func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error) {
 	defer func() {
 		for _, e := range t.ends {
@@ -149,5 +151,5 @@ func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error
 	}, nil
 }
 
-// podCaveat is the caveat of tunnels in pods.
+// podCaveat is the caveat of every check of tunnels between pods.
 const podCaveat = "these tunnels are between the pods, and not between their nodes: to measure the encryption of a network plugin, use kubernetes/cilium-wireguard.yaml and kubernetes/calico-wireguard.yaml (tare list examples NAME prints one)"

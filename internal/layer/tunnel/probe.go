@@ -7,7 +7,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Probe puts both implementations around a temporary site of the local testbed, with all their proofs.
+// Probe puts the layer around a temporary site of the local testbed, once with each implementation. It makes
+// all proofs there.
 func (p *Protocol) Probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{p.find(ctx, Kernel), p.find(ctx, Userspace)}
 }

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// arrival is the timeout of a marker that should arrive: longer than the five seconds after which WireGuard
-	// repeats a lost handshake.
+	// arrival is how long a marker that should arrive may take. It is longer than the five seconds after
+	// which WireGuard repeats a lost handshake.
 	arrival = 6 * time.Second
-	// absence is the time that Tare waits for a marker that should not arrive. With the right key a marker takes a
-	// few milliseconds, handshake included.
+	// absence is how long Tare waits for a marker that should not arrive. With the right key a marker takes a
+	// few milliseconds, including the handshake.
 	absence = 300 * time.Millisecond
 )
 
-// proveClear shows that pods reach each other in clear.
+// proveClear shows that pods reach each other in clear. prefix is the beginning of the checks' names.
 func (t *Tunnels) proveClear(ctx context.Context, prefix string) ([]layer.Check, error) {
 	m, err := t.sendMarkers(ctx, t.ways(arrival))
 	if err != nil {
@@ -31,8 +31,8 @@ func (t *Tunnels) proveClear(ctx context.Context, prefix string) ([]layer.Check,
 	}, nil
 }
 
-// ProveOff shows that pods of a site without the layer reach each other in clear. If the arm has another tunnel, it
-// makes no check, since that tunnel's proof shows that it is in force.
+// ProveOff shows that the pods of a site without the layer reach each other in clear. It is not called in an
+// arm with another layer of this kind, whose own proof shows that its tunnel is in force.
 func (p *Protocol) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		return p.inPods(s.Site, sidecars, false).proveOff(ctx)
@@ -47,7 +47,7 @@ func (p *Protocol) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Chec
 // implementationCheck is the name of the check that records the implementation.
 const implementationCheck = "implementation"
 
-// implementation records the implementation that encrypts.
+// implementation makes the check that names the implementation that encrypts.
 func (t *Tunnels) implementation(wanted Implementation) layer.Check {
 	e := t.ends[0]
 	check := layer.Check{Layer: t.Layer, Name: implementationCheck, Expected: string(wanted), Observed: fmt.Sprintf("%s (%s)", Userspace, e.version)}
@@ -66,8 +66,9 @@ func (t *Tunnels) implementation(wanted Implementation) layer.Check {
 	return check
 }
 
-// proveKeys shows that no marker of the client's end arrives while that end has a key that no other end knows, and
-// that markers arrive between all ends once it has the right key. After that, no trial has to wait for a handshake.
+// proveKeys shows two things. While the client's end has a key that no other end knows, no marker from the
+// client arrives. When it has the right key, markers arrive between all ends. After proveKeys, no trial has
+// to wait for a handshake.
 func (t *Tunnels) proveKeys(ctx context.Context) error {
 	client := t.ends[0]
 	stranger, err := t.Keys(1)
@@ -98,8 +99,8 @@ func (t *Tunnels) proveKeys(ctx context.Context) error {
 	return nil
 }
 
-// prove shows that markers arrive through the tunnels, and are not seen in clear between the nodes. It also reads the
-// counters that through compares with.
+// prove shows that markers arrive through the tunnels, and are not seen in clear between the nodes. It also
+// reads the tunnels' counters: after the trial, the function through compares them.
 func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	idle, err := t.traffic(ctx)
 	if err != nil {
@@ -122,8 +123,8 @@ func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return append(checks, checkTraffic(t.Layer, "marker through the tunnel", idle, t.before, m.carried(t.Protocol))), nil
 }
 
-// through shows that the tunnel's counters grew by the bytes that the trial sent, if the workload reports that
-// number.
+// through shows that the tunnels' counters grew by the bytes that the trial sent. It makes no check if the
+// workload does not report this number.
 func (t *Tunnels) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	if did.Sent == 0 {
 		return nil, nil
@@ -135,7 +136,7 @@ func (t *Tunnels) through(ctx context.Context, did layer.Did) ([]layer.Check, er
 	return []layer.Check{checkTraffic(t.Layer, "trial through the tunnel", t.before, now, did.Sent)}, nil
 }
 
-// traffic returns the sum of the counters of all ends.
+// traffic returns the sum of the counters over all ends.
 func (t *Tunnels) traffic(ctx context.Context) (sum Traffic, err error) {
 	for _, e := range t.ends {
 		var one Traffic
@@ -148,8 +149,8 @@ func (t *Tunnels) traffic(ctx context.Context) (sum Traffic, err error) {
 	return sum, nil
 }
 
-// checkTraffic checks that at least the given number of bytes entered the tunnels, at any end, and that as many left
-// them.
+// checkTraffic checks that at least size bytes entered the tunnels, over all ends, and that at least size
+// bytes left them.
 func checkTraffic(kind, name string, from, to Traffic, size uint64) layer.Check {
 	in, out := to.Sent-from.Sent, to.Received-from.Received
 	return layer.Check{

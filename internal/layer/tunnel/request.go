@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// request is one line to the helper at an end; exactly one field is set. The helper acts in its own network
-// namespace.
+// request is one request, on one line, to the helper at an end. Exactly one field is set. The helper acts in
+// its own network namespace.
 type request struct {
 	Kernel  *struct{} `json:"kernel,omitempty"`  // check the kernel; the response is the reason why it cannot encrypt, "" if it can
 	Open    *Opening  `json:"open,omitempty"`    // open the end; the response is an Opened
@@ -16,7 +16,7 @@ type request struct {
 	Traffic *struct{} `json:"traffic,omitempty"` // read the counters; the response is a Traffic
 	Close   *struct{} `json:"close,omitempty"`   // close the end, if it is open
 
-	// The other fields are for pods. On nodes of this machine the testbed does the same work.
+	// The other fields are for ends in pods. For ends on nodes of this machine, the testbed does this work.
 
 	Direct *direction `json:"direct,omitempty"`
 	Undo   *struct{}  `json:"undo,omitempty"`   // undo Direct, if there was one
@@ -57,16 +57,18 @@ type rekeying struct {
 	Peers []Peer `json:"peers"`
 }
 
-// direction routes packets from the pod's programs to the peers into the tunnel, except the tunnel's own packets.
+// direction asks the helper to route packets for the peers into the tunnel. The packets are those of the
+// pod's programs. The tunnel's own packets are not routed into it.
 type direction struct {
 	Device string       `json:"device"` // "": the kernel encrypts by policy
 	Peers  []netip.Addr `json:"peers"`  // addresses of the peers' pods
-	// Service is an address that is translated to that of the pod Server; invalid for none.
+	// Service is an address that is replaced by the address Server, of the server's pod. It is invalid if no
+	// address is replaced.
 	Service netip.Addr `json:"service"`
 	Server  netip.Addr `json:"server"`
 }
 
-// sending is a marker to be sent as one UDP datagram.
+// sending asks the helper to send a marker as one UDP datagram.
 type sending struct {
 	To     netip.Addr    `json:"to"`
 	Marker string        `json:"marker"`
@@ -74,7 +76,7 @@ type sending struct {
 	Watch  bool          `json:"watch,omitempty"` // watch the pod's interfaces, which needs CAP_NET_RAW
 }
 
-// sent is the outcome of a marker.
+// sent is the outcome of sending a marker.
 type sent struct {
 	Arrived bool `json:"arrived"`
 	Wire    int  `json:"wire"`   // number of frames with the marker on interfaces other than the tunnel's

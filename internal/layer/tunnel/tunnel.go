@@ -1,22 +1,23 @@
-// Package tunnel holds the common part of layers that encrypt the traffic between the nodes of a network for their
-// pods, by tunnels between the nodes, like the transparent encryption of Cilium and Calico. A layer describes its
-// Protocol. Everything else is here.
+// Package tunnel holds the common part of layers that encrypt the traffic of pods between the nodes of a
+// network. They do so by tunnels between the nodes, like the transparent encryption of Cilium and Calico.
+// Each layer describes its Protocol. Everything else is in this package.
 //
 // Each node is one end of the tunnels, and all other nodes are its peers. A helper works at each end. The
-// implementation is the kernel's, or runs in user space, in the helper or in a separate daemon. The CPU time of these
-// processes is the layer's cost.
+// kernel encrypts, or a program in user space does: the helper or a separate daemon. The CPU time of the
+// helper and the daemon is the layer's cost.
 //
-// The evidence that the layer is on comes from the wire itself: a random marker that is sent from pod to pod arrives,
-// is counted by the tunnel, and is not seen in clear between the nodes. Without the layer it is seen. Each pair of
-// nodes has its own marker.
+// The wire itself gives the evidence that the layer is on. A random marker that is sent from pod to pod
+// arrives, the tunnel counts it, and it is not seen in clear between the nodes. Without the layer it is seen
+// there. Each two nodes have a marker of their own.
 //
 // # On a cluster
 //
-// Tare does not control a cluster's nodes. There the tunnels are between the pods of clients and of the service's
-// members, each of which has a sidecar (testbed.Sidecars) with a helper. Routes, routing rules and an nftables rule
-// lead packets for the addresses of the other pods and of the service into the tunnel (direct_linux.go). Markers are
-// watched on the interfaces of the sending pod. No program in the pods of arms without the layer may watch: these
-// pods are shown to have no tunnel.
+// Tare does not control the nodes of a cluster. On a cluster the tunnels are therefore between pods: those of
+// clients and of the service's members. Each of these pods has a sidecar (testbed.Sidecars) with a helper.
+// Routes, routing rules and an nftables rule lead packets for the addresses of the other pods and of the
+// service into the tunnel (direct_linux.go). Markers are watched on the interfaces of the sending pod. In
+// arms without the layer no program may watch the pods' interfaces: the proof shows that these pods have no
+// tunnel.
 package tunnel
 
 import (
@@ -32,7 +33,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// Implementation is the program that encrypts.
+// Implementation is what encrypts: the kernel, or a program in user space.
 type Implementation string
 
 const (
@@ -41,10 +42,10 @@ const (
 	Userspace Implementation = "userspace"
 )
 
-// Key is an end's secret: a private key, or a key that all ends share.
+// Key is the secret of an end: its private key, or a key that all ends share.
 type Key [32]byte
 
-// Peer is another end, as an end knows it.
+// Peer is another end, as this end knows it.
 type Peer struct {
 	Key     Key            `json:"key"` // made by Protocol.Public
 	Address netip.Addr     `json:"address"`
@@ -55,23 +56,24 @@ type Peer struct {
 // Endpoint returns the peer's address with a port.
 func (p Peer) Endpoint(port uint16) netip.AddrPort { return netip.AddrPortFrom(p.Address, port) }
 
-// Traffic counts the bytes that went through an end's tunnels.
+// Traffic counts the bytes that have gone through the tunnels of an end.
 type Traffic struct {
 	Sent     uint64 `json:"sent"`
 	Received uint64 `json:"received"`
 }
 
-// Engine is an open end, in the helper's network namespace.
+// Engine is an end that has been opened, in the helper's network namespace.
 type Engine interface {
-	// Rekey sets the end's key and its peers, and drops the session keys agreed with earlier peers.
+	// Rekey sets the end's key and its peers. It drops the session keys that were agreed on with earlier
+	// peers.
 	Rekey(own Key, peers []Peer) error
-	// Connect makes handshakes with the peers that have Peer.Connect set. It does nothing for protocols whose first
-	// packets make the handshake.
+	// Connect makes handshakes with those peers that have Peer.Connect set. It does nothing for a protocol
+	// whose first packets make the handshake.
 	Connect() error
-	// Traffic returns the sum of all peers' counters.
+	// Traffic returns the counters, summed over all peers.
 	Traffic() (Traffic, error)
-	// Ready waits until the end's daemon is ready, if there is one. It returns the name and version of the program
-	// that encrypts.
+	// Ready waits until the end's daemon is ready, if the end has one. It returns the name and version of the
+	// program that encrypts.
 	Ready() (program string, err error)
 	// Close closes the end.
 	Close() error
@@ -81,8 +83,8 @@ type Engine interface {
 type Opening struct {
 	Kernel bool `json:"kernel,omitempty"`
 	MTU    int  `json:"mtu,omitempty"` // MTU of the tunnel; 0: the MTU of the pod's interface minus Protocol.Overhead
-	// Own are the pod's addresses, which are added to the tunnel's interface, too: redirected packets need one. It is
-	// empty for an end on a node.
+	// Own holds the addresses of the end's pod; it is empty for an end on a node. The addresses are also
+	// added to the tunnel's interface, since packets that are routed into the tunnel need an address there.
 	Own     []netip.Addr   `json:"own,omitempty"`
 	Address netip.Addr     `json:"address"` // address by which the peers reach this end
 	Behind  []netip.Prefix `json:"behind"`  // addresses that peers reach through this end
@@ -90,10 +92,11 @@ type Opening struct {
 
 // Opened describes an open end.
 type Opened struct {
-	// Device is the tunnel's interface; "" if the kernel encrypts by policy, without an interface.
+	// Device is the tunnel's interface. It is "" if the kernel encrypts by policy, which needs no interface.
 	Device string `json:"device"`
 	MTU    int    `json:"mtu"` // largest packet that may enter the tunnel, in bytes
-	// Daemon is the command line of a program in user space that must run at the end's place; nil for none.
+	// Daemon is the command line of a program in user space that must run at the end's place. It is nil if no
+	// program is needed.
 	Daemon []string `json:"daemon,omitempty"`
 	Env    []string `json:"env,omitempty"` // variables of the daemon
 }
@@ -108,30 +111,33 @@ type Protocol struct {
 	Ports    []int  // UDP ports, at both ends, of the tunnel's packets
 	Overhead int    // largest number of bytes that the tunnel adds to a packet
 	Image    string // image of the sidecars on a cluster; "": Tare's own
-	// Carried returns the number of bytes by which the counters grow at least for a UDP packet of the given size.
+	// Carried returns the smallest number of bytes by which the counters grow for a UDP packet with this much
+	// payload.
 	Carried func(size int) uint64
 	// Keys generates keys for n ends.
 	Keys func(n int) ([]Key, error)
-	// Public returns the part of an end's key that its peers know.
+	// Public returns that part of an end's key that the end's peers know.
 	Public func(Key) Key
-	// Hint returns a system's missing requirements. The error wraps ErrNoKernel or ErrUserspace.
+	// Hint returns how the user can meet the missing requirements of a system. lacks is ErrNoKernel or
+	// errUserspace. pods is set on a cluster.
 	Hint func(lacks error, pods bool) string
 
-	// The following functions run in the helper.
+	// The functions below run in the helper.
 
-	// Lacks returns the reason why the kernel cannot encrypt in this network namespace; nil if it can.
+	// Lacks returns the reason why the kernel cannot encrypt in the helper's network namespace; nil if it
+	// can.
 	Lacks func() error
-	// Open opens an end, without key and peers.
+	// Open opens an end. The end has no key and no peers yet.
 	Open func(Opening) (Engine, Opened, error)
 }
 
-// These are errors of a system that lacks something.
+// These are the errors of a system that lacks something for one of the implementations.
 var (
 	ErrNoKernel  = errors.New("not in this kernel")
 	errUserspace = errors.New("works on a TUN interface")
 )
 
-// Declare declares that the layer needs nodes, or pods that may have sidecars.
+// Declare declares that the layer needs nodes, or else pods that may have sidecars.
 func (p *Protocol) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: experiment.Needs{Network: true, PodSecurity: []experiment.PodSecurity{
@@ -140,7 +146,7 @@ func (p *Protocol) Declare() experiment.Declaration {
 	}
 }
 
-// Tunnels are the tunnels between all ends of a site.
+// Tunnels holds the tunnels between all ends of a site.
 type Tunnels struct {
 	*Protocol
 	site   testbed.Site
@@ -149,11 +155,11 @@ type Tunnels struct {
 	ends   []*end
 	proofs []layer.Check
 	before Traffic // counters at the beginning of the trial
-	// send sends a marker and reports whether it arrived, and where it was seen.
+	// send sends a marker. It reports whether the marker arrived, and where it was seen.
 	send func(ctx context.Context, w way, marker []byte) (markerOutcome, error)
 }
 
-// Up puts tunnels around the site of a session.
+// Up puts tunnels around the site of a session. In pods, Settle creates the tunnels when the pods run.
 func (p *Protocol) Up(ctx context.Context, s *layer.Session, wanted Implementation) (*layer.Active, error) {
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		t, err := p.askForSidecars(s.Site, sidecars)
@@ -175,7 +181,7 @@ func (p *Protocol) Up(ctx context.Context, s *layer.Session, wanted Implementati
 	return t.active(), nil
 }
 
-// active returns the layer of tunnels that are on.
+// active returns the active layer for these tunnels.
 func (t *Tunnels) active() *layer.Active {
 	return &layer.Active{Proofs: t.proofs, Before: t.prove, Costs: t.costs, After: t.through, Down: t.down}
 }
@@ -195,7 +201,7 @@ func (p *Protocol) onNodes(ctx context.Context, site testbed.Site, wanted Implem
 	return t, nil
 }
 
-// betweenNodes returns tunnels whose ends are the nodes of a site. The ends are not open yet.
+// betweenNodes returns tunnels whose ends are the nodes of a site. It does not open the ends.
 func (p *Protocol) betweenNodes(site testbed.Site) (*Tunnels, error) {
 	courier, ok1 := testbed.As[testbed.Datagrams](site)
 	wire, ok2 := testbed.As[testbed.Wire](site)
@@ -221,7 +227,7 @@ func (p *Protocol) betweenNodes(site testbed.Site) (*Tunnels, error) {
 	return t, nil
 }
 
-// raise opens all ends, makes the proofs of the set-up, and leaves the tunnels on.
+// raise opens all ends and makes the proofs of the set-up. The tunnels are on afterwards.
 func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 	if err := t.each(func(e *end) error { return e.start(ctx, t) }); err != nil {
 		return err
@@ -258,7 +264,8 @@ func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 	return t.proveKeys(ctx)
 }
 
-// each runs a function for all ends in parallel, and returns one of the errors, since they would all be the same.
+// each runs a function for all ends in parallel. It returns only the first error, since the errors of several
+// ends are usually the same.
 func (t *Tunnels) each(do func(e *end) error) error {
 	errs := make([]error, len(t.ends))
 	var wait sync.WaitGroup
@@ -269,7 +276,8 @@ func (t *Tunnels) each(do func(e *end) error) error {
 	return cmp.Or(errs...)
 }
 
-// choose reports whether the kernel encrypts: it does if the kernels of all ends can, unless user space is wanted.
+// choose reports whether the kernel encrypts. The kernel encrypts if the kernels of all ends can, unless the
+// user wants user space.
 func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel bool, err error) {
 	if wanted == Userspace {
 		return false, nil
@@ -285,14 +293,14 @@ func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel boo
 	return kernel, err
 }
 
-// lead routes packets between the pods through the tunnels, or past them.
+// lead routes packets between the pods through the tunnels (on), or past them.
 func (t *Tunnels) lead(ctx context.Context, on bool) error {
 	if t.pods != nil {
 		return t.pods.lead(ctx, t, on)
 	}
 	var errs []error
 	for _, node := range t.nodes {
-		via := Opened{} // over the wire
+		via := Opened{} // packets go over the wire
 		if on {
 			via = t.ends[0].opened
 		}
@@ -308,7 +316,8 @@ func (t *Tunnels) lead(ctx context.Context, on bool) error {
 	return errors.Join(errs...)
 }
 
-// costs returns the CPU time and memory of the ends' processes, by node or pod. It is empty for the kernel's tunnels.
+// costs returns the CPU time and memory of the ends' processes, by node or pod. It returns nothing if the
+// kernel encrypts.
 func (t *Tunnels) costs() ([]layer.Cost, error) {
 	var costs []layer.Cost
 	for _, e := range t.ends {
@@ -324,7 +333,7 @@ func (t *Tunnels) costs() ([]layer.Cost, error) {
 	return costs, nil
 }
 
-// down routes traffic over the wire again and removes the tunnels.
+// down routes the pods' packets over the wire again, and then removes the tunnels.
 func (t *Tunnels) down(ctx context.Context) error {
 	errs := []error{t.lead(ctx, false)}
 	for _, e := range t.ends {
@@ -333,7 +342,7 @@ func (t *Tunnels) down(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// hinted adds to an error the hint about the missing requirements.
+// hinted adds a hint to an error: how to meet the missing requirements.
 func (t *Tunnels) hinted(err error) error {
 	if hint := t.hint(err); hint != "" {
 		return fmt.Errorf("%w (%s)", err, hint)
@@ -350,7 +359,7 @@ func (t *Tunnels) hint(err error) string {
 	return ""
 }
 
-// HintTUN returns the requirements of TUN interfaces.
+// HintTUN returns a hint on what TUN interfaces need.
 func HintTUN(pods bool) string {
 	if pods {
 		return "the nodes need the module tun, and a container runtime that lets a container with the capability MKNOD use " +

@@ -13,7 +13,7 @@ import (
 
 var errNone = errors.New("there are no servers of the workload vault here, and the layer needs them")
 
-// each makes checks of all servers of a site.
+// each makes the checks of all servers of a site.
 func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Check) ([]layer.Check, error) {
 	servers := testbed.Held[Servers](site)
 	if len(servers) == 0 {
@@ -30,7 +30,7 @@ func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Che
 	return checks, nil
 }
 
-// proofs show that servers have the wanted settings.
+// proofs makes the checks that servers have the wanted settings.
 type proofs struct {
 	want    Settings
 	servers []Servers // servers whose state before the trial is known
@@ -42,7 +42,7 @@ func (p *proofs) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 	return each(ctx, site, func(s *State) []layer.Check { return s.checks(p.want, true) })
 }
 
-// after shows that the load of the trial was audited.
+// after shows that the requests of the trial were written to the audit file.
 func (p *proofs) after(context.Context, layer.Did) ([]layer.Check, error) {
 	if p.want.Audit != FileAudit {
 		return nil, nil
@@ -54,7 +54,7 @@ func (p *proofs) after(context.Context, layer.Did) ([]layer.Check, error) {
 	return []layer.Check{{Layer: name, Name: "the audit file during the trial", Expected: "grows", Observed: fmt.Sprintf("%d bytes", written), OK: written > 0}}, nil
 }
 
-// checks compares the state with settings, which must be in force (on) or not.
+// checks compares the state of a server with settings. The settings must be in force (on), or must not be.
 func (s *State) checks(want Settings, on bool) []layer.Check {
 	var checks []layer.Check
 	if want.TLS != nil {
@@ -76,7 +76,7 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 	return checks
 }
 
-// encryption checks whether all listeners accept TLS only, or plaintext only.
+// encryption checks that all listeners accept TLS only (on), or plaintext only.
 func (s *State) encryption(on bool) layer.Check {
 	k := layer.Check{Layer: name, Name: "a client at the listeners", OK: len(s.Listeners) > 0}
 	if k.Expected = "plaintext answered, TLS refused"; on {
@@ -94,7 +94,7 @@ func (s *State) encryption(on bool) layer.Check {
 	return k
 }
 
-// audits checks which audit devices there are.
+// audits checks which audit devices a server has.
 func (s *State) audits(want Audit, on bool) layer.Check {
 	have := NoAudit
 	if len(s.Audit) > 0 {

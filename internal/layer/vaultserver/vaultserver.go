@@ -5,12 +5,12 @@
 //   - vault-server: {audit: file}
 //   - vault-server: {members: 3}
 //
-// Settings that the layer does not set keep the workload's values.
+// A setting that the layer does not set keeps the workload's value.
 //
-// Proof, before every trial, from the client's pod and with the servers' API: the TLS version of each member's
-// listener, and that the listener refuses plaintext; the audit devices; the number of members in the configuration of
-// raft. After the trial the audit file must have grown. Without the layer the same checks are made, and must agree
-// with the workload's own parameters.
+// Proof, before every trial, from the client's pod and with the servers' API: the TLS version of each
+// member's listener, and that the listener refuses plaintext; the audit devices; the number of members in the
+// configuration of raft. After the trial the audit file must have grown. In an arm without the layer the same
+// checks before a trial must show that the servers do not have the layer's settings.
 package vaultserver
 
 import (
@@ -35,14 +35,14 @@ const (
 // Values lists the audit devices.
 func (Audit) Values() []string { return []string{string(NoAudit), string(FileAudit)} }
 
-// Settings are settings of the servers. Settings that a layer does not set are empty.
+// Settings are settings of the servers. A setting that a layer does not set is empty.
 type Settings struct {
 	TLS     *bool // TLS on the listener that clients use
 	Audit   Audit
 	Members int
 }
 
-// Over returns the settings, overridden by the settings in others.
+// Over returns these settings, each replaced by the setting in others if one of them has it.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
@@ -58,11 +58,11 @@ func (s Settings) Over(others ...Settings) Settings {
 	return s
 }
 
-// Servers are the members of one cluster that a workload keeps running at a site (testbed.Held).
+// Servers are the members of one Vault cluster. A workload keeps them running at a site (testbed.Held).
 type Servers interface {
-	// Look returns the servers' state, as seen from the client's pod.
+	// State returns the servers' state, as seen from the client's pod.
 	State(ctx context.Context) (*State, error)
-	// Audited returns the number of bytes that the load of the last trial has added to the leader's audit file.
+	// Audited returns how many bytes the requests of the last trial have added to the leader's audit file.
 	Audited() int64
 }
 
@@ -70,12 +70,12 @@ type Servers interface {
 type State struct {
 	Version string `json:"version"` // version of the program
 	Leader  string `json:"leader"`  // address of the leader's API, as reported by the members
-	Since   string `json:"since"`   // time at which it became leader, as reported by the leader
+	Since   string `json:"since"`   // time at which the leader became leader, as reported by the leader
 	// Peers are the members in the configuration of raft.
 	Peers []Peer `json:"peers"`
-	// Audit are the types of the audit devices.
+	// Audit holds the types of the audit devices.
 	Audit []string `json:"audit"`
-	// Listeners are the observations of the members' listeners, in the order of the members.
+	// Listeners holds what was observed at the members' listeners, in the order of the members.
 	Listeners []Listener `json:"listeners"`
 }
 
@@ -87,9 +87,9 @@ type Peer struct {
 	Voter   bool   `json:"voter"`
 }
 
-// Listener is an observation of one member's listener.
+// Listener is what was observed at one member's listener.
 type Listener struct {
-	TLS   string `json:"tls"`   // TLS version, or the reason why there is none
+	TLS   string `json:"tls"`   // TLS version, or the reason why no TLS was possible
 	Plain string `json:"plain"` // response to a request in plaintext
 	// Encrypts is set if a client got TLS with the right certificate. Clear is set if a request in plaintext was
 	// answered.
@@ -113,7 +113,7 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "servers of the workload vault"),
 }
 
-// Declare declares the number of pods for the members.
+// Declare declares how many pods the members need.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true}
 	if len(c.Members) > 0 {
@@ -138,7 +138,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// settings returns the settings of the layer.
+// settings returns the settings that the layer makes.
 func (c *Config) settings() Settings {
 	s := Settings{Audit: c.Audit.OrZero(), Members: c.Members.OrZero()}
 	if len(c.TLS) > 0 {
@@ -148,13 +148,14 @@ func (c *Config) settings() Settings {
 	return s
 }
 
-// Up shows the settings to the workload.
+// Up hands the settings to the workload (Holds).
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	p := &proofs{want: c.settings()}
 	return &layer.Active{Holds: p.want, Before: p.before, After: p.after}, nil
 }
 
-// ProveOff shows that the servers do not have the settings, except those that the arm's own layer also has.
+// ProveOff shows that the servers do not have the settings. If the arm has its own layer of this kind, the
+// settings that it sets are left out.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	not := layer.Without(c, s.Own).settings()
 	if not == (Settings{}) {

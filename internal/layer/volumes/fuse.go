@@ -15,13 +15,13 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Daemon is the process of a file system outside the kernel (FUSE), in the client's pod. Its mount is visible in that
-// pod only, and ends with the process.
+// Daemon is the process of a file system outside the kernel (FUSE), in the client's pod. The file system's
+// mount is visible in that pod only, and ends with the process.
 type Daemon struct {
 	Kind     string // kind of the layer
 	Encrypts bool
-	// Files is the name of the directory of the files, with its mode. Through is the name of the directory by which
-	// programs see the files.
+	// Files is the name of the directory that stores the files; Mode is its mode. Through is the name of the
+	// directory through which programs see the files.
 	Files, Through string
 	Mode           os.FileMode
 	// Command returns the command that starts the daemon in the foreground.
@@ -37,10 +37,11 @@ type Daemon struct {
 	said    process.Tail
 }
 
-// mountLimit is the timeout for the mount to appear.
+// mountLimit is how long the mount may take to appear.
 const mountLimit = 20 * time.Second
 
-// Up requests the part of the site's volume, and returns the layer without its Settle.
+// Up asks the site for a part of the volume: the daemon's file system. It returns the active layer without
+// its Settle.
 func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
 	d.Site = s.Site
 	if d.Stack, err = Stack(s.Site); err != nil {
@@ -53,7 +54,7 @@ func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
 	return &layer.Active{Before: d.before, Costs: d.costs, Down: d.down}, nil
 }
 
-// put creates the directories below the given one, and mounts the file system.
+// put creates the directories Files and Through below dir, and mounts the file system.
 func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
 	files, through := filepath.Join(dir, d.Files), filepath.Join(dir, d.Through)
 	err := d.Stack.InVolume(func() error {
@@ -73,7 +74,7 @@ func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
 	return through, d.mount(ctx, cmd, through)
 }
 
-// mount starts the daemon in the foreground and waits until its file system is mounted.
+// mount starts the daemon in the foreground. It waits until the daemon has mounted its file system.
 func (d *Daemon) mount(ctx context.Context, cmd testbed.Command, at string) error {
 	d.at, d.ended = at, make(chan struct{})
 	cmd.Stdout, cmd.Stderr = &d.said, &d.said
@@ -106,7 +107,7 @@ func (d *Daemon) mount(ctx context.Context, cmd testbed.Command, at string) erro
 // last returns the end of the daemon's output.
 func (d *Daemon) last() string { return safetext.Tail(d.said.String(), 400) }
 
-// before shows that the volume goes through the file system of the daemon.
+// before shows that the volume goes through the daemon's file system.
 func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
 	c := layer.Check{Layer: d.Kind, Name: "file system of the volume", Expected: "FUSE, and its process runs"}
 	kind, where, err := mounted(d.Stack, d.at)
@@ -133,7 +134,7 @@ func (d *Daemon) costs() ([]layer.Cost, error) {
 	return []layer.Cost{{Part: "daemon", CPU: cpu, Memory: memory}}, err
 }
 
-// down ends the daemon, which also ends its mount. It may be called again.
+// down ends the daemon, and with it the mount. It may be called again.
 func (d *Daemon) down(context.Context) error {
 	if d.process == nil {
 		return nil
@@ -147,7 +148,7 @@ func (d *Daemon) down(context.Context) error {
 	return err
 }
 
-// Absent checks that no file system of the program is part of the volume.
+// Absent checks that the volume is not a mount of the program.
 func Absent(kind, program string, stack testbed.VolumeStack) ([]layer.Check, error) {
 	is, _, err := mounted(stack, stack.Volume())
 	c := layer.Check{Layer: kind, Name: "file system of the volume", Expected: "not of " + program, Observed: is, OK: is != "" && !strings.HasSuffix(is, program)}

@@ -1,17 +1,19 @@
-// Package volumes holds the common part of layers for the volume of a site on this machine (luks, fscrypt, gocryptfs,
-// fuse-passthrough). Up requests a part of the volume, which is created with the site. The proof examines the data on
-// the device.
+// Package volumes holds the common part of layers for the volume of a site on this machine (luks, fscrypt,
+// gocryptfs, fuse-passthrough). Up asks the site for a part of the volume, such as an encrypted device. The
+// testbed creates this part with the site. The proof examines the data on the device.
 //
 // # Proof
 //
-// Once a volume is complete, the testbed writes a marker through it and searches all data that was written to the
-// device (testbed.VolumeMark). With a layer that encrypts, the marker does not appear in clear; in an arm without
-// such a layer, it does. In addition, each layer checks the kernel's description of the volume before every trial.
+// When a volume is complete, the testbed writes a marker (a random text) through it. It then searches all
+// data that was written to the device for this marker (testbed.VolumeMark). With a layer that encrypts, the
+// marker does not appear in clear. In an arm without such a layer, it does. In addition, each layer checks
+// before every trial how the kernel describes the volume.
 //
 // # Baselines
 //
-// All arms have the same device, file system, options of mkfs and mount options. Only the layer differs. A file
-// system outside the kernel has two costs, the way through FUSE and the cipher: fuse-passthrough has only the first.
+// All arms have the same device, file system, options of mkfs and mount options. Only the layer differs. A
+// file system outside the kernel has two costs: the way through FUSE, and the cipher. The layer
+// fuse-passthrough has only the cost of the way through FUSE.
 package volumes
 
 import (
@@ -28,24 +30,24 @@ import (
 	"tare/internal/testbed"
 )
 
-// Needs are the requirements of a layer for a volume of this machine.
+// Needs are the requirements of a layer that needs a volume of this machine.
 var Needs = experiment.Needs{Only: experiment.TestbedLocal, UsesVolume: true}
 
-// Elsewhere names the alternative on a cluster.
+// Elsewhere tells the user of an alternative on a cluster.
 const Elsewhere = "volumes there are encrypted by their storage class: compare classes by the layer storage-class, as examples/kubernetes/encrypted-storage.yaml does"
 
-// Stack returns the volume of a site.
+// Stack returns the volume of a site, to which layers can add parts.
 func Stack(site testbed.Site) (testbed.VolumeStack, error) {
 	return testbed.Need[testbed.VolumeStack](site, "the site has no volume of this machine in the client's pod: use a workload with a volume, such as storage")
 }
 
-// Hidden checks that the marker is not on the device in clear. It is for Active.Settle.
+// Hidden checks that the marker is not on the device in clear. It is made in Active.Settle.
 func Hidden(kind string, stack testbed.VolumeStack) layer.Check {
 	m := stack.VolumeMark()
 	return layer.Check{Layer: kind, Name: "marker on the device", Expected: "not in clear", Observed: observed(m), OK: m.Found == 0 && m.Scanned > 0, Once: true}
 }
 
-// Clear checks that the marker is on the device in clear, if no layer encrypts.
+// Clear checks that the marker is on the device in clear. It makes no check if a layer encrypts.
 func Clear(kind string, stack testbed.VolumeStack) []layer.Check {
 	m := stack.VolumeMark()
 	if len(m.Encrypted) > 0 {
@@ -62,8 +64,9 @@ func observed(m testbed.VolumeMark) string {
 	return fmt.Sprintf("%d times in the %.1f MiB that were written", m.Found, mib)
 }
 
-// Driver reports the kernel code that encrypts with a cipher, by the cipher's name in /proc/crypto, such as xts(aes).
-// The check always holds. It has a caveat if the code does not use the processor's instructions for encryption.
+// Driver makes a check that names the kernel code that encrypts with a cipher. cipher is its name in
+// /proc/crypto, such as xts(aes). The check always holds. It has a caveat if the code does not use the
+// processor's instructions for encryption.
 func Driver(kind, cipher string) layer.Check {
 	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "known", Observed: "not in /proc/crypto", OK: true, Once: true}
 	if driver := machine.CipherDrivers(proc.Below("/"))[cipher]; driver != "" {
@@ -76,8 +79,9 @@ func Driver(kind, cipher string) layer.Check {
 	return c
 }
 
-// accelerated reports whether a driver uses the processor's instructions or a device. All other drivers are called
-// generic, fixed-time or lib, or are templates around one of these.
+// accelerated reports whether a driver uses the processor's instructions for encryption, or a device. The
+// names of all other drivers contain generic, fixed-time or lib; templates around such a driver have its name
+// in theirs.
 func accelerated(driver string) bool {
 	for _, plain := range []string{"generic", "fixed-time", "-lib"} {
 		if strings.Contains(driver, plain) {
@@ -87,8 +91,8 @@ func accelerated(driver string) bool {
 	return true
 }
 
-// mounted returns the type and mount point of the innermost file system of a directory of the volume, as seen in the
-// client's pod.
+// mounted returns the type and the mount point of the innermost file system that holds a directory of the
+// volume. It looks as the client's pod does.
 func mounted(stack testbed.VolumeStack, dir string) (kind, at string, err error) {
 	err = stack.InVolume(func() error {
 		text, err := os.ReadFile("/proc/thread-self/mountinfo")
@@ -98,7 +102,7 @@ func mounted(stack testbed.VolumeStack, dir string) (kind, at string, err error)
 	return kind, at, err
 }
 
-// mountOf finds the mount of a directory: see proc_pid_mountinfo(5).
+// mountOf finds the mount of a directory in the text of mountinfo (proc_pid_mountinfo(5)).
 func mountOf(mountinfo, dir string) (kind, at string) {
 	for line := range strings.Lines(mountinfo) {
 		before, after, ok := strings.Cut(line, " - ")
@@ -117,7 +121,8 @@ func mountOf(mountinfo, dir string) (kind, at string) {
 // probeSize is the size in bytes of the volume on which a probe tries a layer.
 const probeSize = 64 << 20
 
-// Probe returns a probe that tries a layer on a small volume. It looks first for the program that the layer needs.
+// Probe returns a probe that tries a layer on a small volume. Before that, it looks for the program that the
+// layer needs.
 func Probe(name, program, hint string, l layer.Layer) func(context.Context) []testbed.Finding {
 	return func(ctx context.Context) []testbed.Finding {
 		if _, err := exec.LookPath(program); program != "" && err != nil {

@@ -30,7 +30,7 @@ func addLink(mtu int) error {
 	return nil
 }
 
-// open creates the interface, of the kernel or of wireguard-go, and sets it up.
+// open creates the interface, by the kernel or by wireguard-go, and sets the interface up.
 func open(o tunnel.Opening) (engine tunnel.Engine, opened tunnel.Opened, err error) {
 	if engine = (kernelEngine{}); o.Kernel {
 		err = addLink(o.MTU)
@@ -58,7 +58,8 @@ func withClient(f func(*wgctrl.Client) error) error {
 	return errors.Join(f(client), client.Close())
 }
 
-// Rekey sets key and peers. It first makes the kernel remove the old peers with their session keys.
+// Rekey sets the key and the peers. The kernel first removes the old peers with their session keys
+// (ReplacePeers).
 func (kernelEngine) Rekey(own tunnel.Key, list []tunnel.Peer) error {
 	var peers []wgtypes.PeerConfig
 	for _, p := range list {
@@ -80,7 +81,7 @@ func (kernelEngine) Rekey(own tunnel.Key, list []tunnel.Peer) error {
 // Connect does nothing: the first packets make the handshakes.
 func (kernelEngine) Connect() error { return nil }
 
-// Traffic returns the sum of all peers' counters.
+// Traffic returns the interface's counters, summed over all peers.
 func (kernelEngine) Traffic() (sum tunnel.Traffic, err error) {
 	err = withClient(func(client *wgctrl.Client) error {
 		d, err := client.Device(device)

@@ -17,7 +17,7 @@ import (
 // goEngine is an end that uses wireguard-go in this process.
 type goEngine struct{ device *wgdevice.Device }
 
-// openOwn creates the interface. Its UDP socket is opened before the interface is up.
+// openOwn creates the interface of wireguard-go. It opens the UDP socket before the interface is up.
 func openOwn(o tunnel.Opening) (tunnel.Engine, error) {
 	t, err := tun.CreateTUN(device, o.MTU)
 	if err != nil {
@@ -31,8 +31,9 @@ func openOwn(o tunnel.Opening) (tunnel.Engine, error) {
 	return goEngine{d}, nil
 }
 
-// Rekey sets the private key and the peers, in the configuration language of https://www.wireguard.com/xplatform/. It
-// removes the old peers first: they would keep started handshakes, and wait before they start new ones.
+// Rekey sets the private key and the peers, in the configuration language of
+// https://www.wireguard.com/xplatform/. It removes the old peers first. Otherwise an old peer would keep a
+// handshake that it has started, and wait before it starts a new one.
 func (g goEngine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, "replace_peers=true")
@@ -50,7 +51,7 @@ func (g goEngine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 // Connect does nothing: the first packets make the handshakes.
 func (g goEngine) Connect() error { return nil }
 
-// Traffic returns the sum of all peers' counters.
+// Traffic returns the interface's counters, summed over all peers.
 func (g goEngine) Traffic() (tunnel.Traffic, error) {
 	text, err := g.device.IpcGet()
 	if err != nil {
@@ -59,7 +60,7 @@ func (g goEngine) Traffic() (tunnel.Traffic, error) {
 	return parseTraffic(text)
 }
 
-// Ready returns the version of wireguard-go in this program.
+// Ready returns the version of the wireguard-go that is part of this program.
 func (g goEngine) Ready() (string, error) {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
@@ -77,7 +78,7 @@ func (g goEngine) Close() error {
 	return nil
 }
 
-// parseTraffic returns the sum of the counters in the answer to a "get".
+// parseTraffic returns the sum of the counters in wireguard-go's answer to "get".
 func parseTraffic(text string) (tunnel.Traffic, error) {
 	var sum tunnel.Traffic
 	for line := range strings.Lines(text) {

@@ -1,5 +1,6 @@
-// Package wrap is a layer that puts a command around the subjects: a sandbox, a tracer, a runtime, or any other
-// program that takes a command as its last arguments. It measures mechanisms that Tare has no layer for.
+// Package wrap is a layer that puts a command around the subjects: a sandbox, a tracer, a runtime, or any
+// other program that takes a command as its last arguments. With it, Tare can measure mechanisms that it has
+// no layer for.
 //
 //   - wrap:
 //     run: [bwrap, --unshare-net, --dev-bind, /, /]
@@ -7,9 +8,10 @@
 //     run: [cat, /proc/net/dev]
 //     match: 'lo:\s+0\s[^\n]*\n$'
 //
-// Proof, before every trial: the output of proof.run matches inside the wrapper, and does not match outside. Without
-// a proof, the only check is that the wrapper starts its command and passes on the command's output. The check has a
-// caveat that the wrapper's effect was not shown. In an arm without the layer there is then no check.
+// Proof, before every trial: the output of proof.run matches inside the wrapper, and does not match outside.
+// Without the parameter proof, the only check is that the wrapper starts its command and passes on the
+// command's output. This check has the caveat that the wrapper's effect was not shown. In an arm without the
+// layer there is then no check.
 package wrap
 
 import (
@@ -54,7 +56,7 @@ var Kind = layer.Kind{
 	Helper:  wrapper.Probe,
 }
 
-// Declare declares the wrapper program.
+// Declare declares that the layer needs the wrapper program.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs("")}
 	if len(c.Run) > 0 {
@@ -84,7 +86,8 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// Up looks up the program on this machine, if it is started there. In pods, the program is checked once they run.
+// Up looks for the wrapper program on this machine, if it is started here. In pods, the program is checked
+// when the pods run.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if slices.Contains(s.Places, testbed.Host) {
 		if _, err := exec.LookPath(c.Run[0]); err != nil {
@@ -105,7 +108,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return f.Up(s), nil
 }
 
-// ProveOff shows that the proof does not match without the layer.
+// ProveOff shows that the output of the proof does not match without the layer.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c.Proof == nil {
 		return nil, nil // without a proof, the caveat of the check that the layer is on says this
@@ -115,12 +118,12 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	})
 }
 
-// pattern compiles the regular expression for the output. As in grep, ^ and $ match at the beginning and end of each
-// line: the output of programs ends in a newline.
+// pattern compiles the regular expression for the output. As in grep, ^ and $ match at the beginning and end
+// of each line, since the output of programs ends in a newline.
 func (p *proof) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + p.Match) }
 
-// check runs the proof as a subject at a place, and compares its output: it must match with the layer's wrapper (on)
-// and must not match without.
+// check runs the proof as a subject at a place, and compares its output. With the layer's wrapper (on) the
+// output must match, and without the wrapper it must not.
 func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) ([]layer.Check, error) {
 	pattern, err := p.pattern()
 	if err != nil {
@@ -139,8 +142,8 @@ func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 		check.Expected = "to match " + p.Match
 	}
 	check.OK = pattern.MatchString(text) == on
-	// A proof that fails without the layer still shows that the layer is off, but not if it could not be started or
-	// did not end.
+	// If the proof's program fails without the layer, this still shows that the layer is off. It shows
+	// nothing if the program could not be started or did not end.
 	var exit *testbed.ExitError
 	if failed != nil {
 		check.Observed += "; " + failed.Error()

@@ -14,10 +14,10 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// Prober is the name of the prober's helper. It is the helper of the layer wrap.
+// Prober is the name of the helper that is the prober. It is also the helper of the layer wrap.
 const Prober = "wrap"
 
-// ProbeFile is the prefix of the names of files that the prober creates (write:DIR).
+// ProbeFile is the beginning of the names of the files that the prober creates (write:DIR).
 const ProbeFile = ".tare-probe-"
 
 // question is the input of the prober. At most one field is set.
@@ -27,16 +27,16 @@ type question struct {
 	Echo string        `json:"echo,omitempty"` // text to answer with
 }
 
-// answers are the prober's findings, by the word asked (see look).
+// answers holds the prober's answers, by the words that it was asked (look lists the words).
 type answers map[string]string
 
-// Try runs the prober at a place, as a subject, and returns its answers to words of look's list: "allowed", or the
-// name of an errno.
+// Try runs the prober at a place, as a subject. It returns the prober's answers to words of look's list. The
+// answer to an action is "allowed" or the name of an errno.
 func Try(ctx context.Context, site testbed.Site, where testbed.Place, words ...string) (map[string]string, error) {
 	return ask(ctx, site, where, true, words)
 }
 
-// ask runs the prober at a place, as a subject or without wrappers.
+// ask runs the prober at a place. It runs as a subject, or else without wrappers.
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, words []string) (answers, error) {
 	text, err := output(ctx, site, where, subject, question{Ask: words})
 	if err != nil {
@@ -49,7 +49,7 @@ func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bo
 	return found, nil
 }
 
-// output returns the prober's output. The prober is started as a subject or without wrappers.
+// output runs the prober at a place, as a subject or else without wrappers, and returns its output.
 func output(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, q question) (string, error) {
 	cmd, err := helperrpc.Command(site, where, Prober, q)
 	if err != nil {
@@ -59,7 +59,7 @@ func output(ctx context.Context, site testbed.Site, where testbed.Place, subject
 	return evidence.Output(ctx, site, where, cmd, evidence.Limit)
 }
 
-// run returns the CPU time and memory that the prober uses as a subject.
+// run runs the prober as a subject, and returns the CPU time and memory that the prober used.
 func run(ctx context.Context, site testbed.Site, where testbed.Place, q question) (testbed.Usage, error) {
 	cmd, err := helperrpc.Command(site, where, Prober, q)
 	if err != nil {
@@ -89,7 +89,8 @@ var Probe = helperrpc.Reading("read the question", func(_ context.Context, q que
 
 func answerTo(mark string) string { return "started: " + mark }
 
-// spend uses CPU time, by the clock of its kernel.
+// spend uses CPU time. It measures the time by the clock of the kernel that it runs on, which may be a
+// sandbox's.
 func spend(much time.Duration) error {
 	for begun := time.Now(); ; {
 		used, err := ownTime()

@@ -12,37 +12,38 @@ import (
 // Evidence is an action or a value that differs between programs in the wrapper and programs outside of it.
 type Evidence struct {
 	Name string
-	// Ask are questions to the prober, in order of preference. The first question is used whose answer outside the
-	// wrapper is not the answer expected inside.
+	// Ask holds questions to the prober, the preferred one first. The first question is used whose answer
+	// outside the wrapper is not the one that is expected inside.
 	Ask []string
-	// On reports whether an answer is the one expected inside the wrapper, given the answer outside.
+	// On reports whether the answer inside the wrapper is as expected. outside is the answer outside the
+	// wrapper.
 	On func(inside, outside string) bool
-	// Expected describes the answer expected inside the wrapper.
+	// Expected describes the answer that is expected inside the wrapper.
 	Expected string
 }
 
 // allowed is the answer for an action that was not denied.
 const allowed = "allowed"
 
-// Denied is evidence of an action that fails with one of the errnos inside the wrapper. Outside it is allowed, or
-// fails with another errno if its arguments make no sense.
+// Denied is evidence by an action that fails with one of the errnos inside the wrapper. Outside the wrapper
+// the action is allowed. If its arguments make no sense, it fails there with another errno.
 func Denied(name string, errnos []string, actions ...string) Evidence {
 	return Evidence{Name: name, Ask: actions, Expected: "denied, " + strings.Join(errnos, " or "),
 		On: func(inside, _ string) bool { return slices.Contains(errnos, inside) }}
 }
 
-// Differs is evidence of a value that is another one inside the wrapper, such as a namespace.
+// Differs is evidence by a value that is not the same inside the wrapper as outside, such as a namespace.
 func Differs(name, ask string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: "another than outside",
 		On: func(inside, outside string) bool { return inside != "" && outside != "" && inside != outside }}
 }
 
-// Is is evidence of a value that is the wanted one inside the wrapper, and another one outside.
+// Is is evidence by a value that is the wanted one inside the wrapper, and another one outside.
 func Is(name, ask, want string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: want, On: func(inside, _ string) bool { return inside == want }}
 }
 
-// More is evidence of a number that is larger inside the wrapper by the given amount.
+// More is evidence by a number that is larger inside the wrapper than outside, by the given amount.
 func More(name, ask string, by int) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("%d more than outside", by), On: func(inside, outside string) bool {
 		in, err1 := strconv.Atoi(inside)
@@ -51,8 +52,8 @@ func More(name, ask string, by int) Evidence {
 	}}
 }
 
-// Without is evidence of a hexadecimal bit set. Inside the wrapper none of the given bits is set, and outside some
-// are.
+// Without is evidence by a hexadecimal set of bits. Inside the wrapper none of the given bits is set.
+// Outside, some of them are.
 func Without(name, ask string, bits uint64) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("none of %#x", bits), On: func(inside, _ string) bool {
 		set, err := strconv.ParseUint(inside, 16, 64)
@@ -60,7 +61,7 @@ func Without(name, ask string, bits uint64) Evidence {
 	}}
 }
 
-// words returns all questions for the prober.
+// words returns the questions of all evidence.
 func words(list []Evidence) []string {
 	var all []string
 	for _, e := range list {
@@ -69,14 +70,14 @@ func words(list []Evidence) []string {
 	return all
 }
 
-// chosen is evidence with the question that is used.
+// chosen is evidence with that one of its questions that is used.
 type chosen struct {
 	Evidence
 	ask string
 }
 
-// choose returns the evidence that differs outside the wrapper. An action that is always denied to this user shows
-// nothing.
+// choose returns the evidence whose answer outside the wrapper is not the one expected inside, with the
+// question to use. An action that is always denied to this user shows nothing.
 func choose(list []Evidence, outside answers) []chosen {
 	var all []chosen
 	for _, e := range list {
@@ -87,7 +88,8 @@ func choose(list []Evidence, outside answers) []chosen {
 	return all
 }
 
-// same returns a message that all evidence is the same outside the wrapper as expected inside.
+// same returns a message that says of each evidence that the answer outside the wrapper is already the one
+// expected inside.
 func same(list []Evidence, outside answers) string {
 	var all []string
 	for _, e := range list {

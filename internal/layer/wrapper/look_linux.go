@@ -35,7 +35,8 @@ import (
 //	alarm-timer    make a timer that wakes a machine that sleeps, and do not set it
 //	call:NAME      make a system call of the list calls
 //
-// Actions are answered with "allowed", or with the name of the errno. An action changes nothing if it is allowed.
+// An action is answered with "allowed", or with the name of the errno. If an action is allowed, it still
+// changes nothing.
 func look(word string) string {
 	what, argument, _ := strings.Cut(word, ":")
 	switch what {
@@ -93,7 +94,7 @@ type call struct {
 	number, argument uintptr
 }
 
-// calls are the system calls that can be tried. They change nothing.
+// calls are the system calls that the prober can try. They change nothing.
 var calls = []call{
 	{"personality", unix.SYS_PERSONALITY, 0xffffffff}, // this argument only queries the personality
 	{"getppid", unix.SYS_GETPPID, Magic},              // getppid has no arguments
@@ -114,7 +115,7 @@ func write(dir string) string {
 	return named(err)
 }
 
-// closed closes a file descriptor, unless there was an error.
+// closed closes a file descriptor if there was no error, and returns the answer for that error.
 func closed(fd int, err error) string {
 	if err == nil {
 		_ = unix.Close(fd)
@@ -146,7 +147,7 @@ func orError(text string, err error) string {
 	return text
 }
 
-// named returns the name of an errno.
+// named returns the answer for an error: "allowed" if there is none, and otherwise the name of the errno.
 func named(err error) string {
 	if err == nil {
 		return allowed

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// look has no answers on other systems, where no subject runs.
+// look knows no word on this system: no subject runs here.
 func look(string) string { return "not known" }
 
 func ownTime() (time.Duration, error) { return 0, errors.ErrUnsupported }

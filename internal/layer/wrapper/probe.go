@@ -15,7 +15,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Works tests whether a wrapper starts a program on this machine, by running true in it.
+// Works tests whether a wrapper starts a program on this machine. It starts the program true in the wrapper.
 func Works(ctx context.Context, front []string, install string) testbed.Finding {
 	f := testbed.Finding{Name: front[0], Status: testbed.Works}
 	path, err := exec.LookPath(front[0])
@@ -30,7 +30,7 @@ func Works(ctx context.Context, front []string, install string) testbed.Finding 
 	return f
 }
 
-// tryLimit is the timeout for a wrapper's start of a program.
+// tryLimit is how long a wrapper may take to start a program and end.
 const tryLimit = 20 * time.Second
 
 func try(ctx context.Context, front []string) error {
@@ -49,12 +49,12 @@ func try(ctx context.Context, front []string) error {
 	return err
 }
 
-// Launchable returns the probe of a layer that consists of launcher settings.
+// Launchable returns the probe of a layer whose only effect is that of launcher settings.
 func Launchable(name string, s launcher.Settings) func(context.Context) []testbed.Finding {
 	return func(ctx context.Context) []testbed.Finding { return []testbed.Finding{Launches(ctx, name, s)} }
 }
 
-// Launches tests whether the launcher starts a program with the settings on this machine.
+// Launches tests on this machine whether the launcher, with the settings, starts a program.
 func Launches(ctx context.Context, name string, s launcher.Settings) testbed.Finding {
 	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: "uses Tare's launcher, which starts a program here"}
 	return f.Tried(try(ctx, []string{s.Argument()}))

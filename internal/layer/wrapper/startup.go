@@ -13,12 +13,12 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// starts is the number of times that a program is started to measure its start-up time.
+// starts is how often a program is started to measure the start-up time of its wrapper.
 const starts = 5
 
-// startUp measures the run time of a program that ends at once, inside and outside the wrapper. The difference is
-// part of every run of a program, however short, and does not predict a longer run. Without such a program there is
-// no check.
+// startUp measures how long a program that ends at once runs, inside and outside the wrapper. Every run of a
+// program contains the difference, however short the run is. It does not predict the overhead of a longer
+// run. If no wrapper program is started, there is no check.
 func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check {
 	var checks []layer.Check
 	for _, where := range a.places {
@@ -41,7 +41,7 @@ func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check
 	return checks
 }
 
-// typical returns the median run time of some starts.
+// typical returns the median run time of several starts.
 func typical(ctx context.Context, site testbed.Site, where testbed.Place, subject bool) (time.Duration, bool) {
 	ctx, cancel := context.WithTimeout(ctx, evidence.Limit)
 	defer cancel()

@@ -1,26 +1,28 @@
-// Package wrapper holds the common part of layers that put a wrapper around subjects: a sandbox, a filter, fewer
-// rights. The wrapper is a program on PATH, or Tare's launcher, which restricts itself and becomes the subject
-// (Launched).
+// Package wrapper holds the common part of layers that put a wrapper around subjects: a sandbox, a filter,
+// fewer rights. The wrapper is a program on PATH, or Tare's launcher. The launcher restricts itself and then
+// executes the subject (Launched).
 //
 // # Proofs
 //
-// The prober (Probe), a small helper, is started in the wrapper like a subject. It tries actions that the layer
-// denies, by their system calls, and reads what the kernel reports in /proc. The same prober outside the wrapper
-// gives the answers for comparison. Evidence is a difference between the two:
+// The prober (Probe), a small helper, is started in the wrapper like a subject. By system calls it tries
+// actions that the layer denies. It also reads in /proc what the kernel reports. A second prober, outside the
+// wrapper, gives the answers to compare with. Evidence is a difference between the answers inside and
+// outside:
 //
-//   - the positive control: inside the wrapper, the action is denied;
-//   - the negative control: in an arm without the layer, the same action is allowed;
-//   - afterwards: no container or other leftover exists, if the wrapper can leave any (Front.Left).
+//   - with the layer: inside the wrapper, the action is denied;
+//   - in an arm without the layer, the same action is allowed;
+//   - afterwards: no container or other leftover exists, if the wrapper can leave any (Wrapper.Left).
 //
-// An action that fails outside the wrapper, too, for example because this user may never do it, shows nothing. If no
-// evidence remains, the run ends before its first trial.
+// If an action also fails outside the wrapper, for example because this user may never do it, the action
+// shows nothing. If no evidence remains, the run ends before its first trial.
 //
 // # Problems that are detected when the layer is put up
 //
-// A sandbox with its own root hides Tare's executable. The executable is then passed to it as an open file. If the
-// sandbox closes that file, too, nothing can be observed inside: the layer is measured, and its check has the caveat
-// that it was not shown. A sandbox may also run its programs where their CPU time is not counted with it: the prober
-// uses some CPU time, and if that is missing, CPU time and memory are unavailable.
+// A sandbox with its own root hides Tare's executable. Tare then passes the executable into the sandbox as an
+// open file. If the sandbox closes that file, too, Tare can observe nothing inside. The layer is measured all
+// the same, and its check has the caveat that the layer was not shown to be on. A sandbox may also run its
+// programs where their CPU time is not counted as the sandbox's. To detect this, the prober uses some CPU
+// time. If this CPU time is missing in the count, CPU time and memory are unavailable.
 package wrapper
 
 import (
@@ -43,19 +45,20 @@ type Wrapper struct {
 	Around layer.Side
 	// Args returns the wrapper's program and arguments, which are put before a command.
 	Args func(testbed.Command) []string
-	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its command,
-	// and Unshown is its caveat.
+	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its
+	// command. Unshown is then the caveat of this check.
 	Evidence []Evidence
 	// Shown makes the checks that the layer is on, in place of Evidence.
 	Shown func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)
-	// Unshown is the caveat if the layer's effect is not shown.
+	// Unshown is the caveat for a layer whose effect is not shown.
 	Unshown string
-	// Starts names the wrapper program, if Args begins with a launcher that starts it; "" if the launcher starts
-	// none.
+	// Starts names the wrapper program if Args begins with a launcher that starts this program. It is "" if
+	// the launcher starts no wrapper program.
 	Starts string
-	// Elsewhere is set if the subject is not a descendant of the wrapper, for example if a daemon starts containers.
+	// Elsewhere is set if the subject is no descendant of the wrapper, for example because a daemon starts
+	// containers.
 	Elsewhere bool
-	// Left lists the wrapper's leftovers on the system, such as containers, and removes them.
+	// Left removes what the wrapper has left on the system, such as containers, and returns the names.
 	Left func(ctx context.Context) ([]string, error)
 }
 
@@ -70,7 +73,7 @@ type active struct {
 	settled bool
 }
 
-// reach is the way to start Tare's executable inside the wrapper.
+// reach is how Tare's executable can be started inside the wrapper.
 type reach int
 
 const (
@@ -79,7 +82,7 @@ const (
 	absent       // not possible
 )
 
-// Up puts the wrapper around the subjects. Its effect is checked when the site is ready.
+// Up puts the wrapper around the subjects. When the site is ready, Settle checks the wrapper's effect.
 func (f Wrapper) Up(s *layer.Session) *layer.Active {
 	a := &active{Wrapper: f, session: s, places: f.Around.Places(s)}
 	a.layer = &layer.Active{Settle: a.settle, Wrap: a.wrap, Around: f.Around, Before: a.before, Uncounted: f.Elsewhere}
@@ -94,8 +97,8 @@ func (a *active) wrap(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// settle finds out how the wrapper treats the programs that it starts, and which evidence there is. Its failed checks
-// and errors end a run before the first trial.
+// settle finds out how the wrapper treats the programs that it starts, and which evidence can be used. Its
+// failed checks and its errors end a run before the first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	a.settled = true
 	alone := layer.WithWrappers(a.session.Site, a.layer)
@@ -118,7 +121,7 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return append(checks, slices.DeleteFunc(shown, func(c layer.Check) bool { return c.OK })...), err
 }
 
-// find determines how Tare's executable can be started inside the wrapper.
+// find finds out how Tare's executable can be started inside the wrapper.
 func (a *active) find(ctx context.Context, site testbed.Site) error {
 	for _, where := range a.places {
 		for {
@@ -139,14 +142,14 @@ func (a *active) find(ctx context.Context, site testbed.Site) error {
 	return nil
 }
 
-// burn is the CPU time that the prober uses to test whether it is counted. counts is the share of it that must be
-// counted: clocks of sandboxes are coarse.
+// burn is the CPU time that the prober uses, to test whether CPU time is counted. counts is the share of burn
+// that must be counted. It is less than 1, since the clocks of sandboxes are coarse.
 const (
 	burn   = 80 * time.Millisecond
 	counts = 0.5
 )
 
-// count tests whether the CPU time of programs inside the wrapper is counted.
+// count tests whether the CPU time of a program inside the wrapper is counted.
 func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	check := layer.Check{Layer: a.Layer, Name: "CPU time of a program inside", Expected: "counted", OK: true, Once: true}
 	if a.Elsewhere {
@@ -177,7 +180,7 @@ func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, e
 
 const uncounted = "the CPU time and memory of programs inside the wrapper are not counted with it: they are unavailable, and limits on them count them as those of other programs"
 
-// choose chooses the evidence that differs outside the wrapper, at each place.
+// choose chooses, at each place, the evidence that shows a difference between inside and outside the wrapper.
 func (a *active) choose(ctx context.Context) error {
 	if len(a.Evidence) == 0 {
 		return nil
@@ -227,8 +230,8 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 
 const starting = "it starts a command and passes its answer on"
 
-// starts shows that the wrapper starts a command and passes on its answer. The command is a helper, or cat if helpers
-// cannot be started in the wrapper.
+// starts shows that the wrapper starts a command and passes on what the command answers. The command is a
+// helper, or cat if no helper can be started in the wrapper.
 func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
 	check := layer.Check{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: "it does", Caveat: a.Unshown, OK: true}
 	var text string
@@ -255,7 +258,7 @@ func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Pl
 	return []layer.Check{check}, nil
 }
 
-// down removes leftovers and checks that they are gone.
+// down removes what the wrapper has left, and checks that nothing is left.
 func (a *active) down(ctx context.Context) error {
 	if _, err := a.Left(ctx); err != nil {
 		return err
@@ -267,9 +270,9 @@ func (a *active) down(ctx context.Context) error {
 	return err
 }
 
-// Off shows that the layer's evidence does not appear at the site of an arm without the layer. Another layer of that
-// arm may cause some of it, too. It is then enough that one piece of evidence is missing, since the layer would show
-// all.
+// Off shows that the layer's evidence does not appear at the site of an arm without the layer. Another layer
+// of that arm may have the effect of some evidence, too. It is then enough that one piece of evidence is
+// missing: if the layer were on, all evidence would appear.
 func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if len(f.Evidence) == 0 {
 		return nil, nil
@@ -307,8 +310,8 @@ func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, erro
 	})
 }
 
-// Interrupted returns the error of a command that says nothing about the layer: the command was interrupted, or its
-// place was lost.
+// Interrupted returns an error if the failure of a command says nothing about the layer. Either the command
+// was interrupted, or its place was lost.
 func Interrupted(ctx context.Context, failed error) error {
 	var lost *testbed.Disturbance
 	if errors.As(failed, &lost) {

@@ -1,11 +1,13 @@
-// Package xdstransport sets the transport between the simulated sidecars of the workload xds and their server, as a
-// layer, so that arms can differ in it:
+// Package xdstransport is a layer that sets the transport between the simulated sidecars of the workload xds
+// and their server. Arms can then differ in the transport:
 //
 //   - xds-transport: {security: tls}
 //   - xds-transport: {protocol: sotw}
 //
-// Proof, after every trial: the sidecars report the connections by which they became ready: their protocol, and in
-// clear or the version and cipher of TLS. All must have the layer's values; in arms without the layer none may.
+// Proof, after every trial: the sidecars report the connections by which they became ready. For each
+// connection they report the protocol, and either that it was in clear or its version and cipher of TLS. In
+// an arm with the layer every connection must have the layer's values. In an arm without the layer none may
+// have them.
 package xdstransport
 
 import (
@@ -34,7 +36,7 @@ const (
 // Values lists the variants.
 func (Protocol) Values() []string { return []string{string(Delta), string(SotW)} }
 
-// Security is the encryption of connections.
+// Security says whether connections are encrypted.
 type Security string
 
 const (
@@ -42,7 +44,7 @@ const (
 	TLS       Security = "tls"
 )
 
-// Values lists the ways.
+// Values lists the kinds of security.
 func (Security) Values() []string { return []string{string(Plaintext), string(TLS)} }
 
 // Connection is a connection by which a sidecar became ready.
@@ -51,7 +53,7 @@ type Connection struct {
 	TLS      string // version and cipher: "TLS 1.3, TLS_AES_128_GCM_SHA256"; "": in clear
 }
 
-// String returns the connection in the form of the record: "delta, in clear".
+// String returns the description of the connection that the run records: "delta, in clear".
 func (c Connection) String() string {
 	if c.TLS == "" {
 		return string(c.Protocol) + ", in clear"
@@ -86,7 +88,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return nil
 }
 
-// Up shows itself to the workload.
+// Up hands the layer's parameters to the workload (Holds).
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{
 		Holds: c,
@@ -97,13 +99,14 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff has nothing to show before a trial.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// ProveOffAfter shows that no sidecar connected in the layer's way. Parameters that the arm's own layer of this kind
-// sets are left to that layer's proof.
+// ProveOffAfter shows that no sidecar connected with the layer's values. If the arm has its own layer of this
+// kind, the parameters that it sets are left out: its own proof shows them.
 func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return layer.Without(c, s.Own).look(did, false), nil
 }
 
-// parts returns the protocol of a connection, given its description by Connection.String, and its encryption.
+// parts returns the protocol and the encryption of a connection. connection is its description, as String
+// returns it.
 func parts(connection string) (protocol Protocol, security Security) {
 	p, tls, _ := strings.Cut(connection, ", ")
 	if strings.HasPrefix(tls, "TLS ") {

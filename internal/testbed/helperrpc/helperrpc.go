@@ -1,13 +1,12 @@
-// Package helperrpc exchanges requests and responses with helpers (testbed.Helper) at a place of a site.
-// Each request is one line of JSON on the helper's standard input. Each response is one line on its
-// standard output. Secrets are sent in no other way. The helper ends when its input ends.
+// Package helperrpc exchanges requests and responses with helpers (testbed.Helper) at a place of a site. Each
+// request is one line of JSON on the helper's standard input. Each response is one line on its standard
+// output. Secrets are sent only in these lines. The helper ends when its input ends.
 //
 // A helper started by Start serves many requests (Main). A helper started for a single request (Once,
 // Command) uses Reading or Answering.
 //
-// It is impossible to write to a running program in a pod of a cluster. There, each request is carried
-// by another process of the same program, which connects to the helper's socket and waits for the
-// response (remote.go).
+// Nobody can write to a running program in a pod of a cluster. In a pod, another process of the same program
+// therefore carries each request. It connects to the helper's socket and waits for the response (remote.go).
 package helperrpc
 
 import (
@@ -26,7 +25,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// Limit is the time limit for a response.
+// Limit is how long a response may take.
 const Limit = 20 * time.Second
 
 // response is the line with the response to a request.
@@ -46,18 +45,19 @@ type Helper struct {
 type connection interface {
 	// exchange sends a request, which is one line, and returns the response.
 	exchange(ctx context.Context, request []byte) ([]byte, error)
-	// end makes the helper end; the caller waits for the end. killed reports whether end kills the
-	// helper. Its exit status is then no error.
+	// end makes the helper end; the caller then waits until it has ended. killed reports whether end has
+	// killed the helper. Its exit status is then no error.
 	end(testbed.Process) (killed bool, err error)
 	close()
 }
 
-// Start starts the named helper at a place of a site. It runs until Close, even if the context ends.
+// Start starts the named helper at a place of a site. The helper runs until Close, even if the context ends
+// before.
 func Start(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
 	return start(ctx, site, where, testbed.HelperAt(site, where, name))
 }
 
-// StartSubject starts a helper as a program under test, with the layers' wrappers.
+// StartSubject starts a helper as a subject: in the wrappers of the layers.
 func StartSubject(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
 	cmd := testbed.HelperAt(site, where, name)
 	cmd.Subject = true
@@ -103,8 +103,8 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 	return &Helper{process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request and waits for the response. It decodes the response unless into is nil. The error
-// is the helper's own, or the reason why there is no response.
+// Ask sends a request and waits for the response. It decodes the response into into, unless into is nil. The
+// error is the one that the helper reports, or the reason why there is no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,8 +156,8 @@ func (p *pipes) end(testbed.Process) (bool, error) { return false, p.requests.Cl
 
 func (p *pipes) close() { _ = p.responses.Close() }
 
-// failure returns the reason why an exchange failed: the context is done, the process has ended, or err
-// itself.
+// failure returns the reason why an exchange failed. It is the context's cause, the exit of the process, or
+// err itself.
 func (h *Helper) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -171,16 +171,17 @@ func (h *Helper) failure(ctx context.Context, err error) error {
 	return err
 }
 
-// CPU is the CPU time that the helper has used.
+// CPU returns the CPU time that the helper has used.
 func (h *Helper) CPU() (time.Duration, error) { return h.process.CPU() }
 
-// Memory is the helper's present resident memory, in bytes.
+// Memory returns the helper's present resident memory, in bytes.
 func (h *Helper) Memory() (int64, error) { return h.process.Memory() }
 
 // Kill ends the helper immediately.
 func (h *Helper) Kill() error { return h.process.Kill() }
 
-// Close ends the helper by closing its input, or by killing it when the context is done.
+// Close ends the helper by closing its input. If the context is done before the helper has ended, Close kills
+// the helper.
 func (h *Helper) Close(ctx context.Context) error {
 	killed, err := h.connection.end(h.process)
 	stop := context.AfterFunc(ctx, func() { _ = h.process.Kill() })
@@ -211,7 +212,7 @@ func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request
 	return Serve(ctx, os.Stdin, os.Stdout, serve)
 }
 
-// Serve answers requests until the input ends. A nil result becomes an empty response.
+// Serve answers requests until the input ends. If the result is nil, the response is empty.
 func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve func(ctx context.Context, request O) (A, error)) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxRequest)

@@ -13,8 +13,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Command starts the named helper at a place of a site with a single request on its standard input. The
-// helper's main function is made by Reading or Answering.
+// Command returns the command that starts the named helper at a place of a site, with a single request on its
+// standard input. Reading or Answering must make the helper's main function.
 func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
 	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)
@@ -22,8 +22,9 @@ func Command(site testbed.Site, where testbed.Place, name string, request any) (
 	return cmd, err
 }
 
-// Once has a helper serve a single request and waits for its end. It decodes the response unless into is
-// nil. If the helper fails, the error is a testbed.ExitError with its standard error.
+// Once starts a helper for a single request and waits until the helper ends. It decodes the response into
+// into, unless into is nil. If the helper fails, the error is a testbed.ExitError that contains the helper's
+// standard error.
 func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
 	cmd, err := Command(site, where, name, request)
 	if err != nil {
@@ -39,7 +40,8 @@ func Once(ctx context.Context, site testbed.Site, where testbed.Place, name stri
 	return nil
 }
 
-// outputOf runs a helper and returns its standard output. The error contains its standard error on one line.
+// outputOf runs a helper and returns its standard output. The error contains the helper's standard error as
+// one line.
 func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
 	var why bytes.Buffer
 	cmd.Stderr = &why
@@ -50,7 +52,8 @@ func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd t
 	return text, err
 }
 
-// Output is like testbed.Run, but also returns the command's standard output, even if it failed.
+// Output runs a command like testbed.Run. It also returns the command's standard output, even if the command
+// failed.
 func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, testbed.Usage, error) {
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -62,7 +65,8 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 // requests with their bodies.
 const maxSingleRequest = 1 << 30
 
-// Reading is the main function of a helper that serves a single request. name begins its error messages.
+// Reading makes the main function of a helper that serves a single request. Error messages about the request
+// begin with name.
 func Reading[O any](name string, do func(ctx context.Context, request O) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var request O
@@ -73,7 +77,7 @@ func Reading[O any](name string, do func(ctx context.Context, request O) error) 
 	}
 }
 
-// Answering is the main function of a helper that serves a single request and prints a response.
+// Answering makes the main function of a helper that serves a single request and prints a response.
 func Answering[O, A any](name string, serve func(ctx context.Context, request O) (A, error)) func(context.Context) error {
 	return Reading(name, func(ctx context.Context, request O) error {
 		response, err := serve(ctx, request)

@@ -16,15 +16,15 @@ import (
 	"tare/internal/testbed"
 )
 
-// The variables select the role of a process in a pod: the helper that serves requests at a socket, or
-// the process that carries a request to it.
+// These variables select the role of a process in a pod. It is either the helper, which serves requests at a
+// socket, or a process that carries one request to the helper.
 const (
 	serverVariable = "TARE_ORDERS_SERVED"
 	clientVariable = "TARE_ORDERS_ASKED"
 )
 
-// remote is a connection to a helper in a pod: an abstract socket in the pod's network namespace. The
-// helper only serves its own user.
+// remote is a connection to a helper in a pod. The helper listens at an abstract socket in the pod's network
+// namespace. It serves only processes of its own user.
 type remote struct {
 	site   testbed.Site
 	where  testbed.Place
@@ -88,8 +88,8 @@ func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 	}
 }
 
-// Exchange sends a request, which is one line, to a socket and returns the line of the response. It
-// repeats a failed connection for the duration starting, while the helper may still be starting.
+// Exchange sends a request, which is one line, to a socket and returns the line of the response. While the
+// helper may still be starting (for the duration starting), Exchange tries again if it cannot connect.
 func Exchange(ctx context.Context, socket string, starting time.Duration, request []byte) ([]byte, error) {
 	patient, cancel := context.WithTimeout(ctx, starting)
 	defer cancel()
@@ -117,7 +117,7 @@ func Exchange(ctx context.Context, socket string, starting time.Duration, reques
 	return line, nil
 }
 
-// relay sends a request to a helper and writes the response.
+// relay carries a request from its input to a helper, and writes the helper's response.
 func relay(ctx context.Context, socket string, from io.Reader, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()

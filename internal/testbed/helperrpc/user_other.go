@@ -4,5 +4,5 @@ package helperrpc
 
 import "net"
 
-// ownUser returns false: only Linux needs it, where the programs of pods run.
+// ownUser returns false. Only Linux needs this function, since the programs in pods run there.
 func ownUser(net.Conn) bool { return false }

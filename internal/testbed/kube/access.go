@@ -20,8 +20,8 @@ import (
 
 const reviewsAtOnce = 8
 
-// access checks each right of the kubeconfig's user by an access review on the API server.
-// The hint of a missing right is the command that grants it.
+// access checks each right of the kubeconfig's user, by an access review on the API server. If a right is
+// missing, the hint of its finding is the command that grants the right.
 func access(ctx context.Context, client cluster.Client, rights []experiment.Right) ([]testbed.Finding, error) {
 	user := userName(ctx, client)
 	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
@@ -140,8 +140,8 @@ func shellQuoted(text string) string { return testbed.Quote([]string{safetext.Na
 // confined is the message of the policy hack/deploy/rbac/confine.yaml when it refuses a request.
 const confined = "Tare is confined to namespaces of its own"
 
-// scope finds out where the user's rights hold. By a dry run it tries to make an object in
-// a namespace that is not Tare's.
+// scope finds out in which namespaces the user's rights hold. It tries, by a dry run, to make an object in a
+// namespace that is not Tare's.
 func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 	f := testbed.Finding{Name: "reach of the rights", Status: testbed.Works}
 	if u.Namespace != "" {
@@ -164,8 +164,8 @@ func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 	return f
 }
 
-// examination holds findings about one cluster. They come from requests that read, access
-// reviews and dry runs. Nothing is made on the cluster.
+// examination holds findings about one cluster. They come from reading requests, access reviews and dry runs.
+// These make nothing on the cluster.
 type examination struct {
 	Context  string
 	Reach    testbed.Finding   // namespaces where the user's rights hold; never prevents a run
@@ -173,8 +173,8 @@ type examination struct {
 	Optional []testbed.Finding // rights without which the run's record is shorter
 }
 
-// Examine checks that the cluster of a context answers, and which rights for a use of it
-// the user has.
+// Examine checks that the cluster of a context answers, and which of the rights for a use of the cluster the
+// user has.
 func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Timeouts, u Use) (examination, error) {
 	on, err := t.run.onCluster(ctx, name, limits)
 	if err != nil {

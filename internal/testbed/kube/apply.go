@@ -27,8 +27,8 @@ import (
 // fieldManager is Tare's name in the managed fields of objects.
 const fieldManager = "tare"
 
-// kindPatience is how long Tare waits for an unknown kind. The API server needs a moment
-// before it serves a kind whose definition was just applied.
+// kindPatience is how long Tare waits for a kind that is unknown. When the definition of a kind has just been
+// applied, the API server needs a moment before it serves the kind.
 const kindPatience = 10 * time.Second
 
 // definitions is the resource of CustomResourceDefinitions, which define kinds.
@@ -43,7 +43,7 @@ type target struct {
 	item   inventory.Item // entry for the object in the inventory
 }
 
-// String returns the object's name for messages.
+// String returns the name of the object for messages.
 func (t target) String() string {
 	name := t.object.GetKind() + " " + safetext.Head(t.object.GetName(), 253)
 	if t.item.Namespace != "" {
@@ -52,7 +52,7 @@ func (t target) String() string {
 	return name
 }
 
-// target finds the resource of an object. An object without a namespace gets the site's.
+// target finds the resource of an object. If the object has no namespace, it gets the site's namespace.
 func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Unstructured) (target, error) {
 	gvk := like.GroupVersionKind()
 	if like.GetName() == "" {
@@ -91,9 +91,9 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 	return t, nil
 }
 
-// Apply makes or changes objects by server-side apply and records them first. Objects
-// without a namespace get the site's. It returns the objects as the API server has them.
-// It refuses an object that exists and does not belong to this run.
+// Apply makes or changes objects by server-side apply, and records each object before. An object without a
+// namespace gets the site's namespace. Apply returns the objects as the API server has them. It refuses an
+// object that exists and does not belong to this run.
 func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 	}
 	var applied []*unstructured.Unstructured
 	for _, o := range objects {
-		t, err := s.target(ctx, on, o) // an object applied before may define this one's kind
+		t, err := s.target(ctx, on, o) // an object that was applied before may define the kind of this one
 		if err != nil {
 			return applied, err
 		}
@@ -125,9 +125,9 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 var errForeign = errors.New("it exists already and is not of this run; " +
 	"Tare changes and deletes only what it made: give it another name, or delete it first")
 
-// apply makes the object, or changes it if this run has made it before. It makes objects
-// with create, which fails if the name exists. Server-side apply would silently change an
-// object that somebody else made a moment ago.
+// apply makes the object, or changes it if this run has made it before. It makes objects by the request
+// create, which fails if the name exists. Server-side apply would silently change an object that somebody
+// else has just made.
 func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	there, err := t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -149,8 +149,8 @@ func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstru
 	if !on.owner.Owns(there) {
 		return nil, errForeign
 	}
-	// Fields set by create are not owned by apply. This patch gives them to apply, which
-	// then removes the fields that the new object does not have.
+	// Fields that create has set do not belong to apply. This patch makes them belong to apply. Apply can
+	// then remove the fields that the new object does not have.
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(there, sets.New(fieldManager), fieldManager)
 	if err == nil && patch != nil {
 		if _, err := t.client.Patch(ctx, t.object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -165,8 +165,7 @@ func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstru
 		metav1.PatchOptions{FieldManager: fieldManager, Force: new(true)})
 }
 
-// Get reads an object from the API server. apierrors.IsNotFound recognises the error for
-// an object that is gone.
+// Get reads an object from the API server. If the object is gone, apierrors.IsNotFound is true for the error.
 func (s *Site) Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -179,7 +178,7 @@ func (s *Site) Get(ctx context.Context, like *unstructured.Unstructured) (*unstr
 	return t.client.Get(ctx, like.GetName(), metav1.GetOptions{})
 }
 
-// Delete deletes objects that Apply made, the last first, and waits until they are gone.
+// Delete deletes objects that Apply made, in reverse order, and waits until they are gone.
 func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -197,9 +196,9 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 	return on.record.Remove(ctx, items...)
 }
 
-// Record records that a workload makes objects of these kinds in the site's namespace, with
-// the site's labels. Close and Clean then remove them, even from a shared namespace, which
-// stays. Record must be called before the objects are made.
+// Record records that a workload makes objects of these kinds in the site's namespace, with the site's
+// labels. Close and Clean then remove these objects, even if the namespace is shared and stays. Record must
+// be called before the objects are made.
 func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -214,8 +213,8 @@ func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource)
 	return on.record.Add(ctx, items...)
 }
 
-// Namespaced reports whether objects of a kind are in namespaces. meta.IsNoMatchError
-// recognises the error for a kind that the cluster does not know.
+// Namespaced reports whether objects of a kind are in namespaces. If the cluster does not know the kind,
+// meta.IsNoMatchError is true for the error.
 func (s *Site) Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {

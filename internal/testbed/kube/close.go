@@ -12,9 +12,8 @@ import (
 
 var _ testbed.Closer = (*Site)(nil)
 
-// Close removes the site's pods, service and volumes, and waits until they are gone. The
-// namespace stays, since a cluster takes long to remove one. The next site with the same arm
-// and needs reuses it.
+// Close removes the site's pods, service and volumes, and waits until they are gone. The namespace stays,
+// since a cluster takes long to remove a namespace. The next site with the same arm and needs uses it again.
 func (s *Site) Close() error {
 	s.mu.Lock()
 	on, made := s.on, s.pods
@@ -40,7 +39,7 @@ func (s *Site) Close() error {
 	return on.record.Remove(ctx, items...)
 }
 
-// retire moves a site from the open to the retired sites, for reuse of its namespace. It
+// retire moves a site from the open sites to the retired sites, so that its namespace can be used again. It
 // reports whether the site was open.
 func (t *Testbed) retire(s *Site) bool {
 	t.mu.Lock()
@@ -54,8 +53,8 @@ func (t *Testbed) retire(s *Site) bool {
 	return true
 }
 
-// reuse gives a new site the namespace of a retired site with the same arm, level and needs.
-// It reports whether there was one. The caller holds the lock.
+// reuse gives a new site the namespace of a retired site with the same arm, level and needs. It reports
+// whether there was such a retired site. The caller holds the lock.
 func (t *Testbed) reuse(s *Site) bool {
 	i := slices.IndexFunc(t.retired, func(old *Site) bool {
 		return old.arm == s.arm && old.level == s.level && reflect.DeepEqual(old.needs, s.needs)
@@ -63,7 +62,7 @@ func (t *Testbed) reuse(s *Site) bool {
 	if i < 0 {
 		return false
 	}
-	// The new site's layers change the namespace from its state before the old site's layers.
+	// The new site's layers must change the namespace as it was before the old site's layers changed it.
 	s.unique, s.bare, s.namespace = t.retired[i].unique, t.retired[i].bare, t.retired[i].bare.DeepCopy()
 	t.retired = slices.Delete(t.retired, i, i+1)
 	return true

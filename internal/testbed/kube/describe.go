@@ -19,9 +19,8 @@ import (
 	"tare/internal/testbed/kube/placement"
 )
 
-// Describe describes the clusters of the sites, which must be ready. It also makes the
-// pods that count on nodes, before the first trial, and detects the counters that are
-// missing in some arm.
+// Describe describes the clusters of the sites, which must be ready. It also makes the accounting pods on the
+// nodes, before the first trial, and finds the counters that are missing in some arm.
 func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 	var clusters []*clusterRun
 	sites := map[*clusterRun][]*Site{}
@@ -61,7 +60,7 @@ func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 	return list, nil
 }
 
-// describe describes one cluster and the nodes of the sites.
+// describe describes one cluster, and the nodes of the sites on this cluster.
 func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Cluster, error) {
 	version, err := on.Client.Discovery().ServerVersion()
 	if err != nil {
@@ -112,9 +111,8 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 	return c, nil
 }
 
-// usageNote returns a note for the run's record if the CPU time and memory of the site's
-// programs cannot be measured, otherwise "". The note stands once in the record, not in every
-// trial.
+// usageNote returns a note if the CPU time and memory of the site's programs cannot be measured, and
+// otherwise "". The run records the note once, and not in every trial.
 func (s *Site) usageNote(ctx context.Context) (string, error) {
 	if s.level.Accounting == experiment.OnNode {
 		return "", nil
@@ -147,8 +145,8 @@ func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {
 	}
 }
 
-// addDigests adds the image digests of a pod's containers. An image that was loaded by
-// hand may have no digest: then its id is added.
+// addDigests adds the image digests of a pod's containers. An image that was loaded by hand may have no
+// digest. Its id is then added.
 func addDigests(images map[string]map[string]string, p *corev1.Pod) {
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if c.ImageID == "" {
@@ -169,8 +167,8 @@ func addDigests(images map[string]map[string]string, p *corev1.Pod) {
 	}
 }
 
-// sharedKernels returns a note for each group of nodes that run on one kernel, as nodes
-// in containers do.
+// sharedKernels returns a note for each group of nodes that share one kernel. Nodes that are containers on
+// one machine do so.
 func sharedKernels(nodes []machine.Node) []string {
 	byKernel := map[string][]string{}
 	for _, n := range nodes {
@@ -188,9 +186,9 @@ func sharedKernels(nodes []machine.Node) []string {
 	return notes
 }
 
-// relevant lists prefixes of the names of DaemonSets and Deployments that can influence a
-// measurement: network plug-ins, service meshes, policy engines, sandboxes and storage
-// drivers. Their versions belong in the run's record; other components do not.
+// relevant lists beginnings of the names of DaemonSets and Deployments that can influence a measurement:
+// network plug-ins, service meshes, policy engines, sandboxes and storage drivers. A run records the versions
+// of these components, and not of others.
 var relevant = []string{
 	"antrea", "aws-node", "azure-cni", "azure-ip-masq", "calico", "canal", "cilium", "flannel", "kube-flannel",
 	"kube-ovn", "kube-proxy", "kube-router", "weave-net", "netd", "tigera-operator",
@@ -202,15 +200,15 @@ var relevant = []string{
 	"constellation", "kata-deploy", "cert-manager", "vault", "openbao",
 }
 
-// componentLimit is the maximum number of DaemonSets, and of Deployments, that are listed.
+// componentLimit is the largest number of DaemonSets that are listed, and also of Deployments.
 const componentLimit = 2000
 
-// standInAnnotation is the annotation of pods in which a part is a stand-in, such as a
-// fake device. Its text becomes a warning of every run on the cluster.
+// standInAnnotation is the annotation of pods in which something is a stand-in, such as a fake device. Every
+// run on the cluster has the annotation's text as a warning.
 const standInAnnotation = "tare/stand-in"
 
-// components returns the images of relevant components and the stand-in annotations of
-// all components, by component name. Both are empty if the user may not list components.
+// components returns the images of relevant components, and the stand-in annotations of all components. The
+// keys are the components' names. Both maps are empty if the user may not list components.
 func (on *clusterRun) components(ctx context.Context) (images, standIns map[string]string) {
 	add := func(name string, pods *corev1.PodTemplateSpec) {
 		standIns = addText(standIns, name, pods.Annotations[standInAnnotation])
@@ -233,8 +231,8 @@ func (on *clusterRun) components(ctx context.Context) (images, standIns map[stri
 	return images, standIns
 }
 
-// addText adds a text about a component. If a component of the same name in another
-// namespace has a different text, both are kept.
+// addText adds a text about a component. If another namespace has a component of the same name with a
+// different text, both texts are kept.
 func addText(texts map[string]string, name, text string) map[string]string {
 	if text = shorten(text); text == "" {
 		return texts

@@ -50,8 +50,8 @@ func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
 	return d, err
 }
 
-// HandleWarningHeader keeps a warning of a response, such as one of Pod Security in its
-// mode "warn".
+// HandleWarningHeader keeps a warning that a response has, such as a warning of Pod Security in its mode
+// "warn".
 func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,8 +62,8 @@ func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
-// add adds a finding. Its detail is the error if there is one, and the warnings since the
-// latest finding.
+// add adds a finding. The finding's detail is the error, if there is one. The warnings since the latest
+// finding are added to it.
 func (d *dryRun) add(name, detail string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,8 +78,8 @@ func (d *dryRun) add(name, detail string, err error) {
 	d.findings = append(d.findings, f)
 }
 
-// Try tests by dry runs that the site can be made with its layers' changes: its nodes,
-// namespace, volume and pods. Ready must not be called after Try.
+// Try tests by dry runs whether the site can be made with its layers' changes: its nodes, namespace, volume
+// and pods. After Try, Ready must not be called.
 func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	return d.findings, ctx.Err()
 }
 
-// chosenNodes names the pods and their nodes.
+// chosenNodes lists the pods, each with its node.
 func chosenNodes(plans map[testbed.Place]*corev1.Pod) string {
 	var list []string
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
@@ -133,9 +133,9 @@ func chosenNodes(plans map[testbed.Place]*corev1.Pod) string {
 	return strings.Join(list, ", ")
 }
 
-// tryNamespace tries to make the site's namespace. It returns the namespace in which pods
-// are tried: "default" if the site's does not exist, since the API server refuses every
-// pod in a missing namespace.
+// tryNamespace tries to make the site's namespace. It returns the namespace in which the pods are tried. If
+// the site's namespace does not exist, this is "default", since the API server refuses every pod in a missing
+// namespace.
 func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	if s.sharesNamespace() {
 		ns, err := d.client.CoreV1().Namespaces().Get(ctx, s.level.Namespace, metav1.GetOptions{})
@@ -167,8 +167,8 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	return metav1.NamespaceDefault
 }
 
-// tryPod tries to make a pod. In another namespace than the site's, refusals by a quota or
-// by Pod Security prove nothing.
+// tryPod tries to make a pod. If the pod is tried in another namespace than the site's, a refusal by a quota
+// or by Pod Security proves nothing.
 func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, name string) {
 	plan.Namespace = where
 	plan.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + plan.Labels[inventory.RoleLabel]
@@ -183,8 +183,8 @@ func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, n
 	d.add(name, "admitted, as tried in namespace "+where, err)
 }
 
-// wrongNamespace reports whether an object was refused only because it was tried in another
-// namespace than the site's. It then adds a finding that the object was not tried.
+// wrongNamespace reports whether an object was refused only because it was tried in another namespace than
+// the site's. If so, it adds a finding that the object was not tried.
 func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	if err == nil {
 		return false
@@ -205,8 +205,8 @@ func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	return true
 }
 
-// tryVolume tries to make the claim and looks for its storage class. A dry run of the claim
-// also succeeds without the class; the pod would wait for the volume forever.
+// tryVolume tries to make the claim, and looks for the claim's storage class. Without the class, a dry run of
+// the claim would succeed, but the pod would wait for its volume forever.
 func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of string) {
 	claim := s.planClaim(v)
 	claim.Namespace = where
@@ -234,7 +234,8 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of str
 	}
 }
 
-// storageClass returns the storage class of that name; without a name, the default class.
+// storageClass returns the storage class with this name. Without a name, it returns the cluster's default
+// class.
 func storageClass(ctx context.Context, client cluster.Client, name *string) (*storagev1.StorageClass, error) {
 	if name != nil && *name != "" {
 		return client.StorageV1().StorageClasses().Get(ctx, *name, metav1.GetOptions{})

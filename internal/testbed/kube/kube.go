@@ -1,15 +1,14 @@
-// Package kube is the testbed on a Kubernetes cluster: sites are namespaces with
-// pods on nodes, made through client-go.
+// Package kube is the testbed on a Kubernetes cluster. Its sites are namespaces with pods on nodes, made
+// through client-go.
 //
-// Open returns a site (Site), the arm's layers change it (ShapeNamespace, ShapePods,
-// ShapeVolume, Apply), and Ready makes its objects. It stays up until it is closed, or to
-// the end of the run. A trial is a few messages to the agents in its pods (package agent).
-// API server, kubelet and container runtime do nothing for Tare while a trial runs. Only
-// the agents work: they wait for the program, and with "accounting: node" the agent on the
-// node reads the pod's cgroups when a program starts and ends, and four times a second in
-// between (BenchmarkRead in agent/cgroup).
+// Open returns a site (Site). The arm's layers change it (ShapeNamespace, ShapePods, ShapeVolume, Apply), and
+// Ready makes its objects. The site stays up until it is closed, or until the run ends. A trial is a few
+// messages to the agents in the site's pods (package agent). While a trial runs, API server, kubelet and
+// container runtime do nothing for Tare. Only the agents work: they wait for the program. With "accounting:
+// node" the agent on the node also reads the pod's cgroups: when a program starts, when it ends, and four
+// times a second in between (BenchmarkRead in agent/cgroup).
 //
-// The packages below; each imports only packages above it in this list:
+// These are the packages below this one. Each imports only packages that stand above it in this list:
 //
 //	cluster     connects to a cluster, waits for states, and explains its errors
 //	inventory   records the objects that runs make on a cluster, and removes them
@@ -19,10 +18,9 @@
 //	pods        makes the pods of a run, and replaces lost ones
 //	accounting  measures the resources that pods use, and other load on their nodes
 //
-// Every object is recorded in the cluster before it is made, and carries the owner's
-// label. Close, or inventory.Clean after kill -9, removes exactly these objects. Every
-// wait has a limit. Its error names the awaited state, with the events and the last log
-// lines of the pods.
+// Every object is recorded in the cluster before it is made, and has the owner's label. Close removes exactly
+// these objects. After kill -9, inventory.Clean does. Every wait has a limit. If a wait reaches its limit,
+// the error names the awaited state, with the events and the last log lines of the pods.
 package kube
 
 import (
@@ -47,7 +45,7 @@ type Testbed struct {
 	number  int                 // number of sites with a name of their own so far
 	sites   []*Site             // open sites
 	retired []*Site             // closed sites, whose namespaces still exist
-	missing *accounting.Missing // counters missing in some arm; nil before Describe
+	missing *accounting.Missing // counters that are missing in some arm; nil before Describe
 }
 
 var (
@@ -58,7 +56,7 @@ var (
 	_ testbed.Mender  = (*Site)(nil)
 )
 
-// New makes a testbed, which the caller must close. It does not connect to a cluster yet.
+// New makes a testbed, which the caller must close. It does not yet connect to a cluster.
 func New(o Options) (*Testbed, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
@@ -70,7 +68,7 @@ func New(o Options) (*Testbed, error) {
 	return &Testbed{run: &run{options: o, session: session, clusters: map[string]*clusterRun{}}}, nil
 }
 
-// Open returns a new site. Its first object is made by Ready, or when a layer applies one.
+// Open returns a new site without objects. Ready makes its first object, or a layer that applies one.
 func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site, error) {
 	level, ok := want.Level.(*experiment.Kubernetes)
 	if !ok || level == nil {
@@ -107,8 +105,8 @@ func (t *Testbed) opened() []*Site {
 	return slices.Clone(t.sites)
 }
 
-// Close removes all objects of the run from its clusters. It has time limits of its own,
-// so it also works after the run's context has ended.
+// Close removes all objects of the run from the run's clusters. It has time limits of its own. It therefore
+// also works when the run's context has ended.
 func (t *Testbed) Close() error {
 	clusters, host := t.run.close()
 	for _, s := range t.opened() {

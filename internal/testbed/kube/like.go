@@ -21,9 +21,9 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// PodTemplate makes pods for a workload that starts pods as its trials. Layers change these pods
-// like the site's own. They run on the node of the client's pod. A node selector puts them
-// there, so the scheduler's work is part of each start.
+// PodTemplate makes pods for a workload whose trials start pods. Layers change these pods like the site's own
+// pods. The pods run on the node of the client's pod. A node selector binds them to this node, and so the
+// scheduler's work is part of each start.
 type PodTemplate struct {
 	site *Site
 	on   *clusterRun
@@ -31,7 +31,7 @@ type PodTemplate struct {
 	node *corev1.Node
 }
 
-// PodTemplate returns a maker of pods with a role.
+// PodTemplate returns a PodTemplate for pods with a role.
 func (s *Site) PodTemplate(ctx context.Context, role string) (*PodTemplate, error) {
 	if n := len(s.shapes.sidecars); n > 0 {
 		return nil, fmt.Errorf("arm %s has a layer that works by sidecars of Tare's, such as %s: "+
@@ -62,9 +62,9 @@ func (l *PodTemplate) selector() string {
 	}.String()
 }
 
-// Plan returns a pod before it is made. Its containers have the testbed's limits, but request
-// almost nothing, to fit many pods on a node. run returns the arguments and the environment
-// of the pod's main container, given the path of the agent in it.
+// Plan returns a pod before it is made. The pod's containers have the testbed's limits. But they request
+// almost nothing, so that many pods fit on a node. run returns the arguments and the environment of the pod's
+// main container. agent is the path of the agent in this container.
 func (l *PodTemplate) Plan(name string, run func(agent string) (args, env []string)) (*corev1.Pod, error) {
 	s := l.site
 	pod := s.planPod(l.role)
@@ -102,7 +102,7 @@ func (l *PodTemplate) Make(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, 
 	return made, nil
 }
 
-// Delete deletes pods and waits until they are gone. Missing pods are no error.
+// Delete deletes pods and waits until they are gone. If a pod does not exist, this is no error.
 func (l *PodTemplate) Delete(ctx context.Context, names ...string) error {
 	var items []inventory.Item
 	for _, name := range names {
@@ -111,9 +111,9 @@ func (l *PodTemplate) Delete(ctx context.Context, names ...string) error {
 	return l.on.record.Remove(ctx, items...)
 }
 
-// Watch calls see for each change of the pods, one call at a time, until the context is done.
-// gone is true for a deleted pod. Watch returns when the watch has begun: see gets every pod
-// that is made later.
+// Watch calls see for each change of the pods, one call after the other, until the context is done. gone is
+// true for a deleted pod. Watch returns as soon as the watch has begun: see is called for every pod that is
+// made later.
 func (l *PodTemplate) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) error {
 	informer := cluster.PodInformer(l.on.Client, l.site.Namespace(), l.selector())
 	call := func(object any, gone bool) {
@@ -142,8 +142,8 @@ func (l *PodTemplate) Watch(ctx context.Context, see func(pod *corev1.Pod, gone 
 	return nil
 }
 
-// Used returns the usage of the pods' cgroups, by UID. It includes the container runtime's
-// processes in them. known is false unless the experiment has "accounting: node".
+// Used returns the usage of the pods' cgroups, by pod UID. The container runtime's processes in these cgroups
+// are included. known is false if the experiment does not have "accounting: node".
 func (l *PodTemplate) Used(ctx context.Context, uids []string) (used map[string]cgroup.Usage, known bool, err error) {
 	if l.site.level.Accounting != experiment.OnNode {
 		return nil, false, nil
@@ -159,7 +159,7 @@ func (l *PodTemplate) Used(ctx context.Context, uids []string) (used map[string]
 	return used, true, nil
 }
 
-// Why adds the cluster's events about a pod that does not start to its error.
+// Why adds to the error of a pod that does not start the cluster's events about this pod.
 func (l *PodTemplate) Why(ctx context.Context, name string, err error) error {
 	return &cluster.DiagnosedError{Err: err, Events: l.on.Events(ctx, l.site.Namespace(), name, "")}
 }

@@ -12,9 +12,8 @@ import (
 	"tare/internal/testbed/kube/inventory"
 )
 
-// memberLabel is the label with a member's number, from 1, if the service has several
-// members. All members have the role "server". Clients after the first have their number
-// in this label, too.
+// memberLabel is the label with a member's number, from 1, if the service has several members. All members
+// have the role "server". For clients after the first, the label holds the client's number.
 const memberLabel = "tare/member"
 
 var (
@@ -60,7 +59,7 @@ func (s *Site) members() int {
 	return max(s.needs.Members, 1)
 }
 
-// places lists all places where the site may have pods, in the order of making them.
+// places lists all places at which the site may have pods, in the order in which the pods are made.
 func (s *Site) places() []testbed.Place {
 	return testbed.Places(experiment.Needs{
 		Network: true, HostNetwork: true, Members: s.needs.Members, Clients: s.needs.Clients,
@@ -86,7 +85,7 @@ func memberName(i int) string {
 	return roleServer + "-" + strconv.Itoa(i)
 }
 
-// podTitle returns the role of a pod, with the number of a member or client after the first:
+// podTitle returns the role of a pod. For a member or a client after the first, its number follows:
 // "server-2".
 func podTitle(pod *corev1.Pod) string {
 	if n := pod.Labels[memberLabel]; n != "" && n != "1" {
@@ -108,8 +107,8 @@ func (s *Site) Members() []netip.Addr {
 	return list
 }
 
-// nodeCount returns the number of nodes that the first n pods of a kind run on. place
-// returns the place of a pod, counted from 1.
+// nodeCount returns the number of nodes on which the first n pods of a kind run. place returns the place of
+// the pod with a number, from 1.
 func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +121,8 @@ func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	return len(nodes)
 }
 
-// clientNote returns a note for the run's record if clients share nodes, otherwise "". A
-// second client on the same node may not add load.
+// clientNote returns a note for the run to record if clients share nodes, and otherwise "". A second client
+// on the same node may not add load.
 func (s *Site) clientNote() string {
 	nodes := s.nodeCount(s.clients(), testbed.Client)
 	if nodes == s.clients() {
@@ -133,8 +132,8 @@ func (s *Site) clientNote() string {
 		shorten(s.arm), s.clients(), nodes)
 }
 
-// memberNote returns a note for the run's record if members share nodes because the cluster
-// has too few, otherwise "".
+// memberNote returns a note for the run to record if members share nodes because the cluster has too few
+// nodes, and otherwise "".
 func (s *Site) memberNote() string {
 	nodes := s.nodeCount(s.members(), testbed.Member)
 	if nodes == s.members() || len(s.level.Nodes) > 0 || s.placement() == experiment.SameNode {

@@ -11,9 +11,9 @@ import (
 	"tare/internal/testbed/kube/inventory"
 )
 
-// Meter reads the use of processors and of networks from the agents in the site's pods. In
-// a sandbox the processors are the sandbox's, otherwise the node's. The capacity of the
-// network is unknown.
+// Meter reads the use of processors and networks from the agents in the site's pods. In a sandbox, the
+// processors are those that the sandbox shows, and otherwise those of the node. The capacity of the network
+// is unknown.
 func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
 	pods, sides := s.podList(), map[string]string{} // sides holds a resource name for each boot id
 	counted, errs := make([]agent.Counters, len(pods)), make([]error, len(pods))

@@ -13,14 +13,14 @@ import (
 	"tare/internal/testbed/kube/inventory"
 )
 
-// Levels of Pod Security, as in labels of namespaces.
+// These are levels of Pod Security, as labels of namespaces contain them.
 const (
 	restricted = "restricted"
 	baseline   = "baseline"
 	privileged = "privileged"
 )
 
-// makeNamespace makes a namespace and records it first. The image is that of its pods.
+// makeNamespace records a namespace and then makes it. image is the image of the namespace's pods.
 func (on *clusterRun) makeNamespace(
 	ctx context.Context, ns *corev1.Namespace, image string,
 ) (*corev1.Namespace, error) {
@@ -38,7 +38,7 @@ func (on *clusterRun) makeNamespace(
 	return made, on.record.AddDeadline(ctx, ns.Name, image)
 }
 
-// useNamespace starts to use a namespace that the experiment names and Tare did not make.
+// useNamespace starts to use a namespace that the experiment names and that Tare did not make.
 func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string) error {
 	if on.record.Begun() {
 		return on.record.AddDeadline(ctx, namespace, image)
@@ -55,9 +55,9 @@ func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string)
 	return on.record.AddDeadline(ctx, namespace, image)
 }
 
-// makeNodesNamespace makes a namespace for pods that belong to a node, not to an arm. It
-// makes one per cluster and level of Pod Security, and returns its name. If the experiment
-// names a namespace, these pods are in that namespace.
+// makeNodesNamespace makes a namespace for pods that belong to a node, and not to an arm. It makes one such
+// namespace per cluster and level of Pod Security, and returns its name. If the experiment names a namespace
+// (given), it returns that namespace.
 func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, image string) (string, error) {
 	if given != "" {
 		return given, on.useNamespace(ctx, given, image)
@@ -86,7 +86,7 @@ func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, imag
 	return ns.Name, nil
 }
 
-// armAnnotation is the annotation of a namespace with the arm's name in the experiment.
+// armAnnotation is the annotation of a namespace that holds the arm's name in the experiment.
 const armAnnotation = "tare/arm"
 
 // planNamespace returns the site's namespace before layers change it.
@@ -98,8 +98,8 @@ func (s *Site) planNamespace() *corev1.Namespace {
 	return ns
 }
 
-// ensureNamespace makes the site's namespace if it does not exist, and updates it if layers
-// have registered new changes. It returns the site's cluster.
+// ensureNamespace makes the site's namespace if it does not exist. If layers have registered new changes, it
+// updates the namespace. It returns the site's cluster.
 func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	return on, nil
 }
 
-// podSecurity returns the level of Pod Security that the site's workload pods need.
+// podSecurity returns the level of Pod Security that the pods of the site need.
 func (s *Site) podSecurity() string {
 	level := restricted
 	for _, why := range s.needs.PodSecurity {

@@ -17,9 +17,8 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// planPod returns a pod of the site before layers change it. The pod meets the level
-// restricted of Pod Security. Its quality-of-service class is Guaranteed unless the
-// experiment sets other resources.
+// planPod returns a pod of the site before layers change it. The pod meets the Pod Security level restricted.
+// Its quality-of-service class is Guaranteed, unless the experiment sets other resources.
 func (s *Site) planPod(role string) *corev1.Pod {
 	pod := pods.Plan(s.run.session.Owner, s.level, s.name(role), role)
 	pod.Labels = s.run.session.Owner.Labels(s.arm, role)
@@ -32,8 +31,8 @@ func (s *Site) planPod(role string) *corev1.Pod {
 	return pod
 }
 
-// requirements returns a container's limits and requests. Requests that the experiment does
-// not set equal the limits.
+// requirements returns a container's limits and requests. If the experiment does not set a request, the
+// request equals the limit.
 func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{Limits: corev1.ResourceList{}, Requests: corev1.ResourceList{}}
 	set := func(name corev1.ResourceName, limit, request string) {
@@ -49,8 +48,8 @@ func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	return out
 }
 
-// amount parses a quantity that was validated when the experiment was loaded. ok is false
-// for "none" and "". Tare's suffix K becomes k, which Kubernetes requires.
+// amount parses a quantity that was validated when the experiment was loaded. ok is false for "none" and "".
+// Tare's suffix K becomes k, the suffix that Kubernetes requires.
 func amount(text string) (resource.Quantity, bool) {
 	if n, ok := strings.CutSuffix(text, "K"); ok {
 		text = n + "k"
@@ -67,8 +66,8 @@ func (s *Site) accountingSite(on *clusterRun) accounting.Site {
 	}
 }
 
-// makeNodePod makes the pod that reads a node's counters. The pod belongs to the node, not
-// to an arm, and stays until the testbed closes.
+// makeNodePod makes the pod that reads a node's counters. The pod belongs to the node, and not to an arm. It
+// stays until the testbed closes.
 func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*pods.Pod, error) {
 	level := restricted
 	if s.level.Accounting == experiment.OnNode {
@@ -82,8 +81,8 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
 	}
-	// The digest makes the name unique: it is cut at a limit, and names of nodes often differ
-	// only in their last letters.
+	// The name of a pod is cut at a limit, and the names of nodes often differ only in their last letters.
+	// The digest therefore makes the pod's name unique.
 	digest := fnv.New32a()
 	digest.Write([]byte(node))
 	plan := s.planNodePod(fmt.Sprintf("tare-%s-%s-%08x-%s", on.owner, accounting.RoleNode, digest.Sum32(), node))
@@ -94,7 +93,7 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	return p, on.pods.Launch(ctx, p)
 }
 
-// planNodePod returns a pod that reads a node's counters, before the pod has a node.
+// planNodePod returns the pod that will read a node's counters. The pod has no node yet.
 func (s *Site) planNodePod(name string) *corev1.Pod {
 	plan := pods.Plan(s.run.session.Owner, s.level, cluster.Label(name, cluster.NameLimit), accounting.RoleNode)
 	accounting.ShapeNodePod(plan, s.level.Accounting)

@@ -10,8 +10,8 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// Start starts a program in the pod at a place; at testbed.Host, on the machine that Tare
-// runs on. The error for an unreachable pod is a *testbed.Disturbance.
+// Start starts a program in the pod at a place. At testbed.Host, it starts the program on the machine on
+// which Tare runs. If the pod cannot be reached, the error is a *testbed.Disturbance.
 func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if where == testbed.Host {
 		return s.run.onHost(ctx, cmd)
@@ -59,7 +59,7 @@ func (s *Site) Self(where testbed.Place) string {
 	return pods.ProgramIn(p.Plan(), container)
 }
 
-// program is a process in a pod. When its pod is lost, its errors name the reason.
+// program is a process in a pod. If the pod is lost, the errors of the process name the reason.
 type program struct {
 	testbed.Process
 	pod *pods.Pod
@@ -72,7 +72,7 @@ type program struct {
 	err   error
 }
 
-// follow finishes the tally as soon as the program has ended, before any call of Wait.
+// follow finishes the tally as soon as the program has ended. It does not wait for a call of Wait.
 func (p *program) follow(t accounting.Tally) {
 	defer close(p.done)
 	p.usage, p.err = p.Process.Wait()
@@ -103,7 +103,7 @@ func (p *program) CPU() (used time.Duration, err error) {
 
 var _ testbed.Printer = (*program)(nil)
 
-// Printed returns a piece of the program's output so far.
+// Printed returns a piece of the output that the program has printed so far.
 func (p *program) Printed(stream string, from int64) (piece []byte, err error) {
 	printer, ok := p.Process.(testbed.Printer)
 	if !ok {
@@ -122,9 +122,9 @@ func (p *program) Memory() (resident int64, err error) {
 	return resident, p.pod.Disturbed(context.Background(), err)
 }
 
-// Mend pings every agent of the site, one message each over the open connections. It makes a
-// lost pod again, on the same node: numbers from another node could not be compared. A node
-// that is gone for good is an error that ends the run.
+// Mend pings every agent of the site, by one message over each open connection. If a pod is lost, it makes
+// the pod again on the same node, since numbers from another node could not be compared. If that node no
+// longer exists, the error ends the run.
 func (s *Site) Mend(ctx context.Context) error {
 	on, err := s.cluster(ctx)
 	if err != nil {

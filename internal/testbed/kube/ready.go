@@ -14,12 +14,12 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Ready makes the site with the layers' changes and waits until its pods are ready. A site
-// without pods has at most a namespace.
+// Ready makes the site with the layers' changes, and waits until the site's pods are ready. If the site has
+// no pods, Ready makes at most a namespace.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.PodsOnClusters() {
-		// A workload that only works on clusters makes objects in the namespace. The namespace
-		// is made in every arm, for proofs that layers are off in the baseline.
+		// A workload that works only on clusters makes objects in the namespace. The namespace is made in
+		// every arm, so that proofs can show in the baseline that layers are off.
 		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
 			_, err := s.ensureNamespace(ctx)
 			return err
@@ -58,10 +58,10 @@ func (s *Site) Ready(ctx context.Context) error {
 	if s.level.Accounting != experiment.OnNode {
 		return nil
 	}
-	return on.counter.MakePods(ctx, s.accountingSite(on), s.nodes()) // accounting pods must be ready for the first program
+	return on.counter.MakePods(ctx, s.accountingSite(on), s.nodes()) // accounting pods must be ready before the first program starts
 }
 
-// plans returns the site's pods, complete and pinned to their nodes, before they are made.
+// plans returns the site's pods before they are made. The pods are complete and bound to their nodes.
 func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*corev1.Pod, error) {
 	plans := map[testbed.Place]*corev1.Pod{}
 	for i := range s.clients() {
@@ -77,7 +77,7 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 			}
 		}
 	}
-	for _, added := range s.shapes.sidecars { // layers have changed all containers before; sidecars stay as they are
+	for _, added := range s.shapes.sidecars { // layers have changed all containers before; they do not change sidecars
 		if plan := plans[added.pod]; plan != nil {
 			pods.AddSidecar(plan, s.level.Image, added.sidecar)
 		}
@@ -125,8 +125,8 @@ func (s *Site) placement() experiment.Placement {
 	return s.level.Placement.One()
 }
 
-// planOnNodes adds the pods in the network of their nodes. They represent programs that run
-// on a node outside of any pod, so layers do not change them.
+// planOnNodes adds the pods that use the network of their nodes. These pods stand for programs that run on a
+// node outside of any pod. Layers therefore do not change them.
 func (s *Site) planOnNodes(
 	ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice,
 ) error {

@@ -7,9 +7,9 @@ import (
 	"tare/internal/experiment"
 )
 
-// Use describes the features of a cluster that an experiment uses. They determine the
-// rights that Tare needs. The manifests in hack/deploy/rbac, tare doctor and the documentation
-// are all made from the resulting table (Rights).
+// Use describes what an experiment uses a cluster for. This determines the rights that Tare needs. The
+// function Rights makes one table of rights. The manifests in hack/deploy/rbac, tare doctor and the
+// documentation all use this table.
 type Use struct {
 	Namespace string             // namespace that the experiment names; "" if Tare makes its own
 	Network   bool               // the experiment has a server pod and a service
@@ -19,7 +19,7 @@ type Use struct {
 	More      []experiment.Right // rights that layers and workloads need
 }
 
-// UseOf returns the use that an experiment on the testbed kubernetes makes of its cluster.
+// UseOf returns the Use of an experiment on the testbed kubernetes.
 func UseOf(x *experiment.Experiment) Use {
 	var u Use
 	if k := x.Testbed.Kubernetes; k != nil {
@@ -95,7 +95,7 @@ func Rights(u Use) []experiment.Right {
 	return merge(append(list, optional(u)...))
 }
 
-// optional lists the rights without which only the run's record of the cluster is shorter.
+// optional lists rights that a run can do without. Without them, the run only records less about the cluster.
 func optional(u Use) []experiment.Right {
 	var list []experiment.Right
 	if u.Namespace != "" {
@@ -113,8 +113,8 @@ func optional(u Use) []experiment.Right {
 	return list
 }
 
-// merge combines rights on the same resource in the same namespace. The result is optional
-// only if all of them are.
+// merge combines the rights to the same resource in the same namespace. The result is optional only if all
+// these rights are optional.
 func merge(list []experiment.Right) []experiment.Right {
 	var merged []experiment.Right
 	for _, r := range list {

@@ -22,11 +22,11 @@ type Options struct {
 	Kubeconfig string // path of the kubeconfig; "" means kubectl's defaults
 	Version    string // version of Tare
 	Run        string // run directory, which holds the run's id
-	// Resumed is set if an earlier session began the run. Tare removes that session's
-	// leftovers from a cluster before it uses the cluster.
+	// Resumed is set if an earlier session began the run. Before Tare uses a cluster, it removes the
+	// leftovers of the earlier session from this cluster.
 	Resumed bool
-	// Host makes the testbed on this machine, for programs that run outside the cluster. It
-	// is called before the first of them starts. The testbed closes with this one.
+	// Host makes the testbed on this machine, for programs that run outside the cluster. It is called before
+	// the first of these programs starts. The testbed that it makes is closed with this testbed.
 	Host func() (testbed.Testbed, error)
 	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
 	Say func(string)
@@ -71,7 +71,7 @@ func (r *run) onCluster(ctx context.Context, name string, limits experiment.Time
 	return on, nil
 }
 
-// connected returns the run's state on a cluster; nil before it is connected.
+// connected returns the run's state on a cluster; nil if the run is not connected to the cluster yet.
 func (r *run) connected(name string) (*clusterRun, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +81,7 @@ func (r *run) connected(name string) (*clusterRun, error) {
 	return r.clusters[name], nil
 }
 
-// onHost starts a program on the machine that Tare itself runs on.
+// onHost starts a program on the machine on which Tare itself runs.
 func (r *run) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,8 +102,8 @@ func (r *run) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process,
 	return site.Start(ctx, testbed.Host, cmd)
 }
 
-// close forbids further connections and programs. The first call returns the clusters and
-// the host that the caller must close.
+// close makes the run refuse further connections and programs. Its first call returns the clusters and the
+// host testbed, which the caller must close.
 func (r *run) close() (clusters []*clusterRun, host testbed.Testbed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,8 +125,8 @@ type clusterRun struct {
 	counter *accounting.Counter
 
 	mu sync.Mutex
-	// nodesNamespaces are the names of the namespaces for pods that belong to a node, by
-	// level of Pod Security. See makeNodesNamespace.
+	// nodesNamespaces holds the names of the namespaces for pods that belong to a node, by level of Pod
+	// Security (makeNodesNamespace).
 	nodesNamespaces map[string]string
 }
 
@@ -146,5 +146,5 @@ func (on *clusterRun) close() error {
 	return on.record.End()
 }
 
-// shorten shortens a text of the API server for the run's record.
+// shorten shortens a text of the API server before the run records it.
 func shorten(text string) string { return safetext.Head(text, 300) }

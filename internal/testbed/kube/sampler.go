@@ -9,15 +9,15 @@ import (
 	"tare/internal/testbed/kube/accounting"
 )
 
-// sampler is the runner's Sampler for this testbed. It reads the counters of all agents on
-// the site's nodes at the same time, once before and once after the trial, and does nothing
-// in between. docs/cluster.md explains the numbers.
+// sampler is the runner's Sampler for this testbed. It reads the counters of all agents on the site's nodes
+// at the same time: once before the trial, and once after it. Between these readings it does nothing.
+// docs/cluster.md explains the numbers.
 type sampler struct {
 	bed    *Testbed
-	sample *accounting.Sample // sample that Start has begun; nil for none
+	sample *accounting.Sample // sample that Start has begun; nil if there is none
 }
 
-// Sampler returns a sampler of the nodes that trials run on.
+// Sampler returns a sampler for the nodes on which trials run.
 func (t *Testbed) Sampler() *sampler { return &sampler{bed: t} }
 
 // Start begins a sample at a site.

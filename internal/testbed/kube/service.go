@@ -15,7 +15,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Ports that the service forwards, from the first to the last, for TCP and UDP.
+// These are the first and the last of the ports that the service forwards, for TCP and UDP.
 const (
 	firstPort = 5201
 	lastPort  = 5210
@@ -30,8 +30,8 @@ func (s *Site) Ports() []uint16 {
 	return ports
 }
 
-// Address returns the server's address on a path. It is invalid before the site is ready,
-// and if no workload needs the path.
+// Address returns the server's address on a path. The address is invalid before the site is ready, and also
+// if no workload needs the path.
 func (s *Site) Address(path testbed.Path) netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,8 +48,8 @@ func (s *Site) Address(path testbed.Path) netip.Addr {
 // LinkRate returns 0: the rate of the network is unknown on a cluster.
 func (s *Site) LinkRate() float64 { return 0 }
 
-// planService returns the Kubernetes service in front of the server. Of several members,
-// only the first is behind it.
+// planService returns the Kubernetes service in front of the server. If the server has several members, the
+// service leads only to the first member.
 func (s *Site) planService() *corev1.Service {
 	labels := s.run.session.Owner.Labels(s.arm, roleServer)
 	want := &corev1.Service{
@@ -58,7 +58,7 @@ func (s *Site) planService() *corev1.Service {
 	}
 	want.Spec.Selector[siteLabel] = s.unique
 	if s.members() > 1 {
-		want.Spec.Selector[memberLabel] = "1" // with several, connections would go to a random member
+		want.Spec.Selector[memberLabel] = "1" // without this, connections would go to a random member
 	}
 	for _, port := range s.Ports() {
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {

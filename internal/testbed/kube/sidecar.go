@@ -17,11 +17,11 @@ type addedSidecar struct {
 	sidecar testbed.Sidecar
 }
 
-// separator separates the pod from the sidecar in the name of a place.
+// separator stands between the pod and the sidecar in the name of a sidecar's place.
 const separator = "/"
 
-// AddSidecar adds a container to the pod at a place, which must not have been made yet. It
-// returns the place of the sidecar.
+// AddSidecar adds a container to the pod at a place. The pod must not have been made yet. AddSidecar returns
+// the place of the sidecar.
 func (s *Site) AddSidecar(pod testbed.Place, want testbed.Sidecar) (testbed.Place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Site) SidecarPods() []testbed.Place {
 	return list
 }
 
-// PodAddresses lists the pod's IP addresses at the time when it was last seen ready.
+// PodAddresses lists the IP addresses that the pod had when it was last seen ready.
 func (s *Site) PodAddresses(where testbed.Place) []netip.Addr {
 	p, err := s.pod(where)
 	if err != nil {

@@ -19,11 +19,10 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// siteLabel is the label with the site's name. It distinguishes the pods of two sites of
-// the same arm.
+// siteLabel is the label with the site's name. It distinguishes the pods of two sites of the same arm.
 const siteLabel = "tare/site"
 
-// Roles of pods, in their labels and names.
+// These are the roles of pods, as they stand in the pods' labels and names.
 const (
 	roleClient     = "client"
 	roleServer     = "server"
@@ -38,19 +37,19 @@ type Site struct {
 	arm     string
 	needs   experiment.Needs
 	level   *experiment.Kubernetes // parameters of the testbed
-	unique  string                 // unique name: the site's namespace, or the prefix of names in a shared one
+	unique  string                 // unique name: the site's namespace or, in a shared namespace, the beginning of its objects' names
 	context string                 // context of the kubeconfig
 
 	mu        sync.Mutex
 	on        *clusterRun // nil before the site has connected
 	shapes    shapes
-	namespace *corev1.Namespace // namespace that Tare made; nil before that, and in a shared namespace
+	namespace *corev1.Namespace // namespace that Tare has made; nil before that, and if the namespace is shared
 	bare      *corev1.Namespace // the same namespace before layers changed it
 	pods      map[testbed.Place]*pods.Pod
 	service   netip.Addr // address of the Kubernetes service
 }
 
-// shapes are the layers' changes to objects, applied before the objects are made.
+// shapes are the changes that layers make to objects. They are applied before the objects are made.
 type shapes struct {
 	namespace []func(*corev1.Namespace)
 	pods      []func(*corev1.Pod) error
@@ -58,14 +57,14 @@ type shapes struct {
 	sidecars  []addedSidecar
 }
 
-// Of returns the *Site that site wraps. Without one, the error says that the layer or
-// workload needs a cluster.
+// Of returns the *Site that site is or wraps. If there is none, the error says that the layer or workload
+// needs a cluster.
 func Of(site testbed.Site) (*Site, error) {
 	return testbed.Need[*Site](site, "this works on a cluster only (testbed: kubernetes)")
 }
 
-// UseContext puts the site on the cluster of another context. A layer must call it
-// before any other method of the site.
+// UseContext puts the site on the cluster of another context. A layer must call it before it calls any other
+// method of the site.
 func (s *Site) UseContext(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +98,7 @@ func (s *Site) cluster(ctx context.Context) (*clusterRun, error) {
 	return s.on, nil
 }
 
-// Namespace returns the name of the site's namespace, which need not exist yet.
+// Namespace returns the name of the site's namespace. The namespace need not exist yet.
 func (s *Site) Namespace() string {
 	if s.level.Namespace != "" {
 		return s.level.Namespace
@@ -120,23 +119,21 @@ func (s *Site) ReadNamespace(ctx context.Context) (*corev1.Namespace, error) {
 	return ns, nil
 }
 
-// sharesNamespace reports whether the experiment names a namespace. It is not Tare's, and all
+// sharesNamespace reports whether the experiment names a namespace. Such a namespace is not Tare's, and all
 // arms share it.
 func (s *Site) sharesNamespace() bool { return s.level.Namespace != "" }
 
-// Parameters returns the testbed's parameters, with the site's levels of factors.
+// Parameters returns the testbed's parameters; each factor has the site's level.
 func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 
-// Labels returns the labels of all objects at the site: ManagedBy, OwnerLabel and
-// ArmLabel of package inventory. A workload that makes objects must set them, and a
-// RoleLabel.
+// Labels returns the labels that all objects at the site have: ManagedBy, OwnerLabel and ArmLabel of package
+// inventory. If a workload makes objects, it must set these labels and a RoleLabel.
 func (s *Site) Labels() map[string]string {
 	return s.run.session.Owner.Labels(s.arm, "")
 }
 
-// Owners returns the owner references that an object in the site's namespace must have.
-// With them, the cluster removes the object if Tare is lost. Apply and the site's own
-// objects set them.
+// Owners returns the owner references that an object in the site's namespace must have. With them, the
+// cluster removes the object if Tare is lost. Apply sets them, and so does the site for its own objects.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -145,14 +142,14 @@ func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	return on.record.Owners(s.Namespace()), nil
 }
 
-// siteName returns the unique name of a site. The number makes it unique; characters of
-// the arm's name that Kubernetes does not allow are replaced.
+// siteName returns the unique name of a site. The number makes the name unique. Characters of the arm's name
+// that Kubernetes does not allow are replaced.
 func siteName(owner inventory.Owner, number int, arm string) string {
 	return cluster.Label(fmt.Sprintf("tare-%s-%d-%s", owner, number, arm), cluster.NameLimit)
 }
 
-// name returns the name of an object of the site: the plain name in the site's own
-// namespace, a unique one in a shared namespace.
+// name returns the name of an object of the site. In the site's own namespace it is the plain name, and in a
+// shared namespace a unique name.
 func (s *Site) name(plain string) string {
 	if s.sharesNamespace() {
 		return cluster.Label(s.unique, cluster.NameLimit-len(plain)-1) + "-" + plain
@@ -160,8 +157,8 @@ func (s *Site) name(plain string) string {
 	return plain
 }
 
-// ShapeNamespace registers f, which changes the namespace before it is made. It returns
-// an error if the experiment names a namespace.
+// ShapeNamespace registers f, which changes the namespace before the namespace is made. If the experiment
+// names a namespace, it returns an error.
 func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	if s.sharesNamespace() {
 		return fmt.Errorf("arm %s changes its namespace, but testbed.kubernetes.namespace is %s, "+
@@ -173,15 +170,15 @@ func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	return nil
 }
 
-// ShapePods registers f, which changes every workload pod of the site before it is made.
-// Ready returns the errors of f.
+// ShapePods registers f, which changes every workload pod of the site before the pod is made. Ready returns
+// the errors of f.
 func (s *Site) ShapePods(f func(*corev1.Pod) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shapes.pods = append(s.shapes.pods, f)
 }
 
-// ShapeVolume registers f, which changes the claim of each volume before it is made.
+// ShapeVolume registers f, which changes the claim of each volume before the claim is made.
 func (s *Site) ShapeVolume(f func(*corev1.PersistentVolumeClaim)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +204,7 @@ func (s *Site) pod(where testbed.Place) (*pods.Pod, error) {
 	return nil, fmt.Errorf("the site of arm %s has no %s: no workload needs one, or it is not ready yet", s.arm, where)
 }
 
-// podList lists the site's pods, in the order of places.
+// podList lists the site's pods, in the order of their places.
 func (s *Site) podList() []*pods.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,10 +242,9 @@ func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) 
 	return now, nil
 }
 
-// Await calls done at growing intervals until ok is true. The limit is the testbed's
-// timeout ready. Progress lines and errors name the awaited state, the argument what, and
-// the latest state, the result now. Example: "condition Ready of VarmorPolicy demo: status
-// Pending".
+// Await calls done again and again, with growing pauses, until ok is true. Its limit is the testbed's timeout
+// ready. Progress lines and errors name the awaited state (what) and the latest state (now), for example
+// "condition Ready of VarmorPolicy demo: status Pending".
 func (s *Site) Await(
 	ctx context.Context, what string, done func(context.Context) (ok bool, now string, err error),
 ) error {
@@ -259,8 +255,8 @@ func (s *Site) Await(
 	return on.Await(ctx, what, s.level.Timeouts.Ready.Std(), done)
 }
 
-// Exec runs a program in any container of any pod, for a proof. It returns up to 1 MiB of
-// output. An exit status other than 0 is a *testbed.ExitError.
+// Exec runs a program in any container of any pod, for a proof. It returns up to 1 MiB of each output. If the
+// exit status is not 0, the error is a *testbed.ExitError.
 func (s *Site) Exec(
 	ctx context.Context, namespace, pod, container string, args []string,
 ) (stdout, stderr []byte, err error) {

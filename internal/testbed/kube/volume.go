@@ -15,15 +15,15 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Path and name of the volume in the pod of the client or of a member.
+// These are the path and the name of the volume in the pod of the client or of a member.
 const (
 	volumeDirectory = "/volume"
 	volumeDevice    = "/dev/tare-volume"
 	volumeName      = "volume"
 )
 
-// Volume returns the mount point of the client's volume in its pod, or the path of the
-// block device; "" if there is no volume.
+// Volume returns the mount point of the client's volume in the client's pod. If the volume is a block device,
+// it returns the device's path. Without a volume, it returns "".
 func (s *Site) Volume() string {
 	switch {
 	case s.needs.Volume == nil:
@@ -65,8 +65,8 @@ func (s *Site) volumes() []volume {
 
 var _ testbed.MemberVolumes = (*Site)(nil)
 
-// MemberVolume returns the mount point of the volume of member i, counted from 1, in its
-// pod; "" if there is no volume.
+// MemberVolume returns the mount point of the volume of member i, counted from 1, in the member's pod.
+// Without a volume, it returns "".
 func (s *Site) MemberVolume(i int) string {
 	if s.needs.MemberVolume == 0 || i < 1 || i > s.members() {
 		return ""
@@ -98,8 +98,8 @@ func (s *Site) planClaim(v volume) *corev1.PersistentVolumeClaim {
 	return want
 }
 
-// claim makes the claims of the volumes. The storage class decides whether they are bound
-// at once or when their pods are scheduled. The pods wait for them in both cases.
+// claim makes the claims of the volumes. The storage class decides when a claim is bound: at once, or when
+// the claim's pod is scheduled. In both cases the pod waits for the claim.
 func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	for _, v := range s.volumes() {
 		want := s.planClaim(v)
@@ -139,7 +139,7 @@ type boundClaim struct {
 	Volume *corev1.PersistentVolume
 }
 
-// Claims reads the claims of all volumes of the site. The client's is the first.
+// Claims reads the claims of all volumes of the site. The claim of the client's volume is the first.
 func (s *Site) Claims(ctx context.Context) ([]boundClaim, error) {
 	var list []boundClaim
 	for _, v := range s.volumes() {
@@ -172,8 +172,8 @@ func (s *Site) bound(ctx context.Context, v volume) (*corev1.PersistentVolumeCla
 	return claim, volume, nil
 }
 
-// withClaim adds the state of the first unbound claim to an error about pods. A pod may be
-// waiting for that claim.
+// withClaim adds to an error about pods the state of the first claim that is not bound. A pod may be waiting
+// for this claim.
 func (s *Site) withClaim(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Helper replaces itself by the command in its arguments, as prepared by Prepare. It is for commands of
-// pods that only the kubelet starts.
+// Helper replaces its process with the command in its arguments, after Prepare has prepared the command. It
+// is for commands of pods that only the kubelet starts.
 var Helper = testbed.Helper{Name: "launcher", Run: become}
 
 func become(context.Context) error {
@@ -29,8 +29,8 @@ func become(context.Context) error {
 	if path == "" {
 		return fmt.Errorf("%s is not in PATH", p.Args[0])
 	}
-	// The files must move to the descriptors that the command expects. They first move to higher
-	// numbers, to avoid overwriting each other.
+	// The files must get the descriptors that the command expects. They first move to higher numbers, so that
+	// no file overwrites another.
 	var at []int
 	for _, f := range p.Files {
 		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3+len(p.Files))

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// spec is the part of the Open Container Initiative's runtime specification that a bundle needs. The
-// container uses the caller's network namespace.
+// spec is that part of the Open Container Initiative's runtime specification that a bundle needs. The
+// container uses the network namespace of its caller.
 type spec struct {
 	Version string  `json:"ociVersion"`
 	Process process `json:"process"`
@@ -34,8 +34,8 @@ type root struct {
 	Path string `json:"path"`
 }
 
-// contain makes the command run in a container, with the same variables and the same user as without. If
-// the user is root, the command has all capabilities.
+// contain makes the command run in a container. The command has the same variables and the same user as
+// without the container. If the user is root, the command has all capabilities.
 func (p *prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
 	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) }) {
 		return errors.New("a container cannot receive descriptors: list this layer after the other one, so that it wraps it")
@@ -63,7 +63,7 @@ func (p *prepared) contain(b *Bundle, args, environment []string, directory stri
 	return nil
 }
 
-// capabilities lists the capabilities of root in a sandbox. The sandbox itself defines their effect.
+// capabilities lists the capabilities that root has in a sandbox. The sandbox itself decides what they allow.
 var capabilities = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
 	"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_CHROOT",
 	"CAP_SYS_PTRACE", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_MKNOD", "CAP_AUDIT_WRITE", "CAP_SETFCAP"}

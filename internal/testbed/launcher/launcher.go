@@ -1,15 +1,15 @@
-// Package launcher restricts a program by a launcher: a process of 5 KB without a C library. It applies
-// restrictions that a process can set for itself, and then becomes the program by exec. This costs the
-// program one more exec, some 0.1 ms. It adds nothing to the program's memory or later CPU time
+// Package launcher restricts a program by a launcher: a process of 5 KB without a C library. The launcher
+// applies restrictions that a process can set for itself. It then becomes the program by exec. This costs the
+// program one more exec, some 0.1 ms. It adds nothing to the program's memory or to its later CPU time
 // (docs/figures/front.md).
 //
-// A layer prepends an argument to a command (Settings.Argument). The process that starts the command,
-// Tare or the agent in a pod, calls Prepare. Prepare replaces the argument by the launcher's command
-// line. It opens the launcher, filters and rulesets before the program's time begins, and passes them as
-// descriptors. Hence a launcher works inside every wrapper that passes descriptors on.
+// A layer puts an argument before a command (Settings.Argument). The process that starts the command, Tare or
+// the agent in a pod, calls Prepare. Prepare replaces the argument with the launcher's command line. Before
+// the program's time begins, it opens the launcher, filters and rulesets, and passes them as descriptors. A
+// launcher therefore works inside every wrapper that passes descriptors on.
 //
 // If a launcher starts the programs of one arm, launchers start the programs of all arms of the run
-// (layer.WithEqualLaunchers). A launcher with empty Settings sets nothing.
+// (layer.WithEqualLaunchers). A launcher with empty Settings restricts nothing.
 package launcher
 
 import (
@@ -22,14 +22,14 @@ import (
 	"tare/cmd/launcher"
 )
 
-// prefix is the start of an argument that represents a launcher.
+// prefix is the beginning of an argument that stands for a launcher.
 const prefix = "tare-launcher:"
 
-// Settings are the restrictions set by a launcher. The zero value sets none.
+// Settings are the restrictions that a launcher applies. The zero value restricts nothing.
 type Settings struct {
 	NoNewPrivs bool `json:"noNewPrivs,omitempty"`
-	// Seccomp is a filter of system calls. If this user may install a filter only with no_new_privs,
-	// that is set, too.
+	// Seccomp is a filter of system calls. If this user may install a filter only with no_new_privs, the
+	// launcher sets no_new_privs, too.
 	Seccomp *Seccomp `json:"seccomp,omitempty"`
 	// Landlock is a ruleset. It implies no_new_privs.
 	Landlock *Landlock `json:"landlock,omitempty"`
@@ -43,15 +43,15 @@ type Settings struct {
 	Bundle *Bundle `json:"bundle,omitempty"`
 }
 
-// Capabilities are the names of capabilities by bit number: linux/capability.h.
+// Capabilities are the names of capabilities, by their bit number in linux/capability.h.
 var Capabilities = []string{"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
 	"LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE",
 	"SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME",
 	"SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
 	"WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"}
 
-// CapabilityBits returns the bit set of the named capabilities. Names may begin with CAP_. ALL is the
-// set of all. Unknown names are ignored.
+// CapabilityBits returns the bit set of the named capabilities. A name may begin with CAP_. The name ALL
+// stands for all capabilities. Unknown names are ignored.
 func CapabilityBits(names ...string) (bits uint64) {
 	for i, known := range Capabilities {
 		if slices.ContainsFunc(names, func(n string) bool { return n == "ALL" || strings.TrimPrefix(n, "CAP_") == known }) {
@@ -64,7 +64,7 @@ func CapabilityBits(names ...string) (bits uint64) {
 // Seccomp denies system calls with EPERM. Each call is one rule, in this order.
 type Seccomp struct {
 	Calls []string `json:"calls"` // names of the system calls
-	// First restricts the rules to calls with this first argument; nil: any argument.
+	// First limits the rules to calls with this first argument; nil: the rules are for any argument.
 	First *uint64 `json:"first,omitempty"`
 }
 
@@ -72,22 +72,23 @@ type Seccomp struct {
 // removed only in the directories of Writable.
 type Landlock struct {
 	Writable []string `json:"writable,omitempty"`
-	// Rules is the total number of rules: one for the root, one for each directory, and additional ones
-	// for files below /proc/sys that programs do not open.
+	// Rules is the total number of rules. There is one rule for the root, and one for each directory in
+	// Writable. The other rules are for files below /proc/sys that programs do not open.
 	Rules int `json:"rules"`
 }
 
-// Bundle runs the program in a container, described for runtimes of the Open Container Initiative. The
-// container has the program's environment, user and directory, and the file system of its machine. The
-// bundle is stored in memory, mounted on Directory, which is empty. Its mount namespace ends with the
-// processes in it. Hence nothing is left, even if they are killed.
+// Bundle runs the program in a container. The container is described as runtimes of the Open Container
+// Initiative require. It has the program's environment, user and directory, and the file system of its
+// machine. The bundle is stored in memory, and mounted on Directory, which is empty. The mount namespace of
+// the bundle ends with the processes in it. Nothing is therefore left, even if these processes are killed.
 type Bundle struct {
 	Directory string `json:"directory"`
-	// Runtime is the command line that replaces the command, without its last argument: the container's name.
+	// Runtime is the command line that takes the command's place. Its last argument, the container's name, is
+	// added later.
 	Runtime []string `json:"runtime"`
 }
 
-// Argument returns the argument to prepend to a command.
+// Argument returns the argument that is put before a command.
 func (s Settings) Argument() string {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -120,8 +121,8 @@ func (p prepared) Close() {
 	}
 }
 
-// Prepare replaces the arguments that represent launchers. environment and directory are those in which
-// the command will run.
+// Prepare replaces those arguments of a command that stand for launchers. environment and directory are those
+// with which the command will run.
 func Prepare(args, environment []string, directory string, files []*os.File) (_ prepared, err error) {
 	p := prepared{Files: files[:len(files):len(files)]}
 	defer func() {
@@ -161,7 +162,7 @@ func (p *prepared) add(f *os.File) string {
 	return fmt.Sprint(2 + len(p.Files))
 }
 
-// set appends the options of the launcher.
+// set adds the options of the launcher to the command line.
 func (p *prepared) set(s Settings) error {
 	option := func(name string, value any) { p.Args = append(p.Args, name, fmt.Sprint(value)) }
 	if s.UserNamespace {

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open makes a file in memory with this content, and returns the number of its descriptor in the command.
+// open makes a file in memory with this content. It returns the number that the file's descriptor has in the
+// command.
 func (p *prepared) open(content []byte) (string, error) {
 	if len(content) == 0 {
 		return "", errors.New("the launcher is written for x86-64 and arm64")
@@ -32,9 +33,10 @@ func (p *prepared) open(content []byte) (string, error) {
 	return at, err
 }
 
-// filter returns the filter in the kernel's format: a sequence of struct sock_filter. If an argument does not
-// match, the library's code continues with the next rule, but then compares the argument instead of the
-// call's number. This is harmless here: all rules have the same condition, and no later rule can match.
+// filter returns the filter in the kernel's format: a sequence of struct sock_filter. If the argument of a
+// call does not match a rule, the library's code goes on to the next rule. There it compares the argument,
+// and no longer the number of the call. Here this is harmless: all rules have the same condition, and so no
+// later rule can match.
 func (s *Seccomp) filter() (text []byte, err error) {
 	group := bpf.SyscallGroup{Action: bpf.ActionErrno, Names: s.Calls}
 	if s.First != nil {
@@ -63,13 +65,14 @@ func (s *Seccomp) filter() (text []byte, err error) {
 const (
 	// allRights is the set of all rights to files in the newest known version of Landlock (V5).
 	allRights = syscall.AccessFSIoctlDev<<1 - 1
-	// grantedEverywhere is the set of rights granted everywhere: all except creating and removing files.
+	// grantedEverywhere is the set of rights that are granted everywhere. It has all rights except creating
+	// and removing files.
 	grantedEverywhere = fileRights | syscall.AccessFSReadDir
 	// fileRights is the set of rights that a rule for a file may grant.
 	fileRights = syscall.AccessFSExecute | syscall.AccessFSWriteFile | syscall.AccessFSReadFile | syscall.AccessFSTruncate | syscall.AccessFSIoctlDev
 )
 
-// rights returns the rights known to a kernel with this version of Landlock.
+// rights returns the rights that a kernel with this version of Landlock knows.
 func rights(version int) uint64 {
 	switch {
 	case version < 2:
@@ -82,8 +85,8 @@ func rights(version int) uint64 {
 	return allRights
 }
 
-// ruleset makes the ruleset. The files are those that Tare sees now, even if a wrapper changes the root
-// directory.
+// ruleset makes the ruleset. Its rules are for the files that Tare sees now, even if a wrapper changes the
+// root directory later.
 func (l *Landlock) ruleset() (*os.File, error) {
 	version, err := syscall.LandlockGetABIVersion()
 	if err != nil || version < 1 {
@@ -121,8 +124,8 @@ func rule(ruleset int, path string, access uint64) error {
 	return nil
 }
 
-// paddingDir is a directory with files for the additional rules. Every system has it, and no program needs
-// the files.
+// paddingDir is a directory whose files the additional rules are for. Every system has the directory, and no
+// program needs the files.
 const paddingDir = "/proc/sys"
 
 func files(below string, n int) ([]string, error) {

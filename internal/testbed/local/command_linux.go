@@ -30,11 +30,11 @@ var scopes = sync.OnceValue(func() *process.Scopes {
 	return s
 })
 
-// The last numbers given to testbeds and commands.
+// These are the last numbers that were given to testbeds and to commands.
 var testbeds, serials atomic.Int64
 
-// start forks a command on the thread of its place, in a group of cgroups unless within is nil. It fails
-// if the testbed is being closed.
+// start forks a command on the thread of its place. Unless within is nil, the command starts in this group of
+// cgroups. If the testbed is being closed, start fails.
 func (t *Testbed) start(ctx context.Context, place *thread, within *process.Group, c testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -81,8 +81,9 @@ func isHelper(c testbed.Command) bool {
 	return slices.ContainsFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, testbed.HelperVariable+"=") })
 }
 
-// environment returns the environment of a command: this process's variables, the requested ones, and the
-// marker. It omits the variable that marks a Tare inside a user namespace, which concerns no other program.
+// environment returns the environment of a command: this process's variables, the requested variables, and
+// the marker. It leaves out the variable that marks a Tare in a user namespace, since this variable concerns
+// no other program.
 func environment(added []string, m marker) []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -94,7 +95,7 @@ func environment(added []string, m marker) []string {
 	return append(env, m.environment()...)
 }
 
-// lookUp finds a program. Its error contains advice.
+// lookUp finds a program. Its error tells the user what to do.
 func lookUp(program, dir string, env []string) (string, error) {
 	found, refused, path := testbed.LookUp(program, dir, env)
 	switch {

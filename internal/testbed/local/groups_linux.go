@@ -9,12 +9,12 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// groups are the cgroups of a site for its programs under test. They exist only if a layer requested one.
+// groups are a site's cgroups for its programs under test. They exist only if a layer has requested a cgroup.
 type groups struct {
 	all, servers, others *process.Group // servers and others are inside all
 }
 
-// Cgroup opens the directory of the cgroup of programs under test at a place.
+// Cgroup opens the directory of the cgroup that holds the programs under test at a place.
 func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,15 +32,15 @@ func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
 	return s.groups.others.Dir(), nil
 }
 
-// makeGroups makes the cgroups. Their names identify the owner, so that they are removed if this process
-// is killed.
+// makeGroups makes the cgroups. Their names identify the owner. If this process is killed, the cgroups can
+// therefore be found and removed.
 func (s *site) makeGroups() error {
 	of := scopes()
 	if of == nil {
 		return errors.New("this process may not make cgroups (see tare doctor)")
 	}
 	g := &groups{}
-	// g.all is made first and contains the others
+	// g.all is made first, since it contains the other groups.
 	for _, to := range []**process.Group{&g.all, &g.servers, &g.others} {
 		made, err := of.Group(g.all, marker{owner: s.bed.owner, serial: int(serials.Add(1))}.scope())
 		if err != nil {
@@ -52,7 +52,7 @@ func (s *site) makeGroups() error {
 	return nil
 }
 
-// groupOf returns the group in which a command starts; nil: none.
+// groupOf returns the group in which a command starts; nil if it starts in no group.
 func (s *site) groupOf(where testbed.Place, cmd testbed.Command) *process.Group {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// guardVariable is the environment variable of a guard, which also marks the cleaner that the guard
-// becomes. The value 1 means that the user namespace was made for this Tare alone.
+// guardVariable is the environment variable that marks a guard, and also the cleaner that the guard becomes.
+// The value 1 means that the user namespace was made for this Tare alone.
 const guardVariable = "TARE_GUARD"
 
 // guard is the state of the shell that waits for the end of this process.
@@ -31,10 +31,10 @@ func isGuard(pid int) bool {
 	return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, guardVariable+"=") })
 }
 
-// Guard sets the cleaner, which is run if this process dies without Dismiss, for example by kill -9. The
-// cleaner is a command that calls Clean and CleanTemporary, such as "tare clean". The direct children of
-// this process die with it; the cleaner finds their background processes. The guard starts before the
-// first program of this process. It is only a waiting shell.
+// Guard sets the cleaner: a command that is run if this process dies without Dismiss, for example by kill -9.
+// The cleaner must call Clean and CleanTemporary, as "tare clean" does. The direct children of this process
+// die with this process. The cleaner finds background processes that the children have started. The guard
+// starts before the first program of this process. It is only a shell that waits.
 func Guard(cleaner ...string) {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()
@@ -56,8 +56,8 @@ func raiseGuard() error {
 		return fmt.Errorf("guard: %w", err)
 	}
 	defer func() { _ = reader.Close() }()
-	// The pipe closes when the last holder of its other end dies. Nothing is ever written to it. Hence
-	// read returns exactly at that moment.
+	// Nothing is ever written to the pipe. The pipe closes when the last process that holds its other end
+	// dies. read returns exactly at that moment.
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `read -r line; exec "$@"`, "tare-guard"}, guard.cleaner...)...)
 	cmd.Stdin = reader
 	alone := "0"
@@ -65,7 +65,7 @@ func raiseGuard() error {
 		alone = "1"
 	}
 	cmd.Env = append(os.Environ(), guardVariable+"="+alone)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the guard outlives the terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the guard goes on when the terminal closes
 	if err := cmd.Start(); err != nil {
 		_ = writer.Close()
 		return fmt.Errorf("guard %s: %w", testbed.Quote(guard.cleaner), err)

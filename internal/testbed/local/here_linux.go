@@ -8,8 +8,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Here is this machine outside of all sites of experiments, where probes start programs. The programs
-// are kept, marked and guarded like those of sites.
+// Here is this machine outside of all sites of experiments. Probes start programs here. These programs are
+// kept, marked and guarded like the programs of sites.
 var Here testbed.Site = here{}
 
 type here struct{}

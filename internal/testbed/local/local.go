@@ -1,9 +1,11 @@
-// Package local is the testbed on this machine: two nodes joined by a wire, and a pod on each. All of them are
-// network namespaces of this process. A service with several members has more pods, on nodes of their own.
+// Package local is the testbed on this machine. It has two nodes that are joined by a wire, and a pod on each
+// node. All of them are network namespaces of this process. A service with several members has more pods, on
+// nodes of their own.
 //
-// A Testbed makes sites (Open). A site starts commands at its places (Start). If it was opened with a network,
-// it is also a testbed.Network, Members, Wire, Shaper and Nodes. Several sites are open at the same time, one
-// for each arm and level. All have the same addresses, since their namespaces are separate.
+// A Testbed makes sites (Open). A site starts commands at its places (Start). If it was opened with a
+// network, it is also a testbed.Network, Members, Wire, Shaper and Nodes. Several sites are open at the same
+// time, one for each arm and level. All sites have the same addresses, which is possible because their
+// namespaces are separate.
 //
 // Four rules keep the machine clean:
 //
@@ -15,8 +17,8 @@
 //     By these, Strays finds descendants that outlived a killed Tare, and Clean kills them.
 //   - A cgroup contains all descendants of a command, if this process may make cgroups.
 //
-// An ordinary user has the right to make namespaces only inside a user namespace of its own: see
-// NeedsUserNamespace and EnterUserNamespace.
+// An ordinary user may make namespaces only inside a user namespace of its own (NeedsUserNamespace,
+// EnterUserNamespace).
 //
 // A local network needs Linux. On other systems, a site can only start programs that control a cluster.
 package local
@@ -40,15 +42,15 @@ const Delays = "delay and loss (netem)"
 // UserNamespaceVariable is set in a Tare that has entered a user namespace.
 const UserNamespaceVariable = "TARE_USER_NAMESPACE"
 
-// Stray is a leftover process of a Tare that no longer runs.
+// Stray is a process that a Tare that no longer runs has left.
 type Stray struct {
 	PID     int    `json:"pid"`
 	Command string `json:"command"` // command line of the process
 	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started it
 }
 
-// Try opens a site, calls f with it, and closes it, to test a feature of this machine. The wire of the
-// site has no rate limit.
+// Try opens a site, calls f with the site, and closes the site. It tests a feature of this machine. The wire
+// of the site has no rate limit.
 func Try(ctx context.Context, needs experiment.Needs, f func(testbed.Site) error) (err error) {
 	bed, err := New()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 // Testbed makes sites on this machine.
 type Testbed struct {
-	owner owned.Owner // this process, as in the markers of its commands
-	host  *thread     // thread that forks the commands outside of nodes
+	owner owned.Owner // this process, as the markers of its commands name it
+	host  *thread     // thread that forks the commands that run outside of nodes
 
 	number int // unique among the testbeds of this process
 
@@ -26,8 +26,8 @@ type Testbed struct {
 }
 
 // New makes a testbed, which must be closed. New also makes this process the reaper of its orphaned
-// descendants (PR_SET_CHILD_SUBREAPER). A command that puts itself into the background is then still
-// found, and ended with its trial.
+// descendants (PR_SET_CHILD_SUBREAPER). If a command puts itself into the background, it can then still be
+// found, and is ended with its trial.
 func New() (*Testbed, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -45,7 +45,7 @@ func New() (*Testbed, error) {
 	return &Testbed{owner: self, host: host, number: int(testbeds.Add(1))}, nil
 }
 
-// Open sets up a site. If no network is needed, the site has only the place Host, and the level is ignored.
+// Open sets up a site. If no network is needed, the site has only the place Host, and Open ignores the level.
 func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site, error) {
 	name := want.Name
 	s := &site{bed: t, name: name, places: map[testbed.Place]*thread{testbed.Host: t.host}}
@@ -93,7 +93,7 @@ func (t *Testbed) add(s *site) error {
 	return nil
 }
 
-// Close kills all running programs and takes down all sites. It waits until both are done. It may be
+// Close kills all programs that run, and takes down all sites. It returns when both are done. It may be
 // called more than once.
 func (t *Testbed) Close() error {
 	t.mu.Lock()
@@ -120,7 +120,7 @@ func (t *Testbed) Close() error {
 	return errors.Join(failed...)
 }
 
-// site is the surroundings of one arm, in which commands run.
+// site is what surrounds the commands of one arm.
 type site struct {
 	bed     *Testbed
 	name    string

@@ -17,13 +17,13 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// errSystem is the reason why there is no local testbed here.
+// errSystem is the reason why this system has no local testbed.
 var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runtime.GOOS)
 
-// hint names the alternatives.
+// hint tells the user of alternatives.
 const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
 
-// Testbed starts programs that control a cluster from here. It has no guard, and trials do not run on it.
+// Testbed starts programs on this machine that control a cluster. It has no guard, and no trials run on it.
 type Testbed struct{}
 
 // New makes a testbed without nodes and pods.
@@ -91,13 +91,13 @@ func EnterUserNamespace(...string) (int, error) { return 0, errors.ErrUnsupporte
 // Strays returns nothing: trials start no program on this system.
 func Strays() ([]Stray, error) { return nil, nil }
 
-// CleanTemporary removes temporary files of this user's dead Tare processes: see owned.Clean.
+// CleanTemporary removes the temporary files that this user's dead Tare processes have left (owned.Clean).
 func CleanTemporary(dirs ...string) ([]string, error) { return owned.Clean(dirs, nil) }
 
 // Clean does nothing, since Strays finds nothing.
 func Clean(context.Context) ([]Stray, error) { return nil, nil }
 
-// start starts a program on this machine. The program survives if Tare is killed.
+// start starts a program on this machine. If Tare is killed, the program goes on.
 func start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	prepared, err := launcher.Prepare(cmd.Args, append(os.Environ(), cmd.Env...), cmd.Dir, cmd.Files)
 	if err != nil {
@@ -122,7 +122,7 @@ type process struct {
 // Wait waits for the end of the program.
 func (p *process) Wait() (testbed.Usage, error) {
 	err := p.cmd.Wait()
-	// systems count CPU time and memory differently
+	// Systems count CPU time and memory differently.
 	usage := testbed.Usage{Wall: time.Since(p.started), Unavailable: true}
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && err != nil {
 		exit := &testbed.ExitError{Args: p.cmd.Args, Code: status.ExitStatus()}

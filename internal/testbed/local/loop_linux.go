@@ -18,8 +18,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// attach makes the file of the volume and a loop device on it. The device ends when no process has it
-// open and it is not mounted.
+// attach makes the file of the volume, and a loop device on this file. The device ends when it is not mounted
+// and no process has it open.
 func (v *volume) attach() (*os.File, string, error) {
 	image, err := os.OpenFile(v.image(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -51,10 +51,10 @@ func (v *volume) attach() (*os.File, string, error) {
 	return loop, path, nil
 }
 
-// loopAttempts limits the attempts to attach a device, since another program may take the free device first.
+// loopAttempts is the number of attempts to attach a device. Another program may take the free device first.
 const loopAttempts = 16
 
-// attachLoop makes a loop device on a file. If /dev has no node for the device, it makes one in dir.
+// attachLoop makes a loop device on a file. If /dev has no node for the device, it makes the node in dir.
 func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
@@ -91,8 +91,8 @@ func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 	return nil, "", err
 }
 
-// closeMapping removes the device mappings of a volume's part with this name. Without udev, a mapping
-// that has ended leaves a node, which is also removed.
+// closeMapping removes the device mappings that belong to the volume's part with this name. Without udev, a
+// mapping that has ended leaves a node. closeMapping also removes this node.
 func closeMapping(name string) error {
 	for _, each := range mappings(name) {
 		out, err := exec.Command("dmsetup", "remove", "--retry", each).CombinedOutput()
@@ -109,8 +109,8 @@ func closeMapping(name string) error {
 	return err
 }
 
-// mappings lists the kernel's device mappings with this name or with this name, an underscore and a
-// suffix. For example, NAME_dif authenticates the sectors of NAME.
+// mappings lists the kernel's device mappings whose name is this name, or this name followed by an underscore
+// and a suffix. For example, NAME_dif authenticates the sectors of NAME.
 func mappings(name string) (list []string) {
 	files, _ := filepath.Glob("/sys/block/dm-*/dm/name")
 	for _, file := range files {
@@ -129,7 +129,8 @@ const (
 	alignment  = 4096    // alignment of addresses and lengths for direct I/O
 )
 
-// writeMark writes a marker through the whole volume and counts its occurrences on the device.
+// writeMark writes a marker through the whole volume. It then counts how often the marker occurs on the
+// device.
 func (v *volume) writeMark() error {
 	var drawn [16]byte
 	_, _ = rand.Read(drawn[:])
@@ -163,14 +164,14 @@ func (v *volume) writeMark() error {
 	return v.pod.do(func() error { return os.Remove(name) })
 }
 
-// scan counts a pattern in the written parts of a file. It bypasses the page cache.
+// scan counts a pattern in those parts of a file that have been written. It bypasses the page cache.
 func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_DIRECT, 0)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { _ = f.Close() }()
-	// The buffer has a page for the end of the previous piece, followed by the piece.
+	// The buffer has one page for the end of the previous piece, and after it room for the piece.
 	buffer, err := unix.Mmap(-1, 0, alignment+scanChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return 0, 0, err

@@ -10,21 +10,21 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// The variables in the environment of every command.
+// These variables are in the environment of every command.
 const (
 	ownerVariable   = "TARE_OWNER"   // identifies the Tare that started the command
 	processVariable = "TARE_PROCESS" // identifies the command
 )
 
-// marker identifies a command in its environment. All descendants inherit it, unless they clear their
-// environment.
+// marker identifies a command, in the command's environment. All descendants inherit it, unless they clear
+// their environment.
 type marker struct {
 	owner  owned.Owner
 	bed    int // number of the owner's testbed
 	serial int // number of the owner's command
 }
 
-// scopeKind is the kind in the names of commands' cgroups.
+// scopeKind is the kind that the names of commands' cgroups contain.
 const scopeKind = "run"
 
 // scope is the name of the command's cgroup.
@@ -43,8 +43,8 @@ func (m marker) environment() []string {
 	}
 }
 
-// readMarker reads the marker of a running process. ok is false if the process has none, has ended, or
-// has an environment that this process may not read.
+// readMarker reads the marker of a running process. ok is false if the process has no marker, if it has
+// ended, or if this process may not read its environment.
 func readMarker(pid int) (m marker, ok bool) {
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		variables, unsettled := process.Environment(pid)

@@ -20,8 +20,8 @@ var (
 	_ testbed.Closer = (*site)(nil)
 )
 
-// Mend checks that the interfaces, addresses, default routes and the service are still as built. Layers
-// add to them, but change no interface of the site itself.
+// Mend checks that the interfaces, the addresses, the default routes and the service are still as they were
+// built. Layers add interfaces and routes, but change no interface of the site itself.
 func (n *network) Mend(context.Context) error {
 	found, err := n.describe()
 	if err != nil {

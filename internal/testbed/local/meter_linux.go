@@ -11,8 +11,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Meter reads the use of the machine's processors. With a network, it also reads the use of the wire and
-// the TCP counters of pods and nodes.
+// Meter reads the use of the machine's processors. If the site has a network, it also reads the use of the
+// wire, and the TCP counters of pods and nodes.
 func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	if n := s.network; n != nil {
 		for _, node := range n.nodes {
@@ -40,8 +40,8 @@ func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	return append(list, testbed.Resource{Name: testbed.ResourceMachine, Of: float64(t.CPUs), Used: t.Busy.Seconds()}), err
 }
 
-// sent returns the bits sent by the node to the wire, and the packets dropped by its rate limit.
-// Deliberate losses (netem) are not counted.
+// sent returns the bits that the node has sent to the wire, and the packets that its rate limit has dropped.
+// Packets that are lost on purpose (netem) are not counted.
 func (n *node) sent() (testbed.Resource, error) {
 	link, shape, _, err := n.shaped()
 	if err != nil {

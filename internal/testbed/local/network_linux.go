@@ -19,10 +19,10 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// The addresses are from the range that RFC 2544 reserves for benchmarks, so that they would collide
-// with nothing even outside of the namespaces. Node 0 is the client's, node 1 the server's, and later
-// ones are those of further members. Node n has the address 198.18.0.(n+1) on the wire. The network of
-// its pods is 198.18.(n+11).0/24, in which the node is .1 and its pods are .2, .3 and so on.
+// The addresses are from the range that RFC 2544 reserves for benchmarks. Even outside of the namespaces,
+// they would therefore collide with nothing. Node 0 is the client's, node 1 is the server's, and later nodes
+// are those of further members. Node n has the address 198.18.0.(n+1) on the wire. The network of its pods is
+// 198.18.(n+11).0/24. In this network the node is .1, and its pods are .2, .3 and so on.
 var serviceAddress = netip.MustParseAddr("198.19.0.10")
 
 func nodeAddress(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, 0, byte(n + 1)}) }
@@ -33,7 +33,7 @@ func podNetwork(n int) netip.Prefix {
 
 func podGateway(n int) netip.Addr { return podNetwork(n).Addr().Next() }
 
-// podAddress is the address of a node's pod; both count from 0.
+// podAddress returns the address of a pod on a node. The numbers of both count from 0.
 func podAddress(n, pod int) netip.Addr {
 	return netip.AddrFrom4([4]byte{198, 18, byte(n + 11), byte(pod + 2)})
 }
@@ -47,8 +47,8 @@ const (
 	lastPort  = 5210
 )
 
-// The names of interfaces. Each pod has an eth0 to its node, and each node an eth0 to the wire. The
-// node's end of the cable to its first pod is pod0.
+// These are the names of interfaces. Each pod has an eth0 to its node, and each node has an eth0 to the wire.
+// A cable joins a node to its first pod; its end at the node is pod0.
 const (
 	ethernet  = "eth0"
 	podEnds   = "pod%d"
@@ -83,15 +83,15 @@ type netNamespace struct {
 	*netlink.Handle
 }
 
-// The limits of the MTU: the kernel's maximum for a virtual cable, and the minimum that IPv4 hosts must
-// accept.
+// These are the limits of the MTU: the minimum that IPv4 hosts must accept, and the kernel's maximum for a
+// virtual cable.
 const (
 	minMTU = 576
 	maxMTU = 65535
 )
 
-// openNetwork makes the namespaces of a site and joins them. It assigns the members to this many nodes
-// in turn; 0: each member has its own node.
+// openNetwork makes the namespaces of a site and joins them. It assigns the members in turn to the given
+// number of nodes. If nodes is 0, each member has its own node.
 func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network, error) {
 	if mtu < minMTU || mtu > maxMTU {
 		return nil, fmt.Errorf("link MTU %d: must be %d to %d bytes", mtu, minMTU, maxMTU)
@@ -150,7 +150,7 @@ func (n *network) build(spread []int) error {
 	return err
 }
 
-// openSpace makes a network namespace with only a loopback interface. IPv6 is off, so that no router
+// openSpace makes a network namespace that has only a loopback interface. IPv6 is off, so that no router
 // solicitations disturb the wire.
 func openSpace(name string) (*netNamespace, error) {
 	s := &netNamespace{name: name, ns: netns.None()}
@@ -161,8 +161,8 @@ func openSpace(name string) (*netNamespace, error) {
 			return fmt.Errorf("make a network namespace for the %s: %w", name, err)
 		}
 		s.ns = ns
-		// The handle must be opened on this thread. NewHandleAt would return to its original namespace,
-		// which an ordinary user may not enter.
+		// The handle must be opened on this thread. NewHandleAt would switch back to the thread's original
+		// namespace afterwards, which an ordinary user may not enter.
 		s.Handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		if err != nil {
 			return fmt.Errorf("%s: netlink: %w", name, err)
@@ -186,7 +186,7 @@ func openSpace(name string) (*netNamespace, error) {
 	return s, nil
 }
 
-// close ends the namespace. Nothing else may run in it.
+// close ends the namespace. No program may run in it any more.
 func (s *netNamespace) close() {
 	if s.Handle != nil {
 		s.Close() // closes the netlink handle
@@ -195,8 +195,8 @@ func (s *netNamespace) close() {
 	_ = s.ns.Close()
 }
 
-// sysctl sets a kernel parameter below /proc/sys/net, in the namespace of the calling thread. In a
-// container, /proc/sys is read-only; sysctl then mounts its own /proc and writes there.
+// sysctl sets a kernel parameter below /proc/sys/net, in the network namespace of s. In a container,
+// /proc/sys is read-only. sysctl then mounts a /proc of its own and writes there.
 func (s *netNamespace) sysctl(name, value string) error {
 	return s.thread.do(func() error {
 		err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)
@@ -255,7 +255,7 @@ func (n *network) namespaces() (list []*netNamespace) {
 	return list
 }
 
-// Address is the address by which the client reaches the server on that path.
+// Address returns the address by which the client reaches the server on a path.
 func (n *network) Address(p testbed.Path) netip.Addr {
 	if p == testbed.NodeToNode {
 		return nodeAddress(1)
@@ -284,10 +284,10 @@ func (n *network) Ports() []uint16 {
 	return ports
 }
 
-// LinkRate is the rate that the testbed set for the wire, in bit/s. Shape does not change it.
+// LinkRate returns the rate that the testbed has set for the wire, in bit/s. Shape does not change this rate.
 func (n *network) LinkRate() float64 { return n.unshaped.Rate }
 
-// Nodes returns the client's node and those of the members.
+// Nodes returns the client's node and the members' nodes.
 func (n *network) Nodes() []testbed.Node {
 	var nodes []testbed.Node
 	for _, node := range n.nodes {
@@ -296,8 +296,8 @@ func (n *network) Nodes() []testbed.Node {
 	return nodes
 }
 
-// Deliver sends one datagram from the client's pod to the server's. The port is random and outside of
-// those that the service forwards.
+// Deliver sends one datagram from the client's pod to the server's pod. The port is random, and is not one of
+// the ports that the service forwards.
 func (n *network) Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error) {
 	return n.DeliverBetween(ctx, testbed.ClientPod, testbed.ServerPod, payload, limit)
 }

@@ -15,16 +15,16 @@ import (
 
 // family holds the processes of one program at one moment, including the leader.
 //
-// A process belongs to a program if it is in the program's cgroup, if there is one. Otherwise it belongs
-// by its session or group, by its parent, or by the mark in its environment, which a background process
-// keeps. A process without any of these is a child of this process, and belongs to the last running
-// program. A dead process has no readable mark, but may be known from before.
+// If a program has a cgroup, the processes in it belong to the program. Other processes belong to a program
+// by their session or group, by their parent, or by the mark in their environment, which a background process
+// keeps. If a process has none of these but is a child of this process, it belongs to the last running
+// program. The mark of a dead process cannot be read, but the process may be known from before.
 type family struct {
 	all       map[int]proc.Stat // all descendants of this process
 	of        map[int]bool
 	abandoned []int // dead children of this process that descend from one of its programs
-	// unsettled is the time until an empty environment can be trusted, if a process is in the middle of
-	// an exec or of its exit; 0: there is no such process.
+	// unsettled is how long an empty environment cannot be trusted, because a process is in the middle of an
+	// exec or of its exit; 0: there is no such process.
 	unsettled time.Duration
 }
 
@@ -121,9 +121,9 @@ const (
 	variablesLimit = 50 * time.Millisecond
 )
 
-// Environment reads the variables of a process. During an exec, a process has none for a moment, which
-// may be long on a busy machine. If the environment is empty, unsettled is the maximum length of that
-// moment; 0: the environment is final.
+// Environment reads the variables of a process. During an exec, a process has no variables for a moment,
+// which may be long on a busy machine. If the environment is empty, unsettled is how long this moment may
+// last; 0: the environment is final.
 func Environment(pid int) (variables []string, unsettled time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || len(text) > 0 {
@@ -139,8 +139,8 @@ func Environment(pid int) (variables []string, unsettled time.Duration) {
 	return nil, execLimit
 }
 
-// awaitLeftovers waits, after the end of a leader, for the end of its descendants. It returns the names of
-// those that still run after LeftGrace.
+// awaitLeftovers waits, after a leader has ended, until the leader's descendants have ended. It returns the
+// names of those that still run after leftGrace.
 func (p *Program) awaitLeftovers() (names []string) {
 	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
 		p.keeper.mu.Lock()
@@ -170,8 +170,8 @@ func name(pid int, s proc.Stat) string {
 	return strings.Join(words, " ")
 }
 
-// endFamily kills and reaps the leftovers of a leader that has ended. Each ended process passes its
-// children to this process. Hence endFamily repeats until it finds nothing twice in a row.
+// endFamily kills and reaps what a leader that has ended has left. When a process ends, its children become
+// children of this process. endFamily therefore repeats until it finds nothing twice in a row.
 func (p *Program) endFamily() error {
 	quiet := 0
 	for begun := time.Now(); ; {
@@ -195,8 +195,8 @@ func (p *Program) endFamily() error {
 	}
 }
 
-// endPass kills and reaps once. living is a process that still exists, or 0. reaped reports whether any
-// was reaped.
+// endPass kills and reaps once. living is the process id of a process that still exists, or 0. reaped reports
+// whether a process was reaped.
 func (p *Program) endPass() (living int, reaped bool, unsettled time.Duration) {
 	f := p.family()
 	self := os.Getpid()

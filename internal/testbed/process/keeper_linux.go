@@ -19,15 +19,15 @@ import (
 // ErrClosed is the error of Start after the keeper is closed.
 var ErrClosed = errors.New("no more programs are started: everything is ending")
 
-// Keeper keeps the programs of this process. One Keeper must keep all of them: orphans become children
-// of the process as a whole, and must not be assigned to the wrong program. Its fields must be set
-// before the first Start.
+// Keeper keeps the programs of this process. One Keeper must keep all of them. Orphans become children of the
+// process as a whole, and with several Keepers they could be assigned to the wrong program. The Keeper's
+// fields must be set before the first Start.
 type Keeper struct {
-	// First is set if this is the first process of a process id namespace in which no other starts
-	// programs. Every orphan then belongs to a program.
+	// First is set if this process is the first one of a process id namespace in which no other process
+	// starts programs. Every orphan then belongs to a program.
 	First bool
-	// Scopes makes a cgroup for each program; nil if this is impossible. Without it, a program's processes
-	// are found by their descent, their sessions and groups, and the marks in their environment.
+	// Scopes makes a cgroup for each program; nil if this is impossible. Without cgroups, a program's
+	// processes are found by their descent, their sessions and groups, and the marks in their environment.
 	Scopes *Scopes
 	// OutputLimit replaces the constant OutputLimit; 0: it does not.
 	OutputLimit int64
@@ -49,9 +49,9 @@ type Spec struct {
 	Stdout io.Writer // Stdout and Stderr are limited to OutputLimit, unless they are files
 	Stderr io.Writer
 	Files  []*os.File // descriptors 3 and following
-	// Name is the name of its cgroup, unique on the machine.
+	// Name is the name of the program's cgroup. It must be unique on the machine.
 	Name string
-	// Within is the group that contains its cgroup; nil: this process's own cgroup.
+	// Within is the group that contains the program's cgroup; nil: this process's own cgroup contains it.
 	Within *Group
 	// Mark holds variables of Env that no other program has. Descendants inherit them, unless they clear
 	// their environment.
@@ -60,13 +60,15 @@ type Spec struct {
 	Helper bool
 	// By is the owner of the program, for Running.
 	By any
-	// Attributes are the process attributes. They must at least make it the leader of a process group.
+	// Attributes are the process attributes. They must at least make the program the leader of a process
+	// group.
 	Attributes *syscall.SysProcAttr
-	// Fork runs start at the right time and on the right thread; nil: immediately and here.
+	// Fork runs start at the right time and on the right thread; nil: start runs immediately and on this
+	// thread.
 	Fork func(start func() error) error
 }
 
-// Start starts a program. It is killed when the context is done.
+// Start starts a program. When the context is done, the program is killed.
 func (k *Keeper) Start(ctx context.Context, o Spec) (*Program, error) {
 	p := &Program{keeper: k, args: o.Args, mark: o.Mark, by: o.By, helper: o.Helper, done: make(chan struct{})}
 	p.cmd = &exec.Cmd{
@@ -135,7 +137,7 @@ func (k *Keeper) Beside(pid int) {
 	k.beside[pid] = true
 }
 
-// Running lists the running programs of this owner; nil: all.
+// Running lists the programs of this owner that run; nil: of all owners.
 func (k *Keeper) Running(by any) []*Program {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -155,8 +157,8 @@ func (k *Keeper) Close() {
 	k.closed = true
 }
 
-// Reap reaps orphans of programs when they end, until the context is done. The first process of a
-// namespace reaps all orphans. Reap does nothing between these ends.
+// Reap reaps the orphans of programs when the orphans end, until the context is done. If this is the first
+// process of a namespace, it reaps all orphans. While no process ends, it does nothing.
 func (k *Keeper) Reap(ctx context.Context) {
 	ended := make(chan os.Signal, 1) // a capacity of one is enough: each pass finds all ended processes
 	signal.Notify(ended, unix.SIGCHLD)
@@ -185,7 +187,7 @@ func (k *Keeper) reapPass() {
 	}
 }
 
-// ownerOf returns the running program that a dead process belonged to, or nil if this is unknown.
+// ownerOf returns the running program to which a dead process belonged; nil if this is unknown.
 func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	for _, p := range k.running {
 		if p.processes[pid] || k.First && p.onlyProgram() || p.scope != nil && p.scope.has(pid) {
@@ -198,7 +200,7 @@ func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	return k.running[dead.PGRP]
 }
 
-// reap reaps a dead child and adds its usage to its program, if that is known. It reports whether the
+// reap reaps a dead child, and adds its usage to its program, if the program is known. It reports whether the
 // child is gone. The caller holds the keeper's lock.
 func reap(pid int, of *Program) bool {
 	var used unix.Rusage

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buffer is the size of the socket's receive buffer, for frames that arrive between two reads. The
-// kernel doubles it and limits it to net.core.rmem_max.
+// buffer is the size of the socket's receive buffer, which holds the frames that arrive between two reads.
+// The kernel doubles this size, and limits it to net.core.rmem_max.
 const buffer = 4 << 20
 
 // Watch is a packet socket and the goroutine that reads it.
@@ -47,24 +47,26 @@ func Open(pattern []byte) (*Watch, error) {
 	return w, nil
 }
 
-// Stop ends the watch after the frames delivered so far. It may be called again.
+// Stop ends the watch when the frames that have been delivered so far are counted. It may be called again.
 func (w *Watch) Stop() { _ = w.socket.SetReadDeadline(time.Unix(1, 0)) }
 
-// End stops the watch and returns the count. Lost frames are an error, since the count would prove nothing.
+// End stops the watch and returns the count. If frames were lost, this is an error, since the count would
+// prove nothing.
 func (w *Watch) End() (int, error) {
 	w.Stop()
 	<-w.ended
 	return w.frames, w.err
 }
 
-// On is the number of counted frames on the interface with this index.
+// On returns the number of counted frames on the interface with this index.
 func (w *Watch) On(index int) int {
 	<-w.ended
 	return w.on[index]
 }
 
-// run reads frames until a deadline wakes it, and then the frames that are left. A frame reaches the
-// socket before its destination. Hence all frames delivered before the end of the watch are counted.
+// run reads frames until a deadline wakes it. It then reads the frames that are left. A frame reaches the
+// socket before its destination. All frames that are delivered before the end of the watch are therefore
+// counted.
 func (w *Watch) run() {
 	defer close(w.ended)
 	defer func() { _ = w.socket.Close() }()

@@ -16,8 +16,9 @@ import (
 // Size is the size of the volumes in bytes.
 const Size = 128 << 20
 
-// Up puts a layer on a volume, creates the volume, and returns the site, the layer, and the checks of the set-up and
-// of one trial. It skips the test if the system refuses the layer or a program is missing.
+// Up puts a layer on a volume and creates the volume. It returns the site, the layer, the checks of the
+// set-up and the checks of one trial. It skips the test if the system refuses the layer, or if a program is
+// missing.
 func Up(t testing.TB, kind layer.Kind, l layer.Layer) (testbed.Site, *layer.Active, []layer.Check) {
 	t.Helper()
 	if found := kind.Probe(t.Context()); !slices.ContainsFunc(found, func(f testbed.Finding) bool { return f.Status == testbed.Works }) {
@@ -38,7 +39,7 @@ func Up(t testing.TB, kind layer.Kind, l layer.Layer) (testbed.Site, *layer.Acti
 	return site, up, append(layertest.Settle(t, up), layertest.Before(t, up, site)...)
 }
 
-// Plain creates a volume without a layer.
+// Plain returns a site with a volume that no layer has changed.
 func Plain(t testing.TB) testbed.Site {
 	t.Helper()
 	site := localtest.Volume(t, Size, false)
@@ -48,7 +49,7 @@ func Plain(t testing.TB) testbed.Site {
 	return site
 }
 
-// Text lists checks by their names and whether they hold.
+// Text lists checks on one line: the name of each, and whether it holds.
 func Text(checks []layer.Check) string {
 	var lines []string
 	for _, c := range checks {

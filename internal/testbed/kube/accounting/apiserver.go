@@ -10,11 +10,11 @@ import (
 	"tare/internal/toolformat/promtext"
 )
 
-// An API server often runs outside of pods, on a machine that is not a node. Its usage is
-// therefore not read from cgroups but from the counters of its process. The API server
-// itself serves them (Prometheus' process collector).
+// An API server often runs outside of pods, on a machine that is not a node. Its usage can therefore not be
+// read from cgroups. It is read from the counters of the API server's process, which the API server itself
+// serves (Prometheus' process collector).
 
-// metricsLimit is the time in which an API server must return its metrics.
+// metricsLimit is how long an API server may take to return its metrics.
 const metricsLimit = 10 * time.Second
 
 // serverProcess is the usage of an API server's process so far.
@@ -41,7 +41,7 @@ func readServer(ctx context.Context, client cluster.Client) (*serverProcess, err
 	return p, err
 }
 
-// Names of the counters in Prometheus' process collector.
+// These are the names of the counters in Prometheus' process collector.
 const (
 	startTime = "process_start_time_seconds"
 	usedTime  = "process_cpu_seconds_total"
@@ -58,8 +58,8 @@ func parseProcess(text []byte) (*serverProcess, error) {
 		cpu: time.Duration(min(values[usedTime], 1e9) * float64(time.Second))}, nil
 }
 
-// since returns the usage of an API server between two readings. It returns false if a
-// reading failed, or if two processes answered: their usage cannot be subtracted.
+// since returns the usage of an API server between two readings. It returns false if a reading failed. It
+// also returns false if the readings are of two processes, since their counters cannot be subtracted.
 func (p *serverProcess) since(before *serverProcess) (testbed.Observed, bool) {
 	if p == nil || before == nil || p.started != before.started || p.cpu < before.cpu {
 		return testbed.Observed{}, false

@@ -16,9 +16,9 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// component is a group of pods that the experiment observes. A watch maintains the list of
-// its pods. With a watch, trials send no requests to the API server, and a pod that is
-// replaced during a trial is known at its end.
+// component is a group of pods that the experiment observes. A watch keeps the list of these pods up to date.
+// Trials therefore send no requests to the API server, and if a pod is replaced during a trial, this is known
+// at the trial's end.
 type component struct {
 	experiment.Observe
 	store cache.Store
@@ -30,8 +30,8 @@ func watchComponent(
 	ctx context.Context, client cluster.Client, o experiment.Observe, limit time.Duration, stop <-chan struct{},
 ) (*component, error) {
 	selector := labels.SelectorFromSet(o.Labels).String()
-	// An informer retries a refused watch forever and reports no error. One direct list
-	// shows the error.
+	// If the API server refuses a watch, an informer tries again forever and reports no error. A direct
+	// request for the list shows the error.
 	one := metav1.ListOptions{LabelSelector: selector, Limit: 1}
 	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, one); err != nil {
 		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, cluster.Explain(err))
@@ -53,7 +53,7 @@ func watchComponent(
 	return &component{Observe: o, store: informer.GetStore()}, nil
 }
 
-// slimPod drops all fields of a pod that the method pods does not read, to save memory.
+// slimPod drops all fields of a pod that component.pods does not read. This saves memory.
 func slimPod(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
@@ -75,8 +75,8 @@ func slimPod(object any) (any, error) {
 // cgroups. The API server only knows the pod's mirror, which has another UID.
 const staticHash = "kubernetes.io/config.hash"
 
-// pods lists the component's pods that have a node and have not ended. Unless the experiment
-// observes all nodes, it lists only pods on the nodes of the trial.
+// pods lists the component's pods that have a node and have not ended. It lists only pods on the nodes of the
+// trial, unless the experiment observes all nodes.
 func (c *component) pods(trial []string) []podRef {
 	var list []podRef
 	for _, object := range c.store.List() {

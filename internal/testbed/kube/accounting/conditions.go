@@ -6,9 +6,9 @@ import (
 	"tare/internal/run/machine"
 )
 
-// conditions computes the load of the site's machines between two readings. Each share is
-// the largest of all machines: a disturbed client spoils a trial, even if the server was
-// idle.
+// conditions computes the load of the site's machines between two readings. Each share is the largest share
+// of any machine. If the client's machine is disturbed, for example, the trial is spoilt, even if the
+// server's machine was idle.
 func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	var c machine.Conditions
 	seen := map[string]bool{}
@@ -32,8 +32,8 @@ func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	return c
 }
 
-// worst returns the larger of two shares. It returns -1 if one is unknown (-1), since the
-// unknown share may be the larger. first is set if there is no share soFar.
+// worst returns the larger of two shares. If one of them is unknown (-1), it returns -1, since the unknown
+// share may be the larger one. If first is set, there is no share soFar yet.
 func worst(soFar, next float64, first bool) float64 {
 	switch {
 	case first:
@@ -50,8 +50,8 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 	c, share := a.Since(b.Totals, wallTime(before, after, node))
 	busy, interrupts := a.Busy-b.Busy, a.Interrupts-b.Interrupts
 	c.ForeignCPU, c.KernelCPU = -1, share(interrupts)
-	// Without Grouped, the CPU time of kernel threads is unknown. It then counts as that of
-	// foreign programs.
+	// Without Grouped, the CPU time of kernel threads is unknown. It then counts as CPU time of foreign
+	// programs.
 	processes := busy - interrupts
 	if a.Grouped != nil && b.Grouped != nil {
 		c.KernelCPU = share(max(interrupts, busy-(*a.Grouped-*b.Grouped)))
@@ -63,9 +63,9 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 	return c
 }
 
-// ownOn returns the CPU time that the trial used on a machine: that of the site's pods, of
-// the accounting pods, and of observed components, which work for the trial. known is false
-// if the CPU time of one of Tare's own pods is unknown.
+// ownOn returns the CPU time that the trial used on a machine. It is the CPU time of the site's pods, of the
+// accounting pods, and of observed components, which work for the trial. known is false if the CPU time of
+// one of Tare's own pods is unknown.
 func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Duration, known bool) {
 	for _, list := range [][]podRef{s.site, s.nodePods} {
 		for _, p := range list {
@@ -93,9 +93,9 @@ func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Durat
 	return sum, true
 }
 
-// throttled counts the periods in which the CPU limits of the site's pods and of their
-// containers stopped them. The kernel counts each cgroup alone, so throttled adds them up.
-// It returns -1 if the count of one pod is unknown.
+// throttled counts the periods in which a CPU limit stopped a pod of the site or one of its containers. The
+// kernel counts the periods of each cgroup separately; throttled adds them up. It returns -1 if the number
+// for one pod is unknown.
 func throttled(before, after *reading, site []podRef) int {
 	if len(site) == 0 {
 		return -1
@@ -114,7 +114,7 @@ func throttled(before, after *reading, site []podRef) int {
 	return sum
 }
 
-// growth returns the growth of a counter. A counter that is smaller than before was reset.
+// growth returns the growth of a counter. If the counter is now smaller than before, it was reset.
 func growth(then, now int) int {
 	if now < then {
 		return now

@@ -1,16 +1,15 @@
 // Package accounting measures the resources that the pods of a run use, and the other load
 // on their nodes.
 //
-// Every node of a trial has one small accounting pod that reads the node's counters. The
-// programs' own pods cannot: in a sandbox they see the counters of another kernel, or none.
-// With "accounting: node" the accounting pod also reads the cgroups of whole pods. It then
-// mounts files of the node, for which its namespace must allow Pod Security privileged. It
-// runs as an unprivileged user in both cases.
+// Every node of a trial has one small accounting pod that reads the node's counters. The pods of the programs
+// under test cannot read them: in a sandbox they see the counters of another kernel, or no counters. With
+// "accounting: node" the accounting pod also reads the cgroups of whole pods. For that it mounts files of the
+// node, and its namespace must allow Pod Security privileged. It always runs as an unprivileged user.
 //
-// Counter.Tally measures the resources that one program used. Counter.Begin measures a whole
-// trial: the load of the machines, and the usage of sidecars and of observed components. Both
-// compute differences of two readings and do nothing in between. A value that is unknown in
-// one arm is left out in all arms (Missing).
+// Counter.Tally measures the resources that one program used. Counter.Begin measures a whole trial: the load
+// of the machines, and the usage of sidecars and of observed components. Both take two readings, compute the
+// differences, and do nothing between the readings. If a value is unknown in one arm, it is left out in all
+// arms (Missing).
 package accounting
 
 import (
@@ -61,13 +60,13 @@ type Site struct {
 	Nodes   []string // nodes of the pods, each once
 	How     experiment.Accounting
 	Observe []experiment.Observe
-	// NodePod makes the accounting pod of a node and waits until it is ready. On an error
-	// it returns the pod too, if the pod may have been made.
+	// NodePod makes the accounting pod of a node and waits until the pod is ready. If it returns an error and
+	// the pod may have been made, it returns the pod, too.
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
-// server returns the name under which the experiment observes the API server; "" if it does
-// not.
+// server returns the name under which the experiment observes the API server; "" if the experiment does not
+// observe it.
 func (s Site) server() string {
 	for _, o := range s.Observe {
 		if o.Server {
@@ -77,7 +76,7 @@ func (s Site) server() string {
 	return ""
 }
 
-// onNode reports whether accounting pods read the cgroups of whole pods.
+// onNode reports whether accounting pods read the cgroups of the site's pods.
 func (s Site) onNode() bool { return s.How == experiment.OnNode }
 
 // Counter measures on the nodes of one cluster.
@@ -92,7 +91,7 @@ type Counter struct {
 	stop       chan struct{}        // closing it ends the watches
 }
 
-// NewCounter returns a counter for a cluster. The caller must close it. It makes no pods yet.
+// NewCounter returns a counter for a cluster. The caller must close the counter. NewCounter makes no pods.
 func NewCounter(on *cluster.Cluster, limit time.Duration) *Counter {
 	return &Counter{
 		on: on, limit: limit,
@@ -114,7 +113,7 @@ func (c *Counter) Close() {
 	}
 }
 
-// MakePods makes the accounting pods on the given nodes, unless they exist.
+// MakePods makes the accounting pods of the given nodes, unless the pods exist already.
 func (c *Counter) MakePods(ctx context.Context, s Site, nodes []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,8 +148,8 @@ func (c *Counter) NodePod(node string) *pods.Pod {
 	return c.nodePods[node]
 }
 
-// Cgroups reads the usage of any pods on a node from their cgroups. Pods that are not found
-// are left out. The site must have "accounting: node".
+// Cgroups reads, from their cgroups, the usage of any pods on a node. It leaves out pods whose cgroup is not
+// found. The site must have "accounting: node".
 func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []string) ([]cgroup.Usage, error) {
 	if err := c.MakePods(ctx, s, []string{node}); err != nil {
 		return nil, err
@@ -160,7 +159,7 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 	return counters.Pods, p.Disturbed(ctx, err)
 }
 
-// mend makes lost accounting pods again.
+// mend makes accounting pods that are lost again.
 func (c *Counter) mend(ctx context.Context, nodes []string) error {
 	var list []*pods.Pod
 	for _, node := range nodes {
@@ -169,8 +168,8 @@ func (c *Counter) mend(ctx context.Context, nodes []string) error {
 	return pods.Mend(ctx, list)
 }
 
-// read reads the counters of all nodes at the same time. With "accounting: container" it
-// also reads the counters of the site's pods.
+// read reads the counters of all nodes at the same time. With "accounting: container" it also reads the
+// counters that the site's pods have of themselves.
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
 	type query struct {
 		pod      *pods.Pod
@@ -212,8 +211,8 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		}
 	}
 	for _, q := range queries {
-		// A sandbox with a kernel of its own only counts the programs inside, not the
-		// resources that the sandbox itself uses. It is recognised by its boot id.
+		// A sandbox with a kernel of its own counts only the programs inside, and not the resources that the
+		// sandbox itself uses. Such a sandbox is recognised by the boot id of its kernel.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
 			r.own[q.pod.UID()] = addUsage(r.own[q.pod.UID()], own)
 		}

@@ -17,23 +17,23 @@ import (
 // meter measures the CPU time of the programs in one pod. It reads the pod's cgroups on the
 // node at the start and at the end of each program.
 //
-// The program is charged with the usage of the pod between the two readings, minus the usage
-// of the sidecars. This includes the agent in the pod and a sandbox's own processes, in the
-// same way in every arm. The node cannot distinguish programs that run at the same time in
-// one pod. They share the usage during that time evenly, so their sum is never too large.
+// The program is charged with the usage of the pod between the two readings, without the usage of the
+// sidecars. The usage of the agent in the pod and of a sandbox's own processes is included, in the same way
+// in every arm. Programs that run at the same time in one pod cannot be distinguished from the node. They
+// share the pod's usage of that time evenly, and so their sum is never too large.
 type meter struct {
 	mu      sync.Mutex
 	last    *cgroup.Usage // latest reading; nil before the first
 	running []*programUse
-	// unnamed has the ids of cgroups in the pod that belong to none of its containers; nil
-	// before the first reading.
+	// unnamed has the ids of those cgroups in the pod that belong to none of the pod's containers; nil before
+	// the first reading.
 	unnamed map[string]bool
 }
 
 // programUse is the CPU time of one program so far.
 type programUse struct{ cpu cpuTime }
 
-// read processes a reading. sidecars has the names of the pod's sidecars by container id.
+// read processes a reading. sidecars holds the names of the pod's sidecars, by container id.
 func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	then := m.last
 	m.last = &now
@@ -56,8 +56,8 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 		grown.all -= theirs.all
 		grown.system -= theirs.system
 	}
-	// The agent reads the pod's counters before the sidecars' counters, which may have grown
-	// in between. The difference may therefore be negative.
+	// The agent reads the counters of the pod before those of the sidecars. The sidecars' counters may have
+	// grown meanwhile, and the difference may be negative.
 	grown.all = max(0, grown.all)
 	grown.system = min(max(0, grown.system), grown.all)
 	share := time.Duration(len(m.running))
@@ -68,7 +68,7 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	return nil
 }
 
-// remove stops charging a program.
+// remove stops charging a program with usage.
 func (m *meter) remove(p *programUse) {
 	m.running = slices.DeleteFunc(m.running, func(o *programUse) bool { return o == p })
 }
@@ -88,10 +88,10 @@ func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 	return max(0, own)
 }
 
-// identify makes sure that the meter knows every container in the pod, to distinguish
-// sidecars from programs. A cgroup without a known container at the first reading, when the
-// pod is ready, is the container runtime's and counts as the program's. One that appears
-// later is a restarted container: the pod is read from the API server again.
+// identify makes sure that the meter knows every container in the pod, so that it can distinguish sidecars
+// from programs. If a cgroup belongs to no known container at the first reading, when the pod is ready, it is
+// the container runtime's and counts as the program's. If such a cgroup appears later, it is that of a
+// restarted container: the pod is then read from the API server again.
 func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Container) error {
 	names := p.Containers()
 	first := m.unnamed == nil

@@ -11,14 +11,13 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Missing holds the values that are unknown in at least one arm of a run. Inspect fills it
-// once, when all sites are ready. Tare then leaves these values out in every arm, for two
-// reasons. A rule must apply to all arms or to none: if it only applied to some arms, it
-// would remove bad trials from these and keep them in the others. And costs can be compared
-// only if all parts of them are known in every arm.
+// Missing holds the values that are unknown in at least one arm of a run. Inspect fills it once, when all
+// sites are ready. Tare then leaves these values out in every arm, for two reasons. First, a rule must apply
+// to all arms or to none: a rule that applied to some arms would remove bad trials from these arms, and keep
+// bad trials in the others. Second, costs can be compared only if all their parts are known in every arm.
 type Missing struct {
 	foreign, throttling, sidecars unknown
-	threads                       bool // set if CPU time of kernel threads counts as foreign
+	threads                       bool // set if CPU time of kernel threads counts as that of foreign programs
 }
 
 // unknown holds the arms in which one value is unknown, by the reason.
@@ -52,18 +51,18 @@ func (u *unknown) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// threadsNote is the note for nodes where the CPU time of kernel threads is unknown.
+// threadsNote is the note for a run with nodes on which the CPU time of kernel threads is unknown.
 const threadsNote = "the CPU time of the nodes' kernel threads is unknown: it counts as that of other programs " +
 	"(limits.foreignCPU), although they may work for the trial, such as by encrypting"
 
-// Reasons why a value is unknown in an arm.
+// These are reasons why a value is unknown in an arm.
 const (
 	notShown = "the container runtime does not show the usage of its pods; accounting: " +
 		string(experiment.OnNode) + " may"
 	notCounted = "the kernel does not count it for its pods"
 )
 
-// inspect adds the values that are missing in a reading of a site.
+// inspect adds to Missing the values that a reading of a site does not have.
 func (m *Missing) inspect(r *reading, s sampledPods, arm string) {
 	for _, p := range slices.Concat(s.site, s.nodePods) {
 		if r.cgroup(p) != nil {
@@ -98,7 +97,7 @@ func (m *Missing) inspect(r *reading, s sampledPods, arm string) {
 	m.sidecars.add(arm, why)
 }
 
-// Notes returns the notes about missing values for the run's record.
+// Notes returns the notes about missing values that the run records.
 func (m *Missing) Notes() []string {
 	var notes []string
 	add := func(u *unknown, text string) {
@@ -116,9 +115,9 @@ func (m *Missing) Notes() []string {
 	return notes
 }
 
-// leaveOut removes the values from a sample that are unknown in some arm. A value that every
-// arm knew before the first trial must be known: without it the rules cannot be applied, and
-// the trial is invalid.
+// leaveOut removes from a sample the values that are unknown in some arm. The other values were known in
+// every arm before the first trial. If the sample lacks one of them, the rules cannot be applied, and the
+// trial is invalid.
 func (m *Missing) leaveOut(out testbed.Sample, s sampledPods) (testbed.Sample, error) {
 	if m == nil {
 		return out, nil // Inspect was not called

@@ -8,16 +8,16 @@ import (
 	"tare/internal/testbed/kube/agent/cgroup"
 )
 
-// podRef identifies a pod on a node. Its cgroups are named after the UID. A later pod of
-// the same name has another UID.
+// podRef identifies a pod on a node. The pod's cgroups are named after its UID. If another pod gets the same
+// name later, it has another UID.
 type podRef struct {
 	uid, node string
-	role      string    // value of inventory.RoleLabel, for a site's pod
+	role      string    // role of a site's pod (value of inventory.RoleLabel)
 	started   time.Time // start time by the node's clock, to the second; zero if it has not started
-	// sidecars has the names of a site's pod's sidecars, by container id.
+	// sidecars holds the names of the sidecars in a site's pod, by container id.
 	sidecars map[string]string
-	// waiting is set for a pod that may not have started, ending for one that is being
-	// deleted. Both may have no cgroups.
+	// waiting is set for a pod that may not have started. ending is set for a pod that is being deleted. Such
+	// pods may have no cgroups.
 	waiting, ending bool
 }
 
@@ -25,8 +25,8 @@ type podRef struct {
 type reading struct {
 	at    time.Time                 // time of the reading by Tare's clock
 	nodes map[string]agent.Counters // counters of the accounting pods, by node
-	// own has the usage that agents read from their own containers' cgroups, by pod UID.
-	// With "accounting: container" there is no other usage of pods.
+	// own holds the usage that agents read from the cgroups of their own containers, by pod UID. With
+	// "accounting: container" the usage of pods is known from nowhere else.
 	own    map[string]*cgroup.Usage
 	server *serverProcess // usage of the API server; nil if it is not observed or did not answer
 }
@@ -34,7 +34,7 @@ type reading struct {
 type sampledPods struct {
 	site     []podRef // pods of the site
 	nodePods []podRef // accounting pods
-	// observed lists the pods of each observed component, at the second reading.
+	// observed lists the pods of each observed component, as they are at the second reading.
 	observed map[string][]podRef
 	server   string   // name under which the API server is observed; "" if it is not
 	onNode   bool     // set if pods are read from the node's cgroups
@@ -70,8 +70,8 @@ func (r *reading) cgroup(p podRef) *cgroup.Usage {
 	return r.own[p.uid]
 }
 
-// used returns the CPU time of a pod between two readings, and false if it is unknown. A
-// counter that is smaller than before was reset in between, and its whole value counts.
+// used returns the CPU time of a pod between two readings, and false if the time is unknown. If a counter is
+// smaller than before, it was reset between the readings, and its whole value counts.
 func used(before, after *reading, p podRef) (time.Duration, bool) {
 	b, a := before.cgroup(p), after.cgroup(p)
 	switch {
@@ -83,8 +83,8 @@ func used(before, after *reading, p podRef) (time.Duration, bool) {
 	return a.CPU - b.CPU, true
 }
 
-// kernelOf identifies the kernel of a node. Two nodes with the same kernel are one machine,
-// and both have the counters of the whole machine.
+// kernelOf identifies the kernel of a node. Two nodes with the same kernel are one machine. Both then have
+// the counters of the whole machine.
 func (r *reading) kernelOf(node string) string {
 	if c, ok := r.nodes[node]; ok && c.BootID != "" {
 		return c.BootID
@@ -92,12 +92,12 @@ func (r *reading) kernelOf(node string) string {
 	return "node " + node
 }
 
-// clockTolerance is the maximum difference between the durations of a sample by the node's
-// and by Tare's clock. If it is larger, the node's clock was set during the sample.
+// clockTolerance is the largest allowed difference between the duration of a sample by the node's clock and
+// its duration by Tare's clock. If the difference is larger, the node's clock was set during the sample.
 const clockTolerance = time.Second
 
-// wallTime returns the time between two readings of a node. It uses the node's clock, which
-// is read together with the counters, or Tare's clock if the node's was set in between.
+// wallTime returns the time between two readings of a node. It uses the node's clock, which is read together
+// with the counters. If that clock was set between the readings, it uses Tare's clock.
 func wallTime(before, after *reading, node string) time.Duration {
 	here := after.at.Sub(before.at)
 	there := after.nodes[node].Time.Sub(before.nodes[node].Time)
@@ -110,8 +110,8 @@ func wallTime(before, after *reading, node string) time.Duration {
 // cpuTime is a CPU time: all of it, and the part that was spent in the kernel.
 type cpuTime struct{ all, system time.Duration }
 
-// since returns the CPU time since an earlier reading. Counters that are smaller than before
-// were reset. The kernel rounds both numbers, so system is cut to at most all.
+// since returns the CPU time that was used since an earlier reading. If a counter is smaller than before, it
+// was reset. The kernel rounds both numbers, and so system is cut to at most all.
 func (t cpuTime) since(then cpuTime) cpuTime {
 	if t.all < then.all {
 		then = cpuTime{}

@@ -13,7 +13,7 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// Sample is a measurement of a trial, between its two readings.
+// Sample measures one trial, by a reading at its beginning and a reading at its end.
 type Sample struct {
 	counter *Counter
 	site    Site
@@ -21,8 +21,8 @@ type Sample struct {
 	before  *reading
 }
 
-// Begin takes the first reading of a sample, from all agents at the same time. Until End
-// takes the second, accounting does nothing.
+// Begin takes the first reading of a sample, from all agents at the same time. Accounting then does nothing
+// until End takes the second reading.
 func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	nodes, err := c.Prepare(ctx, s)
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	list := c.sampledPods(s, nodes)
 	before, err := c.read(ctx, s, nodes, list.all())
 	if err != nil && ctx.Err() == nil {
-		// The runner mends the site's pods, but not accounting pods.
+		// The runner makes lost pods of the site again, but not lost accounting pods.
 		if err = c.mend(ctx, nodes); err == nil {
 			list = c.sampledPods(s, nodes)
 			before, err = c.read(ctx, s, nodes, list.all())
@@ -43,8 +43,8 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	return &Sample{counter: c, site: s, nodes: nodes, before: before}, nil
 }
 
-// End takes the second reading and returns the differences. It leaves out values that are
-// missing in some arm of the run. A nil missing leaves out nothing.
+// End takes the second reading and returns the differences. It leaves out values that are missing in some arm
+// of the run. If missing is nil, it leaves out nothing.
 func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, error) {
 	list := s.counter.sampledPods(s.site, s.nodes)
 	after, err := s.counter.read(ctx, s.site, s.nodes, list.all())
@@ -54,8 +54,8 @@ func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, err
 	return missing.leaveOut(sample(s.before, after, list), list)
 }
 
-// Prepare makes the accounting pods and the watches for a site. It returns the nodes to
-// read, which are the nodes of the site's pods and of observed pods.
+// Prepare makes the accounting pods and the watches for a site. It returns the nodes whose counters must be
+// read: the nodes of the site's pods and of observed pods.
 func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 	if err := c.watchAll(ctx, s.Observe); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 	return nodes, c.MakePods(ctx, s, nodes)
 }
 
-// sampledPods lists the pods of a sample at this moment.
+// sampledPods lists the pods that a sample covers at this moment.
 func (c *Counter) sampledPods(s Site, nodes []string) sampledPods {
 	list := sampledPods{observed: c.observed(s.Nodes), server: s.server(), onNode: s.onNode()}
 	for _, node := range nodes {
@@ -91,7 +91,7 @@ func (c *Counter) sampledPods(s Site, nodes []string) sampledPods {
 	return list
 }
 
-// sample computes the differences of two readings.
+// sample computes the differences between two readings.
 func sample(before, after *reading, s sampledPods) testbed.Sample {
 	out := testbed.Sample{Conditions: conditions(before, after, s), Observed: observed(before, after, s)}
 	known := false
@@ -102,7 +102,7 @@ func sample(before, after *reading, s sampledPods) testbed.Sample {
 	return out
 }
 
-// Inspect reads the counters of a site and adds the unknown ones to missing.
+// Inspect reads the counters of a site and adds the values that are unknown to missing.
 func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
 	nodes, err := c.Prepare(ctx, s)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
 	return nil
 }
 
-// watchAll begins to watch the components that the experiment observes. It does so once.
+// watchAll begins to watch the components that the experiment observes. Only its first call does so.
 func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +127,7 @@ func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error
 	components := make([]*component, 0, len(list))
 	for _, o := range list {
 		if o.Server {
-			// A trial ignores errors of this reading. One reading here shows the error.
+			// During a trial, errors of this reading are ignored. This first reading shows the error.
 			if _, err := readServer(ctx, c.on.Client); err != nil {
 				return fmt.Errorf("observe %s: %w", o.Name, err)
 			}
@@ -154,8 +154,8 @@ func (c *Counter) observed(trial []string) map[string][]podRef {
 	return all
 }
 
-// observed adds up the usage of each component's pods. A component is left out if one of
-// its pods runs and cannot be read: the sum of the others would be too small.
+// observed adds up the usage of each component's pods. If one of the component's pods runs and cannot be
+// read, the component is left out: the sum over its other pods would be too small.
 func observed(before, after *reading, s sampledPods) map[string]testbed.Observed {
 	all := map[string]testbed.Observed{}
 	for name, pods := range s.observed {
@@ -183,9 +183,9 @@ func observed(before, after *reading, s sampledPods) map[string]testbed.Observed
 	return all
 }
 
-// observedCPU returns the CPU time of an observed pod that exists at the second reading, and
-// false if it is unknown. If the pod started after the first reading, all its CPU time
-// counts. The CPU time of a pod that ended in between is lost.
+// observedCPU returns the CPU time of an observed pod that exists at the second reading, and false if the
+// time is unknown. If the pod started after the first reading, all its CPU time counts. If a pod ended
+// between the readings, its CPU time is lost.
 func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	if cpu, known := used(before, after, p); known {
 		return cpu, true
@@ -197,9 +197,9 @@ func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	return c.CPU, true
 }
 
-// sidecarUsage returns the usage of sidecars that are not Tare's, added up over the pods of
-// a role. The keys have the form ROLE-NAME. A sidecar that is new at the second reading
-// started in between. known is false if one pod cannot be read: the sum of the others would
+// sidecarUsage returns the usage of sidecars that are not Tare's. It adds up the usage of the same sidecar in
+// all pods of a role. The keys have the form ROLE-NAME. If a sidecar appears only at the second reading, it
+// started between the readings. known is false if one pod cannot be read: the sum over the other pods would
 // be too small.
 func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
@@ -229,7 +229,7 @@ func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed
 	return all, true
 }
 
-// containerOf returns the container of a pod with that id; the zero value if there is none.
+// containerOf returns the container of a pod that has this id; the zero value if there is none.
 func containerOf(pod *cgroup.Usage, id string) cgroup.Container {
 	for _, c := range pod.Containers {
 		if c.ID == id {

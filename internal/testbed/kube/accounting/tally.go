@@ -15,13 +15,13 @@ import (
 // Tally measures the usage of one program.
 type Tally struct {
 	unavailable bool       // set if the usage cannot be measured
-	node        *nodeTally // measurement on the node; nil if the agent in the pod measures
+	node        *nodeTally // measurement by the cgroups on the node; nil if the agent in the pod measures
 }
 
-// Tally begins to measure a program that is about to start in a pod of the site. With
-// "accounting: node" the usage of every subject is read on the node, in all arms. Otherwise
-// the usage is that of the pod's kernel. The kernel of a sandbox does not count the
-// sandbox's own usage, so the tally is then unavailable.
+// Tally begins to measure a program that is about to start in a pod of the site. With "accounting: node", the
+// usage of every subject is read on the node, in all arms. Otherwise the usage is what the kernel of the pod
+// counts. If this is the kernel of a sandbox, it does not count the sandbox's own usage. The tally is then
+// unavailable.
 func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Command) (Tally, error) {
 	switch {
 	case !cmd.Subject:
@@ -34,8 +34,8 @@ func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Co
 	return Tally{unavailable: sandbox != ""}, err
 }
 
-// Finish returns the usage of the program, which has just ended. seen is the usage that the
-// agent in the pod measured.
+// Finish returns the usage of the program, which has just ended. seen is the usage as the agent in the pod
+// measured it.
 func (t Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
 	if t.node != nil {
 		return t.node.finish(seen)
@@ -46,8 +46,8 @@ func (t Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
 	return seen, nil
 }
 
-// Abandon ends the tally of a program that failed. From now on it does not share the pod's
-// usage with other programs.
+// Abandon ends the tally of a program that failed. The program then no longer shares the pod's usage with
+// other programs.
 func (t Tally) Abandon() {
 	if t.node != nil {
 		t.node.meter.mu.Lock()
@@ -68,10 +68,10 @@ type nodeTally struct {
 	uid     string
 	meter   *meter
 	program *programUse
-	name    string // name of the agent.Follow for the peak of memory
+	name    string // name of the agent.Follow that samples the peak of memory
 }
 
-// tallyOnNode begins to measure on the node. It returns nil if the pod has no visible cgroup.
+// tallyOnNode begins to measure a program on the node. It returns nil if the node shows no cgroup of the pod.
 func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*nodeTally, error) {
 	if err := c.MakePods(ctx, s, []string{p.Node()}); err != nil {
 		return nil, err
@@ -92,8 +92,7 @@ func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*nodeTa
 	return t, nil
 }
 
-// meterOf returns the meter of a pod. A pod that was made again has a new UID, and so a new
-// meter.
+// meterOf returns the meter of a pod. If a pod is made again, it has a new UID, and so a new meter.
 func (c *Counter) meterOf(uid string) *meter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,13 +119,13 @@ func (t *nodeTally) finish(seen testbed.Usage) (testbed.Usage, error) {
 	return t.program.usage(seen.Wall, max(peak, ownMemory(now, sidecars))), nil
 }
 
-// disturbance returns an error that makes the trial invalid: it ran, but its cost is unknown.
+// disturbance returns an error that makes the trial invalid. The program ran, but its cost is unknown.
 func (t *nodeTally) disturbance(err error) error {
 	return &testbed.Disturbance{What: t.pod.String() + " on node " + t.pod.Node() + " cannot be counted", Err: err}
 }
 
-// read reads the pod's usage and the peak of its memory on the node. The usage is nil if the
-// pod has no visible cgroup.
+// read reads, on the node, the pod's usage and the peak of its memory. The usage is nil if the node shows no
+// cgroup of the pod.
 func (t *nodeTally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.Usage, int64, error) {
 	q.Root, q.Cgroups = nodeCgroups, []string{t.uid}
 	node := t.pod.Node()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Client is a connection to one pod's agent that reconnects when it breaks. Several
-// goroutines may use it.
+// Client is a connection to the agent of one pod. If the connection breaks, the Client reconnects. Several
+// goroutines may use a Client.
 type Client struct {
 	dial    dial
 	o       Options
@@ -32,18 +32,18 @@ type Client struct {
 
 // Options configure a Client.
 type Options struct {
-	// Patience is how long a Client tries to reconnect. Then its calls fail with a
+	// Patience is how long a Client tries to reconnect. If it does not succeed, its calls fail with a
 	// *LostError. 0 means 30 s.
 	Patience time.Duration
-	// Alive returns an error if reconnecting is useless, because the pod is gone. A nil
-	// func means that reconnecting is always worth a try.
+	// Alive returns an error if reconnecting is useless, because the pod is gone. If Alive is nil, the Client
+	// always tries to reconnect.
 	Alive func(ctx context.Context) error
-	// Version is the version of this Tare. An agent of another version is a
-	// *versionError. The versions "" and "devel" fit every other.
+	// Version is the version of this Tare. If the agent has another version, the error is a *versionError.
+	// The versions "" and "devel" fit every other version.
 	Version string
 }
 
-// LostError means that the agent could not be reached any more.
+// LostError means that the agent could not be reached again.
 type LostError struct {
 	Since time.Duration // time since the first try to reconnect
 	Err   error         // error of the latest try
@@ -57,14 +57,14 @@ func (e *LostError) Error() string {
 // Unwrap returns the error of the latest try.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// ErrForgotten is the error for a program that the agent does not know any more, because
-// its container was stopped or restarted.
+// ErrForgotten is the error for a program that the agent no longer knows, because the agent's container was
+// stopped or restarted.
 var ErrForgotten = errors.New("the agent has ended or was restarted")
 
 var errClosed = errors.New("the session with the agent is closed")
 
-// breaksLimit is how often in a row the connection may break within breakWindow after
-// the same request. Then the request fails, since it probably is the cause.
+// breaksLimit is how often in a row the connection may break within breakWindow after the same request. The
+// request then fails, since it is probably the cause of the breaks.
 const (
 	breaksLimit = 10
 	breakWindow = 5 * time.Second
@@ -111,7 +111,7 @@ func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error
 	}
 }
 
-// Facts requests the facts of a program in the pod.
+// Facts requests the facts that a program in the pod sees.
 func (s *Client) Facts(ctx context.Context) (Facts, error) {
 	a, err := s.call(ctx, request{Op: opFacts}, nil)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Client) Counters(ctx context.Context, q CountersRequest) (Counters, err
 	return *a.Counters, nil
 }
 
-// RoundTrip measures the round-trip time of one request.
+// RoundTrip measures how long one request and its response take.
 func (s *Client) RoundTrip(ctx context.Context) (time.Duration, error) {
 	if _, err := s.connected(ctx); err != nil { // the time to connect does not count
 		return 0, err
@@ -161,9 +161,9 @@ func (s *Client) ended(program string) {
 	s.abandon(program)
 }
 
-// abandon records a program that may still run although no caller waits for it. The
-// client ends it over the current or the next connection, before any other request.
-// If there is none, the program ends with the lease.
+// abandon records a program that may still run although no caller waits for it. The client ends such a
+// program over the present connection or the next one, before any other request. If there is no further
+// connection, the program ends with the lease.
 func (s *Client) abandon(program string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,11 +190,11 @@ func (s *Client) endAbandoned(l *link) {
 	}
 }
 
-// closeTimeout is the time in which Close must end the session in the agent.
+// closeTimeout is how long Close may take to end the session in the agent.
 const closeTimeout = 5 * time.Second
 
-// Close ends the connection. Programs that still run are killed: at once if the agent
-// can be reached, otherwise when the lease ends.
+// Close ends the connection. Programs that still run are killed. If the agent can be reached, they are killed
+// at once, and otherwise when the lease ends.
 func (s *Client) Close() error {
 	s.mu.Lock()
 	if s.closed {

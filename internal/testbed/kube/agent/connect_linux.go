@@ -18,7 +18,8 @@ import (
 // readyTimeout is how long Connect waits for an agent that is still starting.
 const readyTimeout = 3 * time.Second
 
-// Connect joins the streams to the agent that listens in dir, until either ends.
+// Connect joins the streams in and out to the agent that listens in dir. It returns when the agent's
+// connection or a stream ends.
 func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
 	if dir == "" {
 		dir = Dir
@@ -73,7 +74,8 @@ func Install(path string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	// The copy gets its name when it is complete: no other process finds half of it.
+	// The copy gets its name only when it is complete. No other process can therefore find an incomplete
+	// copy.
 	f, err := owned.File(filepath.Dir(path), "agent", "")
 	if err != nil {
 		return err

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Times between tries to connect. They double from the first to the last.
+// These are the first and the longest pause between tries to connect. The pauses double.
 const (
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = 3 * time.Second
 )
 
-// connecting is a series of tries to connect, made by one goroutine. All callers wait for
-// its result.
+// connecting is a series of tries to connect, which one goroutine makes. All callers wait for the result of
+// this series.
 type connecting struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when link or err is set
@@ -22,7 +22,7 @@ type connecting struct {
 	err    error
 }
 
-// connected returns a connection without a known error. It connects if there is none.
+// connected returns a connection that has no known error. If there is none, it connects.
 func (s *Client) connected(ctx context.Context) (*link, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -67,7 +67,7 @@ func (s *Client) connect(ctx context.Context, a *connecting) {
 	close(a.done)
 }
 
-// dialUntil dials until it succeeds, the pod is gone, or the patience is used up.
+// dialUntil dials until it succeeds. It gives up if the pod is gone, or if the patience is used up.
 func (s *Client) dialUntil(ctx context.Context) (*link, error) {
 	begun, backoff := time.Now(), s.backoff
 	for {
@@ -100,8 +100,8 @@ func (s *Client) dialUntil(ctx context.Context) (*link, error) {
 	}
 }
 
-// podAlive returns the reason why more tries are useless, or nil. It takes no longer than
-// the patience.
+// podAlive returns the reason why more tries are useless; nil if they are not. It takes no longer than the
+// patience.
 func (s *Client) podAlive(ctx context.Context) error {
 	if s.o.Alive == nil {
 		return nil
@@ -115,12 +115,12 @@ func (s *Client) podAlive(ctx context.Context) error {
 	return err
 }
 
-// dialOnce dials once. One try takes at most half of the patience: if it hangs, there is
-// time for another.
+// dialOnce dials once. One try takes at most half of the patience. If the try hangs, time is left for another
+// try.
 func (s *Client) dialOnce(ctx context.Context, begun time.Time) (*link, error) {
 	limit := max(time.Second, min(s.o.Patience/2, s.o.Patience-time.Since(begun)))
-	// The context given to dial is also the context of the connection. It therefore
-	// ends with the link, not with the greeting.
+	// The context that dial gets is also the context of the connection. It must therefore end with the link,
+	// and not with the greeting.
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("not connected within %v", limit.Round(time.Millisecond))) })
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })

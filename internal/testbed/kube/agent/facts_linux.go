@@ -20,7 +20,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// view is the input from which facts are read: the system as one process sees it.
+// view is what facts are read from: the system as one process sees it.
 type view struct {
 	files   fs.FS  // root directory of the process
 	release string // kernel release, as of uname -r
@@ -28,9 +28,9 @@ type view struct {
 	log     string // kernel log; "" if the process may not read it
 }
 
-// ReadFacts returns properties of this process and of its kernel. The agent does not
-// call it for itself: it starts a process for it, like any program under test, since a
-// layer may treat programs and the agent differently.
+// ReadFacts returns properties of this process and of its kernel. The agent does not call it in its own
+// process. It starts a process that calls it, like any program under test, since a layer may treat programs
+// and the agent differently.
 func ReadFacts() Facts {
 	v := view{files: os.DirFS("/"), log: kernelLog()}
 	var name unix.Utsname
@@ -73,10 +73,10 @@ func (v view) facts() Facts {
 	return f
 }
 
-// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log,
-// which every user may read. If a seccomp profile hides the log, the kernel's release
-// and build date (the date of gVisor's first commit) identify gVisor. Kata's guests
-// have a special kernel command line and a shared file system; this is untested.
+// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log, which every user may
+// read. If a seccomp profile hides the log, the kernel's release and build date identify gVisor (the date is
+// that of gVisor's first commit). Kata's guests have a special kernel command line and a shared file system.
+// The recognition of Kata is untested.
 func (v view) sandbox() string {
 	commandLine, mounts := readText(v.files, "proc/cmdline"), readText(v.files, "proc/self/mountinfo")
 	switch {
@@ -111,8 +111,8 @@ var encryption = regexp.MustCompile(`Memory Encryption Features active:.*SEV-SNP
 // confinement matches AppArmor's text in attr/current: a profile and its mode.
 var confinement = regexp.MustCompile(`^(unconfined|.+ \((enforce|complain|kill|unconfined|mixed|prompt)\))$`)
 
-// labels returns the AppArmor profile and the SELinux context in force. The file
-// attr/current belongs to the module that the kernel loaded first.
+// labels returns the AppArmor profile and the SELinux context in force. The kernel has one file attr/current:
+// it belongs to the security module that the kernel loaded first.
 func (v view) labels() (appArmor, seLinux string) {
 	appArmor = plain(readText(v.files, "proc/self/attr/apparmor/current"))
 	current := plain(readText(v.files, "proc/self/attr/current"))
@@ -141,7 +141,7 @@ func readText(files fs.FS, name string) string {
 	return string(data)
 }
 
-// plain returns the first line of a text, safe to print.
+// plain returns the first line of a text, in a form that is safe to print.
 func plain(text string) string {
 	line, _, _ := strings.Cut(strings.Trim(text, " \t\r\n\x00"), "\n")
 	return safetext.Head(line, 255)
@@ -172,7 +172,7 @@ func kernelLog() string {
 	return string(buffer[:min(n, len(buffer))])
 }
 
-// factsTimeout is the time in which the process started for facts must print them.
+// factsTimeout is how long the process that is started for facts may take to print them.
 const factsTimeout = 20 * time.Second
 
 // facts starts a process like a program under test and returns the facts that it prints.

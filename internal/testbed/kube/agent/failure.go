@@ -22,7 +22,7 @@ func lookUp(program, dir string, env []string) (string, error) {
 		testbed.Quote([]string{program}), path)}
 }
 
-// failureOf converts an error for sending to the client; nil stays nil.
+// failureOf converts an error into a failure that can be sent to the client; nil stays nil.
 func failureOf(err error) *failure {
 	var known *failure
 	switch {
@@ -40,7 +40,7 @@ func failureOf(err error) *failure {
 
 func (f *failure) Error() string { return f.Text }
 
-// Unwrap returns Go's error for the kind of failure; nil for none.
+// Unwrap returns the Go error for the kind of failure; nil if there is none.
 func (f *failure) Unwrap() error {
 	return map[failureKind]error{
 		notInPath: exec.ErrNotFound, notThere: fs.ErrNotExist, notAllowed: fs.ErrPermission, notKnown: ErrForgotten,

@@ -22,18 +22,18 @@ type follower struct {
 	peak int64 // bytes
 }
 
-// sampleTimes are the times between two samples of a pod's working set. The first ones
-// are short, for programs that end soon. Later ones are long enough to cost a trial
-// nothing: a sample reads two small files of each container.
+// sampleTimes are the times between two samples of a pod's working set. The first times are short, for
+// programs that end soon. The later ones are so long that they cost a trial nothing: a sample reads two small
+// files of each container.
 var sampleTimes = process.Intervals{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
 
 const (
 	followsLimit = 1000        // maximum number of followers in a session
-	followsKept  = time.Minute // how long an ended follower is kept, in case its response was lost
+	followsKept  = time.Minute // how long an ended follower is kept: its response may be lost, and the request repeated
 )
 
-// follow ends the follower that a CountersRequest names and begins a new one, as requested. A
-// repeated CountersRequest changes nothing.
+// follow ends the follower that a CountersRequest names, and begins the one that it requests. If the same
+// CountersRequest comes again, it changes nothing.
 func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +78,7 @@ func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 	return nil
 }
 
-// end stops sampling. The caller holds the lock of the session.
+// end stops the sampling. The caller holds the lock of the session.
 func (f *follower) end() {
 	if f.ended.IsZero() {
 		f.ended = time.Now()

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Limits of one agent, over all of its connections. They are needed because every
-// program in the pod, and every user who may exec into it, can connect to the agent.
+// These are limits of one agent, over all of its connections. Every program in the pod can connect to the
+// agent, and so can every user who may exec into the pod. The limits protect the agent.
 const (
 	connLimit     = 64  // maximum number of connections, including broken ones not yet detected
 	sessionsLimit = 16  // maximum number of sessions whose lease has not ended
 	programsLimit = 250 // maximum number of programs that were started and not dropped
-	// memoryLimit is the maximum memory in bytes for pending requests, their responses, and
-	// the arguments and environments of programs.
+	// memoryLimit is the largest memory in bytes for three things together: pending requests, their
+	// responses, and the arguments and environments of programs.
 	memoryLimit = 48 << 20
 )
 
-// Memory in bytes that an agent reserves in addition to the bytes of a request.
+// These are bytes of memory that an agent reserves in addition to the bytes of a request.
 const (
 	requestCost = 4 << 10  // memory per pending request
 	podCost     = 1 << 10  // memory per pod in a response with counters
@@ -37,7 +37,7 @@ type quota struct {
 	held int64 // amount taken and not freed
 }
 
-// init sets the unit, and the limit if it has no value yet.
+// init sets the unit. It also sets the limit, unless the limit already has a value.
 func (b *quota) init(limit int64, unit string) {
 	b.limit, b.unit = cmp.Or(b.limit, limit), unit
 }
@@ -47,7 +47,7 @@ type quotaError struct{ text string }
 
 func (e *quotaError) Error() string { return e.text }
 
-// take reserves n more. It returns a *quotaError if that exceeds the limit.
+// take reserves n more. If that would exceed the limit, it returns a *quotaError.
 func (b *quota) take(n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,8 +65,8 @@ func (b *quota) free(n int64) {
 	b.held -= n
 }
 
-// cost returns the memory in bytes that a response to q may need, without the request's
-// own bytes.
+// cost returns the memory in bytes that the agent may need for a response to q. The request's own bytes are
+// not included.
 func cost(q *request) int64 {
 	n := int64(requestCost)
 	switch q.Op {
@@ -82,7 +82,7 @@ func cost(q *request) int64 {
 	return n
 }
 
-// cost returns the memory of the agent in bytes that a program holds until it is dropped.
+// cost returns the bytes of the agent's memory that a program holds until it is dropped.
 func (o *startRequest) cost() int64 {
 	n := int64(programCost)
 	for _, list := range [][]string{o.Args, o.Env} {
@@ -93,11 +93,11 @@ func (o *startRequest) cost() int64 {
 	return n
 }
 
-// refusalTimeout is the time in which a refused client must read the reason.
+// refusalTimeout is how long a refused client may take to read the reason.
 const refusalTimeout = 5 * time.Second
 
-// sendRefusal sends the reason for a refusal and ends the connection. It reads until the
-// client closes too: closing a socket with unread bytes may discard the response.
+// sendRefusal sends the reason for a refusal and ends the connection. It reads until the client closes the
+// connection, too, since closing a socket with unread bytes may discard the response.
 func sendRefusal(conn net.Conn, why error) {
 	frame, err := encode(response{Failure: failureOf(why)}, nil)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// defaultQuiet is the time without a response after which a client with pending
-// requests sends a ping. The ping must be answered within the same time. Pings also
-// renew the lease and keep proxies from closing an idle connection.
+// defaultQuiet is a time without a response. After it, a client with pending requests sends a ping, which
+// must be answered within the same time. Pings also renew the lease, and keep proxies from closing an idle
+// connection.
 const defaultQuiet = 30 * time.Second
 
-// link is the client's side of one connection. Its first error ends it.
+// link is the client's side of one connection. The first error ends the link.
 type link struct {
 	conn  io.ReadWriteCloser
-	quiet time.Duration // time without a response before a ping, see defaultQuiet
+	quiet time.Duration // time without a response after which a ping is sent, see defaultQuiet
 	out   chan []byte   // frames to send
 	dead  chan struct{} // closed when err is set
 
@@ -171,8 +171,8 @@ func (l *link) write() {
 	}
 }
 
-// pingIfSilent pings an agent that is silent while requests are pending. It ends the link if
-// the previous ping has no response.
+// pingIfSilent pings an agent that is silent while requests are pending. If the previous ping still has no
+// response, it ends the link.
 func (l *link) pingIfSilent() {
 	l.mu.Lock()
 	silent, waiting := time.Since(l.heard), len(l.pending) > 0
@@ -194,7 +194,7 @@ func (l *link) pingIfSilent() {
 	}
 }
 
-// close ends the link. Only the reason of the first call is kept.
+// close ends the link. Only the first call's reason is kept.
 func (l *link) close(reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

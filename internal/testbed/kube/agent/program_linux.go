@@ -21,11 +21,11 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// markVariable is the environment variable that holds a program's mark. Descendants
-// inherit it unless they clear it.
+// markVariable is the environment variable that holds a program's mark. The program's descendants inherit the
+// variable unless they clear it.
 const markVariable = "TARE_PROGRAM"
 
-// program is the agent's side of a program under test, with its outputs.
+// program is the agent's side of a program under test, together with the program's outputs.
 type program struct {
 	server *Server
 	mark   string // value of markVariable in the program's environment
@@ -48,7 +48,7 @@ type program struct {
 	discarded sync.Once
 }
 
-// start starts the program. It is called once; other callers wait for forked.
+// start starts the program. It is called once; callers that repeat the request wait for forked.
 func (p *program) start(order *startRequest, stdin []byte) {
 	defer close(p.forked)
 	if p.failed = p.fork(order, stdin); p.failed != nil {
@@ -102,8 +102,8 @@ func (p *program) makeFiles(order *startRequest) error {
 	return err
 }
 
-// openStdin returns a file with the program's standard input. With a file, no goroutine has
-// to feed a pipe. The file is unlinked before the program starts.
+// openStdin returns a file with the program's standard input. Since it is a file, no goroutine has to feed a
+// pipe. The file has no name any more when the program starts.
 func (p *program) openStdin(stdin []byte) (*os.File, error) {
 	if len(stdin) == 0 {
 		return os.Open(os.DevNull)
@@ -154,7 +154,7 @@ func (p *program) exec(order process.Spec, stdin []byte) error {
 	return err
 }
 
-// finish waits until the program and its descendants are gone and sets end.
+// finish waits until the program and its descendants are gone. It then sets p.end.
 func (p *program) finish() {
 	end := p.process.End()
 	p.end = ending{
@@ -179,8 +179,9 @@ func (p *program) finish() {
 	}
 }
 
-// stop kills the process group as soon as it has been started. If the leader has ended,
-// its descendants are being killed already. The reason why is "" for a client's request.
+// stop kills the program's process group as soon as the program has been started. If the program itself has
+// ended, its descendants are being killed already. why is the reason; it is "" if a client has requested the
+// stop.
 func (p *program) stop(why string) {
 	<-p.forked
 	p.mu.Lock()
@@ -199,8 +200,8 @@ func (p *program) removeOutputs() {
 	})
 }
 
-// discard frees everything that is kept for a program that has ended and belongs to no
-// session any more.
+// discard frees everything that the agent keeps for a program that has ended and that no longer belongs to a
+// session.
 func (p *program) discard() {
 	p.discarded.Do(func() {
 		p.removeOutputs()

@@ -15,8 +15,8 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// killTimeout is how long the client waits for a killed program to end. After it, the
-// agent ends the program alone.
+// killTimeout is how long the client waits for a killed program to end. The agent then ends the program
+// without the client.
 const killTimeout = process.EndLimit + 2*process.OutputDelay
 
 // remoteProgram is the client's side of a program in the pod.
@@ -37,10 +37,9 @@ type remoteProgram struct {
 	killing sync.Once
 }
 
-// Start starts a program in the pod. Its outputs, at most 256 MiB each, are written to
-// the command's writers when it has ended: complete and with matching digests, or not at
-// all. The command's standard input, at most 16 MiB, is read to its end before the
-// program starts.
+// Start starts a program in the pod. When the program has ended, its outputs are written to the command's
+// writers: either complete and with matching digests, or not at all. Each output may have 256 MiB. The
+// command's standard input may have 16 MiB, and is read to its end before the program starts.
 func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (p *remoteProgram) wait() (*ending, error) {
 	return a.End, nil
 }
 
-// fetchOutputs fetches the outputs for which the command has writers.
+// fetchOutputs fetches those outputs for which the command has writers.
 func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error) {
 	if end.Failure != "" {
 		return outputs, errors.New(end.Failure)
@@ -140,7 +139,7 @@ func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error)
 	return outputs, err
 }
 
-// fetch returns one complete output, checked by its digest.
+// fetch returns one complete output. It checks the output by the digest.
 func (p *remoteProgram) fetch(stream string, want output) ([]byte, error) {
 	if want.Size < 0 || want.Size > process.OutputLimit {
 		return nil, fmt.Errorf("fetch its %s: %w: a size of %d", stream, errFrame, want.Size)
@@ -177,7 +176,7 @@ func (p *remoteProgram) writeOutputs(outputs [2][]byte) error {
 	return nil
 }
 
-// exitError returns the error of Wait: nil if the program ended with exit status 0.
+// exitError returns the error that Wait returns: nil if the program ended with exit status 0.
 func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) error {
 	switch {
 	case ctx.Err() != nil && (end == nil || end.Signal != ""):
@@ -199,8 +198,8 @@ func (p *remoteProgram) Wait() (testbed.Usage, error) {
 	return p.usage, p.err
 }
 
-// Printed returns a piece of the program's "stdout" or "stderr" from an offset. The piece
-// is empty if the program has written no more yet, and after its end.
+// Printed returns a piece of the program's "stdout" or "stderr", from an offset on. The piece is empty if the
+// program has not written more yet, or if it has ended.
 func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
 	if p.ended() {
 		return nil, nil
@@ -226,7 +225,7 @@ func (p *remoteProgram) Kill() error {
 	return err
 }
 
-// killSoon kills the program without waiting for its end. If it cannot be killed in time,
+// killSoon kills the program without waiting until it has ended. If the program cannot be killed in time,
 // Wait returns the reason.
 func (p *remoteProgram) killSoon() {
 	p.killing.Do(func() {

@@ -18,8 +18,8 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// replyTimeout is the time in which a client must read a response. A client that was
-// stopped for longer connects again.
+// replyTimeout is how long a client may take to read a response. A client that was stopped for longer must
+// connect again.
 const replyTimeout = time.Minute
 
 // serverConn is the agent's side of one connection.
@@ -31,7 +31,7 @@ type serverConn struct {
 	writing sync.Mutex
 }
 
-// greetingTimeout is the time in which a new connection must name its client.
+// greetingTimeout is how long a new connection may take to name its client.
 const greetingTimeout = 30 * time.Second
 
 // serveConn serves requests until the connection ends.
@@ -80,8 +80,8 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// next reads a request and reserves memory for it and its response, held bytes that the
-// caller frees. The error is a *quotaError if the agent has no more memory.
+// next reads a request. It reserves memory for the request and its response. held is the number of reserved
+// bytes, which the caller must free. The error is a *quotaError if the agent has no more memory.
 func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err error) {
 	take := func(n int64) error {
 		err := c.server.memory.take(n)
@@ -101,8 +101,8 @@ func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err
 	return q, body, held, err
 }
 
-// begin handles the first request, which names the connection's client. It reports
-// whether the connection may be used.
+// begin handles the first request of a connection, which names the client's session. It reports whether the
+// connection may be used.
 func (c *serverConn) begin(q *request) bool {
 	var err error
 	if q.Op != opHello {
@@ -118,8 +118,7 @@ func (c *serverConn) begin(q *request) bool {
 	return true
 }
 
-// reply sends a response. If sending fails, the client repeats its request over another
-// connection.
+// reply sends a response. If it cannot be sent, the client repeats its request over another connection.
 func (c *serverConn) reply(r response, body []byte) {
 	frame, err := encode(r, body)
 	if err != nil {
@@ -136,7 +135,7 @@ func (c *serverConn) reply(r response, body []byte) {
 	}
 }
 
-// handle carries out a request. The piece is the body of the response.
+// handle carries out a request. piece is the body of the response.
 func (c *serverConn) handle(ctx context.Context, q *request, body []byte) (r response, piece []byte) {
 	r.ID = q.ID
 	var err error
@@ -203,8 +202,8 @@ func (p *program) handle(ctx context.Context, q *request, r *response) (piece []
 	return nil, nil
 }
 
-// fetch reads a piece of a program's output. The output of a running program ends where
-// it is so far, so the piece may be empty.
+// fetch reads a piece of a program's output. While the program runs, its output ends at the last byte written
+// so far. The piece may therefore be empty.
 func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 	if o == nil {
 		return nil, fmt.Errorf("fetch: the request names no output")
@@ -229,8 +228,8 @@ func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 // podsLimit is the maximum number of pods in one CountersRequest.
 const podsLimit = 10000
 
-// counters reads the counters of a CountersRequest. It finds all cgroups before it reads the
-// first counter, to read the counters as close together in time as possible.
+// counters reads the counters that a CountersRequest asks for. It finds all cgroups before it reads the first
+// counter, so that it can read all counters at almost the same time.
 func (s *Server) counters(q *CountersRequest) (Counters, error) {
 	if q == nil {
 		q = &CountersRequest{}

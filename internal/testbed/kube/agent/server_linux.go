@@ -25,8 +25,8 @@ import (
 type Server struct {
 	Dir     string // directory of the socket and the outputs; "" means the constant Dir
 	Version string // version of Tare in the image; "" if it is unknown
-	// Self is the command that prints ReadFacts as JSON. Run as a program under test, it
-	// shows the facts of programs. If it is empty, the agent returns its own facts.
+	// Self is the command that prints ReadFacts as JSON. The agent runs it like a program under test, and so
+	// gets the facts that programs see. If Self is empty, the agent returns its own facts.
 	Self []string
 
 	instance string // random text, new after every restart of the agent
@@ -34,8 +34,8 @@ type Server struct {
 	programs process.Keeper
 	serial   atomic.Int64 // number of the latest program
 
-	// Limits of memory, disk and programs. Zero limits get their values from the
-	// constants memoryLimit, StoreLimit and programsLimit; tests set lower ones.
+	// These are the limits of memory, disk and programs. A limit that is 0 gets its value from memoryLimit,
+	// StoreLimit or programsLimit. Tests set lower limits.
 	memory, store, started quota
 	refused                atomic.Int64 // number of connections that are being refused
 
@@ -51,8 +51,8 @@ const socketName = "agent.sock"
 // programsDir is the name of the outputs' directory in the server's directory.
 const programsDir = "programs"
 
-// endTimeout is how long the agent waits at its end until its programs are gone. In a
-// pod they end with the agent anyway.
+// endTimeout is how long the agent waits, at its end, until its programs are gone. In a pod the kernel ends
+// them with the agent anyway.
 const endTimeout = 2 * time.Second
 
 // Serve runs the agent until the context is done. It reaps orphans, as the first process
@@ -147,8 +147,8 @@ func (s *Server) addConn(c net.Conn) error {
 	return nil
 }
 
-// refuse refuses a connection and sends the reason. It only closes the connection if
-// many others are being refused at the same time.
+// refuse refuses a connection and sends the reason. If many other connections are being refused at the same
+// time, it only closes the connection.
 func (s *Server) refuse(c net.Conn, why error) {
 	if s.refused.Add(1) > connLimit {
 		s.refused.Add(-1)

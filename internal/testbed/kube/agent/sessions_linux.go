@@ -12,19 +12,19 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Limits of one session.
+// These are limits of one session.
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is the number of dropped programs, the latest, that a session
-	// remembers. No request is late enough to name an earlier one.
+	// droppedLimit is how many dropped programs a session remembers: the latest ones. No request is so late
+	// that it names an earlier program.
 	droppedLimit = 10000
 )
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// serverSession is the agent's side of one session, over any number of connections. When its
-// client has sent nothing during the lease, the session ends and its programs are killed.
+// serverSession is the agent's side of one session, over any number of connections. If the client has sent
+// nothing during the lease, the session ends and its programs are killed.
 type serverSession struct {
 	server *Server
 	name   string
@@ -39,7 +39,7 @@ type serverSession struct {
 	closed   bool
 }
 
-// session returns the session that h names. It begins the session if there is none.
+// session returns the session that h names. If the session does not exist, it begins the session.
 func (s *Server) session(h *hello) (*serverSession, error) {
 	if h == nil || !validName.MatchString(h.Session) {
 		return nil, errors.New("hello without the valid name of a session")
@@ -69,7 +69,7 @@ func (s *Server) session(h *hello) (*serverSession, error) {
 	return t, nil
 }
 
-// renewLease renews the lease. It reports false if the session has ended.
+// renewLease renews the lease. It returns false if the session has ended.
 func (t *serverSession) renewLease() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,8 +86,8 @@ func (t *serverSession) expire() {
 	t.end(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", lease))
 }
 
-// end ends the session: it kills and discards all its programs. It waits until they
-// are gone, for a limited time.
+// end ends the session: it kills all programs of the session and discards them. It waits for a limited time
+// until they are gone.
 func (t *serverSession) end(why string) {
 	t.server.mu.Lock()
 	if t.server.sessions[t.name] == t {
@@ -114,7 +114,7 @@ func (t *serverSession) end(why string) {
 	}
 }
 
-// close closes the session to further requests and returns its programs.
+// close makes the session refuse further requests, and returns the session's programs.
 func (t *serverSession) close() map[string]*program {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,8 +129,8 @@ func (t *serverSession) close() map[string]*program {
 	return programs
 }
 
-// start starts a program. If it was started before, start returns the same program,
-// since a client repeats its request when the connection breaks.
+// start starts a program. A client repeats its request when the connection breaks. If the program was started
+// before, start therefore returns the same program.
 func (t *serverSession) start(name string, order *startRequest, stdin []byte) (*program, error) {
 	if !validName.MatchString(name) {
 		return nil, fmt.Errorf("start: %.80q is not the valid name of a program", name)
@@ -176,8 +176,8 @@ func (t *serverSession) program(name string) (*program, error) {
 	return p, p.failed
 }
 
-// drop kills and discards a program. The program belongs to the session until it is
-// gone: the session must not end earlier.
+// drop kills and discards a program. Until the program is gone, it belongs to the session, which must not end
+// earlier.
 func (t *serverSession) drop(name string) {
 	t.mu.Lock()
 	p := t.programs[name]
@@ -200,9 +200,8 @@ func (t *serverSession) drop(name string) {
 	delete(t.programs, name)
 }
 
-// newProgram makes a program that is not started yet. Its directory and mark get names
-// from the agent, not from the client. It holds cost bytes of the agent's memory until
-// it is discarded.
+// newProgram makes a program that is not started yet. The agent, and not the client, chooses the names of the
+// program's directory and mark. The program holds cost bytes of the agent's memory until it is discarded.
 func (s *Server) newProgram(cost int64) (*program, error) {
 	if err := s.started.take(1); err != nil {
 		return nil, err

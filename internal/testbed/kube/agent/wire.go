@@ -19,12 +19,12 @@ import (
 //
 //	tare-agent/PROTOCOL VERSION
 //
-// Frames follow in both directions. A frame has the sizes of head and body, four bytes
-// each, the most significant first; the head, a request or a response in JSON; and the
-// body, raw bytes. Responses come in any order.
+// Frames follow in both directions. A frame has three parts. First come the sizes of its head and its body,
+// four bytes each, the most significant byte first. Then comes the head: a request or a response in JSON.
+// Last comes the body: raw bytes. Responses may come in any order.
 
-// protocol is the version of the frames' meaning. Programs with different versions do
-// not talk to each other. The form of the first line never changes.
+// protocol is the version of the frames' meaning. Programs with different versions do not talk to each other.
+// The form of the first line is the same in all versions.
 const protocol = 1
 
 const (
@@ -52,8 +52,8 @@ const (
 	opBye      op = "bye"      // kill all programs of the session and end it
 )
 
-// request is the head of a client's frame. A client may repeat any request over another
-// connection: the agent carries it out once.
+// request is the head of a client's frame. A client may repeat any request over another connection. The agent
+// still carries out the request only once.
 type request struct {
 	ID              uint64           `json:"id"`
 	Op              op               `json:"op"`
@@ -104,7 +104,7 @@ type ending struct {
 	Stdout  output        `json:"stdout"`
 	Stderr  output        `json:"stderr"`
 	Tail    string        `json:"tail,omitempty"`    // end of the standard error
-	Failure string        `json:"failure,omitempty"` // why the trial is useless, even with exit status 0
+	Failure string        `json:"failure,omitempty"` // why the trial is useless, even if the exit status is 0
 }
 
 // output identifies the complete content of an output stream.
@@ -147,9 +147,9 @@ func encode(head any, body []byte) ([]byte, error) {
 	return append(append(frame, text...), body...), nil
 }
 
-// decode reads one frame. It allocates memory only for bytes that arrive, not for the size
-// that the frame claims to have. reserve, if not nil, is called with this size before the
-// frame is read. If reserve returns an error, so does decode.
+// decode reads one frame. It allocates memory only for bytes that arrive, and not for the size that the frame
+// claims to have. If reserve is not nil, decode calls it with the claimed size before it reads the frame. If
+// reserve returns an error, decode returns this error.
 func decode(r io.Reader, head any, reserve func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {
@@ -233,7 +233,7 @@ func plainVersion(version string) string {
 	return plain[:min(len(plain), 100)]
 }
 
-// versionError means that the image contains another version of Tare than this one.
+// versionError means that the image contains another version of Tare than this program.
 type versionError struct {
 	Image string // version of Tare in the image
 	Here  string // version of this program
@@ -244,8 +244,8 @@ func (e *versionError) Error() string {
 		"build the image again (make image) or name one of this version in testbed.kubernetes.image", e.Image, e.Here)
 }
 
-// sameVersion reports whether programs of two versions may work together. A build
-// without a version, such as a test, fits every other of its protocol.
+// sameVersion reports whether programs of two versions may work together. A build without a version, such as
+// a test, fits every other version with the same protocol.
 func sameVersion(a, b string) bool {
 	known := func(v string) bool { return v != "" && v != "unknown" && v != "devel" }
 	return !known(a) || !known(b) || plainVersion(a) == plainVersion(b)

@@ -1,10 +1,10 @@
 // Package cluster is the connection to one Kubernetes cluster.
 //
-// Connect finds the cluster through the kubeconfig. Its errors explain in plain words why a
-// cluster cannot be used. Every request has a time limit, and is repeated while the API
-// server is unavailable (Retrying). Cluster.Await waits for states that take longer, also
-// with a limit. Errors include the cluster's events and logs about the object in question
-// (DiagnosedError, Explain). This package does not know sites, arms or runs.
+// Connect finds the cluster through the kubeconfig. Its errors explain in plain words why a cluster cannot be
+// used. Every request has a time limit. A request is repeated while the API server is unavailable (Retrying).
+// Cluster.Await waits for states that take longer, and also has a limit. Errors about an object include the
+// cluster's events and logs about this object (DiagnosedError, Explain). This package knows nothing of sites,
+// arms or runs.
 package cluster
 
 import (
@@ -27,8 +27,8 @@ type Options struct {
 	Say        func(string) // takes a line of progress; nil drops it
 }
 
-// Cluster is the connection to one cluster. Client and Dynamic limit every request by the
-// testbed's timeout request and repeat it after temporary errors. Config does neither.
+// Cluster is the connection to one cluster. Client and Dynamic limit every request by the testbed's timeout
+// request, and repeat a request after temporary errors. Config does neither of these.
 type Cluster struct {
 	Context string // name of the context in the kubeconfig
 	UID     string // UID of the namespace kube-system, which identifies the cluster
@@ -42,16 +42,16 @@ type Cluster struct {
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// Say reports a line of progress: "making namespace tare-1".
+// Say reports a line of progress, such as "making namespace tare-1".
 func (c *Cluster) Say(line string) {
 	if c.Progress != nil {
 		c.Progress(line)
 	}
 }
 
-// Mapping returns the resource of a kind. It caches the cluster's kinds, and reads them again
-// before it reports an unknown kind, which may just have been installed.
-// meta.IsNoMatchError recognises the error for an unknown kind.
+// Mapping returns the resource of a kind. It caches the cluster's kinds. A kind that is not in the cache may
+// just have been installed, and so Mapping reads the kinds again before it reports an unknown kind. If the
+// kind is unknown, meta.IsNoMatchError is true for the error.
 func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if !meta.IsNoMatchError(err) {
@@ -61,8 +61,8 @@ func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
-// Now returns the time by the API server's clock, which is the same for all clients. If the
-// API server does not return its time, Now returns that of this machine.
+// Now returns the time by the API server's clock, which is the same for all clients. If the API server does
+// not return its time, Now returns the time of this machine.
 func (c *Cluster) Now(ctx context.Context) time.Time {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -28,11 +28,11 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// inCluster is the context's name if Tare runs in a pod without a kubeconfig.
+// inCluster is the name that the context gets if Tare runs in a pod without a kubeconfig.
 const inCluster = "in-cluster"
 
-// dropLogs discards the logs of client-go. They are about requests that Tare repeats or whose
-// errors it reports.
+// dropLogs discards the logs of client-go. They are about requests that Tare repeats anyway, or whose errors
+// Tare reports anyway.
 var dropLogs = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 // Connect connects to the cluster of a context in the kubeconfig.
@@ -64,8 +64,8 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 	return c, nil
 }
 
-// firstRequest reads the namespace kube-system. A credential plugin in the kubeconfig runs
-// during this request. client-go sets no time limit for it, so firstRequest does.
+// firstRequest reads the namespace kube-system. If the kubeconfig has a credential plugin, the plugin runs
+// during this request. client-go sets no time limit for the plugin. firstRequest therefore sets one.
 func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -102,7 +102,7 @@ func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev
 	}
 }
 
-// clients makes clients whose requests have a time limit and are repeated.
+// clients makes clients whose requests have a time limit, and are repeated after temporary errors.
 func clients(config *rest.Config, limit time.Duration) (Client, dynamic.Interface, error) {
 	retrying := rest.CopyConfig(config)
 	retrying.Wrap(Retrying(limit))
@@ -114,9 +114,9 @@ func clients(config *rest.Config, limit time.Duration) (Client, dynamic.Interfac
 	return typed, untyped, err
 }
 
-// configure reads the kubeconfig of the options. If they name none, it reads the files in the
-// variable KUBECONFIG, or else ~/.kube/config. Without a kubeconfig, it uses the service
-// account of Tare's own pod. It also returns the name of the context.
+// configure reads the kubeconfig of the options. If the options name none, it reads the files in the variable
+// KUBECONFIG or, without this variable, ~/.kube/config. Without any kubeconfig, it uses the service account
+// of Tare's own pod. It also returns the name of the context.
 func configure(o Options, name string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
@@ -153,8 +153,8 @@ func configure(o Options, name string) (*rest.Config, string, error) {
 	return config, name, nil
 }
 
-// unreachable explains why the first request to an API server failed. Where possible, its
-// error names a remedy.
+// unreachable explains why the first request to an API server failed. Where possible, the error names a
+// remedy.
 func unreachable(name, host string, err error) error {
 	var certificate x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError

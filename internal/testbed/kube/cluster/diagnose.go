@@ -16,16 +16,16 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Limits of the cluster's information about an object in an error.
+// These are limits of what an error tells about an object, from the cluster's events and logs.
 const (
 	eventsShown = 5
 	linesShown  = 5
 	LineLimit   = 300 // maximum characters of a line
-	// DiagnosisLimit is the time limit for collecting the information.
+	// DiagnosisLimit is how long Tare may take to collect these events and logs.
 	DiagnosisLimit = 10 * time.Second
 )
 
-// DiagnosedError is an error with the cluster's information about the object in question.
+// DiagnosedError is an error about an object, with the cluster's events and logs about this object.
 type DiagnosedError struct {
 	Err    error
 	Events []string // events about the object, the newest last
@@ -47,8 +47,8 @@ func (e *DiagnosedError) Error() string {
 // Unwrap returns Err.
 func (e *DiagnosedError) Unwrap() error { return e.Err }
 
-// Events returns the newest events about an object, the newest last. An empty uid matches
-// every object of the name.
+// Events returns the newest events about an object, the newest last. If uid is empty, the events are about
+// every object with this name.
 func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []string {
 	selector := "involvedObject.name=" + name
 	if uid != "" {
@@ -70,7 +70,7 @@ func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []str
 	return lines
 }
 
-// eventTime returns the time of an event's latest occurrence. Single events and series set
+// eventTime returns the time at which an event last occurred. Single events and series of events have it in
 // different fields.
 func eventTime(e *corev1.Event) time.Time {
 	switch {
@@ -84,8 +84,8 @@ func eventTime(e *corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// LastLines returns the last log lines of a pod's containers. It skips ready containers,
-// except the named one.
+// LastLines returns the last log lines of a pod's containers. It leaves out containers that are ready, except
+// the named container.
 func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string) []string {
 	var lines []string
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -109,16 +109,16 @@ func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string
 	return lines
 }
 
-// EnforceLabel is the label of a namespace with the level of Pod Security that its pods must
+// EnforceLabel is a label of a namespace. It holds the level of Pod Security that the namespace's pods must
 // meet.
 const EnforceLabel = "pod-security.kubernetes.io/enforce"
 
-// exempt is the hint how to exempt Tare's namespaces from a policy of the cluster.
+// exempt is the hint that says how to exempt Tare's namespaces from a policy of the cluster.
 const exempt = "have namespaces with the label app.kubernetes.io/managed-by=tare left out of it, " +
 	"or name one that it does not concern by testbed.kubernetes.namespace"
 
-// Explain adds a hint to errors of admission, quotas and missing rights. It returns other
-// errors unchanged.
+// Explain adds a hint to errors about admission, quotas and missing rights. It returns other errors
+// unchanged.
 func Explain(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

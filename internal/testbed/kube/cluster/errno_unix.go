@@ -4,7 +4,7 @@ package cluster
 
 import "syscall"
 
-// Errors of the operating system for an unreachable server.
+// These are errors of the operating system for a server that cannot be reached.
 const (
 	errRefused   = syscall.ECONNREFUSED
 	errNoHost    = syscall.EHOSTUNREACH

@@ -2,7 +2,7 @@ package cluster
 
 import "golang.org/x/sys/windows"
 
-// Errors of the operating system for an unreachable server.
+// These are errors of the operating system for a server that cannot be reached.
 const (
 	errRefused   = windows.WSAECONNREFUSED
 	errNoHost    = windows.WSAEHOSTUNREACH

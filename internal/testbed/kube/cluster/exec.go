@@ -22,8 +22,8 @@ import (
 // outputLimit is the maximum number of bytes that Exec keeps of each output stream.
 const outputLimit = 1 << 20
 
-// Exec runs a program in any container of any pod. It returns up to 1 MiB of output. An exit
-// status other than 0 is a *testbed.ExitError.
+// Exec runs a program in any container of any pod. It returns up to 1 MiB of each output. If the exit status
+// is not 0, the error is a *testbed.ExitError.
 func (c *Cluster) Exec(
 	ctx context.Context, namespace, pod, container string, args []string,
 ) (stdout, stderr []byte, err error) {
@@ -44,7 +44,7 @@ func (c *Cluster) Exec(
 	return out.buf.Bytes(), errs.buf.Bytes(), err
 }
 
-// headBuffer keeps the first outputLimit bytes and drops the rest.
+// headBuffer keeps the first outputLimit bytes that are written to it, and drops the rest.
 type headBuffer struct{ buf bytes.Buffer }
 
 func (b *headBuffer) Write(p []byte) (int, error) {
@@ -52,8 +52,8 @@ func (b *headBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// executor prepares an exec by WebSocket. It falls back to SPDY if the API server or a proxy
-// does not support WebSocket.
+// executor prepares an exec by WebSocket. If the API server or a proxy does not support WebSocket, the exec
+// uses SPDY.
 func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (remotecommand.Executor, error) {
 	url := c.Client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
 		VersionedParams(o, scheme.ParameterCodec).URL()
@@ -71,8 +71,8 @@ func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (rem
 	})
 }
 
-// Dial runs a program in a container of a pod. It returns a stream of the program's standard
-// input and output. Closing the stream ends the exec.
+// Dial runs a program in a container of a pod. It returns a stream of the program's standard input and
+// standard output. Closing the stream ends the program's exec.
 func (c *Cluster) Dial(
 	ctx context.Context, namespace, pod, container string, args []string,
 ) (io.ReadWriteCloser, error) {
@@ -81,7 +81,7 @@ func (c *Cluster) Dial(
 	if err != nil {
 		return nil, fmt.Errorf("exec in pod %s/%s: %w", namespace, pod, err)
 	}
-	// The stream outlives ctx, which only limits dialling. Close ends the stream.
+	// The stream must stay open when ctx ends, since ctx only limits dialling. Close ends the stream.
 	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stdin, toAgent := io.Pipe()
 	fromAgent, stdout := io.Pipe()

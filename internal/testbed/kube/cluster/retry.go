@@ -16,13 +16,12 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// API servers restart and may be overloaded. Retrying repeats a request, up to a limit, if
-// the failure has nothing to do with the request itself.
+// API servers restart, and may be overloaded. Retrying repeats a request if its failure has nothing to do
+// with the request itself. It does so until a time limit.
 
-// Pauses between tries, which double from the first to the longest, and the part of the time
-// limit that one try may take. With the default limit, a try may take longer than 10 s. That
-// is how long an API server waits for an admission webhook before it returns an error that
-// names the webhook.
+// firstPause and longestPause are the first and the longest pause between tries; the pauses double. One try
+// may take the time limit divided by tryDivisor. With the default limit this is more than 10 s. For that
+// long, an API server waits for an admission webhook before it returns an error that names the webhook.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = time.Second
@@ -42,8 +41,8 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("%s: not answered in %v (%d tries): %v", e.request, after, e.tries, e.err)
 }
 
-// Is compares target with the error of the last try. There is no Unwrap, since client-go
-// would repeat the request again for some errors.
+// Is compares target with the error of the last try. The type has no Unwrap. With Unwrap, client-go would
+// repeat the request again after some errors.
 func (e *unansweredError) Is(target error) bool { return errors.Is(e.err, target) }
 
 // As sets target to the error of the last try, for the types that unreachable explains.
@@ -55,9 +54,9 @@ func (e *unansweredError) As(target any) bool {
 	return false
 }
 
-// Retrying wraps a transport: requests get a time limit, and are repeated while the API
-// server is unavailable. Requests without an end stay as they are: watches, followed logs
-// and upgrades to a stream.
+// Retrying wraps a transport. Requests then get a time limit, and are repeated while the API server is
+// unavailable. Requests without an end are not changed. These are watches, followed logs, and upgrades to a
+// stream.
 func Retrying(limit time.Duration) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return &retrying{next: next, limit: limit} }
 }
@@ -101,8 +100,8 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// try sends the request once, with a time limit, and reads the whole response. again is set
-// for tries after the first.
+// try sends the request once, with a time limit, and reads the whole response. again is set for every try
+// except the first.
 func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), max(t.limit/tryDivisor, time.Second))
 	defer cancel()
@@ -127,7 +126,7 @@ func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	return response, nil
 }
 
-// busy reports whether a status is about the server's state, not about the request.
+// busy reports whether a status says something about the server's state, and not about the request.
 func busy(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
@@ -145,7 +144,7 @@ func permanent(err error) bool {
 	return errors.As(err, &certificate) || errors.As(err, &alert) || errors.As(err, &dns) && dns.IsNotFound
 }
 
-// retryAfter returns the pause that the server requests, at most 10 s; 0 for none.
+// retryAfter returns the pause that the server requests, at most 10 s; 0 if it requests none.
 func retryAfter(response *http.Response) time.Duration {
 	if response == nil {
 		return 0

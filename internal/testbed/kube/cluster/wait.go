@@ -9,9 +9,9 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Pauses between two polls of an awaited state, which grow from the first to the longest.
-// Tare polls instead of watching, since polling needs fewer rights and survives a restart of
-// the API server.
+// FirstPoll and LastPoll are the first and the longest pause between two polls of an awaited state; the
+// pauses grow. Tare polls and does not watch, since polling needs fewer rights, and goes on after a restart
+// of the API server.
 const (
 	FirstPoll = 50 * time.Millisecond
 	LastPoll  = time.Second
@@ -35,9 +35,10 @@ func (e *TimeoutError) Error() string {
 	return text
 }
 
-// Await calls done at growing intervals until ok is true, done fails, or the limit is
-// reached. Progress lines and errors name the awaited state, the argument what ("condition
-// Ready of VarmorPolicy demo"), and the latest state, the result now ("status Pending").
+// Await calls done again and again, with growing pauses, until ok is true, done fails, or the limit is
+// reached. Progress lines and errors name the awaited state and the latest state. The awaited state is the
+// argument what ("condition Ready of VarmorPolicy demo"). The latest state is the result now ("status
+// Pending").
 func (c *Cluster) Await(
 	ctx context.Context, what string, limit time.Duration, done func(context.Context) (ok bool, now string, err error),
 ) error {

@@ -13,19 +13,19 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// cleanTimeouts are the time limits of Clean, which has no experiment to set them.
+// cleanTimeouts are the time limits that Clean uses, since it has no experiment that sets them.
 var cleanTimeouts = experiment.Timeouts{
 	Ready: quantity.Duration(time.Minute), Delete: quantity.Duration(2 * time.Minute),
 	Request: quantity.Duration(30 * time.Second), Connect: quantity.Duration(30 * time.Second),
 	Silence: quantity.Duration(time.Hour),
 }
 
-// cleanLimit is the time limit of one Clean.
+// cleanLimit is how long one Clean may take.
 const cleanLimit = 15 * time.Minute
 
-// Leftovers finds the leftovers of runs on the cluster of a context, and the objects of runs that
-// are still alive. An empty contextName means the current context, an empty namespace means
-// all. Left returns leftovers together with an error if it cannot use some records.
+// Leftovers finds the leftovers of runs on the cluster of a context, and the objects of runs that are still
+// alive. An empty contextName means the current context. An empty namespace means all namespaces. If some
+// records cannot be used, Leftovers returns the other leftovers together with an error.
 func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
@@ -34,8 +34,8 @@ func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace st
 	return findLeftovers(ctx, c, namespace)
 }
 
-// Clean removes the leftovers that Left finds, except objects of living runs. It returns the
-// removed leftovers. If it cannot remove one, it continues with the others.
+// Clean removes the leftovers that Leftovers finds, except the objects of living runs. It returns the
+// leftovers that it has removed. If it cannot remove a leftover, it continues with the others.
 func Clean(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
@@ -68,9 +68,9 @@ func clean(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftove
 	return removed, errors.Join(errs...)
 }
 
-// RemoveEarlier removes the leftovers of earlier sessions of the same run, which were killed.
-// Only its first call does so. It looks in the namespace given, or in all if that is "". It
-// reports errors as progress, since the run can continue in spite of them.
+// RemoveEarlier removes the leftovers of earlier sessions of the same run, which were killed. Only its first
+// call does so. It looks in the namespace given, or in all namespaces if given is "". It reports errors only
+// as progress, since the run can continue in spite of them.
 func (r *Record) RemoveEarlier(ctx context.Context, given string) {
 	r.earlier.Do(func() {
 		if err := r.removeSessions(ctx, given, holderGone+heartbeat); err != nil {
@@ -80,8 +80,8 @@ func (r *Record) RemoveEarlier(ctx context.Context, given string) {
 	})
 }
 
-// removeSessions removes the leftovers of earlier sessions. If a session may still be alive,
-// it waits until that session's record is stale, but no longer than patience.
+// removeSessions removes the leftovers of earlier sessions. If an earlier session may still be alive, it
+// waits until the record of that session is stale, but no longer than patience.
 func (r *Record) removeSessions(ctx context.Context, given string, patience time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -109,11 +109,11 @@ func (r *Record) removeSessions(ctx context.Context, given string, patience time
 	}
 }
 
-// mayHaveEnded reports whether a holder with a fresh record may be dead: it is not among the
-// living processes of this machine.
+// mayHaveEnded reports whether a holder with a fresh record may have ended. This is so if the holder is not
+// among the living processes of this machine.
 func mayHaveEnded(l Leftover) bool { return l.Alive && l.holder.state() != living }
 
-// removeFound removes leftovers of dead sessions. Objects of a living session are an error.
+// removeFound removes the leftovers of dead sessions. For objects of a living session, it returns an error.
 func (r *Record) removeFound(ctx context.Context, found []Leftover) error {
 	var errs []error
 	for _, l := range found {

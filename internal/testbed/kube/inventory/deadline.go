@@ -20,13 +20,12 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// If Tare's machine is lost, the cluster itself removes the run's objects. In each namespace
-// of the run is a Job without pods, called the deadline. It owns all objects of the run in
-// that namespace. The Job ends after a time (activeDeadlineSeconds) that a living run extends
-// again and again. Kubernetes then deletes the Job (ttlSecondsAfterFinished: 0), and the
-// garbage collector deletes the objects that the Job owns: pods with their sidecars,
-// controllers and their objects, services, and claims. The remaining objects use no
-// resources: the record, namespaces, and objects applied outside of the run's namespaces. The
+// If Tare's machine is lost, the cluster itself removes the run's objects. Each namespace of the run has a
+// Job without pods, called the deadline. It owns all objects of the run in that namespace. The Job ends after
+// a time (activeDeadlineSeconds), which a living run extends again and again. When the Job has ended,
+// Kubernetes deletes it (ttlSecondsAfterFinished: 0). The garbage collector then deletes the objects that the
+// Job owns: pods with their sidecars, controllers and their objects, services, and claims. The objects that
+// remain use no resources: the record, namespaces, and objects applied outside of the run's namespaces. The
 // record lists these objects.
 
 // deadline is the deadline Job in one namespace.
@@ -36,7 +35,7 @@ type deadline struct {
 	seconds int64 // time from the Job's start to its end
 }
 
-// expiredError means that a deadline has passed, which ends the run.
+// expiredError means that a deadline has passed. The run then ends.
 type expiredError struct {
 	namespace string
 	silence   time.Duration
@@ -48,15 +47,15 @@ func (e *expiredError) Error() string {
 		"start it again with tare resume", e.namespace, quantity.Duration(e.silence))
 }
 
-// Is reports that an expired deadline counts as ErrCleaned.
+// Is makes an expired deadline count as ErrCleaned.
 func (e *expiredError) Is(target error) bool { return target == ErrCleaned }
 
 // deadlineName returns the name of the session's deadlines.
 func (o Owner) deadlineName() string { return "tare-" + string(o) + "-deadline" }
 
-// AddDeadline makes the deadline of a namespace, unless it exists. From then on, the cluster
-// removes the run's objects there if the run is lost. The image is that of the run's pods.
-// The Job starts no pod, but policies may check the image.
+// AddDeadline makes the deadline of a namespace, unless it exists. From then on, the cluster removes the
+// run's objects in this namespace if the run is lost. image is the image of the run's pods. The Job starts no
+// pod, but policies may check the Job's image.
 func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error {
 	r.addingDeadline.Lock()
 	defer r.addingDeadline.Unlock()
@@ -84,8 +83,8 @@ func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error
 	return nil
 }
 
-// planDeadline returns the Job of a deadline. Its pod, which is never made, meets the level
-// restricted of Pod Security.
+// planDeadline returns the Job of a deadline. The Job's pod is never made, but it must meet the Pod Security
+// level restricted.
 func (r *Record) planDeadline(namespace, image string, seconds int64) *batchv1.Job {
 	labels := r.owner.Labels("", "deadline")
 	little := corev1.ResourceList{
@@ -126,8 +125,8 @@ func (r *Record) deadline(namespace string) *deadline {
 	return r.deadlines[namespace]
 }
 
-// Owners returns the owner references for the run's objects in a namespace; nil if the
-// namespace has no deadline.
+// Owners returns the owner references that the run's objects in a namespace get; nil if the namespace has no
+// deadline.
 func (r *Record) Owners(namespace string) []metav1.OwnerReference {
 	if d := r.deadline(namespace); d != nil {
 		return []metav1.OwnerReference{d.owner}
@@ -135,8 +134,8 @@ func (r *Record) Owners(namespace string) []metav1.OwnerReference {
 	return nil
 }
 
-// SetOwner makes the deadline of its namespace an owner of an object, before the object is
-// made.
+// SetOwner makes the deadline of an object's namespace an owner of the object. It is called before the object
+// is made.
 func (r *Record) SetOwner(object metav1.Object) {
 	for _, o := range r.Owners(object.GetNamespace()) {
 		others := slices.DeleteFunc(object.GetOwnerReferences(), func(a metav1.OwnerReference) bool {
@@ -146,8 +145,8 @@ func (r *Record) SetOwner(object metav1.Object) {
 	}
 }
 
-// A living run extends its deadlines several times (renewals) within the time after which
-// they end. The pause between two renewals is at most longestRenewal.
+// The time after which a deadline ends is Silence. A living run extends its deadlines several times
+// (renewals) within that time. The pause between two renewals is at most longestRenewal.
 const (
 	renewals       = 6
 	longestRenewal = 5 * time.Minute
@@ -157,8 +156,7 @@ func (r *Record) renewalInterval() time.Duration {
 	return max(min(r.limits.Silence.Std()/renewals, longestRenewal), time.Second)
 }
 
-// extendAll extends all deadlines. It ignores temporary errors, but keeps the error of a
-// deadline that has passed.
+// extendAll extends all deadlines. It ignores temporary errors. If a deadline has passed, it keeps the error.
 func (r *Record) extendAll(ctx context.Context) {
 	r.mu.Lock()
 	namespaces := slices.Collect(maps.Keys(r.deadlines))
@@ -174,11 +172,11 @@ func (r *Record) extendAll(ctx context.Context) {
 	}
 }
 
-// extend extends the deadline of a namespace. A deadline that has passed is an expiredError.
+// extend extends the deadline of a namespace. If the deadline has passed, the error is an expiredError.
 func (r *Record) extend(ctx context.Context, namespace string) error {
 	d := r.deadline(namespace)
-	// The monotonic clock stops while this machine sleeps, and the wall clock may be set
-	// back. The larger age is the right one.
+	// The monotonic clock stops while this machine sleeps, and the wall clock may be set back. Both make the
+	// age too small. The larger age is therefore the right one.
 	age := max(time.Since(d.made), time.Now().Round(0).Sub(d.made.Round(0)))
 	due := max(d.seconds, seconds(age+r.limits.Silence.Std()))
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"activeDeadlineSeconds": due}})

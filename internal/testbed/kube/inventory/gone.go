@@ -20,11 +20,11 @@ import (
 type remover struct {
 	*cluster.Cluster
 	owner Owner
-	limit time.Duration // time limit for objects to be gone
+	limit time.Duration // how long objects may take to be gone
 }
 
-// awaitGone waits until objects are gone. Its error names the remaining objects and the
-// reasons.
+// awaitGone waits until objects are gone. If they are not gone in time, its error names the objects that
+// remain, and the reasons.
 func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 	if len(items) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 	}
 }
 
-// stillThere returns the objects that exist, and for each a text with the reason why its
+// stillThere returns the objects that still exist. For each of them it returns a text with the reason why its
 // deletion takes long.
 func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, why []string) {
 	for _, i := range items {
@@ -74,8 +74,8 @@ func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, wh
 	return left, why
 }
 
-// deletionBlock returns the finalizers and conditions that block an object's deletion, in
-// brackets; "" for none.
+// deletionBlock returns the finalizers and conditions that block the deletion of an object, in brackets; ""
+// if there are none.
 func deletionBlock(o *unstructured.Unstructured) string {
 	var reasons []string
 	if f := o.GetFinalizers(); len(f) > 0 {
@@ -95,7 +95,7 @@ func deletionBlock(o *unstructured.Unstructured) string {
 	return " (" + strings.Join(reasons, "; ") + ")"
 }
 
-// stuckNamespace lists the conditions of a namespace that explain why its deletion takes long.
+// stuckNamespace lists those conditions of a namespace that explain why its deletion takes long.
 var stuckNamespace = []string{
 	"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure",
 	"NamespaceDeletionContentFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining",

@@ -13,13 +13,13 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// holder identifies the process that carries out a session.
+// holder identifies the process that works on a session.
 type holder struct {
 	Host      string    `json:"host"`
 	Boot      string    `json:"boot,omitempty"`      // boot id of the process's kernel
 	Processes string    `json:"processes,omitempty"` // PID namespace of the process
 	PID       int       `json:"pid"`
-	Ticks     uint64    `json:"ticks,omitempty"` // start in ticks since boot; a later process with the PID differs
+	Ticks     uint64    `json:"ticks,omitempty"` // start in ticks since boot; a later process with the same PID has another start
 	Start     time.Time `json:"start"`
 	Run       string    `json:"run,omitempty"` // run directory
 	ID        string    `json:"id,omitempty"`  // id of the run, see Session
@@ -34,8 +34,8 @@ func thisProcess(run string) holder {
 	return h
 }
 
-// machineKey identifies the kernel and the PID namespace of this process. If both are equal
-// for two processes, a PID means the same process to them.
+// machineKey identifies the kernel and the PID namespace of this process. If both are the same for two
+// processes, a PID names the same process for both.
 func machineKey() (boot, processes string) {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	processes, _ = os.Readlink("/proc/self/ns/pid")
@@ -49,18 +49,17 @@ var startTicks = func(pid int) (uint64, error) {
 	return stat.Starttime, err
 }
 
-// state is the state of a holder, as far as this process can see it.
+// state is the state of a holder, as far as this process can see the holder.
 type state int
 
 const (
-	unseen state = iota // the holder may be alive; only its heartbeat shows it
+	unseen state = iota // the holder may be alive: only its heartbeat can show this
 	living
 	ended
 )
 
-// state looks for the holder among the processes of this machine. /proc may hide processes
-// of other users, and only Linux has /proc. A process whose start time cannot be read is
-// unseen.
+// state looks for the holder among the processes of this machine. Only Linux has /proc, and /proc may hide
+// the processes of other users. If the start time of a process cannot be read, the process is unseen.
 func (h holder) state() state {
 	boot, processes := machineKey()
 	if h.Boot == "" || h.Boot != boot || h.Processes == "" || h.Processes != processes || h.PID <= 0 {
@@ -80,7 +79,7 @@ func (h holder) state() state {
 	return living
 }
 
-// String returns the holder as JSON, as in records.
+// String returns the holder as JSON, as records store it.
 func (h holder) String() string {
 	text, _ := json.Marshal(h) // cannot fail for strings and numbers
 	return string(text)
@@ -91,11 +90,11 @@ func (h holder) who() string {
 	return fmt.Sprintf("process %d on %s", h.PID, safetext.Head(h.Host, 64))
 }
 
-// readHolder parses the JSON of String.
+// readHolder parses the JSON that String returns.
 func readHolder(text string) (h holder, err error) {
 	err = json.Unmarshal([]byte(text), &h)
 	return h, err
 }
 
-// sameRun reports whether two holders carry out the same run.
+// sameRun reports whether two holders work on the same run.
 func (h holder) sameRun(o holder) bool { return h.ID != "" && h.ID == o.ID }

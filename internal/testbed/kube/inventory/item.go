@@ -11,8 +11,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Item is one object that a run has made or is about to make. An Item without a name means
-// all objects of a kind in a namespace that have the owner's label.
+// Item is one object that a run has made or is about to make. An Item without a name stands for all objects
+// of a kind in a namespace that have the owner's label.
 type Item struct {
 	Group     string `json:"group,omitempty"`
 	Version   string `json:"version"`
@@ -48,7 +48,7 @@ func (i Item) String() string {
 	return kind + "/" + i.Name
 }
 
-// same reports whether two items are the same object. Versions need not be equal.
+// same reports whether two items are the same object. Their versions need not be equal.
 func (i Item) same(o Item) bool {
 	return i.Group == o.Group && i.Resource == o.Resource && i.Namespace == o.Namespace && i.Name == o.Name
 }
@@ -59,9 +59,9 @@ const maxItems = 1000
 // maxPathName is the maximum length of an object's name.
 const maxPathName = 253
 
-// readItems parses the items of a record and validates them. Everyone who may write ConfigMaps
-// can write a record, and tare clean uses it with the rights of another user. An item must
-// therefore be the valid name of an object, and not, for example, a path through a proxy.
+// readItems parses the items of a record and validates them. Everyone who may write ConfigMaps can write a
+// record, and tare clean uses the record with the rights of another user. Each item must therefore be the
+// valid name of an object. It must not be, for example, a path through a proxy.
 func readItems(text string) (items []Item, err error) {
 	if err := json.Unmarshal([]byte(text), &items); err != nil {
 		return nil, fmt.Errorf("its inventory: %w", err)
@@ -78,7 +78,7 @@ func readItems(text string) (items []Item, err error) {
 	return items, nil
 }
 
-// invalid returns the reason why an item cannot exist on a cluster; "" if it can.
+// invalid returns the reason why an item cannot exist on a cluster; "" if it can exist.
 func (i Item) invalid() string {
 	for _, part := range []struct {
 		name, text string

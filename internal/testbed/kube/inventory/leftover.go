@@ -21,21 +21,21 @@ import (
 // Leftover lists the objects of one session of a run on a cluster.
 type Leftover struct {
 	Owner Owner
-	// Holder is the session's process: "process 17 on host a, last seen 3m ago".
+	// Holder describes the session's process: "process 17 on host a, last seen 3m ago".
 	Holder string
-	// Alive is set if the holder is or may be alive. Clean then removes none of the objects.
+	// Alive is set if the holder is alive or may be alive. Clean then removes none of the objects.
 	Alive bool
 	// Objects are the names of existing objects, in kubectl's form.
 	Objects []string
-	// Foreign are the names of objects outside of the record's namespace, if that namespace
-	// is not Tare's. Clean leaves them alone. Otherwise a user who may write into that
-	// namespace could make tare clean delete objects that the user may not delete.
+	// Foreign are the names of objects outside of the record's namespace, if Tare has not made that
+	// namespace. Clean does not delete these objects. If it did, a user who may write into that namespace
+	// could make tare clean delete objects that the user may not delete.
 	Foreign []string
 
 	holder  holder
-	items   []Item // objects to remove
+	items   []Item // objects that are to be removed
 	foreign []Item // items of Foreign
-	record  string // namespace of the record; "" for none
+	record  string // namespace of the record; "" if there is no record
 }
 
 // setHolder sets the holder and Alive. age is the time since the last heartbeat.
@@ -80,8 +80,7 @@ func (l *Leftover) add(i Item) {
 	}
 }
 
-// remove removes the leftover. The record stays while foreign objects exist, since nothing
-// else lists them.
+// remove removes the leftover. While foreign objects exist, the record stays, since nothing else lists them.
 func (l *Leftover) remove(ctx context.Context, r *remover) error {
 	there, _ := r.stillThere(ctx, l.foreign)
 	if len(there) == 0 {
@@ -96,7 +95,7 @@ func (l *Leftover) remove(ctx context.Context, r *remover) error {
 			"delete them with kubectl if they are the run's, and call tare clean again", l.record, strings.Join(names, ", ")))
 }
 
-// findLeftovers reads all records. It also finds namespaces of runs that were killed before
+// findLeftovers reads the records of all runs. It also finds the namespaces of runs that were killed before
 // they wrote a record.
 func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
 	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx,
@@ -133,8 +132,8 @@ func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([
 	return found, errors.Join(errs...)
 }
 
-// ownNamespaces returns the namespaces with the label of a run. If namespace is not "", it
-// only looks at that one.
+// ownNamespaces returns the namespaces that have the label of a run. If namespace is not "", it looks only at
+// that namespace.
 func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
 	var err error
@@ -162,7 +161,7 @@ func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([
 // servedKinds lists the resources that the cluster serves.
 type servedKinds struct {
 	namespaced map[schema.GroupVersionResource]bool // known resources; true for resources in namespaces
-	failed     map[schema.GroupVersion]error        // groups whose extension API server does not answer
+	failed     map[schema.GroupVersion]error        // groups whose API server (an extension) does not answer
 }
 
 // served reads the resources that the cluster serves.
@@ -187,9 +186,8 @@ func served(c *cluster.Cluster) (servedKinds, error) {
 	return k, nil
 }
 
-// lacks reports whether the item cannot exist, because the cluster does not know its kind. It
-// returns false if the kind's API server does not answer. Deleting the item then fails, and
-// the record stays.
+// lacks reports whether the item cannot exist, because the cluster does not know the item's kind. If the API
+// server of the kind does not answer, it returns false. Deleting the item then fails, and the record stays.
 func (k servedKinds) lacks(i Item) bool {
 	if k.failed[i.gvr().GroupVersion()] != nil {
 		return false

@@ -1,12 +1,12 @@
 // Package inventory records the objects that Tare makes on a cluster, and removes them.
 //
-// Before a run makes an object, it adds the object to a ConfigMap in the cluster (Record).
-// Every object has the run's label (Owner). At its end, a run removes exactly its own objects
-// (Record.End). If it is killed, tare clean (Left, Clean) or the session that resumes the run
-// (Record.RemoveEarlier) finds and removes its objects.
+// Before a run makes an object, it adds the object to a ConfigMap in the cluster (Record). Every object has
+// the run's label (Owner). At its end, a run removes exactly its own objects (Record.End). If the run is
+// killed, its objects are found and removed by tare clean (Leftovers, Clean), or by the session that resumes
+// the run (Record.RemoveEarlier).
 //
-// Everyone who may write ConfigMaps can forge a record. The file sessions.go explains why a
-// forged record does not delete objects that its author may not delete.
+// Everyone who may write ConfigMaps can forge a record. The file sessions.go explains why nobody can make
+// Tare delete, by a forged record, objects that he may not delete himself.
 package inventory
 
 import (
@@ -21,7 +21,7 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// Labels of all objects that Tare makes.
+// These are labels. All objects that Tare makes have them.
 const (
 	ManagedBy  = "app.kubernetes.io/managed-by" // always "tare"
 	OwnerLabel = "tare/owner"                   // the session's Owner
@@ -46,7 +46,7 @@ func randomHex(n int) string {
 // Owns reports whether this session made an object.
 func (o Owner) Owns(object metav1.Object) bool { return object.GetLabels()[OwnerLabel] == string(o) }
 
-// Labels returns the labels of an object for an arm and a role. Both may be "".
+// Labels returns the labels of an object for an arm and a role. arm and role may be "".
 func (o Owner) Labels(arm, role string) map[string]string {
 	l := map[string]string{ManagedBy: "tare", OwnerLabel: string(o)}
 	if arm = cluster.Label(arm, cluster.NameLimit); arm != "" {
@@ -63,7 +63,7 @@ func (o Owner) valid() bool {
 	return o != "" && cluster.Label(string(o), cluster.NameLimit) == string(o)
 }
 
-// selector returns the options to list the session's objects.
+// selector returns the options with which a request lists the session's objects.
 func (o Owner) selector() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: OwnerLabel + "=" + string(o)}
 }
@@ -71,9 +71,9 @@ func (o Owner) selector() metav1.ListOptions {
 // record returns the name of the session's ConfigMap.
 func (o Owner) record() string { return "tare-" + string(o) }
 
-// idFile is the name of a file in the run directory that holds the run's random id. By the
-// id, sessions of a run recognise each other's records. Paths and host names cannot be used:
-// they change between containers, and two runs may have the same.
+// idFile is the name of a file in the run directory that holds the run's random id. By this id, the sessions
+// of a run recognise each other's records. Paths and host names would not do: they change between containers,
+// and two runs may have the same ones.
 const idFile = "cluster-id"
 
 // Session identifies one session of a run.
@@ -83,7 +83,7 @@ type Session struct {
 	id    string // id of the run
 }
 
-// NewSession returns a new session of the run in a directory, which may be "".
+// NewSession returns a new session of the run in the directory run. run may be "".
 func NewSession(run string) (Session, error) {
 	s := Session{Owner: NewOwner(), Run: run}
 	if run == "" {
@@ -94,7 +94,7 @@ func NewSession(run string) (Session, error) {
 	return s, err
 }
 
-// runID returns the id of the run in a directory. The first call makes the id.
+// runID returns the id of the run in a directory. The first call for a run makes the id.
 func runID(dir string) (string, error) {
 	name := filepath.Join(dir, idFile)
 	data, err := os.ReadFile(name)

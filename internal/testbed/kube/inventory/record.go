@@ -21,7 +21,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Labels, annotations and keys of the ConfigMap of a record.
+// These are the labels, annotations and keys of the ConfigMap that is a record.
 const (
 	recordLabel      = "tare/record" // label of the ConfigMap; its value is recordVersion
 	recordVersion    = "v1"
@@ -32,16 +32,16 @@ const (
 	keyInventory = "inventory"
 )
 
-// heartbeat is the interval at which a living run renews its record. If the holder's process
-// cannot be seen, the holder counts as dead when its record is older than holderGone.
+// heartbeat is the interval at which a living run renews its record. If the process of the holder cannot be
+// seen, the holder counts as ended when its record is older than holderGone.
 const (
 	heartbeat  = 15 * time.Second
 	holderGone = 60 * time.Second
 )
 
-// Record is the record of one session's objects on one cluster: a ConfigMap whose name
-// contains the owner. It has the holder of the session, the time of its last heartbeat, and
-// all objects that the session has made or is about to make. Clean needs nothing else.
+// Record is the record of one session's objects on one cluster. It is a ConfigMap whose name contains the
+// owner. It holds the session's holder, the time of the last heartbeat, and all objects that the session has
+// made or is about to make. Clean needs nothing else.
 type Record struct {
 	on      *cluster.Cluster
 	owner   Owner
@@ -54,18 +54,18 @@ type Record struct {
 	mu        sync.Mutex
 	namespace string // namespace of the ConfigMap; "" before Begin
 	items     []Item
-	cleaned   error                // an ErrCleaned once the ConfigMap or a deadline is gone
+	cleaned   error                // an ErrCleaned when the ConfigMap or a deadline is gone
 	deadlines map[string]*deadline // deadlines of the run, by namespace
 	stop      context.CancelFunc   // stops the goroutine renew
 	stopped   chan struct{}        // closed when renew has returned
 }
 
-// ErrCleaned is the error of a run whose record is gone. The run ends, because nothing would
-// remove its further objects.
+// ErrCleaned is the error of a run whose record is gone. The run ends, because nothing would remove the
+// objects that it would make from now on.
 var ErrCleaned = errors.New("this run was cleaned away by tare clean, or its record was deleted: " +
 	"nothing more is made; start it again with tare resume")
 
-// NewRecord returns the record of a session on a cluster. Begin writes it.
+// NewRecord returns the record of a session on a cluster. It does not write the record; Begin does.
 func NewRecord(on *cluster.Cluster, s Session, limits experiment.Timeouts) *Record {
 	h := thisProcess(s.Run)
 	h.ID = s.id
@@ -73,8 +73,8 @@ func NewRecord(on *cluster.Cluster, s Session, limits experiment.Timeouts) *Reco
 	return &Record{on: on, owner: s.Owner, holder: h, limits: limits}
 }
 
-// SetHolder adds the holder to a namespace that is about to be made. Before Begin there is no
-// record with the holder.
+// SetHolder adds the holder to a namespace that is about to be made. Before Begin, no record names the
+// holder.
 func (r *Record) SetHolder(namespace *corev1.Namespace) {
 	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, holderAnnotation, r.holder.String())
 }
@@ -86,7 +86,8 @@ func (r *Record) Begun() bool {
 	return r.namespace != ""
 }
 
-// Begin writes the record into a namespace and starts to renew it, unless it has begun.
+// Begin writes the record into a namespace and starts to renew the record. If the record has begun already,
+// it does nothing.
 func (r *Record) Begin(ctx context.Context, namespace string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +105,7 @@ func (r *Record) Begin(ctx context.Context, namespace string) error {
 		ObjectMeta: metav1.ObjectMeta{Name: r.owner.record(), Namespace: namespace, Labels: labels},
 		Data:       data,
 	}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) { // the name is random, so an earlier try made the ConfigMap
+	if err != nil && !apierrors.IsAlreadyExists(err) { // the name is random: if it exists, an earlier try has made the ConfigMap
 		return fmt.Errorf("write the record of the run into namespace %s: %w", namespace, cluster.Explain(err))
 	}
 	r.namespace = namespace
@@ -114,7 +115,7 @@ func (r *Record) Begin(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// data returns the part of the ConfigMap's data that changes.
+// data returns that part of the ConfigMap's data that changes.
 func (r *Record) data() (map[string]string, error) {
 	inventory, err := json.Marshal(r.items)
 	if err != nil {
@@ -123,8 +124,8 @@ func (r *Record) data() (map[string]string, error) {
 	return map[string]string{keyRenewed: time.Now().UTC().Format(time.RFC3339), keyInventory: string(inventory)}, nil
 }
 
-// renew writes the record at every heartbeat and extends the deadlines, until the context is
-// done. It ignores temporary errors. It stops when the ConfigMap or a deadline is gone.
+// renew writes the record at every heartbeat, and extends the deadlines, until the context is done. It
+// ignores temporary errors. If the ConfigMap or a deadline is gone, it stops.
 func (r *Record) renew(ctx context.Context) {
 	defer close(r.stopped)
 	beat := time.NewTicker(heartbeat)
@@ -175,8 +176,8 @@ func (r *Record) write(ctx context.Context) error {
 	return nil
 }
 
-// Add records objects before they are made. It writes the record even if it has all items
-// already. If the record is gone, the error keeps the run from making the objects.
+// Add records objects before they are made. Even if the record has all items already, Add writes the record.
+// If the record is gone, the error keeps the run from making the objects.
 func (r *Record) Add(ctx context.Context, items ...Item) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,15 +195,15 @@ func (r *Record) Add(ctx context.Context, items ...Item) error {
 	return r.write(ctx)
 }
 
-// Present returns an ErrCleaned if the record is known to be gone, otherwise nil. It sends no
-// request to the cluster.
+// Present returns an ErrCleaned if the record is known to be gone, and otherwise nil. It sends no request to
+// the cluster.
 func (r *Record) Present() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cleaned
 }
 
-// Lists reports whether the record has an object of a resource.
+// Lists reports whether the record contains an object of a resource.
 func (r *Record) Lists(resource schema.GroupResource) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,7 +217,7 @@ func (r *Record) drop(ctx context.Context, items ...Item) error {
 	return r.write(ctx)
 }
 
-// end stops the renewal. It returns the items and the namespace of the record.
+// end stops renewing the record. It returns the record's items and its namespace.
 func (r *Record) end() (items []Item, namespace string) {
 	r.mu.Lock()
 	items, namespace = slices.Clone(r.items), r.namespace
@@ -256,9 +257,9 @@ type maker[T metav1.Object] interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
 }
 
-// Make makes an object and sets its owner. The caller has added the object to the record. If
-// an object of this session exists, it is the result of an earlier request whose response was
-// lost, and Make returns it.
+// Make makes an object and sets its owner. The caller must have added the object to the record. If the object
+// exists already and belongs to this session, an earlier request made it, and the response was lost. Make
+// then returns this object.
 func Make[T metav1.Object](ctx context.Context, r *Record, client maker[T], want T) (T, error) {
 	r.SetOwner(want)
 	made, err := client.Create(ctx, want, metav1.CreateOptions{})

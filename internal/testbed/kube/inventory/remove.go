@@ -13,11 +13,11 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// RemovalVerbs are the rights needed to remove all objects of a kind that a session has made.
+// RemovalVerbs are the rights that are needed to remove all objects of a kind that a session has made.
 var RemovalVerbs = []string{"deletecollection", "get", "list"}
 
-// remove deletes the items that have the owner's label, and waits until they are gone. If one
-// fails, it continues with the others.
+// remove deletes those items that have the owner's label, and waits until they are gone. If one item cannot
+// be deleted, it continues with the others.
 func (r *remover) remove(ctx context.Context, items []Item) error {
 	var errs []error
 	var waits []Item
@@ -31,8 +31,8 @@ func (r *remover) remove(ctx context.Context, items []Item) error {
 	return errors.Join(append(errs, r.awaitGone(ctx, waits))...)
 }
 
-// delete deletes the objects of an item. It returns the deleted objects, which may take a
-// while to be gone.
+// delete deletes the objects that an item stands for. It returns the deleted objects. They may exist for a
+// while longer.
 func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	if i.Name == "" {
@@ -46,7 +46,7 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 		return nil, err
 	}
 	if !r.owner.Owns(got) {
-		return nil, nil // the object is not this run's: it had the name first, so this run could not make its own
+		return nil, nil // the object is not this run's: it existed before, and so this run could not make its own
 	}
 	policy := metav1.DeletePropagationForeground // the object's dependents are deleted before it
 	if i.Group == "" {
@@ -83,15 +83,14 @@ func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 	return waits, err
 }
 
-// podsFirst is how long removeAll waits for pods to be gone before it deletes their
-// namespaces.
+// podsFirst is how long removeAll waits until pods are gone. It then deletes the pods' namespaces.
 const podsFirst = 10 * time.Second
 
-// removeAll removes all items of a record, in an order that keeps the record as long as it is
-// needed. First it removes the objects that layers applied and objects in namespaces that
-// stay, the newest first, while their namespaces and controllers exist. Then it removes Tare's
-// namespaces. The record itself is last, when everything else is gone. recordIn is the
-// namespace of the record; "" keeps the record.
+// removeAll removes all items of a record. Its order keeps the record as long as the record is needed. First
+// it removes the objects that layers applied and the objects in namespaces that stay, the newest first, while
+// their namespaces and controllers exist. Then it removes Tare's namespaces. Last, when everything else is
+// gone, it removes the record. recordIn is the namespace of the record. If recordIn is "", the record is
+// kept.
 func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) error {
 	var namespaces, rest []Item
 	for _, i := range slices.Backward(items) {
@@ -101,9 +100,9 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// Deleting a namespace also deletes its objects of the core group, so they need no
-	// requests. Objects of other groups do: their controllers may have to act while the
-	// namespace exists. Pods are also deleted first, because the namespace controller waits
+	// Deleting a namespace also deletes its objects of the core group. These objects therefore need no
+	// requests. Objects of other groups do need requests, since their controllers may have to act while the
+	// namespace exists. Pods are also deleted before their namespace, because the namespace controller waits
 	// for seconds if it finds pods.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
@@ -114,7 +113,8 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 		return inside
 	})
 	if err := r.remove(ctx, rest); err != nil {
-		// The record's namespace stays for tare clean. Other namespaces are removed.
+		// The namespace of the record stays, so that tare clean can find the record. The other namespaces are
+		// removed.
 		others := slices.DeleteFunc(slices.Clone(namespaces), func(n Item) bool { return n.Name == recordIn })
 		return errors.Join(err, r.remove(ctx, others))
 	}
@@ -130,8 +130,7 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 	return r.remove(ctx, []Item{Core("configmaps", recordIn, r.owner.record())})
 }
 
-// Remove deletes objects of the session, waits until they are gone, and drops them from the
-// record.
+// Remove deletes objects of the session and waits until they are gone. It then removes them from the record.
 func (r *Record) Remove(ctx context.Context, items ...Item) error {
 	if err := r.remover(r.owner).remove(ctx, items); err != nil {
 		return err
@@ -139,8 +138,8 @@ func (r *Record) Remove(ctx context.Context, items ...Item) error {
 	return r.drop(ctx, items...)
 }
 
-// End removes all objects of the session from the cluster, and the record. It has a time
-// limit of its own, so it also works after the run's context is done.
+// End removes all objects of the session from the cluster, and then the record. It has a time limit of its
+// own. It therefore also works when the run's context is done.
 func (r *Record) End() error {
 	items, namespace := r.end()
 	if len(items) == 0 && namespace == "" {

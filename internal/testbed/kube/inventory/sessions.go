@@ -11,28 +11,28 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Everyone who may write ConfigMaps in some namespace can forge a record of any session, and
-// so try to make tare clean, which another user calls, delete objects that the forger may not
-// delete. Two rules prevent this. A session counts as dead only by all records and namespaces
-// with its name. And items outside of a record's namespace count only if the session made that
-// namespace.
+// Everyone who may write ConfigMaps in some namespace can forge a record of any session. Another user may
+// then call tare clean, which has more rights than the forger. The forger could try to make it delete objects
+// that he may not delete himself. Two rules prevent this. First, a session counts as dead only if all records
+// and namespaces with its name say so. Second, items outside of a record's namespace count only if the
+// session has made that namespace.
 
 // sessionObjects holds the records and namespaces of one session.
 type sessionObjects struct {
 	owner      Owner
 	records    []foundRecord
 	namespaces []corev1.Namespace // namespaces with the session's label
-	unreadable bool               // set if a record cannot be read: the session may be alive
+	unreadable bool               // set if a record of the session cannot be read: the session may be alive
 }
 
-// foundRecord is a ConfigMap in the form of a session's record. It may be forged.
+// foundRecord is a ConfigMap that has the form of a session's record. It may be forged.
 type foundRecord struct {
 	Leftover
 	own bool // set if the ConfigMap is in a namespace of the session
 }
 
-// groupByOwner groups records and namespaces by session, in the order of the records. Its
-// errors are about records that cannot be read.
+// groupByOwner groups records and namespaces by session, in the order of the records. Its errors are about
+// records that it cannot read.
 func groupByOwner(
 	records []corev1.ConfigMap, namespaces []corev1.Namespace, now time.Time,
 ) (sessions []*sessionObjects, errs []error) {
@@ -75,8 +75,8 @@ func groupByOwner(
 	return sessions, errs
 }
 
-// leftovers returns the leftovers of a session, or its objects with Alive set. all is set if
-// all namespaces were searched.
+// leftovers returns the leftovers of a session. If the session is alive, it returns the session's objects
+// with Alive set. all is set if all namespaces were searched.
 func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) {
 	if s.unreadable {
 		return nil, nil // groupByOwner has returned the error
@@ -124,9 +124,9 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 	return found, errors.Join(errs...)
 }
 
-// fromNamespaces returns the leftover of a session by its namespaces alone, since a session
-// makes its first namespace before its record. The session is alive if the holder in one
-// namespace's annotation seems to be alive.
+// fromNamespaces returns the leftover of a session as its namespaces alone show it. It is needed because a
+// session makes its first namespace before its record. Each namespace has an annotation with the holder. If
+// one of these holders seems to be alive, the session is alive.
 func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
 	made := Leftover{Owner: s.owner}
 	for _, n := range s.namespaces {
@@ -141,7 +141,7 @@ func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
 	return made
 }
 
-// split separates the items in a namespace from the others.
+// split separates the items in a namespace from the other items.
 func split(items []Item, namespace string) (inside, outside []Item) {
 	for _, i := range items {
 		if i.Namespace == namespace {

@@ -9,16 +9,15 @@ import (
 	"testing"
 )
 
-// Environment variables by which `make test` names the cluster. The kubeconfig may be of any
-// cluster. Tests that break parts of it need one that a program below hack/cluster made.
+// With these environment variables `make test` names the cluster. The kubeconfig may be that of any cluster.
+// Tests that break parts of a cluster need one that a program below hack/cluster has made.
 const (
 	kubeconfigVariable = "TARE_TEST_KUBECONFIG"      // path of the kubeconfig
 	nameVariable       = "TARE_TEST_CLUSTER"         // name of the cluster in that program
 	programVariable    = "TARE_TEST_CLUSTER_PROGRAM" // path of the program
 )
 
-// Kubeconfig returns the path of the cluster's kubeconfig. Without a cluster it skips the
-// test.
+// Kubeconfig returns the path of the cluster's kubeconfig. If there is no cluster, it skips the test.
 func Kubeconfig(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv(kubeconfigVariable)
@@ -28,8 +27,8 @@ func Kubeconfig(t testing.TB) string {
 	return path
 }
 
-// Control runs a command of the test cluster's program, such as "stop node2 kubelet", and
-// returns its output. Without a test cluster it skips the test.
+// Control runs a command of the program that made the test cluster, such as "stop node2 kubelet". It returns
+// the program's output. If there is no test cluster, it skips the test.
 func Control(t testing.TB, args ...string) string {
 	t.Helper()
 	program, name := os.Getenv(programVariable), os.Getenv(nameVariable)

@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// mendLimit is the time in which a cluster must work again after a test.
+// mendLimit is how long a cluster may take to work again after a test.
 const mendLimit = 3 * time.Minute
 
-// Breaks is called first by tests that break parts of the cluster. Without a test cluster it
-// skips the test. At the end of the test it waits until the whole cluster works again: after
-// the API server is back, the other components reconnect with back-offs of their own. Such
-// tests must not run in parallel with others.
+// Breaks must be called first by tests that break parts of the cluster. If there is no test cluster, it skips
+// the test. At the end of the test it waits until the whole cluster works again. The API server may be back
+// earlier, but the other components reconnect to it only after pauses of their own. Such tests must not run
+// in parallel with other tests.
 func Breaks(t testing.TB) {
 	t.Helper()
 	Control(t, "status")
@@ -43,8 +43,8 @@ func Breaks(t testing.TB) {
 	})
 }
 
-// awaitCluster waits until all parts of a cluster work: it makes a namespace with a pod on
-// each node, and deletes it. It repeats each step until the step succeeds.
+// awaitCluster waits until all parts of a cluster work. To test this, it makes a namespace with a pod on each
+// node, and deletes the namespace. It repeats each step until the step succeeds.
 func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	core := client.CoreV1()
 	steps := []func(context.Context) error{
@@ -101,8 +101,8 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 	return nil
 }
 
-// unless returns err, or nil if is(err). A step uses it for the error that shows that an
-// earlier request did its work, but its response was lost.
+// unless returns err, or nil if is(err) is true. is recognises the error after an earlier request that did
+// its work, but whose response was lost.
 func unless(err error, is func(error) bool) error {
 	if is(err) {
 		return nil

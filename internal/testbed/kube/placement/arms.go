@@ -21,8 +21,8 @@ func AddNodes(arms []machine.ArmNodes, arm string, nodes []string) []machine.Arm
 	return append(arms, machine.ArmNodes{Arm: arm, Nodes: slices.Clone(nodes)})
 }
 
-// OtherNodes returns a note for each arm on other nodes than the first arm, the baseline. A
-// difference between the nodes is then measured as if it were an effect of the layer.
+// OtherNodes returns a note for each arm that is on other nodes than the first arm, the baseline. In such an
+// arm, a difference between the nodes is measured as if it were an effect of the layer.
 func OtherNodes(arms []machine.ArmNodes) []string {
 	var notes []string
 	for _, a := range arms[min(1, len(arms)):] {
@@ -35,7 +35,7 @@ func OtherNodes(arms []machine.ArmNodes) []string {
 	return notes
 }
 
-// Moved returns a note for each arm that is now on other nodes than in the first session.
+// Moved returns a note for each arm that is now on other nodes than it was in the first session.
 func Moved(first, now []machine.Cluster) []string {
 	was := map[string][]string{}
 	for _, c := range first {

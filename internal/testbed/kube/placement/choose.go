@@ -1,7 +1,7 @@
 // Package placement chooses the nodes that the pods of an arm run on.
 //
-// Tare chooses nodes itself, not the scheduler. All arms get the same nodes, so arms differ
-// only by their layers. An arm gets other nodes only if its layers need them.
+// Tare, and not the scheduler, chooses nodes. All arms get the same nodes, so that arms differ only by their
+// layers. An arm gets other nodes only if its layers need other nodes.
 package placement
 
 import (
@@ -20,8 +20,8 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// Choice holds the nodes of a site's pods. Client and Server are the same node with placement
-// same-node. Server is nil if there is no server.
+// Choice holds the nodes of a site's pods. With placement same-node, Client and Server are the same node. If
+// the site has no server, Server is nil.
 type Choice struct {
 	Client, Server *corev1.Node
 	Members        []*corev1.Node // nodes of members after the first, in their order
@@ -44,7 +44,7 @@ type Chooser struct {
 // NewChooser returns a chooser for a cluster.
 func NewChooser(on *cluster.Cluster) *Chooser { return &Chooser{on: on} }
 
-// Choose returns the nodes for a site. It prefers the nodes of an earlier choice. Otherwise
+// Choose returns the nodes for a site. It prefers the nodes of an earlier choice. If they are not suitable,
 // it takes the first suitable nodes by name, workers before control planes.
 func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	list, err := c.on.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -78,8 +78,7 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	return *chosen, chosen.checkRoom(r)
 }
 
-// choosePair chooses the nodes of the client and the server, and remembers them for later
-// sites.
+// choosePair chooses the nodes of the client and of the server. It remembers them for later sites.
 func (c *Chooser) choosePair(r Request, nodes []*corev1.Node) (*Choice, error) {
 	for _, before := range c.chosen {
 		client, server := current(nodes, before.Client), current(nodes, before.Server)
@@ -104,7 +103,7 @@ func (c *Chooser) choosePair(r Request, nodes []*corev1.Node) (*Choice, error) {
 	return nil, r.explain(nodes)
 }
 
-// current returns the present state of a node that was chosen before; nil if it is gone.
+// current returns the present state of a node that was chosen before; nil if the node is gone.
 func current(nodes []*corev1.Node, before *corev1.Node) *corev1.Node {
 	for _, n := range nodes {
 		if before != nil && n.Name == before.Name && n.UID == before.UID {
@@ -122,8 +121,8 @@ func controlPlane(n *corev1.Node) int {
 	return 0
 }
 
-// Pin binds a pod to a node by a node selector. Setting the node's name instead would bypass
-// the scheduler, which is needed to bind volumes.
+// Pin binds a pod to a node by a node selector. To set the node's name in the pod would bypass the scheduler,
+// which is needed to bind volumes.
 func Pin(pod *corev1.Pod, n *corev1.Node) {
 	pod.Spec.NodeSelector = maps.Clone(pod.Spec.NodeSelector)
 	if pod.Spec.NodeSelector == nil {

@@ -9,9 +9,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// chooseMembers chooses the nodes of a service's members after the first. They take turns on
-// the server's node and other nodes without a client. With placement same-node, all members
-// are on one node.
+// chooseMembers chooses the nodes of a service's members after the first. It assigns them in turn to the
+// server's node and to other nodes without a client. With placement same-node, all members are on one node.
 func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	c.Members = nil
 	if len(r.Members) == 0 {
@@ -31,9 +30,9 @@ func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	return nil
 }
 
-// chooseClients chooses the nodes of clients after the first. They take turns on the client's
-// node and on all other nodes without a server. Nodes of an earlier choice come first. With
-// placement same-node, all clients are on one node.
+// chooseClients chooses the nodes of clients after the first. It assigns them in turn to the client's node
+// and to all other nodes without a server. Nodes of an earlier choice come first. With placement same-node,
+// all clients are on one node.
 func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	c.Clients = nil
 	if len(r.Clients) == 0 {
@@ -63,9 +62,9 @@ func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	}
 }
 
-// chooseMemberNodes chooses the nodes for members, without the server's node: as many as r
-// wants, or fewer if the cluster has fewer. It prefers nodes of an earlier choice. Too few
-// nodes are an error only if r.Nodes is set.
+// chooseMemberNodes chooses the nodes for members; the server's node is not among them. It chooses as many
+// nodes as r wants, or fewer if the cluster has fewer. It prefers the nodes of an earlier choice. If there
+// are too few nodes, this is an error only if r.Nodes is set.
 func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.Node, error) {
 	want := len(r.Members)
 	if r.Nodes > 0 {
@@ -84,8 +83,8 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.N
 			add(n)
 		}
 	}
-	// If an earlier arm wanted as many nodes and got fewer, this arm gets the same nodes. New
-	// nodes may have joined the cluster, but the arms must be alike.
+	// An earlier arm may have wanted as many nodes and got fewer. This arm then gets the same nodes, even if
+	// new nodes have joined the cluster, since the arms must be alike.
 	if want > c.wanted || len(found) < min(want, len(c.memberNodes)) {
 		for _, n := range nodes {
 			add(n)
@@ -101,8 +100,8 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.N
 	return found, nil
 }
 
-// checkRoom returns an error if a node is too small for all pods on it. It checks nothing
-// with one client and one server, whose nodes choosePair has checked.
+// checkRoom returns an error if a node is too small for all pods on it. If there are only one client and one
+// server, it checks nothing, since choosePair has checked their nodes.
 func (c *Choice) checkRoom(r Request) error {
 	if len(c.Members)+len(c.Clients) == 0 {
 		return nil

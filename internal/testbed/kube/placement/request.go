@@ -25,8 +25,8 @@ type Request struct {
 	Client, Server PodNeeds
 	Members        []PodNeeds // server pods after the first, if the service has several members
 	Clients        []PodNeeds // client pods after the first
-	// Nodes is the required number of nodes of the members, the server's included. 0 means
-	// one node per member, or fewer if the cluster has fewer.
+	// Nodes is the required number of nodes of the members, including the server's node. 0 means one node per
+	// member, or fewer if the cluster has fewer nodes.
 	Nodes int
 }
 
@@ -37,7 +37,7 @@ type PodNeeds struct {
 	Pod    *corev1.Pod // nil if the site has no pod of the role
 }
 
-// fits reports whether two nodes satisfy the request.
+// fits reports whether the nodes for the client and the server satisfy the request.
 func (r Request) fits(client, server *corev1.Node) bool {
 	if client == nil || r.Client.Misfit(client) != "" || (server == nil) != (r.Server.Pod == nil) {
 		return false
@@ -58,7 +58,7 @@ func (r Request) differ(client, server *corev1.Node) bool {
 	return r.Spread == "" || a != b && a != "" && b != ""
 }
 
-// Misfit returns the reason why a node is not suitable for the pod; "" if it is.
+// Misfit returns the reason why a node is not suitable for the pod; "" if the node is suitable.
 func (p PodNeeds) Misfit(n *corev1.Node) string {
 	if p.Choice.Node != "" && p.Choice.Node != n.Name {
 		return "is not the node asked for"
@@ -104,8 +104,8 @@ func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	})
 }
 
-// tooSmall names the resource of an empty node that is less than the pods' requests; "" if
-// the node is large enough. Other pods on the node do not count.
+// tooSmall names the resource of which an empty node has less than the pods request; "" if the node is large
+// enough. Other pods on the node are not counted.
 func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		sum := resource.Quantity{}
@@ -163,8 +163,8 @@ func (r Request) explain(nodes []*corev1.Node) error {
 		fit, len(nodes), experiment.SameNode, reasons)
 }
 
-// resolveRuntime adds the node selector and tolerations of its RuntimeClass to each pod, as
-// the API server does when the pod is made.
+// resolveRuntime adds to each pod the node selector and the tolerations of the pod's RuntimeClass. The API
+// server does the same when the pod is made.
 func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Pod) error {
 	for _, pod := range pods {
 		if pod == nil || pod.Spec.RuntimeClassName == nil {

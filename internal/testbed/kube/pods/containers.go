@@ -11,8 +11,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// SidecarNames lists the names of the pod's sidecars, including those that the cluster has
-// injected. Tare's own sidecars are not among them, since their layers measure their usage.
+// SidecarNames lists the names of the pod's sidecars, including sidecars that the cluster has injected.
+// Tare's own sidecars are left out, since their layers measure their usage.
 func (p *Pod) SidecarNames() []string { return sidecarNames(p.Seen()) }
 
 func sidecarNames(p *corev1.Pod) []string {
@@ -30,8 +30,8 @@ func sidecarNames(p *corev1.Pod) []string {
 	return names
 }
 
-// Sidecars returns the names of the pod's started containers by id, without the container
-// for programs.
+// Sidecars returns the names of the pod's started containers, by container id. The container for programs is
+// left out.
 func (p *Pod) Sidecars() map[string]string {
 	names := p.Containers()
 	for id, name := range names {
@@ -42,7 +42,7 @@ func (p *Pod) Sidecars() map[string]string {
 	return names
 }
 
-// Containers returns the names of the pod's started containers by id.
+// Containers returns the names of the pod's started containers, by container id.
 func (p *Pod) Containers() map[string]string {
 	names := map[string]string{}
 	status := p.Seen().Status
@@ -54,8 +54,8 @@ func (p *Pod) Containers() map[string]string {
 	return names
 }
 
-// Refresh reads the pod's containers from the API server again. A restarted container has a
-// new id. Refresh does nothing if another pod has the pod's name.
+// Refresh reads the pod's containers from the API server again. It is needed after a restart of a container,
+// which then has a new id. If another pod has the pod's name now, Refresh does nothing.
 func (p *Pod) Refresh(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	if err != nil || string(got.UID) != p.UID() {
@@ -70,7 +70,7 @@ func (p *Pod) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Sandbox returns the name of the sandbox around the pod's programs; "" for none.
+// Sandbox returns the name of the sandbox around the pod's programs; "" if there is no sandbox.
 func (p *Pod) Sandbox(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	known := p.sandbox

@@ -18,7 +18,7 @@ type goneError struct{ why string }
 
 func (e *goneError) Error() string { return e.why }
 
-// gone returns a *goneError if the pod's present state shows that it is lost, otherwise nil.
+// gone returns a *goneError if the pod's state now shows that the pod is lost, and otherwise nil.
 func (p *Pod) gone(now *corev1.Pod) error {
 	switch {
 	case string(now.UID) != p.UID():
@@ -36,7 +36,7 @@ func (p *Pod) gone(now *corev1.Pod) error {
 	return nil
 }
 
-// alive reads the pod and returns a *goneError if it is lost, otherwise nil.
+// alive reads the pod. If the pod is lost, it returns a *goneError, and otherwise nil.
 func (p *Pod) alive(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	switch {
@@ -48,8 +48,8 @@ func (p *Pod) alive(ctx context.Context) error {
 	return p.gone(got)
 }
 
-// diagnosed adds the pod's state, events and last log lines to an error, as far as it can get
-// them. It has a time limit of its own, so it also works after the context is done.
+// diagnosed adds to an error the pod's state, events and last log lines, as far as it can get them. It has a
+// time limit of its own. It therefore also works when the context is done.
 func (p *Pod) diagnosed(ctx context.Context, err error) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.DiagnosisLimit)
 	defer cancel()
@@ -66,8 +66,8 @@ func (p *Pod) diagnosed(ctx context.Context, err error) error {
 	return d
 }
 
-// Disturbed turns the error of a lost agent into a *testbed.Disturbance with the reason. It
-// returns other errors unchanged.
+// Disturbed turns the error of a lost agent into a *testbed.Disturbance that contains the reason. It returns
+// other errors unchanged.
 func (p *Pod) Disturbed(ctx context.Context, err error) error {
 	var lost *agent.LostError
 	var gone *goneError

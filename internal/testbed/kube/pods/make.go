@@ -36,8 +36,8 @@ func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 	return nil
 }
 
-// create makes the pod. In a new namespace it waits until the controller manager has made the
-// default service account, since no pod can be made before.
+// create makes the pod. In a new namespace, no pod can be made before the controller manager has made the
+// default service account. create waits for this.
 func (p *Pod) create(ctx context.Context) error {
 	if err := p.maker.Record.Add(ctx, inventory.Core("pods", p.plan.Namespace, p.plan.Name)); err != nil {
 		return err // the record may be gone, and then no object may be made
@@ -78,14 +78,14 @@ func (p *Pod) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// readyCheck polls a pod until it is ready. It gives up if the pod stays in a state from which
-// pods seldom recover.
+// readyCheck polls a pod until the pod is ready. If the pod stays in a state from which pods seldom recover,
+// it gives up.
 type readyCheck struct {
 	pod   *Pod
-	since map[string]time.Time // when the pod was first seen in a state, by state
+	since map[string]time.Time // when the pod was first seen in each state
 }
 
-// poll reads the pod's state, for Await.
+// poll reads the pod's state. Await calls it.
 func (w readyCheck) poll(ctx context.Context) (bool, string, error) {
 	got, err := w.pod.Get(ctx)
 	if apierrors.IsNotFound(err) {

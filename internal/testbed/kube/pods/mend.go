@@ -28,8 +28,8 @@ func Mend(ctx context.Context, list []*Pod) error {
 	return errors.Join(errs...)
 }
 
-// Mend pings the agents and makes the pod again if it is lost. The new pod is on the same
-// node, since numbers from another node could not be compared.
+// Mend pings the pod's agents. If the pod is lost, it makes the pod again, on the same node. Numbers from
+// another node could not be compared.
 func (p *Pod) Mend(ctx context.Context) error {
 	err := p.ping(ctx)
 	switch {
@@ -69,7 +69,7 @@ func (p *Pod) ping(ctx context.Context) error {
 	return nil
 }
 
-// restore waits until the pod answers again. If the pod is gone, it makes the pod again.
+// restore waits until the pod answers again. If the pod no longer exists, it makes the pod again.
 func (p *Pod) restore(ctx context.Context) error {
 	limit := p.maker.Limits.Ready.Std()
 	lost, check := false, readyCheck{pod: p, since: map[string]time.Time{}}
@@ -116,7 +116,7 @@ func (p *Pod) restore(ctx context.Context) error {
 	return p.awaitReady(ctx)
 }
 
-// adopt keeps a pod that this run has made if the response to the request was lost.
+// adopt keeps a pod that this run has made but whose response was lost.
 func (p *Pod) adopt(got *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,7 @@ const Container = "tare"
 // Program is the path of the agent in Tare's image.
 const Program = "/usr/bin/tare-agent"
 
-// User is the user id of programs, in Tare's image and in others.
+// User is the user id that programs have, in Tare's image and in others.
 const User = 65532
 
 // graceSeconds is the pods' grace period. The agent needs no time to end.
@@ -61,9 +61,9 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	return pod
 }
 
-// agentVolumeSize returns the size limit of an agent's volume: its outputs, and 256 MiB for
-// the agent's program and for overhead of the file system. If the volume grows larger, the
-// kubelet evicts the pod.
+// agentVolumeSize returns the size limit of an agent's volume. It is the limit of the outputs, and 256 MiB
+// for the agent's program and for the overhead of the file system. If the volume grows larger, the kubelet
+// evicts the pod.
 func agentVolumeSize() *resource.Quantity {
 	return resource.NewQuantity(agent.StoreLimit+256<<20, resource.BinarySI)
 }
@@ -81,7 +81,7 @@ func unprivileged() *corev1.SecurityContext {
 	}
 }
 
-// Install makes a pod run another image than Tare's. An init container copies the agent from
+// Install makes a pod run another image than Tare's. It adds an init container that copies the agent from
 // Tare's image.
 func Install(pod *corev1.Pod, tare, image string) {
 	container := &pod.Spec.Containers[0]

@@ -1,8 +1,8 @@
 // Package pods makes the pods of a run and holds the connections to their agents.
 //
-// Plan returns a pod, Maker.Launch makes pods and waits until they are ready, and Pod.Mend
-// makes a lost pod again on the same node. The error for a pod that does not become ready has
-// the reason, the pod's events and its last log lines.
+// Plan returns a pod. Maker.Launch makes pods and waits until they are ready. Pod.Mend makes a lost pod again
+// on the same node. If a pod does not become ready, the error has the reason, the pod's events and its last
+// log lines.
 package pods
 
 import (
@@ -23,14 +23,14 @@ import (
 // Maker makes pods of a run on one cluster.
 type Maker struct {
 	On      *cluster.Cluster
-	Record  *inventory.Record // record of pods, written before they are made
+	Record  *inventory.Record // record of pods; a pod is recorded before it is made
 	Owner   inventory.Owner
 	Limits  experiment.Timeouts
-	Version string // version of Tare; agents must have the same
+	Version string // version of Tare; agents must have the same version
 }
 
-// Pod is one of Tare's pods with the connections to its agents. A lost pod is made again from
-// the same plan, on the same node.
+// Pod is one of Tare's pods, with the connections to its agents. If it is lost, it is made again from the
+// same plan, on the same node.
 type Pod struct {
 	maker *Maker
 	plan  *corev1.Pod
@@ -55,7 +55,8 @@ func (p *Pod) AgentIn(container string) *agent.Client {
 	return p.agents[container]
 }
 
-// Agents returns the connections to all agents in the pod. The first is Agent.
+// Agents returns the connections to all agents in the pod. The first is the one that the method Agent
+// returns.
 func (p *Pod) Agents() []*agent.Client {
 	var all []*agent.Client
 	for _, name := range agentContainers(p.plan) {
@@ -64,7 +65,7 @@ func (p *Pod) Agents() []*agent.Client {
 	return all
 }
 
-// Disconnect ends the connections to the agents, before the pod is deleted.
+// Disconnect ends the connections to the agents. It is called before the pod is deleted.
 func (p *Pod) Disconnect() {
 	for _, a := range p.Agents() {
 		_ = a.Close()
@@ -79,8 +80,8 @@ func (p *Pod) Get(ctx context.Context) (*corev1.Pod, error) {
 // Plan returns the pod as Tare planned it.
 func (p *Pod) Plan() *corev1.Pod { return p.plan }
 
-// Seen returns the pod's state when it was made or last seen ready. Before that, it returns
-// the plan.
+// Seen returns the pod's state when it was made or when it was last seen ready. Before the pod is made, it
+// returns the plan.
 func (p *Pod) Seen() *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,10 +96,10 @@ func (p *Pod) seen() *corev1.Pod {
 	return p.now
 }
 
-// UID returns the UID of the pod. A pod that was made again has a new UID.
+// UID returns the UID of the pod. If the pod is made again, it gets a new UID.
 func (p *Pod) UID() string { return string(p.Seen().UID) }
 
-// Node returns the name of the pod's node. For a lost pod, it is the last node.
+// Node returns the name of the pod's node. If the pod is lost, it is the pod's last node.
 func (p *Pod) Node() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +109,7 @@ func (p *Pod) Node() string {
 	return p.node
 }
 
-// Address returns the pod's IP address; the zero value if it has none.
+// Address returns the pod's IP address; the zero value if the pod has no address.
 func (p *Pod) Address() netip.Addr {
 	a, _ := netip.ParseAddr(p.Seen().Status.PodIP)
 	return a
@@ -121,8 +122,8 @@ func (m *Maker) New(plan *corev1.Pod) *Pod {
 	return p
 }
 
-// connect returns clients of the pod's agents. They connect when they are first used, so the
-// pod need not exist yet.
+// connect returns clients of the pod's agents. A client connects when it is first used. The pod therefore
+// need not exist yet.
 func (p *Pod) connect() map[string]*agent.Client {
 	all := map[string]*agent.Client{}
 	for _, name := range agentContainers(p.plan) {

@@ -12,7 +12,7 @@ import (
 
 const sidecarPrefix = Container + "-"
 
-// Sidecar returns the name of the container of one of Tare's own sidecars.
+// Sidecar returns the name of the container that one of Tare's own sidecars has.
 func Sidecar(name string) string { return sidecarPrefix + name }
 
 // HasAgent reports whether a container is one of Tare's own, in which an agent runs.
@@ -20,8 +20,8 @@ func HasAgent(container string) bool {
 	return container == Container || strings.HasPrefix(container, sidecarPrefix)
 }
 
-// agentContainers lists the names of Tare's own containers in a pod. The container for
-// programs is the first.
+// agentContainers lists the names of Tare's own containers in a pod. The container in which programs run is
+// the first.
 func agentContainers(pod *corev1.Pod) []string {
 	names := []string{Container}
 	for _, c := range pod.Spec.Containers {
@@ -32,10 +32,9 @@ func agentContainers(pod *corev1.Pod) []string {
 	return names
 }
 
-// AddSidecar adds a container for a layer's own processes to a planned pod. They run as root,
-// since a container's capabilities only apply to root, and have no other capabilities than
-// the requested ones. The agent comes from Tare's image. The agent's directory is in memory,
-// so no secret is written to a disk.
+// AddSidecar adds a container for a layer's own processes to a planned pod. The processes run as root, since
+// a container's capabilities apply only to root. They have no other capabilities than the requested ones. The
+// agent comes from Tare's image. The agent's directory is in memory, so that no secret is written to a disk.
 func AddSidecar(pod *corev1.Pod, tare string, want testbed.Sidecar) {
 	name := Sidecar(want.Name)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
@@ -61,8 +60,8 @@ func AddSidecar(pod *corev1.Pod, tare string, want testbed.Sidecar) {
 	})
 }
 
-// sidecarResources returns the resources of a sidecar, like those of a service mesh: a small
-// request and no CPU limit, which would throttle the sidecar.
+// sidecarResources returns the resources of a sidecar. They are like those in a service mesh: a small
+// request, and no CPU limit, since a CPU limit would throttle the sidecar.
 func sidecarResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{

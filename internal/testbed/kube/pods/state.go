@@ -49,7 +49,7 @@ func summary(p *corev1.Pod) string {
 	return strings.Join(parts, "; ")
 }
 
-// statusReason returns the reason in the pod's status, with a colon before it; "" for none.
+// statusReason returns the reason in the pod's status, after a colon; "" if there is no reason.
 func statusReason(p *corev1.Pod) string {
 	if text := reason(p.Status.Reason, p.Status.Message); text != "" {
 		return ": " + text
@@ -75,7 +75,8 @@ func terminated(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// Time limits for states from which a pod seldom recovers, each with a case in which it does.
+// A pod seldom recovers from these states. Each time limit is for one state; its comment says when a pod does
+// recover from that state.
 const (
 	imageGrace    = 20 * time.Second // the registry returns an error once
 	scheduleGrace = 15 * time.Second // the scheduler's cache is stale, or volumes are being bound
@@ -83,8 +84,8 @@ const (
 	crashGrace    = 30 * time.Second // a sidecar waits for its control plane
 )
 
-// stuck returns the state of a pod that will not become ready, unless it leaves the state
-// within the grace period. It returns "" for other pods.
+// stuck returns the state of a pod that will not become ready. grace is the time that the pod still has to
+// leave this state. For other pods, stuck returns "".
 func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	switch {
 	case p.DeletionTimestamp != nil:
@@ -121,8 +122,8 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	return "", 0
 }
 
-// shortage returns a hint if a message of the scheduler or the kubelet says that a node has
-// too little CPU or memory left; otherwise "".
+// shortage returns a hint if a message of the scheduler or the kubelet says that a node has too little CPU or
+// memory left. Otherwise it returns "".
 func shortage(message string) string {
 	for _, name := range []string{"cpu", "memory"} {
 		if strings.Contains(message, "Insufficient "+name) || strings.HasPrefix(message, "OutOf"+name) {

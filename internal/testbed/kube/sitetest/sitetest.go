@@ -1,5 +1,5 @@
-// Package sitetest opens sites on the test cluster for the tests of layers and workloads.
-// Without a cluster it skips the tests, by package kubetest.
+// Package sitetest opens sites on the test cluster, for the tests of layers and workloads. If there is no
+// cluster, it skips the tests (package kubetest).
 package sitetest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"tare/internal/testbed/kube/kubetest"
 )
 
-// Bed returns a testbed on the test cluster. It closes at the end of the test.
+// Bed returns a testbed on the test cluster. The testbed is closed at the end of the test.
 func Bed(t testing.TB) *kube.Testbed {
 	t.Helper()
 	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})

@@ -18,7 +18,7 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// Main is the body of TestMain for test programs that sites start again as helpers.
+// Main is the body of TestMain for a test program that sites start again as a helper.
 func Main(m *testing.M, helpers ...testbed.Helper) {
 	name := testbed.HelperName()
 	i := slices.IndexFunc(helpers, func(h testbed.Helper) bool { return h.Name == name })
@@ -41,15 +41,15 @@ func Host(t testing.TB) testbed.Site {
 	return open(t, experiment.Needs{}, nil)
 }
 
-// Network opens a site with a wire of this rate and MTU. It skips the test if this process may not make
-// a network. The tests of package internal/testbed/local cover how Tare gets the rights.
+// Network opens a site with a wire of this rate and MTU. If this process may not make a network, it skips the
+// test. How Tare gets the rights is covered by the tests of package internal/testbed/local.
 func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	return Members(t, 1, rate, mtu)
 }
 
-// Members opens a site with a network whose service has several members, each on a node of its own and
-// with a volume.
+// Members opens a site with a network whose service has several members. Each member has a node of its own,
+// and a volume.
 func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	if local.NeedsUserNamespace() {
@@ -58,8 +58,8 @@ func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Sit
 	return open(t, experiment.Needs{Network: true, Members: members, MemberVolume: 1}, &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}})
 }
 
-// Volume opens a site with a volume of this size in the client's pod. The test itself makes the volume
-// (testbed.Staged). Volume skips the test if this machine cannot make one.
+// Volume opens a site with a volume of this size in the client's pod. The test itself must make the volume
+// (testbed.Staged). If this machine cannot make a volume, Volume skips the test.
 func Volume(t testing.TB, size quantity.Size, block bool) testbed.Site {
 	t.Helper()
 	for _, f := range local.ProbeVolume(t.Context()) {

@@ -1,7 +1,7 @@
-// Package cgroup reads the CPU time and memory that pods and containers have used from
-// their cgroups. It knows cgroup versions 1 and 2, and the layouts of both kubelet
-// drivers, cgroupfs and systemd. It only reads files below a directory, so a process in a
-// pod can read the node's cgroups from a mount.
+// Package cgroup reads, from their cgroups, the CPU time and memory that pods and containers have used. It
+// knows cgroup versions 1 and 2, and the layouts of both cgroup drivers of the kubelet, cgroupfs and systemd.
+// It only reads files below a directory. A process in a pod can therefore read the cgroups of the node from a
+// mount.
 package cgroup
 
 import (
@@ -31,15 +31,15 @@ type Group struct {
 	memory  string // directory of the memory controller's files
 }
 
-// Directories where version 1 mounts the controllers cpuacct, cpu and memory.
+// These are the directories at which version 1 mounts the controllers cpuacct, cpu and memory.
 var (
 	usageMounts  = []string{"cpuacct", "cpu,cpuacct", "cpuacct,cpu"}
 	cpuMounts    = []string{"cpu", "cpu,cpuacct", "cpuacct,cpu"}
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns the group in the directories that find returns. Its argument top is
-// the top directory of a hierarchy; controllers lists the hierarchy's possible names.
+// groupAt returns the group whose files are in the directories that find returns. top is the top directory of
+// a hierarchy; controllers lists the names that the hierarchy's controllers may have.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
@@ -56,9 +56,9 @@ func groupAt(files fs.FS, root string, find func(top string, controllers []strin
 	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
 }
 
-// Own returns the cgroup of this process, given its path by controller (see
-// proc.Groups). In a container the path may be the node's and not exist below the mount.
-// The container then sees its cgroup as the mount itself.
+// Own returns the cgroup of this process. groups holds the path of its cgroup, by controller (proc.Groups).
+// In a container this path may be the one on the node, which does not exist below the mount. The container
+// then sees its own cgroup as the mount itself.
 func Own(files fs.FS, groups map[string]string) Group {
 	return groupAt(files, mount, func(top string, controllers []string) string {
 		name := groups[""]
@@ -76,8 +76,8 @@ func Own(files fs.FS, groups map[string]string) Group {
 	})
 }
 
-// Read reads the group's counters. ok is false if the CPU time cannot be read, because
-// the cgroup has just been removed, for example.
+// Read reads the group's counters. ok is false if the CPU time cannot be read, for example because the cgroup
+// has just been removed.
 func (g Group) Read() (c Usage, ok bool) {
 	stat := text(g.files, path.Join(g.cpu, "cpu.stat"))
 	var used, system int64
@@ -96,8 +96,8 @@ func (g Group) Read() (c Usage, ok bool) {
 			return Usage{}, false
 		}
 		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
-		// cpuacct.usage_sys has a finer unit, but the kernel does not scale it to the exact
-		// CPU time: it often exceeds cpuacct.usage.
+		// cpuacct.usage_sys has a finer unit. But the kernel does not scale this number to the exact CPU
+		// time: it often exceeds cpuacct.usage.
 		ticks, _ := keyed(text(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
 		system = min(min(ticks, math.MaxInt64/int64(proc.Tick))*int64(proc.Tick), used)
 	}
@@ -112,8 +112,9 @@ func (g Group) Read() (c Usage, ok bool) {
 	return c, true
 }
 
-// workingSet returns the group's memory without inactive file pages, in bytes; 0 if it is
-// unknown. current is the name of a file, inactive the name of a line in memory.stat.
+// workingSet returns the group's memory without inactive file pages, in bytes; 0 if it is unknown. current is
+// the name of the file with all memory. inactive is the name of the line in memory.stat with the inactive
+// file pages.
 func (g Group) workingSet(current, inactive string) int64 {
 	bytes, err := number(text(g.files, path.Join(g.memory, current)))
 	if err != nil {
@@ -126,8 +127,8 @@ func (g Group) workingSet(current, inactive string) int64 {
 // ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers reads the cgroups of a pod's containers. A container runtime may make two
-// cgroups with the same container id, one for its monitor process. They are added up.
+// containers reads the cgroups of a pod's containers. A container runtime may make two cgroups with the same
+// container id, one of them for its monitor process. Both are then added up.
 func (g Group) containers() []Container {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
@@ -150,8 +151,8 @@ func (g Group) containers() []Container {
 		all[at].CPU += c.CPU
 		all[at].System += c.System
 		all[at].WorkingSet += c.WorkingSet
-		// The kernel has no sum of throttled periods over a pod. A container without a cgroup
-		// of the cpu controller has no limit of its own, and -1 here.
+		// The kernel has no sum of throttled periods over a pod. If a container has no cgroup of the cpu
+		// controller, it has no limit of its own, and c.Throttled is -1.
 		all[at].Throttled += max(0, c.Throttled)
 	}
 	return all
@@ -167,14 +168,14 @@ func (g Group) below(name string) Group {
 	return g
 }
 
-// containerID returns the container id in a cgroup's name, without the runtime's prefix
-// and systemd's suffix.
+// containerID returns the container id that a cgroup's name contains. It cuts off the runtime's prefix and
+// systemd's suffix.
 func containerID(name string) string {
 	name = strings.TrimSuffix(name, ".scope")
 	return name[strings.LastIndexByte(name, '-')+1:]
 }
 
-// keyed reads the number after a key in a file of lines "KEY NUMBER".
+// keyed reads the number after a key. lines is the content of a file with lines "KEY NUMBER".
 func keyed(lines, key string) (int64, bool) {
 	for line := range strings.Lines(lines) {
 		if value, ok := strings.CutPrefix(line, key+" "); ok {
@@ -211,15 +212,15 @@ type Usage struct {
 	CPU        time.Duration `json:"cpu"`           // CPU time, user and system
 	System     time.Duration `json:"system"`        // CPU time in the kernel, part of CPU; 0 if unknown
 	WorkingSet int64         `json:"workingSet"`    // memory without inactive file pages, in bytes
-	// Throttled is the number of periods in which the cgroup's own CPU limit stopped it;
-	// -1 if unknown. Limits of its children do not count.
+	// Throttled is the number of periods in which the cgroup's own CPU limit stopped the cgroup; -1 if it is
+	// unknown. Limits of the cgroup's children do not count.
 	Throttled  int         `json:"throttled"`
 	Containers []Container `json:"within,omitempty"` // usage of the pod's containers
 }
 
-// Container is the resource usage of one container in a pod. On most nodes the pause
-// container, which holds the pod's namespaces, has a cgroup of its own. A sandbox's own
-// processes count in that cgroup.
+// Container is the resource usage of one container in a pod. On most nodes the pause container, which holds
+// the pod's namespaces, has a cgroup of its own. The processes of a sandbox itself count in the pause
+// container's cgroup.
 type Container struct {
 	ID         string        `json:"id"`         // container id
 	CPU        time.Duration `json:"cpu"`        // CPU time, user and system

@@ -16,14 +16,14 @@ type Pods struct {
 	paths map[string]map[string]string // path of a pod's cgroup below a hierarchy, by root and UID
 }
 
-// Limits of the search for a pod's cgroup. On nodes that are containers (kind), the
-// kubelet's cgroup is several levels below the top.
+// These are limits of the search for a pod's cgroup. If the node itself is a container (kind), the kubelet's
+// cgroup is several directories below the top.
 const (
 	searchDepth = 8
 	searchLimit = 50000 // maximum number of directories
 )
 
-// Find returns the groups of the pods with these UIDs. Pods without a cgroup are left out.
+// Find returns the groups of the pods with these UIDs. It leaves out pods that have no cgroup.
 func (p *Pods) Find(root string, uids []string) []Group {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,7 +37,7 @@ func (p *Pods) Find(root string, uids []string) []Group {
 	return locate(files, uids, p.paths[root])
 }
 
-// locate finds groups. It tries the known paths first and updates them.
+// locate finds the groups of pods. It tries the known paths first, and updates known.
 func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	hierarchy := "."
 	if !exists(files, "cgroup.controllers") {
@@ -69,8 +69,8 @@ func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	return groups
 }
 
-// search looks for the cgroups of missing pods from the top, level by level. It moves
-// pods from missing to found, with their paths below the hierarchy.
+// search looks for the cgroups of missing pods, from the top of the hierarchy downwards. It moves each pod
+// that it finds from missing to found, with the path below the hierarchy.
 func search(files fs.FS, hierarchy string, missing map[string]bool, found map[string]string) {
 	level := []string{"."}
 	for depth, seen := 0, 0; depth < searchDepth && len(level) > 0 && len(missing) > 0; depth++ {
@@ -101,12 +101,12 @@ func search(files fs.FS, hierarchy string, missing map[string]bool, found map[st
 	}
 }
 
-// podName matches the name of a pod's cgroup: podUID from the cgroupfs driver, or
-// kubepods-CLASS-podUID.slice from the systemd driver. In the latter, the dashes of the
-// UID are underscores, because dashes separate levels.
+// podName matches the name of a pod's cgroup. The cgroupfs driver makes the name podUID. The systemd driver
+// makes the name kubepods-CLASS-podUID.slice, in which the dashes of the UID are underscores, because dashes
+// separate the parts of the path.
 var podName = regexp.MustCompile(`^(?:[a-z0-9_]+-)*pod([A-Za-z0-9_-]+?)(\.slice)?$`)
 
-// podUID returns the UID in the name of a pod's cgroup; ok is false for other cgroups.
+// podUID returns the UID that the name of a pod's cgroup contains; ok is false for other cgroups.
 func podUID(name string) (uid string, ok bool) {
 	m := podName.FindStringSubmatch(name)
 	if m == nil || len(m[1]) < 8 {
@@ -118,18 +118,18 @@ func podUID(name string) (uid string, ok bool) {
 	return m[1], true
 }
 
-// ValidUID matches a pod's UID, or the hash that replaces it for a static pod, which the
-// kubelet got from a file.
+// ValidUID matches a pod's UID. For a static pod, which the kubelet got from a file, it matches the hash that
+// takes the UID's place.
 var ValidUID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
 // groupsLimit is the maximum number of cgroups at the top of a node. Real nodes have a
 // handful.
 const groupsLimit = 1000
 
-// Grouped returns the CPU time of all cgroups below the node's top cgroup. systemd puts
-// every process into a cgroup. The rest of the node's CPU time is therefore that of kernel
-// threads, which no pod can see. Grouped returns nil for cgroup version 1, for systems
-// without systemd, and for nodes that are containers and do not see the top cgroup.
+// Grouped returns the CPU time of all cgroups below the node's top cgroup. systemd puts every process into
+// such a cgroup. The rest of the node's CPU time is therefore that of kernel threads, which no pod can see.
+// Grouped returns nil for cgroup version 1, for systems without systemd, and for nodes that are containers
+// and do not see the top cgroup.
 func Grouped(files fs.FS) *time.Duration {
 	const (
 		systemdOnly = "init.scope"    // cgroup of systemd's first process
