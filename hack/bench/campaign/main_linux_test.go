@@ -17,7 +17,7 @@ func TestCampaign(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", os.TempDir()) // which the campaign changes
 	c := campaign{tare: filepath.Join(t.TempDir(), "tare"), random: random(1)}
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", c.tare, "tare/cmd/tare").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "-C", "../../..", "build", "-trimpath", "-o", c.tare, "./cmd/tare").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if err := c.carryOut(t.Context(), 12); err != nil {

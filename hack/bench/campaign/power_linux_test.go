@@ -22,7 +22,7 @@ func TestPowerFailure(t *testing.T) {
 		t.Skipf("needs loop devices: %v", err)
 	}
 	c := campaign{tare: filepath.Join(t.TempDir(), "tare"), dir: t.TempDir(), random: random(1)}
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", c.tare, "tare/cmd/tare").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "-C", "../../..", "build", "-trimpath", "-o", c.tare, "./cmd/tare").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if err := c.power(); err != nil {
