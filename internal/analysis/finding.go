@@ -101,7 +101,7 @@ type (
 	StrayTrials struct {
 		Trials int `json:"trials"`
 	}
-	// ReplacedTrials: some rounds have several trials of one arm, of which the last one counts.
+	// ReplacedTrials: some rounds have several trials of one arm. The last of these trials counts.
 	ReplacedTrials struct {
 		Trials int `json:"trials"`
 	}

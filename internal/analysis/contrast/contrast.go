@@ -44,8 +44,8 @@ type Data struct {
 	SetUps []int
 	Pilot  int // number of pairs from the pilot's rounds
 	// PositionEffects are the effects of the positions within the round, on the scale of contrasts. One
-	// entry holds what is subtracted from the values of arm, baseline and control. Nil: nothing is
-	// subtracted.
+	// entry holds the three effects that are subtracted from the values of arm, baseline and control. Nil: no
+	// effects are subtracted.
 	PositionEffects [][3]float64
 	// Means asks for the difference of means instead of the difference in a typical round. It is for counts
 	// that are zero in most rounds.
