@@ -32,7 +32,7 @@ demo-cluster: cluster build image ## The same on a two-node Kubernetes, as root:
 	@echo "The cluster is still up; make cluster-down takes it down."
 
 test-guest: ## Tests of what many kernels lack or refuse (dm-crypt, AppArmor), in a virtual machine with Debian's cloud kernel (GUEST=package; minutes).
-	@test/guest/install
+	@hack/guest/install
 	cd hack/guest && $(GO) test ./... && $(GO) run . $(GUEST)
 
 build: ## Build the static binary bin/tare, and its link bin/kubectl-tare.
@@ -48,7 +48,7 @@ test: tools consumers envoy openbao gvisor build ## Install what is missing and 
 
 test-products: IMAGE_FLAGS = -newer
 test-products: build image ## Compile what the test cluster hosts (Istio, Gatekeeper and Kyverno: 16 minutes), test it, and run its examples (minutes); as root.
-	@test/cluster/install
+	@hack/cluster/install
 	cd hack/cluster && $(GO) build -o ../../bin/cluster .
 	bin/cluster compile --istio --policy gatekeeper
 	bin/cluster compile --policy kyverno
@@ -56,7 +56,7 @@ test-products: build image ## Compile what the test cluster hosts (Istio, Gateke
 	GO="$(GO)" .ci/products
 
 test-cluster: ## The tests of the test cluster itself (2 minutes), as root.
-	@test/cluster/install
+	@hack/cluster/install
 	cd hack/cluster && $(GO) test -timeout 40m ./...
 
 static: # Tare for Linux on all ARCHES, as it is released, and what its pods run.
@@ -145,7 +145,7 @@ load: ## Compare the load generator with wrk (apt-get install wrk) and Fortio's 
 	$(GO) -C hack/bench run ./load $(if $(ROUNDS),-rounds $(ROUNDS))
 
 cluster: ## Bring up a two-node Kubernetes to test on (CLUSTER=name, CLUSTER_FLAGS=--istio); as root. Compiles it the first time (10 minutes).
-	@test/cluster/install
+	@hack/cluster/install
 	cd hack/cluster && $(GO) build -o ../../bin/cluster .
 	bin/cluster --name $(CLUSTER) up $(CLUSTER_FLAGS)
 
