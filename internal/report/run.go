@@ -37,7 +37,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	}
 	d.Add(doc.On(forms, s.partBlocks()...))
 	if o.Published != nil {
-		d.Add(doc.On(doc.Markdown|doc.Page, publishedSection(o.Published, o.Decimals)))
+		d.Add(doc.On(doc.Markdown|doc.Page, publishedSection(labels.Shown(o.Published, r.Plan), o.Decimals)))
 	}
 	d.Add(doc.On(doc.Page, s.restOfWarnings(), s.trialSection(), s.diagnosticSection()), doc.On(doc.Terminal, s.warningBlocks(o.All)...),
 		doc.On(doc.Terminal, doc.Section{Blocks: s.state()}))
