@@ -89,8 +89,9 @@ func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate}
 	if c.In != testbed.Host {
 		d.Needs.Network, d.Needs.Image = true, c.Image
+		d.Elsewhere = "there are no images on this machine: leave image out"
 		if c.Image != "" {
-			d.Needs.Only, d.Elsewhere = experiment.TestbedKubernetes, "there are no images on this machine: leave image out"
+			d.Needs.Only = experiment.TestbedKubernetes
 		}
 		return d
 	}
