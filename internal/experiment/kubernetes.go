@@ -82,7 +82,7 @@ const (
 // metrics cpu-NAME (CPU seconds per second: cores) and memory-NAME (B), summed over all matching pods.
 type Observe struct {
 	Name      string            `yaml:"name" json:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$" form:"lower-case letters, digits and dashes" doc:"name in the metrics: cpu-NAME, memory-NAME"`
-	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"true: the API server instead of pods, by the counters of its process at /metrics"`
+	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"true: observes the API server instead of pods, by the counters at /metrics"`
 	Namespace string            `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of the pods"`
 	Labels    map[string]string `yaml:"labels" json:"labels,omitempty" doc:"labels of the pods"`
 	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" enum:"trial,all" doc:"nodes of the pods: trial for the nodes of the trial, all for all nodes"`
