@@ -1,17 +1,21 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tare/internal/analysis"
 	"tare/internal/report"
+	"tare/internal/report/columns"
 	"tare/internal/report/document"
 	"tare/internal/report/markdown"
 	"tare/internal/report/tex"
@@ -100,4 +104,208 @@ func encode(w io.Writer, v any, out string) error {
 	}
 	_, err = w.Write(data)
 	return err
+}
+
+// toYAML converts a JSON document to YAML that means the same for readers of YAML 1.1 and 1.2. A string is in
+// quotes, with escapes, unless no reader could mistake it for another type.
+func toYAML(document []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.UseNumber()
+	v, err := ordered(d)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(yamlOf(v, "")), nil
+}
+
+// member is one member of a JSON object. Objects are lists of members, so that their order stays.
+type member struct {
+	key   string
+	value any
+}
+
+// ordered reads a JSON value: a []member, a []any, or a scalar.
+func ordered(d *json.Decoder) (any, error) {
+	token, err := d.Token()
+	opening, nested := token.(json.Delim)
+	if err != nil || !nested {
+		return token, err
+	}
+	object, list := []member{}, []any{}
+	for d.More() {
+		var key json.Token = ""
+		if opening == '{' {
+			if key, err = d.Token(); err != nil {
+				return nil, err
+			}
+		}
+		value, err := ordered(d)
+		if err != nil {
+			return nil, err
+		}
+		object, list = append(object, member{key.(string), value}), append(list, value)
+	}
+	if _, err = d.Token(); opening == '[' {
+		return list, err
+	}
+	return object, err
+}
+
+const step = "  " // the indentation of one level
+
+// yamlOf writes a value and a newline. The cursor is at the indentation.
+func yamlOf(v any, indent string) string {
+	var lines []string
+	switch v := v.(type) {
+	case []member:
+		for _, m := range v {
+			between, within := " ", indent
+			switch value := m.value.(type) {
+			case []member:
+				if within += step; len(value) > 0 {
+					between = "\n" + within
+				}
+			case []any:
+				if len(value) > 0 {
+					between = "\n" + within
+				}
+			}
+			lines = append(lines, yamlKey(m.key)+":"+between+yamlOf(m.value, within))
+		}
+		return cmp.Or(strings.Join(lines, indent), "{}\n")
+	case []any:
+		for _, item := range v {
+			lines = append(lines, "- "+yamlOf(item, indent+step))
+		}
+		return cmp.Or(strings.Join(lines, indent), "[]\n")
+	case string:
+		return yamlText(v, indent) + "\n"
+	case json.Number:
+		return yamlNumber(v.String()) + "\n"
+	case bool:
+		return strconv.FormatBool(v) + "\n"
+	}
+	return "null\n"
+}
+
+var (
+	// bare matches a string that needs no quotes in YAML, unless it is in notText.
+	bare = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9 _./()%+-]*$`)
+	// notText matches words that some reader takes for another type.
+	notText = regexp.MustCompile(`(?i)^(null|true|false|yes|no|on|off|y|n)$`)
+)
+
+func yamlKey(s string) string {
+	if bare.MatchString(s) && !notText.MatchString(s) && !strings.HasSuffix(s, " ") {
+		return s
+	}
+	return yamlQuoted(s)
+}
+
+// yamlQuoted quotes a string. It also escapes invisible characters and those that act on a terminal, even if Go
+// regards them as printable. The escapes are valid in YAML.
+func yamlQuoted(s string) string { return safetext.Name(strconv.Quote(s)) }
+
+// yamlText writes lines of a text as a block, if they are plain.
+func yamlText(s, indent string) string {
+	if !strings.Contains(s, "\n") {
+		return yamlKey(s)
+	}
+	whole, ended := strings.CutSuffix(s, "\n")
+	header := "|-"
+	if ended {
+		header = "|"
+	}
+	lines := strings.Split(whole, "\n")
+	for _, line := range lines {
+		if line == "" || line != strings.TrimSpace(line) || !safetext.Printable(line) {
+			return yamlQuoted(s)
+		}
+	}
+	between := "\n" + indent + step
+	return header + between + strings.Join(lines, between)
+}
+
+// yamlNumber writes a JSON number in a form that no reader takes for a string: in YAML 1.1, a number with an
+// exponent must have a point, and a reader may not support integers of more than 64 bits.
+func yamlNumber(s string) string {
+	mantissa, exponent, scientific := strings.Cut(strings.ToLower(s), "e")
+	if !scientific {
+		_, signed := strconv.ParseInt(s, 10, 64)
+		_, unsigned := strconv.ParseUint(s, 10, 64)
+		if signed == nil || unsigned == nil || strings.Contains(s, ".") {
+			return s
+		}
+		return s + ".0"
+	}
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	if exponent[0] != '+' && exponent[0] != '-' {
+		exponent = "+" + exponent
+	}
+	return mantissa + "e" + exponent
+}
+
+// lines writes text and simple tables within the width of a terminal. Write errors are reported at the end of
+// the command.
+type lines struct {
+	w     io.Writer
+	width int // 0: unknown, and lines are not wrapped
+}
+
+// lines returns the lines of stdout.
+func (s State) lines() lines { return lines{s.Stdout, s.Width} }
+
+// least is the smallest width of a wrapped column.
+const least = 20
+
+// text writes a line of text. It wraps the text with further lines indented by two more columns.
+func (l lines) text(indent, text string) { l.hanging(indent, indent+"  ", text) }
+
+// hanging writes text after first, and the further lines of the text after indent.
+func (l lines) hanging(first, indent, text string) {
+	wrapped := []string{text}
+	if room := l.width - max(columns.Width(first), columns.Width(indent)); l.width > 0 && columns.Width(text) > room {
+		wrapped = columns.Wrap(text, max(room, least))
+	}
+	for _, line := range wrapped {
+		fmt.Fprintln(l.w, strings.TrimRight(first+line, " "))
+		first = indent
+	}
+}
+
+// rows writes rows with their cells in columns. If they are too wide, the last column is wrapped. If there is
+// no room for it, it stands below the others.
+func (l lines) rows(indent string, rows [][]string) {
+	var widths []int
+	widest := 0 // the width of the last column
+	for _, row := range rows {
+		widest = max(widest, columns.Width(row[len(row)-1]))
+		for i, cell := range row[:len(row)-1] {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], columns.Width(cell))
+		}
+	}
+	before := columns.Width(indent)
+	for _, w := range widths {
+		before += w + 2
+	}
+	for _, row := range rows {
+		last := len(row) - 1
+		if l.width > 0 && before+min(widest, least) > l.width {
+			l.text(indent, strings.Join(row[:last], "  "))
+			if row[last] != "" {
+				l.hanging(indent+"    ", indent+"    ", row[last])
+			}
+			continue
+		}
+		head := indent
+		for i, cell := range row[:last] {
+			head += columns.Pad(cell, widths[i]+2)
+		}
+		l.hanging(head, strings.Repeat(" ", before), row[last])
+	}
 }

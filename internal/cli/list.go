@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"tare/examples"
 	"tare/internal/catalog"
-	"tare/internal/experiment"
 	"tare/internal/experiment/strictyaml"
 )
 
@@ -61,20 +61,15 @@ func oneList(_ *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return hintedUsage(errors.New("tare list: of what?"), "one of %s, as in: tare list layers", strings.Join(lists, ", "))
 	case !slices.Contains(lists, args[0]):
-		return noList(args[0])
+		return hintedUsage(fmt.Errorf("no list of %q", args[0]), "%s", strictyaml.Suggest(args[0], "one of", lists))
 	case len(args) > 2:
 		return hintedUsage(fmt.Errorf("%d names where one example can be printed", len(args)-1), "tare list examples NAME")
 	}
 	return nil
 }
 
-func noList(what string) error {
-	return hintedUsage(fmt.Errorf("no list of %q", what), "%s", strictyaml.Suggest(what, "one of", lists))
-}
-
-// list returns the rows of one list.
-func list(what string) ([]listRow, error) {
-	var rows []listRow
+// list returns the rows of one list. The row of an example has the question that the example answers.
+func list(what string) (rows []listRow, err error) {
 	switch what {
 	case "layers":
 		for _, k := range catalog.Layers {
@@ -90,28 +85,21 @@ func list(what string) ([]listRow, error) {
 		}
 		slices.SortFunc(rows, func(a, b listRow) int { return strings.Compare(a.Name, b.Name) })
 	case "examples":
-		return listExamples()
-	}
-	return rows, nil
-}
-
-// listExamples returns each example with the question that it answers.
-func listExamples() ([]listRow, error) {
-	names, err := examples.Names()
-	if err != nil {
-		return nil, err
-	}
-	var rows []listRow
-	for _, name := range names {
-		data, err := examples.Files.ReadFile(name)
+		names, err := examples.Names()
 		if err != nil {
 			return nil, err
 		}
-		x, err := experiment.Load(name, data, catalog.Kinds())
-		if err != nil {
-			return nil, err
+		for _, name := range names {
+			data, err := examples.Files.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			var x struct{ Description string }
+			if err := yaml.Unmarshal(data, &x); err != nil {
+				return nil, err
+			}
+			rows = append(rows, listRow{name, x.Description})
 		}
-		rows = append(rows, listRow{name, x.Description})
 	}
 	return rows, nil
 }

@@ -1,5 +1,5 @@
-// Package cli is the command line: one file per command, flags in, text out. It is the only package that
-// prints. Results go to stdout, progress and messages to stderr.
+// Package cli is the command line: flags in, text out. Each command has a file, or shares a file with the command
+// that is closest to it. Only this package prints: results to stdout, progress and messages to stderr.
 package cli
 
 import (
@@ -18,6 +18,7 @@ import (
 	"tare/internal/catalog"
 	"tare/internal/experiment"
 	"tare/internal/run/journal"
+	"tare/internal/run/machine"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
 	"tare/internal/text/safetext"
@@ -194,4 +195,45 @@ func tell(s State, err error) int {
 // hintedUsage is usage with a hint about the next step.
 func hintedUsage(err error, format string, args ...any) error {
 	return hinted(usage(err), format, args...)
+}
+
+// The system limits that commands need, with a wide margin. A command that starts below them could fail in the
+// middle.
+var (
+	toMeasure = machine.Needs{machine.OpenFiles: 256, machine.Processes: 128, machine.VirtualMemory: 2 << 30}
+	toImport  = machine.Needs{machine.OpenFiles: 64, machine.Processes: 64, machine.VirtualMemory: 2 << 30}
+)
+
+// enough returns an error if the system's limits are below a command's needs.
+func enough(needs machine.Needs) error {
+	err := machine.CheckLimits(needs)
+	var limit *machine.LimitError
+	if errors.As(err, &limit) {
+		return hinted(err, "%s", limit.Hint())
+	}
+	return err
+}
+
+// limitHint names the limit that an error is about; "" if there is none. The error of a record that could not
+// be written has its own text.
+func limitHint(err error) string {
+	limit, reached := machine.Exhausted(err)
+	var unwritten *journal.WriteError
+	if !reached || limit == machine.FileSize && errors.As(err, &unwritten) {
+		return ""
+	}
+	return limit.Reached()
+}
+
+// limitsKind is the kind of the part that describes a run's limits.
+const limitsKind = "limits"
+
+// limits returns the findings of tare doctor about the limits.
+func limits() part {
+	f := testbed.Finding{Name: "of the system", Status: testbed.Works, Detail: "enough for a run: open files, processes, virtual memory"}
+	var limit *machine.LimitError
+	if errors.As(machine.CheckLimits(toMeasure), &limit) {
+		f.Status, f.Detail, f.Hint = testbed.Refused, limit.Error(), limit.Hint()
+	}
+	return part{limitsKind, "a process's", []testbed.Finding{f}}
 }

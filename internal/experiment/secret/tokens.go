@@ -2,10 +2,13 @@ package secret
 
 import (
 	_ "embed"
+	"encoding/base64"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // known lists rules for secrets that are recognised by their own form. Most are rules of gitleaks. They are
@@ -32,4 +35,57 @@ func tokens(text string) (all []Finding) {
 		}
 	}
 	return all
+}
+
+// leastRandom is the shortest length of a value that can look random.
+const leastRandom = 16
+
+var onlyHex = regexp.MustCompile(`^[0-9a-fA-F]+$`)
+
+// random reports whether a text looks random: long, of letters and digits, and with a high entropy.
+func random(text string) bool {
+	text = strings.Trim(text, `"'`)
+	if len(text) < leastRandom || strings.IndexFunc(text, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("+/=_-%", r)
+	}) >= 0 {
+		return false
+	}
+	digits := strings.ContainsAny(text, "0123456789")
+	letters := strings.IndexFunc(text, unicode.IsLetter) >= 0
+	if !digits || !letters {
+		return false
+	}
+	if onlyHex.MatchString(text) {
+		return entropy(text) >= 2.8
+	}
+	return entropy(text) >= 3.5
+}
+
+// entropy returns the entropy of a text in bits per character, by the frequencies of its characters.
+func entropy(text string) float64 {
+	count := map[rune]float64{}
+	for _, r := range text {
+		count[r]++
+	}
+	bits, all := 0.0, float64(len([]rune(text)))
+	for _, n := range count {
+		bits -= n / all * math.Log2(n/all)
+	}
+	return bits
+}
+
+// bearer reports whether the text after the word Bearer is a token, and not a word of a sentence.
+func bearer(text string) bool {
+	return !stands(text) && strings.ContainsAny(text, "0123456789") && strings.IndexFunc(text, unicode.IsLetter) >= 0
+}
+
+// basic reports whether the text after the word Basic is a user with a password.
+func basic(text string) bool {
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		if plain, err := encoding.DecodeString(text); err == nil {
+			_, password, has := strings.Cut(string(plain), ":")
+			return has && password != "" && strings.IndexFunc(string(plain), unicode.IsControl) < 0
+		}
+	}
+	return false
 }
