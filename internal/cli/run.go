@@ -93,9 +93,6 @@ report in report.html.`,
 				return err
 			}
 			texts := maps.Clone(x.Files)
-			if texts == nil {
-				texts = map[string][]byte{}
-			}
 			texts[name] = data
 			values, err := readValues(x, texts)
 			if err != nil {
@@ -159,11 +156,10 @@ func freeDir(dir string) string {
 	}
 }
 
-// pause is the first wait for a busy machine to become quiet.
-const pause = 2 * time.Second
-
-// patience is the total time that a run waits for a busy machine.
-const patience = 5 * time.Minute
+const (
+	pause    = 2 * time.Second // the first wait for a busy machine to become quiet
+	patience = 5 * time.Minute // the total time that a run waits for a busy machine
+)
 
 // carryOut runs the plan, then shows the result and writes the report.
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values sessionValues, env *machine.Environment, out string, quiet bool) (err error) {

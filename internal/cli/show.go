@@ -37,13 +37,14 @@ its interval.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkAs(as); err != nil {
-				return err
-			}
-			if as == "" {
+			switch as {
+			case asPublished:
+			case "":
 				if err := table.refuse(c, "--as published"); err != nil {
 					return err
 				}
+			default:
+				return hintedUsage(errors.New("--as "+as+": not known"), "--as published is the table of means and variances that write-ups print")
 			}
 			run, result, err := openRun(args)
 			if err != nil {
@@ -57,7 +58,9 @@ its interval.`,
 				if err != nil {
 					return err
 				}
-				return showPublished(s, t, out, &table)
+				return view(s, t, paged{out: out}, report.PublishedCSV, func(document.Forms) *document.Document {
+					return report.Published(table.shown(t), table.digits)
+				})
 			}
 			return show(s, result, out, table.all)
 		},
@@ -181,19 +184,4 @@ func (f *publishedFlags) table(run *journal.Run, result *analysis.Run) (*publish
 	}
 	t, err := published.Of(result, run.Trials, f.Options)
 	return t, usage(err)
-}
-
-// showPublished prints the published table.
-func showPublished(s State, t *published.Table, out string, flags *publishedFlags) error {
-	return view(s, t, paged{out: out}, report.PublishedCSV, func(document.Forms) *document.Document {
-		return report.Published(flags.shown(t), flags.digits)
-	})
-}
-
-// checkAs checks the value of show --as.
-func checkAs(as string) error {
-	if as == "" || as == asPublished {
-		return nil
-	}
-	return hintedUsage(errors.New("--as "+as+": not known"), "--as published is the table of means and variances that write-ups print")
 }

@@ -1,12 +1,16 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"tare/internal/experiment/strictyaml"
 )
 
 // Rounds is a number of rounds. In the form atMost, the run may stop earlier.
@@ -133,17 +137,22 @@ func (SetUps) Pattern() string { return `^(auto|every-round|once|[1-9][0-9]{0,5}
 
 // UnmarshalText parses a number of set-ups or a special value.
 func (s *SetUps) UnmarshalText(text []byte) error {
-	for value, name := range setUpsNames {
-		if name == string(text) {
-			*s = value
+	return wordOrNumber(s, setUpsNames, text, 1, 999_999)
+}
+
+// wordOrNumber parses the word for a special value, or a number from step to most that is a multiple of step.
+func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, step, most int) error {
+	for special, word := range words {
+		if word == string(text) {
+			*value = special
 			return nil
 		}
 	}
 	n, err := strconv.Atoi(string(text))
-	if err != nil || n < 1 || n > 999_999 {
-		return fmt.Errorf("%q is not %s", text, s.Describe())
+	if err != nil || n < step || n > most || n%step != 0 {
+		return fmt.Errorf("%q is not %s", text, strictyaml.Describe(reflect.TypeFor[T]()))
 	}
-	*s = SetUps(n)
+	*value = T(n)
 	return nil
 }
 
@@ -151,12 +160,7 @@ func (s *SetUps) UnmarshalText(text []byte) error {
 func (s SetUps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // String returns the text of the value.
-func (s SetUps) String() string {
-	if name, ok := setUpsNames[s]; ok {
-		return name
-	}
-	return strconv.Itoa(int(s))
-}
+func (s SetUps) String() string { return cmp.Or(setUpsNames[s], strconv.Itoa(int(s))) }
 
 // Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that
 // changes of the machine affect all arms alike (Bulej et al. 2020, Duet benchmarking, runs both programs at
@@ -187,30 +191,14 @@ func (Slices) Pattern() string { return `^(none|auto|[2468]|[1-9][02468]|100)$` 
 // UnmarshalText parses a number of slices or a special value. Numbers are even, since every second slice runs
 // the arms in the reverse order of the slice before.
 func (s *Slices) UnmarshalText(text []byte) error {
-	for value, name := range slicesNames {
-		if name == string(text) {
-			*s = value
-			return nil
-		}
-	}
-	n, err := strconv.Atoi(string(text))
-	if err != nil || n < 2 || n > mostSlices || n%2 != 0 {
-		return fmt.Errorf("%q is not %s", text, s.Describe())
-	}
-	*s = Slices(n)
-	return nil
+	return wordOrNumber(s, slicesNames, text, 2, mostSlices)
 }
 
 // MarshalText returns the text of the value.
 func (s Slices) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // String returns the text of the value.
-func (s Slices) String() string {
-	if name, ok := slicesNames[s]; ok {
-		return name
-	}
-	return strconv.Itoa(int(s))
-}
+func (s Slices) String() string { return cmp.Or(slicesNames[s], strconv.Itoa(int(s))) }
 
 // Slice is the time that each slice after the first adds to a trial. It is zero if the slices share the time of
 // a whole trial.

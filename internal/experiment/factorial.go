@@ -179,13 +179,5 @@ func (p *Plan) Effects() int {
 	if p.Combination() == nil {
 		return 0
 	}
-	headline := 0
-	for _, c := range p.Cells {
-		for _, m := range c.Metrics {
-			if m.Headline {
-				headline++
-			}
-		}
-	}
-	return headline * (1<<len(p.Factorial) - 1)
+	return p.headlines() * (1<<len(p.Factorial) - 1)
 }

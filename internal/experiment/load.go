@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"reflect"
@@ -15,9 +14,6 @@ import (
 	"tare/internal/text/input"
 )
 
-// problem is one error in a file, with its position and a hint.
-type problem = strictyaml.Problem
-
 // Problems are all errors in a file. The error of Load is a *Problems.
 type Problems = strictyaml.Problems
 
@@ -25,7 +21,7 @@ type Problems = strictyaml.Problems
 // in the file. Without an error, the experiment is complete, with its defaults filled in, and Expand accepts
 // it.
 func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
-	l := loader{name: name, file: strictyaml.Read(name, data), kinds: kinds}
+	l := loader{name: name, file: strictyaml.Read(name, data), kinds: kinds, files: map[string][]byte{}}
 	x := defaults()
 	if root := l.file.Root; root != nil {
 		l.file.Custom = map[reflect.Type]func(*strictyaml.Node, string, reflect.Value){
@@ -112,10 +108,7 @@ func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
 		return
 	}
 	config := l.kinds.Layers[kind]()
-	at := strictyaml.Join(path, kind)
-	l.file.Decode(params, at, config)
-	fill(config.Declare(), params)
-	l.check(at, config.Declare())
+	l.config(params, strictyaml.Join(path, kind), config)
 	v.Set(reflect.ValueOf(LayerItem{Kind: kind, Config: config}))
 }
 
@@ -134,22 +127,17 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 		l.file.Decode(&names, path, &beside)
 	}
 	item := beside.WorkloadItem
-	at := strictyaml.Join(path, kind)
-	l.file.Decode(params, at, item.Config)
-	fill(item.Config.Declare(), params)
-	l.check(at, item.Config.Declare())
+	l.config(params, strictyaml.Join(path, kind), item.Config)
 	v.Set(reflect.ValueOf(item))
 }
 
-// fill calls Declaration.Fill, which sets fields whose values depend on the fields in the file.
-func fill(d Declaration, params *strictyaml.Node) {
-	if d.Fill != nil {
+// config decodes the parameters of a layer or workload, which then reads its files and validates itself.
+func (l *loader) config(params *strictyaml.Node, path string, config LayerConfig) {
+	l.file.Decode(params, path, config)
+	if d := config.Declare(); d.Fill != nil {
 		d.Fill(func(field string) bool { return params.Get(field) != nil })
 	}
-}
-
-// check makes a decoded layer or workload read its files and validate itself.
-func (l *loader) check(path string, d Declaration) {
+	d := config.Declare()
 	if d.ReadFiles != nil {
 		l.report(path, d.ReadFiles(l.read))
 	}
@@ -170,24 +158,13 @@ func (l *loader) report(path string, errs []FieldError) {
 // MaxFile is the largest size, in bytes, of a file that an experiment file names.
 const MaxFile = 256 << 10
 
-// readBeside returns a function that reads the files named in an experiment file. Relative names start at the
-// directory of that file, or at the working directory if it came from standard input.
-func readBeside(experiment string) func(string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(filepath.Dir(experiment), name)
-		}
-		f, err := input.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
-		if err == nil && len(data) > MaxFile {
-			err = fmt.Errorf("%s has more than %d KiB", name, MaxFile>>10)
-		}
-		return data, err
+// readBeside reads a file named in the experiment file. Relative names start at the directory of the experiment
+// file, or at the working directory if the experiment came from standard input.
+func (l *loader) readBeside(name string) ([]byte, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(l.name), name)
 	}
+	return input.ReadAtMost(name, MaxFile)
 }
 
 // read reads a file that a config names, and keeps its content.
@@ -197,17 +174,13 @@ func (l *loader) read(name string) ([]byte, error) {
 	}
 	read := l.kinds.Read
 	if read == nil {
-		read = readBeside(l.name)
+		read = l.readBeside
 	}
 	data, err := read(name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		l.files[name] = data
 	}
-	if l.files == nil {
-		l.files = map[string][]byte{}
-	}
-	l.files[name] = data
-	return data, nil
+	return data, err
 }
 
 // choose decodes a choice between kinds: a kind's name alone, or a map from the name to its parameters. The
@@ -263,7 +236,11 @@ func (l *loader) strange(e strictyaml.Entry, chosen *strictyaml.Entry, path, wha
 		l.file.Report(e.Key, at, fmt.Sprintf("unexpected %q beside the %s %s", key, what, chosen.Key.Value),
 			fmt.Sprintf("a parameter of %s is indented further than %s itself", chosen.Key.Value, chosen.Key.Value))
 	case slices.Contains(kinds, key):
-		l.file.Report(e.Key, at, fmt.Sprintf("a second %s, %s, in the same item", what, key), secondHint(what))
+		hint := "begin a new item with -"
+		if what == "testbed" {
+			hint = "an experiment has one testbed"
+		}
+		l.file.Report(e.Key, at, fmt.Sprintf("a second %s, %s, in the same item", what, key), hint)
 	default:
 		l.file.Report(e.Key, at, fmt.Sprintf("unexpected %q beside the %s %s", key, what, chosen.Key.Value), "")
 	}
@@ -277,11 +254,4 @@ func (l *loader) unknown(what, word string, kinds []string) string {
 		}
 	}
 	return strictyaml.Suggest(word, "known "+what+"s", kinds)
-}
-
-func secondHint(what string) string {
-	if what == "testbed" {
-		return "an experiment has one testbed"
-	}
-	return "begin a new item with -"
 }

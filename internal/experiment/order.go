@@ -1,6 +1,9 @@
 package experiment
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // Step is one trial to run, as indices into the plan's Cells and Arms.
 type Step struct{ Cell, Arm int }
@@ -138,9 +141,7 @@ func williams(k, row int, mirrored bool) []int {
 		order[i] = (order[i] + row) % k
 	}
 	if mirrored {
-		for i, j := 0, k-1; i < j; i, j = i+1, j-1 {
-			order[i], order[j] = order[j], order[i]
-		}
+		slices.Reverse(order)
 	}
 	return order
 }

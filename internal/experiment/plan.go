@@ -116,9 +116,7 @@ func (p *Plan) Planned() int { return max(p.Rounds, p.Fixed) }
 
 // Total returns the number of rounds of the whole run: the planned number, or fewer if all headline
 // comparisons were decided before, or if the machine's condition ended the run.
-func (p *Plan) Total() int {
-	return cmp.Or(p.Decided, p.Ended, p.Planned())
-}
+func (p *Plan) Total() int { return cmp.Or(p.Decided, p.Ended, p.Planned()) }
 
 // Judged returns the confidence of intervals and verdicts. Each look at a finished run that was then extended
 // leaves a quarter of the error probability: a run of 95 % is judged at 98.75 % after its first extension.
@@ -262,29 +260,33 @@ type CellSetup struct {
 // HeadlineFamily returns the number of hypotheses under Holm's correction: treatments × headline metrics over
 // all cells.
 func (p *Plan) HeadlineFamily() int {
-	metrics := 0
-	for _, c := range p.Cells {
-		for _, m := range c.Metrics {
-			if m.Headline {
-				metrics++
-			}
-		}
-	}
 	treatments := 0
 	for _, a := range p.Arms {
 		if a.Role == Treatment {
 			treatments++
 		}
 	}
-	return metrics * treatments
+	return p.headlines() * treatments
 }
 
-// aroundTrial is the approximate time that Tare itself needs per trial, for proofs, sampling and the journal.
-// It is used only for estimates shown to the user.
-const aroundTrial = 100 * time.Millisecond
+// headlines returns the number of headline metrics over all cells.
+func (p *Plan) headlines() (n int) {
+	for _, c := range p.Cells {
+		for _, m := range c.Metrics {
+			if m.Headline {
+				n++
+			}
+		}
+	}
+	return n
+}
 
-// aroundSlice is the approximate time that Tare itself needs per slice.
-const aroundSlice = 10 * time.Millisecond
+// The approximate times that Tare itself needs for proofs, sampling and the journal. Only the estimates that users
+// see depend on them.
+const (
+	aroundTrial = 100 * time.Millisecond
+	aroundSlice = 10 * time.Millisecond
+)
 
 // Duration estimates the duration of a number of rounds in which no trial is repeated.
 func (p *Plan) Duration(rounds int) time.Duration {

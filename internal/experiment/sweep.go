@@ -84,17 +84,12 @@ func (s sweep) hold(config any, level int) {
 	for _, step := range s.index {
 		v = reflect.Indirect(v).FieldByIndex(step)
 	}
-	all := v
-	if s.key != "" {
-		all = v.MapIndex(reflect.ValueOf(s.key).Convert(v.Type().Key()))
-	}
-	one := reflect.MakeSlice(all.Type(), 1, 1)
-	one.Index(0).Set(all.Index(level))
-	if s.key != "" {
-		v.SetMapIndex(reflect.ValueOf(s.key).Convert(v.Type().Key()), one)
+	if s.key == "" {
+		v.Set(v.Slice(level, level+1))
 		return
 	}
-	v.Set(one)
+	key := reflect.ValueOf(s.key).Convert(v.Type().Key())
+	v.SetMapIndex(key, v.MapIndex(key).Slice(level, level+1))
 }
 
 // held returns the factor at one level.

@@ -161,14 +161,14 @@ func (l *loader) whole(x *Experiment) {
 		return
 	}
 	l.possible(x)
-	if factors := swept(sweeps(x.Testbed.Level())); len(factors) > 0 && !slices.ContainsFunc(x.Workloads, usesNetwork) {
-		l.file.ReportAt("testbed."+x.Testbed.Name()+"."+factors[0].path,
-			fmt.Sprintf("no workload uses the network, so levels of %s change nothing", factors[0].name), "")
+	bed := "testbed." + x.Testbed.Name()
+	if factors := swept(sweeps(x.Testbed.Level())); len(factors) > 0 && !x.anyNeeds(func(n Needs) bool { return n.Network }) {
+		l.file.ReportAt(bed+"."+factors[0].path, fmt.Sprintf("no workload uses the network, so levels of %s change nothing", factors[0].name), "")
 	}
-	if at := "testbed." + x.Testbed.Name() + ".nodes"; l.file.Has(at) && !slices.ContainsFunc(x.Workloads, hasMembers) {
+	if at := bed + ".nodes"; l.file.Has(at) && !x.anyNeeds(func(n Needs) bool { return n.Members > 1 }) {
 		l.file.ReportKey(at, "no workload has a service of several members, so nodes changes nothing", "")
 	}
-	if at := "testbed." + x.Testbed.Name() + ".volume"; l.file.Has(at) && !slices.ContainsFunc(x.Workloads, hasVolume) {
+	if at := bed + ".volume"; l.file.Has(at) && !x.anyNeeds(func(n Needs) bool { return n.Volume != nil }) {
 		l.file.ReportKey(at, "no workload has a volume in the client's pod, so volume changes nothing", "")
 	}
 	if x.Design.Precision > 0 {
@@ -182,14 +182,10 @@ func (l *loader) whole(x *Experiment) {
 // headline metrics. After the pilot it would be too late to find that no such metric exists.
 func (l *loader) sizable(x *Experiment) {
 	var e Expansion
-	e.addCells(x)
-	for _, c := range e.Plan.Cells {
-		if slices.ContainsFunc(c.Metrics, func(m Metric) bool { return m.Headline }) {
-			return
-		}
+	if e.addCells(x); e.Plan.headlines() == 0 {
+		l.file.ReportKey("design.precision", "no workload has a headline metric, so there is no interval to size",
+			"make a metric on the scale ratio the headline, or give rounds in place of precision")
 	}
-	l.file.ReportKey("design.precision", "no workload has a headline metric, so there is no interval to size",
-		"make a metric on the scale ratio the headline, or give rounds in place of precision")
 }
 
 // possible reports layers and workloads that the testbed does not support.
@@ -201,7 +197,7 @@ func (l *loader) possible(x *Experiment) {
 				cmp.Or(d.Elsewhere, fmt.Sprintf("testbed: {%s: {…}}", only)))
 		}
 	}
-	volume := slices.ContainsFunc(x.Workloads, usesVolume)
+	volume := x.anyNeeds(Needs.Volumes)
 	for _, w := range l.written(x) {
 		d := w.Config.Declare()
 		check(w.at, "layer", w.Kind, d)
@@ -243,10 +239,7 @@ func (l *loader) written(x *Experiment) (list []writtenLayer) {
 	return list
 }
 
-func usesVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volumes() }
-
-func usesNetwork(w WorkloadItem) bool { return w.Config.Declare().Needs.Network }
-
-func hasVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volume != nil }
-
-func hasMembers(w WorkloadItem) bool { return w.Config.Declare().Needs.Members > 1 }
+// anyNeeds reports whether the needs of some workload have a property.
+func (x *Experiment) anyNeeds(property func(Needs) bool) bool {
+	return slices.ContainsFunc(x.Workloads, func(w WorkloadItem) bool { return property(w.Config.Declare().Needs) })
+}

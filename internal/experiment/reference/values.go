@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -72,17 +71,10 @@ func (r Reference) Read() (string, error) {
 		}
 		name = filepath.Join(home, rest)
 	}
-	f, err := input.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := input.ReadAtMost(name, maxFile)
 	switch {
 	case err != nil:
 		return "", err
-	case len(data) > maxFile:
-		return "", fmt.Errorf("%s has more than %d KiB", name, maxFile>>10)
 	case strings.ContainsRune(string(data), 0):
 		return "", fmt.Errorf("%s has a zero byte, which no argument and no variable can hold", name)
 	}
