@@ -130,8 +130,7 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	return len(paths), errors.Join(bad, err)
 }
 
-// deepest is the number of directory levels below which temporary files are not searched.
-const deepest = 4
+const deepest = 4 // the number of directory levels below which temporary files are not searched
 
 // importRoots returns the directories in which unfinished runs are searched: the named ones, which must exist,
 // or runs/, which may be missing.
@@ -193,7 +192,6 @@ func (l *leftOnCluster) flags(c *cobra.Command) {
 	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "on a cluster, search one namespace only, for users without rights in the others")
 }
 
-// selected reports whether the user wants a cluster cleaned.
 func (l *leftOnCluster) selected(c *cobra.Command) bool {
 	return c.Flags().Changed("context") || c.Flags().Changed("kubeconfig") || c.Flags().Changed("namespace")
 }
@@ -257,8 +255,7 @@ func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool)
 	var errs []error
 	for _, dir := range slices.Compact(dirs) {
 		u, err := journal.OpenUndos(dir)
-		var living *journal.LockedError
-		if errors.As(err, &living) || err == nil && u == nil {
+		if errors.As(err, new(*journal.LockedError)) || err == nil && u == nil {
 			continue
 		}
 		if err != nil {
@@ -285,7 +282,6 @@ func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool)
 	return left, errors.Join(errs...)
 }
 
-// described describes the switches of a run that must be turned back, and the commands that do it.
 func described(dir string, u layer.Undo) string {
 	var commands []string
 	for _, args := range u.Commands {
@@ -331,7 +327,6 @@ func turnBack(ctx context.Context, say io.Writer, dir string, u *journal.Undos) 
 	return errors.Join(errs...)
 }
 
-// undo calls the layer that recorded a switch to turn it back.
 func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
 	for _, k := range catalog.Layers {
 		if k.Name == u.Layer && k.Undo != nil {

@@ -63,7 +63,6 @@ differences become part of the interval.`,
 	return c
 }
 
-// compareRuns opens and compares run directories.
 func compareRuns(dirs []string, reference string, matches, occasions []string) (*compare.Result, error) {
 	in, err := openInputs(dirs)
 	if err != nil {
@@ -122,7 +121,6 @@ func openInputs(dirs []string) ([]compare.Input, error) {
 	return in, nil
 }
 
-// distinct returns an error if two of the paths are the same directory.
 func distinct(dirs []string) error {
 	infos := make([]os.FileInfo, len(dirs))
 	for i, dir := range dirs {
@@ -185,7 +183,6 @@ func atLeastTwoRuns(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// combineRuns opens and combines run directories.
 func combineRuns(dirs []string) (*combine.Result, error) {
 	in, err := openInputs(dirs)
 	if err != nil {

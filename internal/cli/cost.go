@@ -61,7 +61,6 @@ needed for CPU alone, and only the share --utilisation of them is used.`,
 	return c
 }
 
-// costOf computes a cost from the flags.
 func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Result, error) {
 	var share quantity.Percent
 	if err := share.UnmarshalText([]byte(utilisation)); err != nil {
@@ -90,8 +89,7 @@ func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Res
 
 // unanswered returns the error of a cost that cannot be computed, with a hint about options that work.
 func unanswered(before string, err error) error {
-	var wrong *cost.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*cost.Error](err); ok {
 		return hintedUsage(fmt.Errorf("%s%w", before, err), "%s", wrong.Hint)
 	}
 	return err

@@ -40,12 +40,10 @@ func (p part) usable() bool {
 	return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
 
-// volumePart is the part of the local testbed that is needed only if a workload has a volume.
-const volumePart = "local volume"
+const volumePart = "local volume" // the part of the local testbed that is needed only if a workload has a volume
 
 func unusable(p part) bool { return !p.usable() }
 
-// problem returns the reason why a part cannot be used, with the requirements of each way of using it.
 func (p part) problem() error {
 	var why, hints []string
 	for _, f := range p.Findings {
@@ -154,7 +152,6 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 	return append(parts, arms...), err
 }
 
-// selection reports whether a part should be examined.
 type selection func(kind, name string) bool
 
 func everything(string, string) bool { return true }
@@ -201,7 +198,6 @@ func examine(ctx context.Context, want selection, x *experiment.Experiment) []pa
 	return parts
 }
 
-// probeOf returns the probe of a layer.
 func probeOf(k layer.Kind, x *experiment.Experiment) func(context.Context) []testbed.Finding {
 	var ways []layer.Prober
 	if x != nil {
@@ -228,7 +224,6 @@ func probeOf(k layer.Kind, x *experiment.Experiment) func(context.Context) []tes
 	}
 }
 
-// printParts prints the findings of the probes.
 func printParts(s State, parts []part, out string) error {
 	if out != "table" {
 		return encode(s.Stdout, parts, out)

@@ -17,10 +17,8 @@ import (
 	"tare/internal/version"
 )
 
-// optionKind is the kind of part that an experiment can do without.
-const optionKind = "option"
+const optionKind = "option" // the kind of part that an experiment can do without
 
-// onCluster reports whether doctor should examine a cluster: the experiment's, or the cluster of a context.
 func onCluster(x *experiment.Experiment, contextName, namespace string) bool {
 	return contextName != "" || namespace != "" || x != nil && x.Testbed.Kubernetes != nil
 }
@@ -155,10 +153,8 @@ func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Fi
 	return s.Try(ctx)
 }
 
-// armKind is the kind of a part that stands for an arm.
-const armKind = "arm"
+const armKind = "arm" // the kind of a part that stands for an arm
 
-// tryArms sets up every arm of an experiment as a run does, and returns the findings.
 func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, error) {
 	e, err := experiment.Expand(x, version.String())
 	if err != nil {
@@ -229,7 +225,6 @@ func onOff(kind, of string) string {
 	return fmt.Sprintf("%s off (%s's)", kind, of)
 }
 
-// shownBy returns the finding of a layer's proofs.
 func shownBy(l runner.TriedLayer) testbed.Finding {
 	name := onOff(l.Kind, l.Of)
 	var seen []string
@@ -259,7 +254,6 @@ func evidenceOf(c layer.Check) string {
 	return text
 }
 
-// refused returns the finding of a failure.
 func refused(name string, err error) testbed.Finding {
 	return testbed.Finding{Name: name, Status: testbed.Refused, Detail: safetext.Line(err.Error())}
 }

@@ -26,8 +26,7 @@ import (
 	"tare/internal/version"
 )
 
-// maxFile is the largest size of an experiment file, in bytes.
-const maxFile = 4 << 20
+const maxFile = 4 << 20 // the largest size of an experiment file, in bytes
 
 // readExperiment reads an experiment file: from stdin for "-", from disk, or for a name below examples/ that is
 // not on disk, from the built-in ones.
@@ -47,7 +46,6 @@ func readExperiment(ctx context.Context, s State, name string) ([]byte, error) {
 	return data, usage(err)
 }
 
-// readFile reads a file that is named on the command line.
 func readFile(ctx context.Context, name string) ([]byte, error) {
 	f, err := input.Open(name)
 	if err != nil {
@@ -61,8 +59,7 @@ func limited(ctx context.Context, r io.ReadCloser, name string) ([]byte, error) 
 	defer waits.Close()
 	data, err := io.ReadAll(io.LimitReader(waits, maxFile+1))
 	if err != nil {
-		var known *fs.PathError // this error names the file already
-		if errors.As(err, &known) {
+		if known, ok := errors.AsType[*fs.PathError](err); ok { // this error names the file already
 			err = known.Err
 		}
 		return nil, usage(fmt.Errorf("read %s: %w", name, err))
@@ -73,7 +70,6 @@ func limited(ctx context.Context, r io.ReadCloser, name string) ([]byte, error) 
 	return data, nil
 }
 
-// load reads and checks an experiment file.
 func load(ctx context.Context, s State, name string) (*experiment.Experiment, error) {
 	data, err := readExperiment(ctx, s, name)
 	if err != nil {
@@ -83,7 +79,6 @@ func load(ctx context.Context, s State, name string) (*experiment.Experiment, er
 	return x, usage(err)
 }
 
-// expand loads an experiment file, applies the flags and expands it.
 func (o overrides) expand(ctx context.Context, s State, name string) (*experiment.Experiment, *experiment.Expansion, error) {
 	data, err := readExperiment(ctx, s, name)
 	if err != nil {
@@ -138,12 +133,10 @@ func (l *oneLine) flags(c *cobra.Command) {
 	c.Flags().StringVar(&l.save, "save", "", "file to save the experiment of the command line in")
 }
 
-// hasPrograms reports whether the arguments are programs.
 func (l *oneLine) hasPrograms(c *cobra.Command, args []string) bool {
 	return len(l.layers) > 0 || c.ArgsLenAtDash() >= 0 || len(args) > 0 && draft.Named(args[0])
 }
 
-// args accepts one file, or programs.
 func (l *oneLine) args(c *cobra.Command, args []string) error {
 	if l.hasPrograms(c, args) {
 		if c.ArgsLenAtDash() > 0 {
@@ -157,8 +150,7 @@ func (l *oneLine) args(c *cobra.Command, args []string) error {
 	return cobra.ExactArgs(1)(c, args)
 }
 
-// onCommandLine replaces the name of the file in errors.
-const onCommandLine = "command line"
+const onCommandLine = "command line" // the name of such an experiment in errors
 
 // read returns the text of the experiment and its name for messages.
 func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, text []byte, err error) {
@@ -223,10 +215,8 @@ func (l *oneLine) typed(args []string) string {
 	return testbed.Quote(append(all, args...))
 }
 
-// longestTry is the longest time that one try of a program may take.
-const longestTry = time.Hour
+const longestTry = time.Hour // the longest time that one try of a program may take
 
-// tryOnce runs each program once and returns the duration of the slowest.
 func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestTry, fmt.Errorf("it did not end within %v", quantity.Duration(longestTry)))
 	defer cancel()
@@ -242,7 +232,7 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 			return 0, fmt.Errorf("%s was tried once: %w", safetext.Name(p.String()), context.Cause(ctx))
 		case err != nil:
 			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-			if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) {
+			if exit, ok := errors.AsType[*testbed.ExitError](err); ok {
 				exit.Stderr = "" // the hint contains stderr
 			}
 			return 0, hinted(fmt.Errorf("%w; it was tried once, and there is nothing to measure", err), "it said: %s", safetext.Line(lines[len(lines)-1]))
@@ -252,7 +242,6 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 	return took, nil
 }
 
-// addLabels adds the flag for labels of a run.
 func addLabels(c *cobra.Command, labels *[]string) {
 	c.Flags().StringArrayVar(labels, "label", nil, "NAME=VALUE, a label of the run, shown in comparisons; may be repeated. Unless given, the label commit comes from the CI system (GITHUB_SHA, CI_COMMIT_SHA and the like)")
 }

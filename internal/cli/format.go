@@ -62,7 +62,6 @@ func (p *paged) add(c *cobra.Command) {
 	}
 }
 
-// file returns the file that a page is written to.
 func (p *paged) file() string { return cmp.Or(p.to, p.page) }
 
 // view prints a result in the format of -o: the value itself as JSON and YAML, its rows as CSV, and its
@@ -83,7 +82,6 @@ func view[T any](s State, value T, p paged, csv func(io.Writer, T) error, of fun
 	return text.Write(s.Stdout, of(document.Terminal), text.Options{Width: s.Width, Color: s.Color})
 }
 
-// show prints an analysed run on stdout.
 func show(s State, r *analysis.Run, out string, all bool) error {
 	return view(s, r, paged{out: out}, report.CSV, func(document.Forms) *document.Document {
 		return report.Run(r, report.RunOptions{All: all})
@@ -124,7 +122,6 @@ type member struct {
 	value any
 }
 
-// ordered reads a JSON value: a []member, a []any, or a scalar.
 func ordered(d *json.Decoder) (any, error) {
 	token, err := d.Token()
 	opening, nested := token.(json.Delim)
@@ -254,11 +251,9 @@ type lines struct {
 	width int // 0: unknown, and lines are not wrapped
 }
 
-// lines returns the lines of stdout.
 func (s State) lines() lines { return lines{s.Stdout, s.Width} }
 
-// least is the smallest width of a wrapped column.
-const least = 20
+const least = 20 // the smallest width of a wrapped column
 
 // text writes a line of text. It wraps the text with further lines indented by two more columns.
 func (l lines) text(indent, text string) { l.hanging(indent, indent+"  ", text) }

@@ -21,7 +21,6 @@ import (
 	"tare/internal/runs/history"
 )
 
-// historyFlags are the flags of tare history.
 type historyFlags struct {
 	paged
 	name    string
@@ -135,7 +134,6 @@ func historyOptions(h *history.History, page string) report.HistoryOptions {
 	return o
 }
 
-// completeExperiments completes the names of the experiments whose runs are below the given directories.
 func completeExperiments(_ *cobra.Command, dirs []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(dirs) == 0 {
 		dirs = []string{journal.DefaultRoot}

@@ -112,7 +112,6 @@ func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// importEach makes a run of each file and prints the results.
 func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
 	dir := f.dir
 	if dir == "" {
@@ -153,7 +152,6 @@ type importedEach struct {
 	Files  []oneImported `json:"files"`
 }
 
-// oneImported is a file and the run that was made of it.
 type oneImported struct {
 	File      string           `json:"file"`
 	Directory string           `json:"directory,omitempty"` // absent: there is no run
@@ -161,7 +159,6 @@ type oneImported struct {
 	Result    *importer.Result `json:"result,omitempty"`    // absent: the run existed before
 }
 
-// runImport imports files, shows the run and writes its report.
 func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
 	dir := f.dir
 	if dir == "" {
@@ -173,9 +170,8 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	result, err := importer.Run(c.Context(), dir, o)
 	p.end()
 	if err != nil {
-		var misused *importer.UsageError
 		if result != nil {
-			printUnimported(s, result, p.files, errors.As(err, &misused))
+			printUnimported(s, result, p.files, errors.As(err, new(*importer.UsageError)))
 		}
 		return importError(err)
 	}
@@ -203,7 +199,6 @@ type importedRun struct {
 	*importer.Result
 }
 
-// importError gives an error of an import its exit code and hint.
 func importError(err error) error {
 	var wrong *importer.UsageError
 	var data *importer.DataError
@@ -248,7 +243,6 @@ func (p *importProgress) update(done, files int) {
 	}
 }
 
-// printImported prints on stderr a summary of the import.
 func printImported(s State, r *importer.Result) {
 	read := counted(r.Files, "file")
 	if r.Broken > 0 {
@@ -272,7 +266,6 @@ func printUnimported(s State, r *importer.Result, done int, misused bool) {
 	printProblems(s, r, "")
 }
 
-// trialCounts summarises the trials.
 func trialCounts(r *importer.Result) string {
 	text := counted(r.Valid, "trial") + " valid"
 	between := ", invalid by rule: "

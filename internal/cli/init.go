@@ -112,7 +112,6 @@ func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
 	return q.options[i], nil
 }
 
-// writeNew writes a file that must not exist yet.
 func writeNew(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {

@@ -14,7 +14,6 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// listRow is one row of a list.
 type listRow struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
@@ -52,7 +51,6 @@ func newList(s State) *cobra.Command {
 	return c
 }
 
-// lists are the names of the lists.
 var lists = []string{"layers", "workloads", "formats", "examples"}
 
 // oneList accepts one of the lists, and after examples the name of one.
@@ -104,7 +102,6 @@ func list(what string) (rows []listRow, err error) {
 	return rows, nil
 }
 
-// printExample prints the file of a built-in example.
 func printExample(s State, args []string) error {
 	if args[0] != "examples" {
 		return usage(fmt.Errorf("only an example has a file to print, not %s", args[0]))

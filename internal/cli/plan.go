@@ -68,7 +68,6 @@ by each sandbox or other wrapper as a test.`,
 	return c
 }
 
-// printPlan prints a plan as text.
 func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
 	title := p.Name
 	if p.Description != "" {
@@ -144,7 +143,6 @@ func fewRounds(p *experiment.Plan) string {
 	return ""
 }
 
-// setUps describes how often all arms are set up.
 func setUps(p *experiment.Plan) string {
 	rounds := p.Rounds
 	switch n := int(p.SetUps); {
@@ -161,7 +159,6 @@ func setUps(p *experiment.Plan) string {
 	}
 }
 
-// printOrder prints the order of the first round, or of all rounds.
 func printOrder(l lines, p *experiment.Plan, whole bool) {
 	rounds := 1
 	if whole {
@@ -182,7 +179,6 @@ func printOrder(l lines, p *experiment.Plan, whole bool) {
 	}
 }
 
-// inSlices describes how the trials of a cell are cut.
 func inSlices(c experiment.Cell) string {
 	if c.Slices == 0 {
 		return ""

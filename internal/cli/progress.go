@@ -19,14 +19,13 @@ import (
 // progress shows the progress of a run on stderr: one live line on a terminal, plain lines on a pipe. It writes
 // only at events of the run, so that it does not disturb a trial.
 type progress struct {
-	mu     sync.Mutex // held while an event is handled
-	w      io.Writer
-	screen io.Writer // the output that allows a line to be overwritten
-	live   bool
-	dir    string
-	last   int // the width of the live line
-	// columns returns the width of the terminal, or 0 if it is unknown.
-	columns func() int
+	mu      sync.Mutex // held while an event is handled
+	w       io.Writer
+	screen  io.Writer // the output that allows a line to be overwritten
+	live    bool
+	dir     string
+	last    int             // the width of the live line
+	columns func() int      // returns the width of the terminal, or 0 if it is unknown; nil: no terminal
 	failed  int             // the number of trials that count as failures of their arm
 	spoilt  int             // the number of trials that broke another rule, and were repeated if attempts were left
 	shown   map[string]bool // the texts about waiting that were printed on a pipe
@@ -35,18 +34,13 @@ type progress struct {
 }
 
 func newProgress(s State, dir string, quiet bool) *progress {
-	p := &progress{shown: map[string]bool{}, w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: dir}
-	p.columns = s.Columns
-	if p.columns == nil {
-		p.columns = func() int { return 0 }
-	}
+	p := &progress{shown: map[string]bool{}, w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: dir, columns: s.Columns}
 	if quiet {
 		p.w, p.screen = io.Discard, io.Discard
 	}
 	return p
 }
 
-// begin prints a summary of the plan.
 func (p *progress) begin(plan *experiment.Plan) {
 	rounds := fmt.Sprintf("%d rounds", plan.Total())
 	if plan.Precision > 0 {
@@ -61,7 +55,6 @@ func (p *progress) begin(plan *experiment.Plan) {
 	}
 }
 
-// event handles an event of the runner.
 func (p *progress) event(e runner.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +149,6 @@ func (p *progress) done(e runner.TrialDone) {
 	}
 }
 
-// end clears the live line.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,15 +168,16 @@ func (p *progress) status(text string) {
 		return
 	}
 	runes := []rune(safetext.Name(p.mask.Text(text)))
-	if w := p.columns(); w > 0 && len(runes) >= w {
-		runes = append(runes[:max(w-2, 0)], '…')
+	if p.columns != nil {
+		if w := p.columns(); w > 0 && len(runes) >= w {
+			runes = append(runes[:max(w-2, 0)], '…')
+		}
 	}
 	pad := strings.Repeat(" ", max(p.last-len(runes), 0))
 	fmt.Fprintf(p.screen, "\r%s%s\r%s", string(runes), pad, string(runes))
 	p.last = len(runes)
 }
 
-// line prints a line above the live one.
 func (p *progress) line(text string) {
 	p.status("")
 	fmt.Fprintln(p.w, safetext.Name(p.mask.Text(text)))
@@ -198,7 +191,6 @@ func span(d time.Duration) string {
 	return quantity.Duration(d.Round(time.Second)).String()
 }
 
-// counted writes a number of things.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -223,8 +215,7 @@ type interim struct {
 	quarters int    // the number of quarters of the run that were printed on a pipe
 }
 
-// mostInterim is the largest number of comparisons whose estimates are shown.
-const mostInterim = 2
+const mostInterim = 2 // the largest number of comparisons whose estimates are shown
 
 // begins is called when a trial of a round begins. It reports whether another quarter of the rounds is done
 // since the last report.
@@ -243,7 +234,6 @@ func (i *interim) begins(round, rounds int) (quarter bool) {
 	return quarter
 }
 
-// estimates returns the estimates of the first headlines.
 func estimates(r *analysis.Run) string {
 	var all []string
 	more := false

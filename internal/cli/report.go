@@ -27,8 +27,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// reportFile is the report in a run directory.
-const reportFile = "report.html"
+const reportFile = "report.html" // the report in a run directory
 
 func newReport(s State) *cobra.Command {
 	var out, to, of string
@@ -92,7 +91,6 @@ rsvg-convert and Chromium or Chrome, which tare doctor looks for.`,
 	return c
 }
 
-// reportRun writes one run's report, with the published table if its flags are given.
 func reportRun(ctx context.Context, s State, args []string, out, to string, picture bool, flags *publishedFlags) error {
 	run, result, err := openRun(args)
 	if err != nil {
@@ -164,7 +162,6 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 	return nil
 }
 
-// writePage writes an HTML report whole or not at all.
 func writePage(r *analysis.Run, to string, o report.RunOptions) error {
 	if err := writeWhole(to, func(w io.Writer) error { return html.Write(w, report.Run(r, madeNow(o, to))) }); err != nil {
 		return fmt.Errorf("write report: %w", err)
@@ -172,7 +169,6 @@ func writePage(r *analysis.Run, to string, o report.RunOptions) error {
 	return nil
 }
 
-// madeNow returns the options of a page that is written to a file now.
 func madeNow(o report.RunOptions, to string) report.RunOptions {
 	o.Page, o.Command, o.Generated = to, "tare run "+journal.ExperimentFile, time.Now()
 	return o
@@ -198,7 +194,6 @@ func isPicture(out, of string) (bool, error) {
 	return out == "svg" || out == string(render.PNG), nil
 }
 
-// writePicture writes an SVG picture in a format, to a file or to stdout.
 func writePicture(ctx context.Context, s State, svg, out, to string) error {
 	content := []byte(svg + "\n")
 	if out != "svg" {
@@ -232,7 +227,6 @@ func (s State) deliver(to string, binary bool, write func(io.Writer) error) erro
 	return out.Flush()
 }
 
-// renderPage writes a page in a format to a file.
 func renderPage(ctx context.Context, to, out string, write func(io.Writer) error) error {
 	if err := render.Page(ctx, to, render.Format(out), write); err != nil {
 		return fmt.Errorf("write %s: %w", to, installHint(err))
@@ -240,16 +234,13 @@ func renderPage(ctx context.Context, to, out string, write func(io.Writer) error
 	return os.Chmod(to, 0o644)
 }
 
-// installHint adds a hint how to install a missing program.
 func installHint(err error) error {
-	var missing *render.MissingError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*render.MissingError](err); ok {
 		return hinted(err, "install it with: %s", missing.Install)
 	}
 	return err
 }
 
-// writeWhole writes a file whole or not at all.
 func writeWhole(to string, write func(io.Writer) error) error {
 	f, err := owned.File(filepath.Dir(to), "output", "")
 	if err != nil {
@@ -276,7 +267,6 @@ func writeWhole(to string, write func(io.Writer) error) error {
 	return journal.SyncDir(filepath.Dir(to))
 }
 
-// page writes a document as a page of HTML and prints the name of the file.
 func (s State) page(to string, d *document.Document) error {
 	if err := writeWhole(to, func(w io.Writer) error { return html.Write(w, d) }); err != nil {
 		return fmt.Errorf("write the page: %w", err)

@@ -206,8 +206,7 @@ func extendable(run *journal.Run, rounds int) error {
 	return hintedUsage(err, "--rounds is the number of rounds in all, those at hand included")
 }
 
-// mostLooked is the largest number of verdicts of the first look in the note of an extension.
-const mostLooked = 20
+const mostLooked = 20 // the largest number of verdicts of the first look in the note of an extension
 
 // extendRun lets a finished run continue, and keeps its results so far: the headline verdicts in the note, and
 // the report under another name.

@@ -56,7 +56,6 @@ on, paired intervals, and a verdict for every metric.
 	return root
 }
 
-// noSuchCommand returns the error for an unknown command.
 func noSuchCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -77,8 +76,7 @@ func markUsage(c *cobra.Command) {
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
 		err := check(c, args)
-		var coded *codedError
-		if errors.As(err, &coded) { // the error has its own hint
+		if errors.As(err, new(*codedError)) { // the error has its own hint
 			return err
 		}
 		if err != nil {
@@ -92,8 +90,8 @@ func markUsage(c *cobra.Command) {
 // means.
 func wrongFlag(c *cobra.Command, err error) error {
 	hint := fmt.Sprintf("see %s --help", c.CommandPath())
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
 		return hintedUsage(err, "%s", hint)
 	}
 	word := unknown.GetSpecifiedShortnames() // if the user wrote -arm instead of --arm, the word is "arm"
@@ -161,18 +159,15 @@ func pluginWords(root *cobra.Command) func(string) string {
 	return func(text string) string { return command.ReplaceAllString(text, "kubectl tare $2") }
 }
 
-// pluginHint adapts the hint of an error to the command that the user called.
 func pluginHint(root *cobra.Command, err error) error {
-	var coded *codedError
-	if !errors.As(err, &coded) {
-		return err
+	if coded, ok := errors.AsType[*codedError](err); ok {
+		changed := *coded
+		changed.hint = pluginWords(root)(changed.hint)
+		return &changed
 	}
-	changed := *coded
-	changed.hint = pluginWords(root)(changed.hint)
-	return &changed
+	return err
 }
 
-// completeFiles completes file names with these extensions.
 func completeFiles(extensions ...string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return extensions, cobra.ShellCompDirectiveFilterFileExt
@@ -193,12 +188,10 @@ func runsBelow(root string) ([]string, cobra.ShellCompDirective) {
 	return dirs, cobra.ShellCompDirectiveDefault
 }
 
-// completeArms completes the arms of the named run, or of the newest.
 func completeArms(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return arms(args), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeReference completes RUN and RUN:ARM of the named runs.
 func completeReference(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var list []string
 	for _, dir := range args {
@@ -210,7 +203,6 @@ func completeReference(_ *cobra.Command, args []string, _ string) ([]string, cob
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeMatch completes OLD=NEW with the treatments of the named runs.
 func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	old, _, chosen := strings.Cut(typed, "=")
 	var list []string
@@ -238,7 +230,6 @@ func planNamed(args []string) experiment.Plan {
 	return planOf(dir)
 }
 
-// planOf returns the plan of a run, or an empty one if it cannot be read.
 func planOf(dir string) (plan experiment.Plan) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

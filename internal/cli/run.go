@@ -161,7 +161,6 @@ const (
 	patience = 5 * time.Minute // the total time that a run waits for a busy machine
 )
 
-// carryOut runs the plan, then shows the result and writes the report.
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values sessionValues, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
 	// The reader of the progress or the result may close its pipe, and the run should continue. Without this,
@@ -206,14 +205,12 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	if err == nil {
 		return concluded
 	}
-	var code exit
-	if concluded != nil && !errors.As(concluded, &code) {
+	if concluded != nil && !errors.As(concluded, new(exit)) {
 		fmt.Fprintf(s.Stderr, "tare: %v\n", concluded)
 	}
 	return withNextStep(ctx, j, err)
 }
 
-// environment describes the machine and the programs that the experiment runs.
 func environment(ctx context.Context, x *experiment.Expansion) *machine.Environment {
 	var tools []machine.ToolQuery
 	add := func(d experiment.Declaration) {
@@ -276,15 +273,13 @@ func endedBy(ctx context.Context, err error) string {
 	return "ended by an error: " + firstLine(err)
 }
 
-// longestReason is the largest length, in bytes, of an error in the first line of a report.
-const longestReason = 200
+const longestReason = 200 // the largest length, in bytes, of an error in the first line of a report
 
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return columns.Shorten(text, longestReason, "…")
 }
 
-// withNextStep adds the next command to the error that ended a run.
 func withNextStep(ctx context.Context, j *journal.Journal, err error) error {
 	var hopeless *runner.NoDataError
 	var dropped *runner.DroppedError
@@ -308,7 +303,6 @@ func withNextStep(ctx context.Context, j *journal.Journal, err error) error {
 	return &codedError{err: err, code: ExitInvalid, hint: hint}
 }
 
-// whenBusy returns the advice for a machine that was too busy to measure on.
 func whenBusy(e *runner.NoDataError, dir string) string {
 	hint := "the machine is too busy to measure on: end what is named here or let it end, and tare resume " + dir + " goes on"
 	if e.Last.Rule == workload.RuleLate {

@@ -56,7 +56,6 @@ address. It changes nothing, needs no network, and ends with Ctrl-C.`,
 	return c
 }
 
-// shownAt returns the address that a user can open.
 func shownAt(host string, at net.Addr, token string) string {
 	_, port, _ := net.SplitHostPort(at.String())
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
@@ -66,7 +65,6 @@ func shownAt(host string, at net.Addr, token string) string {
 	return u.String()
 }
 
-// openLibrary opens the directory of runs that the arguments name.
 func openLibrary(args []string) (*serve.Library, error) {
 	dir := append(args, journal.DefaultRoot)[0]
 	library, err := serve.Open(dir)

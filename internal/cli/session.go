@@ -109,8 +109,7 @@ func inNamespace(needed bool) error {
 // tryNamespace is inNamespace for commands that only test what works. If the system does not allow a user
 // namespace, they continue and report this.
 func tryNamespace() error {
-	var code exit
-	if err := inNamespace(true); errors.As(err, &code) {
+	if code, ok := errors.AsType[exit](inNamespace(true)); ok {
 		return code
 	}
 	return nil
@@ -144,13 +143,11 @@ func readValues(x *experiment.Experiment, files map[string][]byte) (sessionValue
 	return t, err
 }
 
-// with returns a context with the values, and makes the journal mask them.
 func (t sessionValues) with(ctx context.Context, j *journal.Journal) context.Context {
 	j.Mask(t.mask)
 	return reference.With(ctx, t.values)
 }
 
-// maskedError is an error whose text has the values masked.
 type maskedError struct {
 	error
 	text string
@@ -159,7 +156,6 @@ type maskedError struct {
 func (e *maskedError) Error() string { return e.text }
 func (e *maskedError) Unwrap() error { return e.error }
 
-// masked returns the error with the values masked.
 func (t sessionValues) masked(err error) error {
 	if err == nil {
 		return nil
@@ -167,7 +163,6 @@ func (t sessionValues) masked(err error) error {
 	return &maskedError{err, t.mask.Text(err.Error())}
 }
 
-// references returns a part for each reference of an experiment, with the finding whether its value exists.
 func references(x *experiment.Experiment) []part {
 	var parts []part
 	for _, r := range reference.Of(x) {

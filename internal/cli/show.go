@@ -73,7 +73,6 @@ its interval.`,
 	return c
 }
 
-// openRun reads and analyses the run named on the command line, or the newest.
 func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	dir, err := runDir(args)
 	if err != nil {
@@ -90,8 +89,7 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 func runDir(args []string) (string, error) {
 	if len(args) == 1 {
 		if _, err := os.Stat(filepath.Join(args[0], "plan.json")); err != nil {
-			var damage *journal.DamageError
-			if _, err := journal.Open(args[0]); errors.As(err, &damage) {
+			if _, err := journal.Open(args[0]); errors.As(err, new(*journal.DamageError)) {
 				return "", err
 			}
 			return "", noRun(args[0], err)
@@ -121,12 +119,10 @@ func noRun(dir string, err error) error {
 	return hintedUsage(err, "there are %d runs below it, of which %s is the newest; name one", len(below), newest(below))
 }
 
-// newest returns the run directory whose plan was written last.
 func newest(dirs []string) string {
 	return slices.MaxFunc(dirs, func(a, b string) int { return made(a).Compare(made(b)) })
 }
 
-// made returns the time when a run began.
 func made(dir string) time.Time {
 	info, err := os.Stat(filepath.Join(dir, "plan.json"))
 	if err != nil {
@@ -135,13 +131,10 @@ func made(dir string) time.Time {
 	return info.ModTime()
 }
 
-// asPublished is the value of show --as.
-const asPublished = "published"
+const asPublished = "published" // the value of show --as
 
-// mostDigits is the largest number of decimals in a published table.
-const mostDigits = 12
+const mostDigits = 12 // the largest number of decimals in a published table
 
-// publishedFlags are the flags of the published table.
 type publishedFlags struct {
 	published.Options
 	all    bool // show exploratory metrics in the text formats, too
@@ -155,7 +148,6 @@ func (f *publishedFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.WithInvalid, "with-invalid", false, "include invalid trials in the published table, like tables that do not check errors")
 }
 
-// refuse returns an error if the flags are given without the table.
 func (f *publishedFlags) refuse(c *cobra.Command, flag string) error {
 	names := []string{"reference", "with-invalid", "digits"}
 	if flag == "--published" { // tare show has an --all of its own
@@ -177,7 +169,6 @@ func (f *publishedFlags) shown(t *published.Table) *published.Table {
 	return t.Headline()
 }
 
-// table makes the published table of a run.
 func (f *publishedFlags) table(run *journal.Run, result *analysis.Run) (*published.Table, error) {
 	if f.digits < report.AsTheyVary || f.digits > mostDigits {
 		return nil, hintedUsage(fmt.Errorf("--digits %d: not a number of decimals", f.digits), "0 to %d, or -1 for as many as show what the values vary by", mostDigits)

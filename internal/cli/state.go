@@ -51,8 +51,7 @@ func (s State) guarded() (guarded State, flush func() error, done func()) {
 	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // nobody would see an error here
 }
 
-// widest is the largest width that COLUMNS can set.
-const widest = 1000
+const widest = 1000 // the largest width that COLUMNS can set
 
 // System returns the state of this process.
 func System() State {
@@ -110,7 +109,6 @@ const (
 	exitInterrupted = 130 // SIGINT or SIGTERM
 )
 
-// codedError is an error with its exit code and a hint.
 type codedError struct {
 	err  error
 	code int
@@ -120,7 +118,6 @@ type codedError struct {
 func (e *codedError) Error() string { return e.err.Error() }
 func (e *codedError) Unwrap() error { return e.err }
 
-// hinted adds a hint about the next step to an error.
 func hinted(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -129,11 +126,9 @@ func hinted(err error, format string, args ...any) error {
 	if errors.Is(err, context.Canceled) {
 		code = exitInterrupted
 	}
-	var inner *codedError
-	var damage *journal.DamageError
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*codedError](err); ok {
 		code = inner.code
-	} else if errors.As(err, &damage) {
+	} else if errors.As(err, new(*journal.DamageError)) {
 		code = ExitInvalid
 	}
 	return &codedError{err: err, code: code, hint: fmt.Sprintf(format, args...)}
@@ -152,7 +147,6 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// conclude prints an error with its hint, and returns its exit code.
 func conclude(s State, err error) int {
 	code := tell(s, err)
 	if hint := limitHint(err); hint != "" {
@@ -161,12 +155,10 @@ func conclude(s State, err error) int {
 	return code
 }
 
-// tell prints an error and returns its exit code.
 func tell(s State, err error) int {
 	var silent exit
 	var coded *codedError
 	var problems *experiment.Problems
-	var damage *journal.DamageError
 	switch {
 	case err == nil:
 		return ExitDone
@@ -181,7 +173,7 @@ func tell(s State, err error) int {
 			fmt.Fprintln(s.Stderr, "hint: "+coded.hint)
 		}
 		return coded.code
-	case errors.As(err, &damage):
+	case errors.As(err, new(*journal.DamageError)):
 		fmt.Fprintln(s.Stderr, "tare: "+err.Error())
 		return ExitInvalid
 	case errors.Is(err, context.Canceled):
@@ -192,7 +184,6 @@ func tell(s State, err error) int {
 	return exitError
 }
 
-// hintedUsage is usage with a hint about the next step.
 func hintedUsage(err error, format string, args ...any) error {
 	return hinted(usage(err), format, args...)
 }
@@ -207,8 +198,7 @@ var (
 // enough returns an error if the system's limits are below a command's needs.
 func enough(needs machine.Needs) error {
 	err := machine.CheckLimits(needs)
-	var limit *machine.LimitError
-	if errors.As(err, &limit) {
+	if limit, ok := errors.AsType[*machine.LimitError](err); ok {
 		return hinted(err, "%s", limit.Hint())
 	}
 	return err
@@ -218,21 +208,17 @@ func enough(needs machine.Needs) error {
 // be written has its own text.
 func limitHint(err error) string {
 	limit, reached := machine.Exhausted(err)
-	var unwritten *journal.WriteError
-	if !reached || limit == machine.FileSize && errors.As(err, &unwritten) {
+	if !reached || limit == machine.FileSize && errors.As(err, new(*journal.WriteError)) {
 		return ""
 	}
 	return limit.Reached()
 }
 
-// limitsKind is the kind of the part that describes a run's limits.
-const limitsKind = "limits"
+const limitsKind = "limits" // the kind of the part that describes a run's limits
 
-// limits returns the findings of tare doctor about the limits.
 func limits() part {
 	f := testbed.Finding{Name: "of the system", Status: testbed.Works, Detail: "enough for a run: open files, processes, virtual memory"}
-	var limit *machine.LimitError
-	if errors.As(machine.CheckLimits(toMeasure), &limit) {
+	if limit, ok := errors.AsType[*machine.LimitError](machine.CheckLimits(toMeasure)); ok {
 		f.Status, f.Detail, f.Hint = testbed.Refused, limit.Error(), limit.Hint()
 	}
 	return part{limitsKind, "a process's", []testbed.Finding{f}}

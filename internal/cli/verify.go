@@ -21,7 +21,6 @@ import (
 	"tare/internal/version"
 )
 
-// verification is the output of tare verify for one run.
 type verification struct {
 	Run       string   `json:"run"`
 	Whole     bool     `json:"whole"`
@@ -37,8 +36,7 @@ type verification struct {
 	Remarks   []string `json:"remarks"`
 }
 
-// mostUncovered is the largest length, in bytes, of the list of files without a digest in text output.
-const mostUncovered = 500
+const mostUncovered = 500 // the largest length, in bytes, of the list of files without a digest in text output
 
 func newVerify(s State) *cobra.Command {
 	var out, signers string
@@ -142,8 +140,7 @@ func checkPlan(run *journal.Run) (damage, other error) {
 		return nil, nil
 	}
 	_, _, err := replan(run.Dir)
-	var moved *otherPlanError
-	if errors.As(err, &moved) && run.Plan.Version == version.String() {
+	if moved, ok := errors.AsType[*otherPlanError](err); ok && run.Plan.Version == version.String() {
 		return &journal.DamageError{Dir: run.Dir, Where: journal.PlanFile, What: "experiment.yaml gives other " + moved.parts}, nil
 	}
 	return nil, err
@@ -174,14 +171,12 @@ func (v verification) print(s State) {
 // signatureNamespace prevents a signature of a run from being valid for other data.
 const signatureNamespace = "tare-run"
 
-// keygenLimit is the longest time for signing or verifying, since a key may ask its user.
-const keygenLimit = time.Minute
+const keygenLimit = time.Minute // the longest time for signing or verifying, since a key may ask its user
 
 func addSign(c *cobra.Command, key *string) {
 	c.Flags().StringVar(key, "sign", "", "SSH key that signs the run when it is finished: a private key, or a public one whose private key ssh-agent holds")
 }
 
-// sshKeygen runs the OpenSSH program that makes and checks signatures.
 func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, keygenLimit)
 	defer cancel()

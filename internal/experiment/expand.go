@@ -59,7 +59,6 @@ func drawn(given *uint64) uint64 {
 	return uint64(binary.BigEndian.Uint32(bytes[:]))
 }
 
-// tooMany returns an error if one round would have too many trials.
 func (x *Experiment) tooMany() error {
 	arms := 1 // counts the control
 	for _, a := range x.Arms {
@@ -100,7 +99,6 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// addArms adds the baseline, the control and the treatments.
 func (e *Expansion) addArms(x *Experiment) {
 	for i, a := range x.Arms {
 		for _, v := range armVariants(a) {

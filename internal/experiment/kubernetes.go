@@ -119,8 +119,7 @@ type Timeouts struct {
 	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"time after the last sign of the run until the cluster removes its objects"`
 }
 
-// shortestSilence is long enough to restart an API server.
-const shortestSilence = 5 * time.Minute
+const shortestSilence = 5 * time.Minute // long enough to restart an API server
 
 // NewKubernetes returns the testbed with its defaults.
 func NewKubernetes() *Kubernetes {

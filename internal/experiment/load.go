@@ -44,7 +44,6 @@ func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 	return &x, nil
 }
 
-// loader loads one file.
 type loader struct {
 	name  string
 	file  *strictyaml.File
@@ -59,8 +58,6 @@ const defaultRounds = 12
 // defaults returns an experiment with the defaults only. Rounds are set after decoding, since precision
 // replaces them.
 func defaults() Experiment {
-	percent := func(p quantity.Percent) *quantity.Percent { return &p }
-	none := 0
 	return Experiment{
 		Testbed: Testbed{Local: defaultLocal()},
 		Design: design{
@@ -68,12 +65,8 @@ func defaults() Experiment {
 			Confidence: 0.95, Equivalence: 0.02, Power: 0.80,
 		},
 		Limits: Limits{
-			Errors:        percent(0),
-			ForeignCPU:    percent(0.20),
-			Steal:         percent(0.05),
-			Throttling:    &none,
-			Late:          percent(1),
-			InvalidTrials: percent(0.20),
+			Errors: new(quantity.Percent(0)), ForeignCPU: new(quantity.Percent(0.20)), Steal: new(quantity.Percent(0.05)),
+			Throttling: new(0), Late: new(quantity.Percent(1)), InvalidTrials: new(quantity.Percent(0.20)),
 		},
 	}
 }
@@ -101,7 +94,6 @@ func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
 	v.Set(reflect.ValueOf(chosen))
 }
 
-// layer decodes an item of an arm's layers.
 func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
 	kind, params, ok := l.choose(n, path, "layer", slices.Sorted(maps.Keys(l.kinds.Layers)), nil)
 	if !ok {
@@ -246,7 +238,6 @@ func (l *loader) strange(e strictyaml.Entry, chosen *strictyaml.Entry, path, wha
 	}
 }
 
-// unknown returns the hint for a word that is no kind.
 func (l *loader) unknown(what, word string, kinds []string) string {
 	if l.kinds.Elsewhere != nil && strictyaml.Nearest(word, kinds) == "" {
 		if where := l.kinds.Elsewhere(what, word); where != "" {

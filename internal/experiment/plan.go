@@ -269,7 +269,6 @@ func (p *Plan) HeadlineFamily() int {
 	return p.headlines() * treatments
 }
 
-// headlines returns the number of headline metrics over all cells.
 func (p *Plan) headlines() (n int) {
 	for _, c := range p.Cells {
 		for _, m := range c.Metrics {

@@ -128,7 +128,6 @@ func refusal(name string) string {
 // notOfVariable matches the characters of a finding's name that the name of a variable cannot have.
 var notOfVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
-// wayOut returns the hint about a replacement for the secret.
 func (s *search) wayOut(name, path, text string) string {
 	variable := strings.Trim(notOfVariable.ReplaceAllString(strings.ToUpper(name), "_"), "_")
 	switch {
@@ -150,7 +149,6 @@ func (s *search) wayOut(name, path, text string) string {
 // comment matches the text after a # in a line.
 var comment = regexp.MustCompile(`(?:^|\s)#(.*)$`)
 
-// comments searches the comments of the file.
 func (s *search) comments() {
 	for i, line := range strings.Split(s.file.Text(), "\n") {
 		m := comment.FindStringSubmatchIndex(line)

@@ -65,7 +65,6 @@ func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 	}
 }
 
-// texts returns the levels as text.
 func texts(levels reflect.Value) (list []string) {
 	for i := range levels.Len() {
 		list = append(list, factor.Text(levels.Index(i).Interface()))
@@ -73,7 +72,6 @@ func texts(levels reflect.Value) (list []string) {
 	return list
 }
 
-// swept returns the factors with more than one level.
 func swept(all []sweep) []sweep {
 	return slices.DeleteFunc(all, func(s sweep) bool { return len(s.levels) < 2 })
 }
@@ -92,7 +90,6 @@ func (s sweep) hold(config any, level int) {
 	v.SetMapIndex(key, v.MapIndex(key).Slice(level, level+1))
 }
 
-// held returns the factor at one level.
 func (s sweep) held(level int) factor.Level {
 	return factor.Level{Factor: s.name, Value: s.levels[level]}
 }

@@ -44,7 +44,6 @@ func (l *loader) design(d *design) {
 	}
 }
 
-// arms checks names and layers of the arms.
 func (l *loader) arms(arms []Arm) {
 	if len(arms) == 0 && l.file.Has("arms") && !l.file.Troubled("arms") {
 		l.file.ReportAt("arms", "arms is empty; expected at least one arm",
@@ -216,13 +215,11 @@ func (l *loader) possible(x *Experiment) {
 	}
 }
 
-// writtenLayer is a layer with its path in the file.
 type writtenLayer struct {
 	LayerItem
 	at string
 }
 
-// written lists the layers of arms and factors with their paths in the file.
 func (l *loader) written(x *Experiment) (list []writtenLayer) {
 	for i, a := range x.Arms {
 		for j, item := range a.Layers {

@@ -48,8 +48,7 @@ var sizeUnits = []unit{
 // sizesRead are the units of sizes, together with the names that Kubernetes has for them.
 var sizesRead = append(slices.Clip(sizeUnits), []unit{{"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10}}...)
 
-// decimal matches a number in everyday notation, without sign or exponent.
-const decimal = `[0-9]+(\.[0-9]+)?`
+const decimal = `[0-9]+(\.[0-9]+)?` // decimal matches a number in everyday notation, without sign or exponent
 
 var isDecimal = regexp.MustCompile(`^` + decimal + `$`)
 
@@ -95,7 +94,6 @@ func digits(v float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// pattern returns the regular expression of numbers with the given units.
 func pattern(units []unit) string {
 	return `^` + decimal + ` ?(` + strings.Join(suffixes(units), "|") + `)$`
 }
@@ -124,14 +122,11 @@ func (r *Rate) UnmarshalText(text []byte) error {
 		return nil
 	}
 	v, err := split(string(text), rateUnits, r.Describe())
-	if err != nil {
-		return err
-	}
-	if v < 1 {
-		return fmt.Errorf("%q is not a usable rate: write unlimited for no cap", text)
+	if err == nil && v < 1 {
+		err = fmt.Errorf("%q is not a usable rate: write unlimited for no cap", text)
 	}
 	*r = Rate(v)
-	return nil
+	return err
 }
 
 // MarshalText returns the text of the rate.
@@ -157,14 +152,11 @@ func (Size) Units() []string { return suffixes(sizeUnits) }
 // UnmarshalText parses a size, which must be a whole number of bytes.
 func (s *Size) UnmarshalText(text []byte) error {
 	v, err := split(string(text), sizesRead, s.Describe())
-	if err != nil {
-		return err
-	}
 	if v != math.Trunc(v) {
-		return fmt.Errorf("%q is not a whole number of bytes", text)
+		err = fmt.Errorf("%q is not a whole number of bytes", text)
 	}
 	*s = Size(v)
-	return nil
+	return err
 }
 
 // MarshalText returns the text of the size.
@@ -208,11 +200,10 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 // String returns the text of the duration without trailing zero units: 2m, not 2m0s.
 func (d Duration) String() string {
 	s := time.Duration(d).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
 	}
 	return s
 }
@@ -223,7 +214,6 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 // Describe describes the valid texts of a Percent.
 func (Percent) Describe() string { return `a percentage such as 2% or 0.5%` }
 
-// percentUnits holds the only unit of shares.
 var percentUnits = []unit{{"%", 1}}
 
 // Pattern returns the regular expression of a Percent.
@@ -235,11 +225,8 @@ func (Percent) Units() []string { return suffixes(percentUnits) }
 // UnmarshalText parses a percentage, which must not be negative.
 func (p *Percent) UnmarshalText(text []byte) error {
 	v, err := split(string(text), percentUnits, p.Describe())
-	if err != nil {
-		return err
-	}
 	*p = Percent(v / 100)
-	return nil
+	return err
 }
 
 // MarshalText returns the text of the percentage.
@@ -254,8 +241,7 @@ type Frequency float64
 // frequencyUnits stand after the number: 50/s, 3000/min.
 var frequencyUnits = []unit{{"/min", 1. / 60}, {"/s", 1}}
 
-// rarest is the smallest frequency: about once in ten days.
-const rarest = 1e-6
+const rarest = 1e-6 // the smallest frequency: about once in ten days
 
 // Describe describes the valid texts of a Frequency.
 func (Frequency) Describe() string { return `a number per time such as 50/s or 30/min` }
@@ -269,14 +255,11 @@ func (Frequency) Units() []string { return suffixes(frequencyUnits) }
 // UnmarshalText parses a frequency, which must not be zero.
 func (f *Frequency) UnmarshalText(text []byte) error {
 	v, err := split(string(text), frequencyUnits, f.Describe())
-	if err != nil {
-		return err
-	}
-	if v < rarest {
-		return fmt.Errorf("%q is too seldom; expected %s", text, f.Describe())
+	if err == nil && v < rarest {
+		err = fmt.Errorf("%q is too seldom; expected %s", text, f.Describe())
 	}
 	*f = Frequency(v)
-	return nil
+	return err
 }
 
 // MarshalText returns the text of the frequency.

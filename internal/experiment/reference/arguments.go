@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"tare/internal/experiment"
@@ -19,20 +20,12 @@ import (
 type Arguments []string
 
 // languages are programs in whose language $NAME has a meaning, by name without a version.
-var languages = set(`sh ash bash dash ksh mksh zsh rbash fish csh tcsh busybox toybox pwsh powershell nu elvish
+var languages = strings.Fields(`sh ash bash dash ksh mksh zsh rbash fish csh tcsh busybox toybox pwsh powershell nu elvish
 awk gawk mawk nawk sed perl python pypy ruby node nodejs deno bun php lua luajit tclsh wish expect julia Rscript R
 jq yq gojq make gmake bmake ninja envsubst ssh su runuser xargs parallel hyperfine watch script flock
 tmux screen systemd-run nix-shell psql mongosh mongo sqlite gnuplot vim nvim ex ed emacs m4 groovy jshell`)
 
 var version = regexp.MustCompile(`[0-9.-]*$`)
-
-func set(words string) map[string]bool {
-	all := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		all[w] = true
-	}
-	return all
-}
 
 // textOption matches an option whose value is text in the program's language.
 var textOption = regexp.MustCompile(`^-[A-Za-z]*[ce]$`)
@@ -52,13 +45,12 @@ func (Arguments) Words(line string) []string {
 	return strings.Fields(line)
 }
 
-// parts splits the argument at an index.
 func (a Arguments) parts(i int) ([]part, error) {
 	text := a[i]
 	behind := false
 	for _, before := range a[:i] {
 		name := path.Base(before)
-		behind = behind || languages[name] || languages[version.ReplaceAllString(name, "")]
+		behind = behind || slices.Contains(languages, name) || slices.Contains(languages, version.ReplaceAllString(name, ""))
 	}
 	parts, err := parse(text)
 	whole := err == nil && len(parts) == 3 && parts[0].literal == "" && parts[2].literal == ""

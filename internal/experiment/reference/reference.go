@@ -39,7 +39,6 @@ func (r Reference) String() string {
 	return "$" + r.Variable
 }
 
-// part is a piece of a text: plain text or a reference.
 type part struct {
 	literal string
 	taken   *Reference
@@ -49,7 +48,6 @@ type part struct {
 // are kept.
 var forms = regexp.MustCompile(`\$?\$\(TARE_[A-Za-z0-9_]*\)|\$\$|\$\(file:([^)]*)\)|(\$\{[A-Za-z_][A-Za-z0-9_]*\})|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
-// parse splits a text at its references.
 func parse(text string) (parts []part, err error) {
 	var literal strings.Builder
 	unclear, any := false, false

@@ -14,8 +14,7 @@ import (
 	"tare/internal/text/input"
 )
 
-// maxFile is the largest size, in bytes, of a file that a value is read from.
-const maxFile = 64 << 10
+const maxFile = 64 << 10 // the largest size, in bytes, of a file that a value is read from
 
 // Values are the values of references at the start of a run.
 type Values struct {

@@ -100,10 +100,8 @@ func Find(text string, kind Kind) []Finding {
 	return outermost(all)
 }
 
-// nested is the depth to which forms are searched within a value that is no secret: --set=password=….
-const nested = 3
+const nested = 3 // the depth to which forms are searched within a value that is no secret: --set=password=…
 
-// in finds the secrets of one form.
 func (f form) in(text string, depth int) []Finding {
 	var all []Finding
 	for _, m := range f.pattern.FindAllStringSubmatchIndex(text, -1) {
@@ -166,8 +164,7 @@ var given = map[string][]string{
 	login: {"-p"},
 }
 
-// login is a subcommand of container and cloud tools. In their other subcommands, -p is no password.
-const login = "login"
+const login = "login" // a subcommand of container and cloud tools. In their other subcommands, -p is no password.
 
 var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl oc az`)
 

@@ -37,8 +37,7 @@ func tokens(text string) (all []Finding) {
 	return all
 }
 
-// leastRandom is the shortest length of a value that can look random.
-const leastRandom = 16
+const leastRandom = 16 // the shortest length of a value that can look random
 
 var onlyHex = regexp.MustCompile(`^[0-9a-fA-F]+$`)
 

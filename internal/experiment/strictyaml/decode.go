@@ -45,7 +45,6 @@ func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
 	}
 }
 
-// wrong reports a value of the wrong type.
 func (f *File) wrong(n *Node, path string, expected string, field Field, hint string) {
 	if n.Form == Null {
 		hint = "give a value, or leave the line out"

@@ -78,12 +78,6 @@ func Names(fields []Field) []string {
 // described is a type that describes its valid texts in words.
 type described interface{ Describe() string }
 
-// united is a type that lists its units.
-type united interface{ Units() []string }
-
-// enumerated is a text type that lists its values.
-type enumerated interface{ Values() []string }
-
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 
 // ReadsText reports whether UnmarshalText reads the values of a type.
@@ -97,7 +91,7 @@ func asked[I any](t reflect.Type) (I, bool) {
 
 // EnumOf returns the values of an enumeration type, or nil.
 func EnumOf(t reflect.Type) []string {
-	if e, ok := asked[enumerated](t); ok && t.Kind() == reflect.String {
+	if e, ok := asked[interface{ Values() []string }](t); ok && t.Kind() == reflect.String {
 		return e.Values()
 	}
 	return nil

@@ -11,8 +11,7 @@ import (
 
 // A hint that suggests a text is given only if the file with this text would be read without that problem.
 
-// longestHint is the largest length of a suggested text, in bytes.
-const longestHint = 200
+const longestHint = 200 // the largest length of a suggested text, in bytes
 
 // takes reports whether a text in place of a node would be read without a problem.
 func (f *File) takes(text, path string, t reflect.Type, field Field) bool {
@@ -54,14 +53,10 @@ func (f *File) otherwise(n *Node, path string, t reflect.Type, field Field) stri
 	return ""
 }
 
-// worded is a list type with the method Words. Words splits a text that stands in place of a list into the
-// list's items.
-type worded interface{ Words(text string) []string }
-
 // bracketed returns the hint to write a text as a list; "" if the list would be invalid.
 func (f *File) bracketed(n *Node, path string, t reflect.Type, field Field) string {
 	var items []string
-	if w, ok := asked[worded](t); ok {
+	if w, ok := asked[interface{ Words(text string) []string }](t); ok {
 		items = w.Words(n.Value)
 	} else {
 		items = strings.FieldsFunc(n.Value, func(r rune) bool { return r == ',' })
@@ -83,7 +78,6 @@ var unquoted = regexp.MustCompile(`^-{0,2}[A-Za-z_./$][A-Za-z0-9_./$%+=@()-]*$`)
 // words are texts that YAML reads as another type.
 var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-// listed returns a text as an item of a list in brackets.
 func listed(text string) string {
 	_, err := strconv.Atoi(text)
 	if err == nil || unquoted.MatchString(text) && !slices.Contains(words, strings.ToLower(text)) {
@@ -94,7 +88,7 @@ func listed(text string) string {
 
 // unitHint returns the hint for a quantity with a wrong unit or none.
 func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) string {
-	units, ok := asked[united](t)
+	units, ok := asked[interface{ Units() []string }](t)
 	number := strings.TrimRight(n.Value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/% ")
 	if _, err := strconv.ParseFloat(number, 64); err != nil || !ok {
 		return ""

@@ -53,7 +53,6 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// found describes the node for messages.
 func (n *Node) found() string {
 	switch n.Form {
 	case Null:
@@ -104,7 +103,6 @@ func (n *Node) cutStep(path string) (step, rest string) {
 	return path[:end], strings.TrimPrefix(path[end:], ".")
 }
 
-// shorten shortens a value for a message.
 func shorten(s string) string {
 	const most = 60
 	if r := []rune(s); len(r) > most {

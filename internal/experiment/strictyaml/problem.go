@@ -115,8 +115,7 @@ func (f *File) Place(n *Node, part string, start int) (line, column int) {
 	return n.Line, n.Column
 }
 
-// mostLines is the number of lines that a text in quotes may take.
-const mostLines = 20
+const mostLines = 20 // the number of lines that a text in quotes may take
 
 // PathOf returns the path of the first value that equals a text; "" if none does.
 func (f *File) PathOf(text string) string {
