@@ -158,7 +158,12 @@ runs are the minimum; five or more give useful answers.`,
   tare combine nightly/* -o markdown
   tare combine nightly/* -o html --to gvisor.html
   tare combine nightly/* -o json | jq -r '.comparisons[] | [.arm, .cell, .text, .spread.point, .prediction.lo, .prediction.hi] | @tsv'`,
-		Args:              atLeastTwoRuns,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return fmt.Errorf("%d given, at least two runs of one experiment are needed", len(args))
+			}
+			return nil
+		},
 		ValidArgsFunction: completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := combineRuns(args)
@@ -174,13 +179,6 @@ runs are the minimum; five or more give useful answers.`,
 	c.Flags().BoolVar(&all, "all", false, "show exploratory metrics, too")
 	p.add(c)
 	return c
-}
-
-func atLeastTwoRuns(_ *cobra.Command, args []string) error {
-	if len(args) < 2 {
-		return fmt.Errorf("%d given, at least two runs of one experiment are needed", len(args))
-	}
-	return nil
 }
 
 func combineRuns(dirs []string) (*combine.Result, error) {

@@ -139,7 +139,7 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 		return nil, err
 	}
 	parts := append(slices.Concat(examine(ctx, neededBy(x), x), programs(ctx, x), references(x)), limits())
-	if onCluster(x, cluster, namespace) {
+	if cluster != "" || namespace != "" || x.Testbed.Kubernetes != nil {
 		there, err := examineCluster(ctx, x, cluster, namespace, !try)
 		if parts = append(parts, there...); err != nil {
 			return nil, err

@@ -19,10 +19,6 @@ import (
 
 const optionKind = "option" // the kind of part that an experiment can do without
 
-func onCluster(x *experiment.Experiment, contextName, namespace string) bool {
-	return contextName != "" || namespace != "" || x != nil && x.Testbed.Kubernetes != nil
-}
-
 // clusterNeeds lists the features that clusters must have: rights, and the sites of arms.
 type clusterNeeds struct {
 	bed      *experiment.Kubernetes
@@ -232,7 +228,11 @@ func shownBy(l runner.TriedLayer) testbed.Finding {
 		if !c.OK {
 			return refused(name, errors.New(c.Name+": expected "+c.Expected+", observed "+c.Observed))
 		}
-		seen = append(seen, evidenceOf(c))
+		text := c.Name + ": " + c.Observed
+		if c.Caveat != "" {
+			text += " (" + c.Caveat + ")"
+		}
+		seen = append(seen, text)
 	}
 	if l.Err != nil {
 		return refused(name, l.Err)
@@ -244,14 +244,6 @@ func shownBy(l runner.TriedLayer) testbed.Finding {
 		seen = append(seen, "put up; only trials show it")
 	}
 	return testbed.Finding{Name: name, Status: testbed.Works, Detail: safetext.Line(strings.Join(seen, "; "))}
-}
-
-func evidenceOf(c layer.Check) string {
-	text := c.Name + ": " + c.Observed
-	if c.Caveat != "" {
-		text += " (" + c.Caveat + ")"
-	}
-	return text
 }
 
 func refused(name string, err error) testbed.Finding {

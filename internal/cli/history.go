@@ -47,8 +47,11 @@ history.`,
   tare history nightly -o json | jq '.experiments[].series[] | select(.changes != []) | {cell, arm, changes}'`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.check(alpha); err != nil {
-				return err
+			if alpha <= 0 || alpha >= 0.5 {
+				return usage(fmt.Errorf("--alpha %s: between 0%% and 50%% is possible", alpha))
+			}
+			if f.options.Segment < history.LeastSegment {
+				return usage(fmt.Errorf("--segment %d: at least %d runs are needed to tell two levels apart", f.options.Segment, history.LeastSegment))
 			}
 			f.options.Alpha = float64(alpha)
 			runs, skipped, err := f.read(c, s, args)
@@ -71,16 +74,6 @@ history.`,
 	c.Flags().IntVar(&f.options.Segment, "segment", history.DefaultSegment, "fewest runs between two changes, before the first and after the last")
 	f.add(c)
 	return c
-}
-
-func (f *historyFlags) check(alpha quantity.Percent) error {
-	if alpha <= 0 || alpha >= 0.5 {
-		return usage(fmt.Errorf("--alpha %s: between 0%% and 50%% is possible", alpha))
-	}
-	if f.options.Segment < history.LeastSegment {
-		return usage(fmt.Errorf("--segment %d: at least %d runs are needed to tell two levels apart", f.options.Segment, history.LeastSegment))
-	}
-	return nil
 }
 
 // read finds and reads the runs that the flags and arguments select.

@@ -113,10 +113,7 @@ func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 }
 
 func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
-	dir := f.dir
-	if dir == "" {
-		dir = journal.DefaultRoot
-	}
+	dir := cmp.Or(f.dir, journal.DefaultRoot)
 	o.Stdin, o.Command = s.Stdin, importCommand(c)
 	list := []oneImported{}
 	err := importer.Each(c.Context(), dir, o, func(one importer.FileImport) {
@@ -176,7 +173,12 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 		return importError(err)
 	}
 	if !f.quiet {
-		printImported(s, result)
+		read := counted(result.Files, "file")
+		if result.Broken > 0 {
+			read = fmt.Sprintf("%d of %s", result.Files-result.Broken, read)
+		}
+		fmt.Fprintf(s.Stderr, "imported %s: %s\n", read, trialCounts(result))
+		printProblems(s, result, "; trials.jsonl has them all")
 		fmt.Fprintf(s.Stderr, "run directory: %s\n", safetext.Name(dir))
 	}
 	return conclusion(s, dir, f.quiet, func(r *analysis.Run, page string) error {
@@ -241,15 +243,6 @@ func (p *importProgress) update(done, files int) {
 		p.next = now.Add(p.every)
 		p.wait(fmt.Sprintf("%d/%d files", done, files))
 	}
-}
-
-func printImported(s State, r *importer.Result) {
-	read := counted(r.Files, "file")
-	if r.Broken > 0 {
-		read = fmt.Sprintf("%d of %s", r.Files-r.Broken, read)
-	}
-	fmt.Fprintf(s.Stderr, "imported %s: %s\n", read, trialCounts(r))
-	printProblems(s, r, "; trials.jsonl has them all")
 }
 
 // printUnimported prints on stderr how far an import without a run got. After a usage error it prints nothing,

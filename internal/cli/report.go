@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -31,7 +30,6 @@ const reportFile = "report.html" // the report in a run directory
 
 func newReport(s State) *cobra.Command {
 	var out, to, of string
-	var withTable bool
 	var table publishedFlags
 	c := &cobra.Command{
 		Use:   "report [RUN]...",
@@ -54,27 +52,17 @@ rsvg-convert and Chromium or Chrome, which tare doctor looks for.`,
 			if err != nil {
 				return err
 			}
-			switch {
-			case withTable && picture:
+			if table.wanted && picture {
 				return usage(errors.New("--published: a picture has no table"))
-			case !withTable:
-				if err := table.refuse(c, "--published"); err != nil {
-					return err
-				}
+			}
+			if err := table.refuse(c, "--published"); err != nil && !table.wanted {
+				return err
 			}
 			if len(args) > 1 && to != "" {
 				return usage(fmt.Errorf("--to names one file, but %d runs are to be reported", len(args)))
 			}
-			var flags *publishedFlags
-			if withTable {
-				flags = &table
-			}
-			runs := slices.Collect(slices.Chunk(args, 1))
-			if len(runs) == 0 {
-				runs = [][]string{nil} // the newest run
-			}
-			for _, run := range runs {
-				if err := reportRun(c.Context(), s, run, out, to, picture, flags); err != nil {
+			for _, run := range oneByOne(args) {
+				if err := reportRun(c.Context(), s, run, out, to, picture, &table); err != nil {
 					return err
 				}
 			}
@@ -84,7 +72,7 @@ rsvg-convert and Chromium or Chrome, which tare doctor looks for.`,
 	c.Flags().StringVar(&to, "to", "", "file to write (default: report.html or .pdf in the run directory; stdout for markdown, tex and a picture)")
 	c.Flags().StringVar(&of, "of", "", "content of png and pdf: picture (of the overheads) or page (default: picture for png, page for pdf)")
 	_ = c.RegisterFlagCompletionFunc("of", cobra.FixedCompletions([]string{ofPicture, ofPage}, cobra.ShellCompDirectiveNoFileComp))
-	c.Flags().BoolVar(&withTable, "published", false, "add the published table: means, variances, differences in percent")
+	c.Flags().BoolVar(&table.wanted, "published", false, "add the published table: means, variances, differences in percent")
 	c.Flags().BoolVar(&table.all, "all", false, "include exploratory metrics in the published table")
 	table.add(c)
 	addFormat(c, &out, "html", "markdown", "tex", "svg", "png", "pdf")
@@ -101,7 +89,7 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	}
 	var table *published.Table
 	digits := report.AsTheyVary
-	if flags != nil {
+	if flags.wanted {
 		digits = flags.digits
 		if table, err = flags.table(run, result); err != nil {
 			return err

@@ -106,6 +106,14 @@ func runDir(args []string) (string, error) {
 	return newest(dirs), nil
 }
 
+// oneByOne returns the arguments for each of the named runs, or for the newest run.
+func oneByOne(args []string) [][]string {
+	if len(args) == 0 {
+		return [][]string{nil}
+	}
+	return slices.Collect(slices.Chunk(args, 1))
+}
+
 // noRun returns the error of a directory that is no run. If the directory contains runs, the hint names one.
 func noRun(dir string, err error) error {
 	err = fmt.Errorf("%s is not a run directory: %w", dir, err)
@@ -137,6 +145,7 @@ const mostDigits = 12 // the largest number of decimals in a published table
 
 type publishedFlags struct {
 	published.Options
+	wanted bool // tare report: show the table
 	all    bool // show exploratory metrics in the text formats, too
 	digits int  // the number of decimals; negative: chosen by how much the values vary
 }

@@ -59,17 +59,11 @@ Exit code 5: a run is damaged.`,
   tare verify --signer allowed_signers runs/quickstart-20260102-150405`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				dir, err := runDir(nil)
-				if err != nil {
-					return err
-				}
-				args = []string{dir}
-			}
 			damaged := false
 			var all []verification
-			for _, dir := range args {
-				if _, err := runDir([]string{dir}); err != nil {
+			for _, one := range oneByOne(args) {
+				dir, err := runDir(one)
+				if err != nil {
 					return err
 				}
 				v, err := verify(dir)

@@ -138,10 +138,7 @@ func (m Metric) LimitHint() string {
 }
 
 // budgets checks that some cell has each metric with a budget, in the budget's unit.
-func (l *loader) budgets(x *Experiment) {
-	var expansion Expansion
-	expansion.addCells(x)
-	cells := expansion.Plan.Cells
+func (l *loader) budgets(x *Experiment, cells []Cell) {
 	l.budget("budget", x.Budget, cells)
 	l.budget("design.margins", x.Design.Margins, cells)
 	l.margins(x.Design.Margins, cells)

@@ -59,18 +59,14 @@ type Declaration struct {
 	// Namespace is the namespace of the arm's pods, or "" for a namespace that Tare creates.
 	Rights func(namespace string) []Right
 
-	// Replaceable is set if the file names the workload's program, so that a layer may replace it with another.
-	Replaceable bool
+	Replaceable bool // set if the file names the workload's program, so that a layer may replace it with another
 
 	// The fields below apply to layers only.
 
-	// Replaces is set if the layer replaces the workload's program. It fits only a Replaceable workload.
-	Replaces bool
-	// Workload is the kind of workload that the experiment must have for this layer; "" for any.
-	Workload string
+	Replaces bool   // set if the layer replaces the workload's program. It fits only a Replaceable workload.
+	Workload string // the kind of workload that the experiment must have for this layer; "" for any
 
-	// Context is the context of the kubeconfig for the arm's cluster; "" for the testbed's own.
-	Context string
+	Context string // the context of the kubeconfig for the arm's cluster; "" for the testbed's own
 	// Shapes is set if Up changes only the description of the site, and nothing outside of Tare. tare doctor
 	// then calls Up to find out by dry runs whether a cluster would create such a site.
 	Shapes bool
@@ -192,14 +188,12 @@ func (n Needs) And(o Needs) Needs {
 
 // Right is a right to one kind of objects of a cluster.
 type Right struct {
-	Group    string // "" for the core group
-	Resource string // the resource, with its subresource: "pods/exec"; or the path of a URL: "/metrics"
-	Verbs    []string
-	// Namespace is the namespace that the right must cover; "" for the whole cluster.
-	Namespace string
+	Group     string // "" for the core group
+	Resource  string // the resource, with its subresource: "pods/exec"; or the path of a URL: "/metrics"
+	Verbs     []string
+	Namespace string // the namespace that the right must cover; "" for the whole cluster
 	Why       string // the purpose: "programs are started through an agent in the pod"
-	// Optional is set if a run without the right only records less.
-	Optional bool
+	Optional  bool   // set if a run without the right only records less
 }
 
 // Name returns the resource in the form of kubectl and manifests: "daemonsets.apps".
@@ -244,10 +238,8 @@ type Measures struct {
 	// machine a search finds another load, so that the limits on the machine's condition apply to the search,
 	// too.
 	Searches bool
-	// Expected is the approximate duration of one trial.
-	Expected time.Duration
-	// Limit is the longest duration of one trial; 0: five times Expected plus half a minute.
-	Limit time.Duration
+	Expected time.Duration // the approximate duration of one trial
+	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus half a minute
 	// Slice is set if a trial can be cut into slices; nil: a trial cannot be cut. Expected and Limit apply to
 	// a whole trial. A trial with Searches is never cut.
 	Slice *Slice

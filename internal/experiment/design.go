@@ -264,7 +264,7 @@ func (x *Experiment) slicing() Slices {
 }
 
 // sliceable reports a number of slices in the file if trials cannot be cut.
-func (l *loader) sliceable(x *Experiment) {
+func (l *loader) sliceable(x *Experiment, e *Expansion) {
 	const at = "design.slices"
 	if x.Design.Slices == slicesNone || x.Design.Slices == slicesAuto {
 		return
@@ -273,8 +273,6 @@ func (l *loader) sliceable(x *Experiment) {
 		l.file.ReportAt(at, fmt.Sprintf("trials cannot be cut into slices: the layer %s of arm %s is turned on and off for all arms between trials", kind, arm),
 			"leave slices out, or write slices: auto")
 	}
-	var e Expansion
-	e.addCells(x)
 	reported := map[string]bool{}
 	for i, c := range e.Plan.Cells {
 		if e.Cells[i].Workload.Measures().Slice == nil && !reported[c.Workload] {

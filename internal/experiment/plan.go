@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"math"
+	"strings"
 	"time"
 
 	"tare/internal/experiment/factor"
@@ -97,10 +98,8 @@ type Import struct {
 	Settings []ImportedSetting `json:"settings,omitempty"`
 	// Allowed names the settings that the user allowed to differ.
 	Allowed []string `json:"allowed,omitempty"`
-	// Command is the shell command that repeats the import; "": unknown.
-	Command string `json:"command,omitempty"`
-	// Map is the mapping file that describes the imported files; "": the format needs none.
-	Map string `json:"map,omitempty"`
+	Command string   `json:"command,omitempty"` // the shell command that repeats the import; "": unknown
+	Map     string   `json:"map,omitempty"`     // the mapping file that describes the imported files; "": the format needs none
 }
 
 // ImportedSetting is a setting of the workload that differs between the files of a cell.
@@ -182,9 +181,8 @@ type PlannedArm struct {
 	Factors []string `json:"factors,omitempty"`
 	Budget  Budget   `json:"budget,omitempty"` // the arm's own budget, the same at every level of its factors
 	// Allow lists the aspects in which the arm's programs may differ from the baseline's.
-	Allow []Aspect `json:"allow,omitempty"`
-	// OtherProgram is set if a layer replaces the baseline's program.
-	OtherProgram bool `json:"otherProgram,omitempty"`
+	Allow        []Aspect `json:"allow,omitempty"`
+	OtherProgram bool     `json:"otherProgram,omitempty"` // set if a layer replaces the baseline's program
 }
 
 // PlannedLayer is a layer with its parameters at their levels, as JSON.
@@ -294,4 +292,26 @@ func (p *Plan) Duration(rounds int) time.Duration {
 		round += c.Expected + aroundTrial + time.Duration(c.Slices)*aroundSlice
 	}
 	return time.Duration(p.Trials(rounds)) * round
+}
+
+// asides are the parameters of workloads and testbeds that do not belong to an experiment's question. The value
+// is true for a limit on a duration. Tare itself estimates some of these parameters, differently in every run.
+var asides = map[string]bool{
+	"expect": false, "timeout": true, "readyTimeout": true,
+	"testbed.timeouts": true, "testbed.context": false, "testbed.namespace": false, "testbed.image": false, "testbed.imagePullSecrets": false,
+}
+
+// OutsideQuestion reports whether a parameter does not belong to an experiment's question. Runs that differ
+// in such a parameter are runs of one experiment. The path is the path of a workload's parameter, or
+// "testbed." and the path of a testbed's parameter. Examples are expected and longest durations, and the name
+// of the cluster that the experiment runs on. limit is set for a limit, which decides which trials fail.
+// Rounds, slices, seeds and rules belong to the design, and are no parameters.
+func OutsideQuestion(path string) (aside, limit bool) {
+	rest, testbed := strings.CutPrefix(path, "testbed.")
+	name, _, _ := strings.Cut(rest, ".")
+	if testbed {
+		name = "testbed." + name
+	}
+	limit, aside = asides[name]
+	return aside, limit
 }

@@ -113,11 +113,15 @@ func (s *search) refuse(n *strictyaml.Node, path string, found []secret.Finding)
 		value := n.Value[f.Start:f.End]
 		s.found = append(s.found, value)
 		line, column := s.file.Place(n, value, f.Start)
-		if s.seen[position{line, column}] {
-			continue
-		}
-		s.seen[position{line, column}] = true
-		s.file.Report(&strictyaml.Node{Line: line, Column: column}, path, refusal(f.Name), s.wayOut(f.Name, path, n.Value))
+		s.report(line, column, path, f.Name, n.Value)
+	}
+}
+
+// report reports a secret in a text, unless the secret's place was searched before.
+func (s *search) report(line, column int, path, name, text string) {
+	if at := (position{line, column}); !s.seen[at] {
+		s.seen[at] = true
+		s.file.Report(&strictyaml.Node{Line: line, Column: column}, path, refusal(name), s.wayOut(name, path, text))
 	}
 }
 
@@ -157,13 +161,10 @@ func (s *search) comments() {
 		}
 		text := line[m[2]:]
 		for _, f := range secret.Find(text, secret.Prose) {
-			column := len([]rune(line[:m[2]+f.Start])) + 1
-			if slices.Contains(s.allow, f.Name) || s.seen[position{i + 1, column}] {
-				continue
+			if !slices.Contains(s.allow, f.Name) {
+				s.found = append(s.found, text[f.Start:f.End])
+				s.report(i+1, len([]rune(line[:m[2]+f.Start]))+1, "", f.Name, text)
 			}
-			s.seen[position{i + 1, column}] = true
-			s.found = append(s.found, text[f.Start:f.End])
-			s.file.Report(&strictyaml.Node{Line: i + 1, Column: column}, "", refusal(f.Name), s.wayOut(f.Name, "", text))
 		}
 	}
 }

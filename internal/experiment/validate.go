@@ -170,21 +170,13 @@ func (l *loader) whole(x *Experiment) {
 	if at := bed + ".volume"; l.file.Has(at) && !x.anyNeeds(func(n Needs) bool { return n.Volume != nil }) {
 		l.file.ReportKey(at, "no workload has a volume in the client's pod, so volume changes nothing", "")
 	}
-	if x.Design.Precision > 0 {
-		l.sizable(x)
-	}
-	l.sliceable(x)
-	l.budgets(x)
-}
-
-// sizable checks that some headline metric exists, since precision limits the width of the intervals of
-// headline metrics. After the pilot it would be too late to find that no such metric exists.
-func (l *loader) sizable(x *Experiment) {
 	var e Expansion
-	if e.addCells(x); e.Plan.headlines() == 0 {
+	if e.addCells(x); x.Design.Precision > 0 && e.Plan.headlines() == 0 { // after the pilot, it would be too late to find this out
 		l.file.ReportKey("design.precision", "no workload has a headline metric, so there is no interval to size",
 			"make a metric on the scale ratio the headline, or give rounds in place of precision")
 	}
+	l.sliceable(x, &e)
+	l.budgets(x, e.Plan.Cells)
 }
 
 // possible reports layers and workloads that the testbed does not support.
