@@ -25,8 +25,8 @@ import (
 	"tare/internal/version"
 )
 
-// guardFlag makes tare clean ignore switches. To inspect switches, it locks their run for a moment, during
-// which tare resume would fail, and nobody reads its output.
+// guardFlag makes tare clean ignore switches. Inspecting switches would lock their run for a moment, in which tare
+// resume would fail. After a killed run, nobody reads the output of tare clean either.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {
@@ -283,11 +283,8 @@ func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool)
 }
 
 func described(dir string, u layer.Undo) string {
-	var commands []string
-	for _, args := range u.Commands {
-		commands = append(commands, testbed.Quote(args))
-	}
-	return fmt.Sprintf("%s of run %s, to be turned %s: %s", safetext.Name(u.Layer), safetext.Name(dir), safetext.Name(u.To), safetext.Name(strings.Join(commands, "; ")))
+	commands := strings.Join(each(u.Commands, testbed.Quote), "; ")
+	return fmt.Sprintf("%s of run %s, to be turned %s: %s", safetext.Name(u.Layer), safetext.Name(dir), safetext.Name(u.To), safetext.Name(commands))
 }
 
 // undoRun turns back the switches that earlier sessions of a run have left. Otherwise they would seem to be set
@@ -304,7 +301,7 @@ func undoRun(ctx context.Context, s State, dir string) error {
 	return nil
 }
 
-// turnBack turns back a run's switches, the latest first, and prints each. It continues after an error.
+// turnBack turns back a run's switches, the latest first, and prints each. An error does not stop the others.
 func turnBack(ctx context.Context, say io.Writer, dir string, u *journal.Undos) (err error) {
 	bed, err := local.New()
 	if err != nil {

@@ -258,11 +258,9 @@ func ready(ctx context.Context, x *experiment.Experiment) error {
 // programs finds the programs on this machine that the experiment needs. It also makes each wrapper among them
 // start a program.
 func programs(ctx context.Context, x *experiment.Experiment) []part {
-	var parts []part
-	for _, p := range x.ProgramsHere() {
-		parts = append(parts, part{"program", p.Name, []testbed.Finding{findProgram(ctx, p)}})
-	}
-	return parts
+	return each(x.ProgramsHere(), func(p experiment.Program) part {
+		return part{"program", p.Name, []testbed.Finding{findProgram(ctx, p)}}
+	})
 }
 
 func findProgram(ctx context.Context, p experiment.Program) testbed.Finding {

@@ -15,12 +15,8 @@ import (
 
 func newExport(s State) *cobra.Command {
 	var as, to string
-	names := make([]string, len(export.Formats))
-	lines := make([]string, len(export.Formats))
-	for i, f := range export.Formats {
-		names[i] = f.Name
-		lines[i] = fmt.Sprintf("  %-13s%s", f.Name, f.Doc)
-	}
+	names := each(export.Formats, func(f export.Format) string { return f.Name })
+	lines := each(export.Formats, func(f export.Format) string { return fmt.Sprintf("  %-13s%s", f.Name, f.Doc) })
 	c := &cobra.Command{
 		Use:   "export [RUN] --as FORMAT",
 		Short: "Write a run in the format of another program",

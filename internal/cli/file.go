@@ -19,6 +19,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/draft"
 	"tare/internal/experiment/quantity"
+	"tare/internal/layer"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
 	"tare/internal/text/input"
@@ -172,10 +173,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 		return "", nil, hintedUsage(err, "tare run -- 'A' 'B', or tare run --layer LAYER -- PROGRAM")
 	}
 	asked.Allow = l.allow
-	var kinds []string
-	for _, k := range catalog.Layers {
-		kinds = append(kinds, k.Name)
-	}
+	kinds := each(catalog.Layers, func(k layer.Kind) string { return k.Name })
 	// The file is checked before programs are started or the file is shown or stored, since it may contain a
 	// secret.
 	if text, err = asked.File(time.Second, kinds); err == nil {

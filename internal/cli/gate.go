@@ -227,18 +227,12 @@ func completeBudgets(_ *cobra.Command, args []string, begun string) ([]string, c
 	plan := planNamed(args)
 	names := gate.LimitsOf(&plan).Metrics()
 	if metric, _, cells := strings.Cut(begun, "@"); cells {
-		names = nil
-		for _, c := range plan.Cells {
-			names = append(names, metric+"@"+c.ID)
-		}
+		names = each(plan.Cells, func(c experiment.Cell) string { return metric + "@" + c.ID })
 	}
-	for i := range names {
-		names[i] += "="
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	return each(names, func(name string) string { return name + "=" }), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// gateWarning returns a warning if a plan has too few rounds for tare gate; "" if it has enough.
+// gateWarning returns a warning if a plan has too few rounds for tare gate; "" if the plan has enough rounds.
 func gateWarning(p *experiment.Plan) string {
 	cases, pass, fail := gate.Fewest(p)
 	if cases == 0 || p.Rounds >= fail {

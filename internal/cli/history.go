@@ -107,7 +107,7 @@ func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*histor
 	return runs, skipped, nil
 }
 
-// readHistory reads the runs below directories, and prints on stderr those that it could not read.
+// readHistory reads the runs below directories, and prints on stderr which runs could not be read.
 func readHistory(ctx context.Context, s State, dirs ...string) ([]*history.Run, []history.Skipped, error) {
 	runs, skipped, err := history.Read(ctx, dirs...)
 	for _, skip := range skipped {

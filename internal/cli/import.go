@@ -105,11 +105,7 @@ func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	var list []string
-	for _, f := range catalog.Imports {
-		list = append(list, f.Name+"\t"+f.Doc)
-	}
-	return list, cobra.ShellCompDirectiveNoFileComp
+	return each(catalog.Imports, func(f importer.Format) string { return f.Name + "\t" + f.Doc }), cobra.ShellCompDirectiveNoFileComp
 }
 
 func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
@@ -135,15 +131,13 @@ func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) e
 		return importError(err)
 	}
 	if f.out == "json" || f.out == "yaml" {
-		return encode(s.Stdout, importedEach{Schema: importEachSchema, Files: list}, f.out)
+		return encode(s.Stdout, importedEach{Schema: "tare.import-each/v1", Files: list}, f.out)
 	}
 	fmt.Fprintf(s.Stdout, "tare history %s\n", shellWord(dir))
 	return nil
 }
 
-// importEachSchema names the format of the output of tare import --each -o json.
-const importEachSchema = "tare.import-each/v1"
-
+// importedEach is the output of tare import --each -o json.
 type importedEach struct {
 	Schema string        `json:"schema"`
 	Files  []oneImported `json:"files"`
@@ -183,14 +177,11 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	}
 	return conclusion(s, dir, f.quiet, func(r *analysis.Run, page string) error {
 		if f.out == "json" || f.out == "yaml" {
-			return encode(s.Stdout, importedRun{Schema: importSchema, Directory: dir, Report: page, Result: result}, f.out)
+			return encode(s.Stdout, importedRun{Schema: "tare.import/v1", Directory: dir, Report: page, Result: result}, f.out)
 		}
 		return show(s, r, f.out, false)
 	})
 }
-
-// importSchema names the format of the output of tare import -o json.
-const importSchema = "tare.import/v1"
 
 // importedRun is the output of tare import -o json: a summary of the import. tare show prints the results of
 // the run.

@@ -18,21 +18,21 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/draft"
 	"tare/internal/experiment/strictyaml"
+	"tare/internal/importer"
+	"tare/internal/layer"
+	"tare/internal/workload"
 )
 
 func newInit(s State) *cobra.Command {
-	var layers, workloads []draft.Part
-	for _, k := range catalog.Layers {
-		layers = append(layers, draft.Part{Name: k.Name, Summary: k.Summary, Example: k.Example, Config: k.New()})
-	}
-	for _, k := range catalog.Workloads {
-		workloads = append(workloads, draft.Part{Name: k.Name, Summary: k.Summary, Example: k.Example, Config: k.New()})
-	}
-	layer := &choice{flag: "layer", question: "which layer is to be priced", options: layers}
-	workload := &choice{flag: "workload", question: "what is measured behind it", options: workloads}
+	inside := &choice{flag: "layer", question: "which layer is to be priced", options: each(catalog.Layers, func(k layer.Kind) draft.Part {
+		return draft.Part{Name: k.Name, Summary: k.Summary, Example: k.Example, Config: k.New()}
+	})}
+	behind := &choice{flag: "workload", question: "what is measured behind it", options: each(catalog.Workloads, func(k workload.Kind) draft.Part {
+		return draft.Part{Name: k.Name, Summary: k.Summary, Example: k.Example, Config: k.New()}
+	})}
 	testbed := &choice{flag: "testbed", question: "where it runs", usual: experiment.TestbedLocal, options: []draft.Part{
 		{Name: experiment.TestbedLocal, Summary: "this machine"}, {Name: experiment.TestbedKubernetes, Summary: "a cluster that a kubeconfig reaches"}}}
-	questions := []*choice{layer, workload, testbed}
+	questions := []*choice{inside, behind, testbed}
 	c := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a first experiment file",
@@ -79,11 +79,8 @@ type choice struct {
 	answer         string
 }
 
-func (q *choice) names() (names []string) {
-	for _, o := range q.options {
-		names = append(names, o.Name)
-	}
-	return names
+func (q *choice) names() []string {
+	return each(q.options, func(p draft.Part) string { return p.Name })
 }
 
 // settle returns the chosen part. On a terminal, the answer is a name or its number in the list.
@@ -151,11 +148,7 @@ func newList(s State) *cobra.Command {
 			if out != "table" {
 				return encode(s.Stdout, rows, out)
 			}
-			var table [][]string
-			for _, r := range rows {
-				table = append(table, []string{r.Name, r.Summary})
-			}
-			s.lines().rows("", table)
+			s.lines().rows("", each(rows, func(r listRow) []string { return []string{r.Name, r.Summary} }))
 			return nil
 		},
 	}
@@ -182,17 +175,11 @@ func oneList(_ *cobra.Command, args []string) error {
 func list(what string) (rows []listRow, err error) {
 	switch what {
 	case "layers":
-		for _, k := range catalog.Layers {
-			rows = append(rows, listRow{k.Name, k.Summary})
-		}
+		rows = each(catalog.Layers, func(k layer.Kind) listRow { return listRow{k.Name, k.Summary} })
 	case "workloads":
-		for _, k := range catalog.Workloads {
-			rows = append(rows, listRow{k.Name, k.Summary})
-		}
+		rows = each(catalog.Workloads, func(k workload.Kind) listRow { return listRow{k.Name, k.Summary} })
 	case "formats":
-		for _, f := range catalog.Imports {
-			rows = append(rows, listRow{f.Name, f.Doc})
-		}
+		rows = each(catalog.Imports, func(f importer.Format) listRow { return listRow{f.Name, f.Doc} })
 		slices.SortFunc(rows, func(a, b listRow) int { return strings.Compare(a.Name, b.Name) })
 	case "examples":
 		names, err := examples.Names()

@@ -163,8 +163,8 @@ const (
 
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values sessionValues, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
-	// The reader of the progress or the result may close its pipe, and the run should continue. Without this,
-	// the first line after that would end this process.
+	// The reader of the progress or the result may close its pipe, and the run should continue. A process that does
+	// not handle SIGPIPE would end at its next line.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	progress := newProgress(s, j.Dir(), quiet)
 	progress.mask = values.mask

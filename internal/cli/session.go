@@ -62,8 +62,8 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 	return &bed{Testbed: l, sampler: runner.ThisMachine{Sampler: machine.NewSampler()}}, nil
 }
 
-// guard makes tare clean run if this process is killed. Its direct children die with it, but a program under
-// test may have started others in the background.
+// guard makes tare clean run if this process is killed. The direct children of this process die with it. A program
+// under test may have started more processes in the background.
 func guard() {
 	if self, err := os.Executable(); err == nil {
 		local.Guard(self, "clean", "--"+guardFlag)
@@ -93,8 +93,8 @@ func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Envir
 	return j.AddEnvironment(env)
 }
 
-// inNamespace starts this command again in a user namespace that allows networks, if this is necessary. It then
-// exits with the exit code of the new process. Otherwise it returns nil, and the command continues.
+// inNamespace starts this command again in a user namespace, if networks need one. The error is then the exit code of
+// the new process. If networks need no user namespace, the error is nil, and the command continues.
 func inNamespace(needed bool) error {
 	if !needed || !local.NeedsUserNamespace() || os.Getenv(local.UserNamespaceVariable) != "" {
 		return nil

@@ -106,6 +106,15 @@ func runDir(args []string) (string, error) {
 	return newest(dirs), nil
 }
 
+// each returns the results of a function for the items of a list.
+func each[T, R any](list []T, result func(T) R) []R {
+	out := make([]R, len(list))
+	for i, item := range list {
+		out[i] = result(item)
+	}
+	return out
+}
+
 // oneByOne returns the arguments for each of the named runs, or for the newest run.
 func oneByOne(args []string) [][]string {
 	if len(args) == 0 {

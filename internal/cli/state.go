@@ -147,15 +147,13 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
+// conclude prints an error with its hints, and returns its exit code.
 func conclude(s State, err error) int {
-	code := tell(s, err)
-	if hint := limitHint(err); hint != "" {
-		fmt.Fprintln(s.Stderr, "hint: "+hint)
-	}
-	return code
-}
-
-func tell(s State, err error) int {
+	defer func() {
+		if hint := limitHint(err); hint != "" {
+			fmt.Fprintln(s.Stderr, "hint: "+hint)
+		}
+	}()
 	var silent exit
 	var coded *codedError
 	var problems *experiment.Problems

@@ -128,7 +128,7 @@ func verify(dir string) (verification, error) {
 }
 
 // checkPlan expands the experiment of a run again and compares the plan. If this version of Tare made the run,
-// a difference is damage. Otherwise other is the reason for the difference, if there is one.
+// a difference is damage. If another version made the run, other is the reason for a difference.
 func checkPlan(run *journal.Run) (damage, other error) {
 	if run.Experiment == nil {
 		return nil, nil

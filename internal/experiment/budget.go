@@ -217,11 +217,8 @@ const (
 var Aspects = []Aspect{Stderr, Exit, Output, Answers, Files}
 
 // Values lists the names of the aspects.
-func (Aspect) Values() (names []string) {
-	for _, a := range Aspects {
-		names = append(names, string(a))
-	}
-	return names
+func (Aspect) Values() []string {
+	return []string{string(Stderr), string(Exit), string(Output), string(Answers), string(Files)}
 }
 
 // allowed returns the aspects in which an arm may differ from the baseline. The file allows aspects for this

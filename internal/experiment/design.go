@@ -314,8 +314,8 @@ func (x *Experiment) WithoutDefaultLimits() Limits {
 // GoOnBusy lets the experiment run on a machine that is too busy for Tare's default limits, which would
 // otherwise invalidate trial after trial. why describes the load. The default limits are lifted. Arms alternate
 // by slices if the workload can be cut and the file does not set slices. CPU time gets a verdict, too, since
-// waiting for a CPU does not add to it. All this is decided before the first trial, and no measured value
-// influences it.
+// waiting for a CPU does not add to CPU time. GoOnBusy is called before the first trial: no measured value
+// influences these changes.
 func (x *Experiment) GoOnBusy(why string) {
 	x.Limits, x.busy = x.WithoutDefaultLimits(), why
 	if !x.given["design.slices"] {

@@ -1,10 +1,9 @@
 package experiment
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -41,22 +40,14 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 	for _, f := range d.Factorial {
 		plan.Factorial = append(plan.Factorial, f.Name)
 	}
-	plan.Seed = drawn(d.Seed)
+	plan.Seed = uint64(rand.Uint32()) // short to type, and exact in every reader of JSON
+	if d.Seed != nil {
+		plan.Seed = *d.Seed
+	}
 	e := &Expansion{Plan: plan}
 	e.addArms(x)
 	e.addCells(x)
 	return e, nil
-}
-
-// drawn returns the given seed, or draws one. A drawn seed has 32 bits, so that it is short to type and exact
-// in every reader of JSON.
-func drawn(given *uint64) uint64 {
-	if given != nil {
-		return *given
-	}
-	var bytes [4]byte
-	rand.Read(bytes[:]) // Read never fails: it ends the program instead
-	return uint64(binary.BigEndian.Uint32(bytes[:]))
 }
 
 func (x *Experiment) tooMany() error {

@@ -104,13 +104,13 @@ func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
 	v.Set(reflect.ValueOf(LayerItem{Kind: kind, Config: config}))
 }
 
-// workload decodes an item of the workloads, which may have a name beside it.
+// workload decodes an item of the workloads. A name may stand beside the workload's kind.
 func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	kind, params, ok := l.choose(n, path, "workload", slices.Sorted(maps.Keys(l.kinds.Workloads)), []string{"name"})
 	if !ok {
 		return
 	}
-	// Of the fields of a WorkloadItem, only the name has a tag of the file.
+	// Name is the only field of a WorkloadItem with a yaml tag.
 	var beside struct{ WorkloadItem }
 	beside.WorkloadItem = WorkloadItem{Name: kind, Kind: kind, Config: l.kinds.Workloads[kind]()}
 	if n.Get("name") != nil {

@@ -10,7 +10,7 @@ type Step struct{ Cell, Arm int }
 
 // leastRows is the number of rounds over which orders are balanced, rounded up to whole squares. With this
 // number, the variance of a sum of deviations is at most 24/23 of the variance that independent orders would
-// give. With a single square of four rows, the variance would be 4/3 of it.
+// give. With a single square of four rows, the factor would be 4/3.
 const leastRows = 24
 
 // The random draws of a plan come from separate streams.
@@ -129,16 +129,11 @@ func williamsRows(k int) int {
 // needed as well.
 func williams(k, row int, mirrored bool) []int {
 	order := make([]int, k)
-	low, high := 1, k-1
-	for i := 1; i < k; i++ {
-		if i%2 == 1 {
-			order[i], low = low, low+1
-		} else {
-			order[i], high = high, high-1
-		}
-	}
 	for i := range order {
-		order[i] = (order[i] + row) % k
+		order[i] = (k - i/2 + row) % k
+		if i%2 == 1 {
+			order[i] = ((i+1)/2 + row) % k
+		}
 	}
 	if mirrored {
 		slices.Reverse(order)

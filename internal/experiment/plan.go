@@ -51,7 +51,7 @@ type Plan struct {
 	Margins     Budget           `json:"margins,omitempty"` // the margins of equivalence of single metrics
 	Power       quantity.Percent `json:"power"`
 	// Fixed is the total number of rounds if a pilot or an extension set this number during the run; 0: not
-	// set (yet). It comes from the notes of a run and is not in plan.json.
+	// set (yet). The number comes from the notes of a run and is not in plan.json.
 	Fixed int `json:"fixedRounds,omitempty"`
 	// Ended is the number of rounds that count if the machine's condition ended the run early, after enough
 	// rounds; 0: the run did not end early for this reason. It comes from the notes.

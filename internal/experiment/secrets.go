@@ -33,7 +33,7 @@ func (l *loader) secrets(allow []string) {
 	for _, name := range slices.Sorted(maps.Keys(l.files)) {
 		s.named(name, string(l.files[name]))
 	}
-	if l.file.Root == nil { // the file is no YAML, so all of it is searched, since messages show it
+	if l.file.Root == nil { // the file is no YAML; messages may show any part of its text
 		for _, f := range secret.Find(l.file.Text(), secret.Code) {
 			s.found = append(s.found, l.file.Text()[f.Start:f.End])
 		}

@@ -148,7 +148,7 @@ func stands(value string) bool {
 }
 
 // known lists rules for secrets that are recognised by their own form. Most are rules of gitleaks. They are
-// copied as data, since the module of gitleaks would bring some thirty other modules with it. The rules of
+// copied as data, since the module of gitleaks needs some thirty other modules. The rules of
 // gitleaks that look for words near a random text are left out. Such rules have many false alarms, which a
 // person should review, while here a finding ends a run. Secrets with a name are recognised by classOf.
 //

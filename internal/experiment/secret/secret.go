@@ -18,7 +18,7 @@ import (
 
 // Finding is a secret in a text.
 type Finding struct {
-	// Name identifies the secret without revealing any of it: "--password", "Authorization",
+	// Name identifies the secret and reveals no part of its value: "--password", "Authorization",
 	// "https://user@host", "private key".
 	Name       string
 	Start, End int // the position of the secret, in bytes

@@ -272,16 +272,14 @@ func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 func (n *Node) size(limit int) int {
 	count := 1
 	for _, item := range n.Items {
-		if count > limit {
-			return count
+		if count <= limit {
+			count += item.size(limit - count)
 		}
-		count += item.size(limit - count)
 	}
 	for _, e := range n.Entries {
-		if count > limit {
-			return count
+		if count <= limit {
+			count += 1 + e.Value.size(limit-count)
 		}
-		count += 1 + e.Value.size(limit-count)
 	}
 	return count
 }
