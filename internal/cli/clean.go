@@ -132,8 +132,7 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 
 const deepest = 4 // the number of directory levels below which temporary files are not searched
 
-// importRoots returns the directories in which unfinished runs are searched: the named ones, which must exist,
-// or runs/, which may be missing.
+// importRoots returns the directories to search for unfinished runs: the named ones, or runs/, which may be missing.
 func importRoots(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return []string{journal.DefaultRoot}, nil
@@ -152,8 +151,7 @@ func importRoots(args []string) ([]string, error) {
 	return roots, nil
 }
 
-// cleanImports removes the leftovers of killed imports below some directories, or with dry only prints them,
-// and returns their number.
+// cleanImports removes the leftovers of killed imports below some directories (dry: prints them), and counts them.
 func cleanImports(s State, roots []string, dry bool) (int, error) {
 	var left []string
 	var bad error
@@ -287,8 +285,7 @@ func described(dir string, u layer.Undo) string {
 	return fmt.Sprintf("%s of run %s, to be turned %s: %s", safetext.Name(u.Layer), safetext.Name(dir), safetext.Name(u.To), safetext.Name(commands))
 }
 
-// undoRun turns back the switches that earlier sessions of a run have left. Otherwise they would seem to be set
-// by another program, and affect all arms.
+// undoRun turns back the switches that earlier sessions of a run have left, since they would affect all arms.
 func undoRun(ctx context.Context, s State, dir string) error {
 	u, err := journal.OpenUndos(dir)
 	if err != nil || u == nil {

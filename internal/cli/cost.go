@@ -95,8 +95,7 @@ func unanswered(before string, err error) error {
 	return err
 }
 
-// completeCost completes the metrics of the named run, or of the newest, from which a cost can be computed, or
-// their cells.
+// completeCost completes the metrics or cells of the named run, or of the newest, from which a cost can be computed.
 func completeCost(part func(cell, metric string) string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		plan := planNamed(args)

@@ -178,8 +178,7 @@ func neededBy(x *experiment.Experiment) selection {
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
-// examine probes the wanted parts. It probes a layer in the ways that the experiment uses, or in all ways
-// without an experiment.
+// examine probes the wanted parts, and of a layer the ways that the experiment uses. Without an experiment: all ways.
 func examine(ctx context.Context, want selection, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {
@@ -255,8 +254,7 @@ func ready(ctx context.Context, x *experiment.Experiment) error {
 	return nil
 }
 
-// programs finds the programs on this machine that the experiment needs. It also makes each wrapper among them
-// start a program.
+// programs finds the programs on this machine that the experiment needs, and tries each wrapper among them.
 func programs(ctx context.Context, x *experiment.Experiment) []part {
 	return each(x.ProgramsHere(), func(p experiment.Program) part {
 		return part{"program", p.Name, []testbed.Finding{findProgram(ctx, p)}}

@@ -174,8 +174,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	}
 	asked.Allow = l.allow
 	kinds := each(catalog.Layers, func(k layer.Kind) string { return k.Name })
-	// The file is checked before programs are started or the file is shown or stored, since it may contain a
-	// secret.
+	// The file is checked before programs start, and before the file is shown or stored: it may contain a secret.
 	if text, err = asked.File(time.Second, kinds); err == nil {
 		_, err = experiment.Load(onCommandLine, text, catalog.Kinds())
 	}

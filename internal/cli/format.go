@@ -27,8 +27,7 @@ import (
 // formats are the values of -o for commands that show a run.
 var formats = []string{"table", "json", "yaml", "markdown", "tex", "csv"}
 
-// addFormat adds the flag -o to a command. The flag accepts only the allowed values, and the first is the
-// default.
+// addFormat adds the flag -o with its allowed values, of which the first is the default.
 func addFormat(c *cobra.Command, out *string, allowed ...string) {
 	all := strings.Join(allowed, ", ")
 	c.Flags().StringVarP(out, "output", "o", allowed[0], "output format: "+all)
@@ -244,8 +243,7 @@ func yamlNumber(s string) string {
 	return mantissa + "e" + exponent
 }
 
-// lines writes text and simple tables within the width of a terminal. Write errors are reported at the end of
-// the command.
+// lines writes text and simple tables within the width of a terminal. The end of the command reports write errors.
 type lines struct {
 	w     io.Writer
 	width int // 0: unknown, and lines are not wrapped

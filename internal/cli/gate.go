@@ -205,8 +205,7 @@ func (f *gateFlags) print(s State, r *gate.Result, link string) error {
 	})
 }
 
-// writeSummary writes a new file, or appends to the file in which GitHub collects the summaries of a job's
-// steps.
+// writeSummary writes a new file, or appends to the file in which GitHub collects the summaries of a job's steps.
 func writeSummary(to string, write func(io.Writer) error) error {
 	if to != os.Getenv("GITHUB_STEP_SUMMARY") {
 		return writeWhole(to, write)

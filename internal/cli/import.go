@@ -19,8 +19,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// importFlags are the flags of tare import. Some set importer.Options directly, and the others are kept as
-// text.
+// importFlags are the flags of tare import. Some set importer.Options directly; the others are kept as text.
 type importFlags struct {
 	importer.Options
 	arms, factors, labels   []string
@@ -183,8 +182,7 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	})
 }
 
-// importedRun is the output of tare import -o json: a summary of the import. tare show prints the results of
-// the run.
+// importedRun is the output of tare import -o json: a summary of the import. tare show prints the run's results.
 type importedRun struct {
 	Schema    string `json:"schema"`
 	Directory string `json:"directory"`

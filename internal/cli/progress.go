@@ -161,8 +161,7 @@ func (p *progress) end() {
 	}
 }
 
-// status replaces the live line. It cuts the text to the terminal's width, since a wrapped line could not be
-// replaced.
+// status replaces the live line. A text wider than the terminal is cut, since a wrapped line cannot be replaced.
 func (p *progress) status(text string) {
 	if !p.live || text == "" && p.last == 0 {
 		return
@@ -217,8 +216,7 @@ type interim struct {
 
 const mostInterim = 2 // the largest number of comparisons whose estimates are shown
 
-// begins is called when a trial of a round begins. It reports whether another quarter of the rounds is done
-// since the last report.
+// begins is called when a trial of a round begins. quarter is set if another quarter of the rounds is done.
 func (i *interim) begins(round, rounds int) (quarter bool) {
 	if i.analyze == nil || round <= i.round {
 		return false

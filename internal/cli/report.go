@@ -123,8 +123,7 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	})
 }
 
-// conclusion reads a run that was just made, writes its report and prints it. It returns the error of a run
-// that gives no verdicts.
+// conclusion reads a new run, writes its report and prints it. A run without verdicts is an error.
 func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, page string) error) error {
 	run, result, err := openRun([]string{dir})
 	if err != nil {

@@ -165,8 +165,7 @@ func otherParts(a, b *experiment.Plan) (names []string) {
 	return names
 }
 
-// compared returns the parts of a plan that are compared, as JSON values, since parameters in a stored plan are
-// no structs.
+// compared returns the parts of a plan that are compared, as JSON values like those of a stored plan.
 func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	cells := slices.Clone(p.Cells)
 	for i := range cells {
@@ -208,8 +207,7 @@ func extendable(run *journal.Run, rounds int) error {
 
 const mostLooked = 20 // the largest number of verdicts of the first look in the note of an extension
 
-// extendRun lets a finished run continue, and keeps its results so far: the headline verdicts in the note, and
-// the report under another name.
+// extendRun lets a finished run continue. A note keeps the headline verdicts so far, and the report is renamed.
 func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
 	before := plan.Total()
 	seen := analysis.Analyze(plan, j.Trials(), j.Environment())

@@ -86,8 +86,7 @@ func markUsage(c *cobra.Command) {
 	}
 }
 
-// wrongFlag makes an error about flags a usage error, and suggests the flag that an unknown one most likely
-// means.
+// wrongFlag makes an error about flags a usage error, and suggests the flag nearest to an unknown one.
 func wrongFlag(c *cobra.Command, err error) error {
 	hint := fmt.Sprintf("see %s --help", c.CommandPath())
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
@@ -110,8 +109,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 	return hintedUsage(err, "%s", hint)
 }
 
-// refuseOtherShells makes cobra's completion command fail for a shell without a script, instead of showing its
-// help and succeeding.
+// refuseOtherShells makes cobra's completion command fail for a shell without a script.
 func refuseOtherShells(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	c, _, _ := root.Find([]string{"completion"}) // the command was added before
@@ -132,8 +130,7 @@ func refuseOtherShells(root *cobra.Command) {
 // PluginName is the name of the binary as a plug-in of kubectl, which runs it for `kubectl tare`.
 const PluginName = "kubectl-tare"
 
-// asPlugin adapts the texts to the command that the user called. Completion is kubectl's own there: it runs
-// kubectl_complete-tare.
+// asPlugin adapts the texts to the command that the user called. kubectl itself completes by kubectl_complete-tare.
 func asPlugin(root *cobra.Command) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl tare"}
 	root.CompletionOptions.DisableDefaultCmd = true

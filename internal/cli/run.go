@@ -145,8 +145,7 @@ func endStrays(ctx context.Context, s State, values sessionValues) error {
 	return nil
 }
 
-// freeDir returns the directory, or if it exists the first name with a number that does not exist. Two runs may
-// begin within a second.
+// freeDir returns the directory, with a number added if the directory exists. Two runs may begin within a second.
 func freeDir(dir string) string {
 	for free, n := dir, 2; ; n++ {
 		if _, err := os.Lstat(free); err != nil {

@@ -33,8 +33,7 @@ type bed struct {
 	clusters func(context.Context) ([]machine.Cluster, error)
 }
 
-// openBed makes the testbed of an experiment. say receives messages about waiting. j is nil if the sites do not
-// belong to a run.
+// openBed makes the testbed of an experiment. say receives messages about waiting. j is nil outside of a run.
 func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*bed, error) {
 	if x.Plan.Testbed == experiment.TestbedKubernetes {
 		o := kube.Options{Version: version.String(), Say: say}
@@ -115,8 +114,7 @@ func tryNamespace() error {
 	return nil
 }
 
-// sessionValues holds the values that an experiment takes from variables and files, and the mask that keeps them out of
-// all output.
+// sessionValues holds the values that an experiment takes from variables and files, and the mask that hides them.
 type sessionValues struct {
 	values *reference.Values
 	mask   *mask.Mask

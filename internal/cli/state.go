@@ -186,8 +186,7 @@ func hintedUsage(err error, format string, args ...any) error {
 	return hinted(usage(err), format, args...)
 }
 
-// The system limits that commands need, with a wide margin. A command that starts below them could fail in the
-// middle.
+// The system limits that commands need, with a wide margin, so that no command fails in the middle.
 var (
 	toMeasure = machine.Needs{machine.OpenFiles: 256, machine.Processes: 128, machine.VirtualMemory: 2 << 30}
 	toImport  = machine.Needs{machine.OpenFiles: 64, machine.Processes: 64, machine.VirtualMemory: 2 << 30}

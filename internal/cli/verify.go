@@ -189,8 +189,7 @@ func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it, and the program ssh-keygen")
 }
 
-// signed signs a run, if there is a key and the run is finished. ran is the error that the run ended with.
-// signed returns it unless signing fails.
+// signed signs a finished run, if there is a key, and returns the error ran of the run unless signing fails.
 func signed(ctx context.Context, s State, dir, key string, ran error) error {
 	if key == "" {
 		return ran

@@ -51,8 +51,7 @@ func Nearness(key, metric, cell string) int {
 	return 0
 }
 
-// failures is the key for a budget of the share of executions in which the program fails. If there is a metric
-// of this name, the key means that metric.
+// failures is the key for a budget of the share of executions that fail, unless a metric has this name.
 const failures = "failures"
 
 // FailuresMetric describes the share of failed executions like a metric.
@@ -200,8 +199,7 @@ func unbound(key string, limit quantity.Limit, cells []Cell) (Metric, error) {
 	return Metric{}, nil
 }
 
-// Aspect is a part of programs' behaviour besides their speed. Tare compares the arms' aspects before their
-// speed.
+// Aspect is a part of programs' behaviour besides their speed. Arms are compared by aspects before speed.
 type Aspect string
 
 // The aspects, in the order of their importance to a reader.
@@ -221,8 +219,7 @@ func (Aspect) Values() []string {
 	return []string{string(Stderr), string(Exit), string(Output), string(Answers), string(Files)}
 }
 
-// allowed returns the aspects in which an arm may differ from the baseline. The file allows aspects for this
-// arm, or for all arms.
+// allowed returns the aspects in which an arm may differ from the baseline: the arm's own, and those of all arms.
 func allowed(x *Experiment, a Arm) (list []Aspect) {
 	for _, aspect := range Aspects {
 		if slices.Contains(a.Allow, aspect) || slices.Contains(x.Allow, string(aspect)) {

@@ -20,8 +20,7 @@ type LayerConfig interface {
 // WorkloadConfig holds a workload's parameters, as LayerConfig holds a layer's. Package workload extends it.
 type WorkloadConfig interface {
 	Declare() Declaration
-	// Measures describes the metrics of one trial, with every factor at one level. Measures is called only
-	// after expansion.
+	// Measures describes the metrics of one trial, with every factor at one level. Expansion comes first.
 	Measures() Measures
 }
 
@@ -133,8 +132,7 @@ type Needs struct {
 	Image  string  `json:"image,omitempty"`  // the image of the pods, if the testbed's image does not suit
 	// Only names the single testbed that has the needed features; "" for any.
 	Only string `json:"only,omitempty"`
-	// UsesVolume is set by a layer that changes the volume of the workloads, and so has no effect if no
-	// workload has a volume.
+	// UsesVolume is set by a layer that changes the volume of the workloads, and has no effect without a volume.
 	UsesVolume bool `json:"usesVolume,omitempty"`
 	// PodSecurity lists the reasons why pods need more than the level restricted of Pod Security.
 	PodSecurity []PodSecurity `json:"podSecurity,omitempty"`

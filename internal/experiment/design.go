@@ -206,8 +206,7 @@ type Slice struct {
 	Limit    time.Duration // the longest time
 }
 
-// slicesAuto cuts a trial into at most autoSlices slices, and lengthens the trial by at most the time
-// autoLonger.
+// slicesAuto cuts a trial into at most autoSlices slices, which lengthen the trial by at most autoLonger.
 const (
 	autoSlices = 8
 	autoLonger = 2 * time.Second

@@ -12,8 +12,7 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// maxTrials is the largest number of trials in one round. It detects lists of levels whose product the user did
-// not intend.
+// maxTrials is the largest number of trials in one round. A larger number is most likely a mistake in the file.
 const maxTrials = 10_000
 
 // Expand makes the plan of an experiment that Load accepted. It draws a seed if the file has none, adds the
@@ -242,8 +241,7 @@ func cellID(workload string, own, bed []sweep, levels []int) string {
 	return FileName(strings.Join(parts, "."))
 }
 
-// speaking reports whether the level of a factor is clear without the factor's name: a word that no other
-// factor has as a level.
+// speaking reports whether a level is clear without its factor's name: a word that no other factor has as a level.
 func speaking(value string, k int, factors []sweep) bool {
 	if value == "" || !letter(value[0]) || value == "true" || value == "false" {
 		return false

@@ -55,8 +55,7 @@ type loader struct {
 // useful distribution-free interval of 95 %.
 const defaultRounds = 12
 
-// defaults returns an experiment with the defaults only. Rounds are set after decoding, since precision
-// replaces them.
+// defaults returns an experiment with the defaults only. The number of rounds follows after decoding.
 func defaults() Experiment {
 	return Experiment{
 		Testbed: Testbed{Local: defaultLocal()},

@@ -255,8 +255,7 @@ type CellSetup struct {
 	Testbed  Testbed
 }
 
-// HeadlineFamily returns the number of hypotheses under Holm's correction: treatments × headline metrics over
-// all cells.
+// HeadlineFamily returns the number of hypotheses under Holm's correction: treatments × headline metrics.
 func (p *Plan) HeadlineFamily() int {
 	treatments := 0
 	for _, a := range p.Arms {
@@ -278,8 +277,7 @@ func (p *Plan) headlines() (n int) {
 	return n
 }
 
-// The approximate times that Tare itself needs for proofs, sampling and the journal. Only the estimates that users
-// see depend on them.
+// The approximate times that Tare itself needs for proofs, sampling and the journal, for estimates of the duration.
 const (
 	aroundTrial = 100 * time.Millisecond
 	aroundSlice = 10 * time.Millisecond

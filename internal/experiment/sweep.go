@@ -20,8 +20,7 @@ type sweep struct {
 	levels []string // the levels as text
 }
 
-// sweeps lists the factors of a config, also those with a single level, in the order of its fields. config is a
-// pointer to a struct.
+// sweeps lists the factors of a config, a pointer to a struct, in the order of its fields, also with one level.
 func sweeps(config any) []sweep {
 	var found []sweep
 	collect(reflect.ValueOf(config).Elem(), "", nil, &found)
@@ -37,8 +36,7 @@ func sweeps(config any) []sweep {
 	return found
 }
 
-// collect walks nested structs and pointers to structs. Each element of index leads from one struct to the
-// next.
+// collect walks nested structs and pointers to structs. Each element of index leads from a struct to the next.
 func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 	for _, field := range strictyaml.Fields(v.Type()) {
 		value := v.FieldByIndex(field.Index)
@@ -96,8 +94,7 @@ func (s sweep) held(level int) factor.Level {
 	return factor.Level{Factor: s.name, Value: s.levels[level]}
 }
 
-// combinations calls f with every combination of levels. The last factor changes fastest. Without factors, f is
-// called once.
+// combinations calls f with every combination of levels, once without factors. The last factor changes fastest.
 func combinations(factors []sweep, f func(levels []int)) {
 	levels := make([]int, len(factors))
 	for {
@@ -169,8 +166,7 @@ func deep(v reflect.Value) reflect.Value {
 	return out
 }
 
-// mostFactors is the largest number of factors of a factorial design. With four factors, a round already has
-// 16 arms.
+// mostFactors is the largest number of factors of a factorial design. Four factors already make 16 arms.
 const mostFactors = 4
 
 // Factor is the unit that a factorial design turns on and off. In the file it is a layer in the form of an

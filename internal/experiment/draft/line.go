@@ -115,16 +115,14 @@ const (
 	mostSlices  = 8
 )
 
-// slicing returns the number of slices for a trial of a program with this duration; 0: there is no time for
-// slices.
+// slicing returns the number of slices for a trial of a program with this duration; 0: no time for slices.
 func slicing(arms int, took time.Duration) int {
 	trial := within/time.Duration(rounds*arms) - aroundTrial
 	n := min(mostSlices, int(trial/(took+aroundSlice)))
 	return max(n, 0) &^ 1
 }
 
-// File writes the experiment. took is the approximate duration of one run of a program, and kinds are the names
-// of the layers.
+// File writes the experiment. took is the approximate duration of one run, and kinds are the names of the layers.
 func (a *comparison) File(took time.Duration, kinds []string) ([]byte, error) {
 	arms, err := a.arms(kinds)
 	if err != nil {
@@ -205,8 +203,7 @@ func (a *comparison) arms(kinds []string) (list []arm, err error) {
 	return list, nil
 }
 
-// called returns the name of a program's arm: the program's name, or the whole text if several arms run the
-// same program.
+// called returns the name of a program's arm: the program's name, or the whole text if that name is not unique.
 func (a *comparison) called(i int) string {
 	base := func(p Program) string { return filepath.Base(strings.Fields(p.String())[0]) }
 	p := a.Programs[i]

@@ -13,8 +13,7 @@ import (
 	"strings"
 )
 
-// Levels are the values of one parameter, in the order of the file. After expansion there is exactly one
-// value.
+// Levels are the values of one parameter, in the order of the file. Expansion leaves exactly one value.
 type Levels[T any] []T
 
 // Of makes the levels of a parameter, for defaults and tests.
@@ -70,8 +69,7 @@ type Level struct {
 // String returns text such as "mtu=1500".
 func (l Level) String() string { return l.Factor + "=" + l.Value }
 
-// Named holds the factors that the file defines, by name. $(NAME) in texts of a config stands for the current
-// level.
+// Named holds the factors that the file defines, by name. $(NAME) in a config's texts stands for the level.
 type Named = map[string]Levels[Word]
 
 // Word is a level of a factor that the file defines, with its text in the file.

@@ -52,8 +52,7 @@ const decimal = `[0-9]+(\.[0-9]+)?` // decimal matches a number in everyday nota
 
 var isDecimal = regexp.MustCompile(`^` + decimal + `$`)
 
-// split parses a text such as "12.5Gbit" with the given units. It returns the value in the base unit, which is
-// at most 2^62.
+// split parses a text such as "12.5Gbit". The value is in the base unit, and at most 2^62.
 func split(text string, units []unit, describe string) (float64, error) {
 	for _, u := range units {
 		number, ok := strings.CutSuffix(text, u.suffix)
@@ -84,8 +83,7 @@ func join(v float64, units []unit) string {
 	return digits(v) + units[len(units)-1].suffix
 }
 
-// digits prints a number without exponent, to 12 significant digits. This hides errors of the binary form
-// (0.07*100 = 7.000000000000001).
+// digits prints a number without exponent, to 12 significant digits: 7, and not 7.000000000000001.
 func digits(v float64) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
 	if err != nil {

@@ -157,8 +157,7 @@ var shellSigns = regexp.MustCompile(`[^A-Za-z0-9_./%+=:@,$ \t-]|^\S*=`)
 // ofReference matches the brackets of $(NAME) and $(file:PATH).
 var ofReference = regexp.MustCompile(`\$\(([A-Za-z0-9_.:/~-]+)\)`)
 
-// Words returns the program and arguments for a command line: the words of the line, or a shell that reads
-// the line.
+// Words returns the program and arguments for a line: the words of the line, or a shell that reads the line.
 func (Arguments) Words(line string) []string {
 	if shellSigns.MatchString(ofReference.ReplaceAllString(line, "$1")) {
 		return []string{"sh", "-c", line}

@@ -79,8 +79,7 @@ func classOf(name string) class {
 	return best
 }
 
-// split returns the words of a name, in capitals: dbPassword2, DB_PASSWORD and --db-password are DB and
-// PASSWORD.
+// split returns the words of a name, in capitals. dbPassword2 and --db-password are DB and PASSWORD.
 func split(name string) []string {
 	var list []string
 	var word []rune

@@ -153,8 +153,7 @@ func Value(name, value string, kind Kind) []Finding {
 	return Find(value, kind)
 }
 
-// given lists, by program, the options that take a secret: attached to the option (-pSECRET), or as the next
-// argument.
+// given lists, by program, the options that take a secret, attached (-pSECRET) or as the next argument.
 var given = map[string][]string{
 	"mysql": {"-p"}, "mysqladmin": {"-p"}, "mysqldump": {"-p"}, "mysqlslap": {"-p"}, "mariadb": {"-p"}, "mariadb-slap": {"-p"},
 	"sshpass": {"-p"}, "redis-cli": {"-a"}, "redis-benchmark": {"-a"}, "valkey-cli": {"-a"}, "valkey-benchmark": {"-a"},
@@ -168,8 +167,7 @@ const login = "login" // a subcommand of container and cloud tools. In their oth
 
 var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl oc az`)
 
-// others are programs that one of the programs in given may start, such as sshpass. Their own options take no
-// secret.
+// others are programs that a program in given may start, such as sshpass. Their own options take no secret.
 var others = words(`ssh scp sftp rsync`)
 
 // attachedOnly are programs whose option takes an attached password, or else prompts for it.

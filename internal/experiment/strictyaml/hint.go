@@ -110,8 +110,7 @@ func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) strin
 	return "known units: " + strings.Join(all, ", ")
 }
 
-// Nearest returns the candidate that a misspelt word most likely means, or "". Upper and lower case, dashes and
-// underscores are no differences.
+// Nearest returns the candidate that a misspelt word most likely means, or "". Case, - and _ do not matter.
 func Nearest(word string, candidates []string) string {
 	best, least := "", 0.0
 	folded := fold(word)
@@ -121,8 +120,7 @@ func Nearest(word string, candidates []string) string {
 	for _, c := range candidates {
 		f := fold(c)
 		d := distance([]rune(folded), []rune(f))
-		// A short word may have one mistake, and longer words may have more. A word with as many mistakes as
-		// letters is another word.
+		// A short word may have one mistake, a longer word more, but fewer mistakes than letters.
 		if d > 1+len(f)/4 || d >= len(f) {
 			if !extends(f, folded) {
 				continue
@@ -157,8 +155,7 @@ func fold(s string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
 }
 
-// extends reports whether one of two words of at least three letters begins with the other, as with
-// abbreviations and plurals.
+// extends reports whether one of two words of at least three letters begins with the other: an abbreviation, a plural.
 func extends(a, b string) bool {
 	return len(a) >= 3 && len(b) >= 3 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
 }

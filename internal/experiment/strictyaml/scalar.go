@@ -231,8 +231,7 @@ func (n *Node) writeBehind(b *strings.Builder, indent string) {
 	n.write(b, indent+"  ")
 }
 
-// safe matches texts that have the same meaning without quotes, for every YAML reader: words, numbers, and
-// placeholders for either.
+// safe matches texts that mean the same without quotes in every YAML reader: words, numbers, placeholders.
 var safe = regexp.MustCompile(`^[A-Za-z0-9_$(][A-Za-z0-9_$().+/-]*$`)
 
 // written returns a scalar, or an empty map or list, as YAML on one line.
