@@ -100,9 +100,8 @@ Tare was a process of this machine that has ended, or has given no sign for a mi
 	return c
 }
 
-// cleanTemporary removes the temporary directories and files of killed Tare processes, or with dry only prints
-// them, and returns their number. It searches the system's directory for temporary files, the working
-// directory, and the roots with the runs below them.
+// cleanTemporary removes the temporary directories and files of killed Tare processes (dry: prints them), and counts them.
+// It searches the system's directory for temporary files, the working directory, and the roots with the runs below them.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {

@@ -268,8 +268,7 @@ func (l lines) hanging(first, indent, text string) {
 	}
 }
 
-// rows writes rows with their cells in columns. If they are too wide, the last column is wrapped. If there is
-// no room for it, it stands below the others.
+// rows writes rows in columns. The last column is wrapped if necessary. Without room for it, it follows on its own lines.
 func (l lines) rows(indent string, rows [][]string) {
 	var widths []int
 	widest := 0 // the width of the last column

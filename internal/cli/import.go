@@ -207,8 +207,7 @@ func importError(err error) error {
 // unsafe matches characters that the name of a directory should not have.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
-// importProgress shows the progress of an import: a live line on a terminal, a plain line now and then on a
-// pipe. Most imports end before the first line.
+// importProgress shows the progress of an import: a live line on a terminal, a plain line now and then on a pipe.
 type importProgress struct {
 	*progress
 	next  time.Time // the time of the next line

@@ -198,8 +198,7 @@ func writePicture(ctx context.Context, s State, svg, out, to string) error {
 	})
 }
 
-// deliver writes to a file, whole or not at all; without a name of a file, to stdout. Binary content on stdout
-// bypasses the filter that makes text safe for a terminal.
+// deliver writes to a file, whole or not at all, or without a name to stdout. Binary content bypasses the text filter.
 func (s State) deliver(to string, binary bool, write func(io.Writer) error) error {
 	if to != "" {
 		return writeWhole(to, write)

@@ -217,8 +217,7 @@ func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cob
 	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// planNamed returns the plan of the named run, or of the newest. If the run cannot be found, it returns an
-// empty plan, and the command itself reports the error.
+// planNamed returns the plan of the named run, or of the newest; an empty plan if the command will report an error.
 func planNamed(args []string) experiment.Plan {
 	dir, err := runDir(args)
 	if err != nil {

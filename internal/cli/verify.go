@@ -212,8 +212,7 @@ func signed(ctx context.Context, s State, dir, key string, ran error) error {
 	return ran
 }
 
-// signedBy determines which of the allowed signers has signed the run. Without a valid signature, the run does
-// not pass. An error means that the check itself failed.
+// signedBy finds the allowed signer of the run, or reports damage. An error means that the check itself failed.
 func (v *verification) signedBy(ctx context.Context, signers string) error {
 	if _, err := os.Stat(signers); err != nil {
 		return usage(fmt.Errorf("--signer: %w", err))

@@ -20,8 +20,7 @@ import (
 // of a run depends on a budget.
 type Budget map[string]quantity.Limit
 
-// For returns the limit of a metric in a cell. The key with the highest Nearness counts. Among equally near
-// keys, the first in alphabetical order counts.
+// For returns the limit of a metric in a cell: the limit of the nearest key (Nearness), the first in alphabetical order.
 func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	best, found := "", 0
 	for key := range b {
@@ -98,15 +97,13 @@ func CheckKey(key string, cells []Cell) error {
 	return &KeyError{fmt.Sprintf("no cell %q measures %s", pattern, metric), strictyaml.Suggest(pattern, "cells", having)}
 }
 
-// Bound is the value of a limit for a metric: on the scale Ratio a share of the baseline, on the scale
-// Difference an amount in the metric's unit.
+// Bound is the value of a limit for a metric: a share of the baseline (Ratio), or an amount in its unit (Difference).
 type Bound struct {
 	Value float64 `json:"value"`
 	Scale Scale   `json:"scale"`
 }
 
-// Bound returns the value of a limit for the metric. It fails if the limit does not fit the metric. LimitHint
-// describes the limits that fit.
+// Bound returns the value of a limit for the metric. LimitHint describes the limits that fit the metric.
 func (m Metric) Bound(l quantity.Limit) (Bound, error) {
 	share, isShare := l.Share()
 	if isShare && m.Scale != Difference {

@@ -199,8 +199,7 @@ func (s Slices) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // String returns the text of the value.
 func (s Slices) String() string { return cmp.Or(slicesNames[s], strconv.Itoa(int(s))) }
 
-// Slice is the time that each slice after the first adds to a trial. It is zero if the slices share the time of
-// a whole trial.
+// Slice is the time that each slice after the first adds to a trial; zero if the slices share a whole trial's time.
 type Slice struct {
 	Expected time.Duration // the approximate time
 	Limit    time.Duration // the longest time

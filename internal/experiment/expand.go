@@ -150,8 +150,7 @@ func armVariants(a Arm) []armVariant {
 	return variants
 }
 
-// armFactorNames names the swept factors of each layer of an arm. The layer's kind stands before the name if
-// two layers have a factor of the same name.
+// armFactorNames names the swept factors of each layer of an arm: "rules", or "seccomp.rules" if layers share the name.
 func armFactorNames(a Arm) [][]string {
 	count := map[string]int{}
 	names := make([][]string, len(a.Layers))
@@ -220,12 +219,10 @@ func (e *Expansion) addCells(x *Experiment) {
 	}
 }
 
-// maxName is the longest name of an expanded arm or cell, in bytes. Names become directories of a run, and
-// the name of one directory may contain several names.
+// maxName is the longest name of an arm or cell, in bytes. The name of one directory of a run may contain several names.
 const maxName = 100
 
-// cellID names a cell by the workload, the levels of the workload's factors and the levels of the testbed's
-// factors: "network.tcp.pod-to-pod.mtu=8896".
+// cellID names a cell by its workload, then levels of the workload and testbed: "network.tcp.pod-to-pod.mtu=8896".
 func cellID(workload string, own, bed []sweep, levels []int) string {
 	parts := []string{workload}
 	for k, s := range own {

@@ -57,8 +57,7 @@ type Toleration struct {
 	Effect string `yaml:"effect" json:"effect,omitempty" enum:"NoSchedule,PreferNoSchedule,NoExecute" doc:"effect of the taint; all if absent"`
 }
 
-// Resources are the requests and limits of a container. By default they are equal, and the pods then have the
-// quality of service Guaranteed.
+// Resources are the requests and limits of a container. By default they are equal (quality of service Guaranteed).
 type Resources struct {
 	CPU           string `yaml:"cpu" json:"cpu" pattern:"^([0-9]+(\\.[0-9]+)?m?|none)$" form:"a number of CPUs such as 1, 0.5 or 500m, or none" doc:"CPU limit, and request unless cpuRequest is given"`
 	Memory        string `yaml:"memory" json:"memory" pattern:"^([0-9]+([KMGT]i?)?|none)$" form:"a quantity such as 512Mi, or none" doc:"memory limit, and request unless memoryRequest is given"`
@@ -197,10 +196,8 @@ func (t Testbed) metrics(m Measures) (metrics []Metric) {
 	return metrics
 }
 
-// ObservedCPU returns the name of the metric of an observed component's CPU time: CPU seconds per second of the
-// trial.
+// ObservedCPU returns the name of the metric of an observed component's CPU time, in CPU seconds per second.
 func ObservedCPU(name string) string { return "cpu-" + name }
 
-// ObservedMemory returns the name of the metric of an observed component's memory at the end of a trial: the
-// working set, in bytes.
+// ObservedMemory returns the name of the metric of an observed component's working set at a trial's end, in bytes.
 func ObservedMemory(name string) string { return "memory-" + name }

@@ -51,8 +51,7 @@ type loader struct {
 	files map[string][]byte // the files that configs name, by their names in the file
 }
 
-// defaultRounds is the number of rounds if the file sets neither rounds nor a precision. It suffices for a
-// useful distribution-free interval of 95 %.
+// defaultRounds is the number of rounds if the file sets none: enough for a useful exact interval of 95 %.
 const defaultRounds = 12
 
 // defaults returns an experiment with the defaults only. The number of rounds follows after decoding.

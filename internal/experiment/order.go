@@ -45,8 +45,7 @@ func (p *Plan) Order(round int) []Step {
 	return steps
 }
 
-// controlledFirst is the number of rounds at the beginning of a run in which the control always takes part.
-// An exact interval of the control needs this many rounds.
+// controlledFirst is the number of first rounds with a control. An exact interval of the control needs this many rounds.
 const controlledFirst = 6
 
 // SpareControl makes the control of a plan with a single treatment take part in every third round only, after

@@ -12,8 +12,7 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// search finds secrets in every text of the experiment file, and in the files that the experiment file names.
-// A run keeps all these texts.
+// search finds secrets in every text that a run keeps: the experiment file, and the files that the file names.
 type search struct {
 	*loader
 	allow []string

@@ -123,8 +123,7 @@ func variants(factors []sweep) int {
 	return n
 }
 
-// clone makes a deep copy of a config, a pointer to a struct. The copy shares only the values behind its
-// unexported fields with the original.
+// clone makes a deep copy of a config, a pointer to a struct. Copy and original share only unexported fields.
 func clone[T any](config T) T {
 	return deep(reflect.ValueOf(&config).Elem()).Interface().(T)
 }
@@ -328,8 +327,7 @@ func (p *Plan) Combination() []int {
 	return arms
 }
 
-// Effects returns the number of main effects and interactions of the design on headline metrics. These
-// effects are a family of their own under Holm's correction.
+// Effects returns the number of main effects and interactions on headline metrics: a family under Holm's correction.
 func (p *Plan) Effects() int {
 	if p.Combination() == nil {
 		return 0

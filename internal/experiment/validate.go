@@ -95,8 +95,7 @@ func (l *loader) steadyBaseline(a Arm) {
 	}
 }
 
-// differ reports arms that do the same as an earlier arm. It reports nothing if the file has other problems,
-// since other problems can make arms look the same.
+// differ reports arms that do the same as an earlier arm, unless other problems may make the arms look the same.
 func (l *loader) differ(arms []Arm) {
 	if l.file.Troubled("arms") || slices.ContainsFunc(arms, func(a Arm) bool { return a.variants() > maxTrials }) {
 		return

@@ -96,8 +96,7 @@ type key struct{}
 // With returns a context in which references stand for these values.
 func With(ctx context.Context, v *Values) context.Context { return context.WithValue(ctx, key{}, v) }
 
-// value returns the value of a reference in a context: the value at the start of the run, or the current
-// value if there is no run, as in a check of a single layer.
+// value returns the value of a reference at the start of the context's run, or the current value outside of a run.
 func (r Reference) value(ctx context.Context) (string, error) {
 	if v, ok := ctx.Value(key{}).(*Values); ok {
 		if value, ok := v.held[r]; ok {

@@ -121,8 +121,7 @@ func (c class) holds(value string) bool {
 // amount matches a number that is no secret: --pass=2.
 var amount = regexp.MustCompile(`^[0-9]{1,2}$`)
 
-// withoutCredentials matches a URL, or the keywords of a driver, without a password. Another form detects a URL
-// with a user and a password.
+// withoutCredentials matches a URL, or the keywords of a driver, without a password.
 var withoutCredentials = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^@]*$|^[A-Za-z][A-Za-z0-9+.-]*://[^@:/]*@[^@]*$|^([a-z]+=\S* ?)+$`)
 
 // Texts that stand in place of a secret: words, and patterns.

@@ -232,12 +232,10 @@ func inOption(program, option, value string) (Finding, bool) {
 	return Finding{program + " " + option, start, len(value)}, real(value) && real(value[start:]) && start < len(value)
 }
 
-// shellWord matches a word of a shell, with its quotes, or a sign that ends a command. The text in $(…) and in
-// `…` is a command, too.
+// shellWord matches a word of a shell with its quotes, or a sign that begins or ends a command, such as ; and $(…).
 var shellWord = regexp.MustCompile(`(?:[^\s;|&()<>'"\x60\\]|\\(?s:.)|"(?:[^"\\]|\\(?s:.))*"|'[^']*')+|[\n;|&()\x60]`)
 
-// inCommands finds the secrets in the arguments of well-known programs in lines of a shell, also in lines that
-// are an argument of another shell.
+// inCommands finds secrets in arguments of well-known programs in lines of a shell, also of a shell within a shell.
 func inCommands(text string, depth int) (all []Finding) {
 	var args []string
 	var starts []int

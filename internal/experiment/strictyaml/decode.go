@@ -12,8 +12,7 @@ import (
 // extension begins the top-level keys that are not decoded. Anchors may be defined there.
 const extension = "x-"
 
-// Decode decodes a node into the value that a pointer points to, which holds the defaults. It adds problems to
-// the file, and sets all values without a problem.
+// Decode decodes a node into the value behind a pointer, which holds the defaults. Values with a problem are not set.
 func (f *File) Decode(n *Node, path string, into any) {
 	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})
 }

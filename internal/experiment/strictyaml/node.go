@@ -111,8 +111,7 @@ func shorten(s string) string {
 	return s
 }
 
-// tree converts the parser's tree to Nodes. It follows aliases and merge keys and counts the resulting nodes,
-// so that a small file cannot become huge.
+// tree converts the parser's tree to Nodes, with aliases and merge keys followed. The number of nodes is limited.
 type tree struct {
 	file    *File
 	anchors map[string]*Node // nil value: the anchor is being defined

@@ -52,8 +52,7 @@ import (
 	"strings"
 )
 
-// Limits on the size of a file. They are far above any sensible experiment and keep hostile files from filling
-// memory or stack.
+// Limits on the size of a file, far above any sensible experiment. A hostile file cannot fill memory or stack.
 const (
 	maxBytes    = 256 << 10
 	maxTokens   = 10_000  // the parser takes quadratic time for some input
@@ -66,8 +65,7 @@ const (
 // File is a YAML file after reading, with the problems found so far.
 type File struct {
 	Root *Node // the document; nil if the file is no valid YAML
-	// Custom decodes values of some types by a function, instead of reflection. The value is settable and holds
-	// the defaults.
+	// Custom has functions that decode values of some types. The value is settable and holds the defaults.
 	Custom map[reflect.Type]func(n *Node, path string, v reflect.Value)
 
 	name     string
@@ -95,8 +93,7 @@ func (f *File) Report(n *Node, path, message, hint string) {
 	f.report(n.Line, n.Column, path, message, hint)
 }
 
-// ReportAt adds a problem at the value with a path ("arms[1].name"). If the file has no such value, the problem
-// is at the innermost value around it.
+// ReportAt adds a problem at the value with a path ("arms[1].name"), or at the innermost value around that place.
 func (f *File) ReportAt(path, message, hint string) {
 	n, _ := f.find(path)
 	f.Report(n, path, message, hint)
