@@ -101,7 +101,7 @@ func (e *Expansion) addArms(x *Experiment) {
 		}
 		if i == 0 {
 			control := armVariants(a)[0]
-			control.planned.Name, control.planned.Role = ControlName, Control
+			control.planned.Name, control.planned.Label, control.planned.Role = ControlName, "", Control
 			e.addArm(control)
 		}
 	}
@@ -121,7 +121,7 @@ type armVariant struct {
 
 // armVariants expands the factors of an arm's layers. The last factor of the last layer changes fastest.
 func armVariants(a Arm) []armVariant {
-	variants := []armVariant{{planned: PlannedArm{Name: a.Name, Layers: []PlannedLayer{}}}}
+	variants := []armVariant{{planned: PlannedArm{Name: a.Name, Label: a.Label, Layers: []PlannedLayer{}}}}
 	names := armFactorNames(a)
 	for i, item := range a.Layers {
 		factors := swept(sweeps(item.Config))
@@ -136,7 +136,7 @@ func armVariants(a Arm) []armVariant {
 				}
 				planned := PlannedLayer{Kind: item.Kind, Config: strictyaml.Plain(config)}
 				next = append(next, armVariant{
-					planned: PlannedArm{Name: a.Name, Levels: chosen, Layers: append(v.planned.Layers[:len(v.planned.Layers):len(v.planned.Layers)], planned)},
+					planned: PlannedArm{Name: a.Name, Label: a.Label, Levels: chosen, Layers: append(v.planned.Layers[:len(v.planned.Layers):len(v.planned.Layers)], planned)},
 					layers:  append(clone(v.layers), LayerItem{Kind: item.Kind, Config: config}),
 				})
 			})
@@ -210,7 +210,7 @@ func (e *Expansion) addCells(x *Experiment) {
 			}
 			e.Plan.Cells = append(e.Plan.Cells, Cell{
 				ID:       unique(cellID(item.Name, own, bed, levels), taken),
-				Workload: item.Name, Kind: item.Kind, Levels: chosen,
+				Workload: item.Name, Label: item.Label, Kind: item.Kind, Levels: chosen,
 				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(testbed.Level()),
 				Metrics: metrics, Tests: config.Declare().Tests, Loop: m.Loop, PowerLaw: m.PowerLaw, Slices: n, Expected: m.Expected,
 			})

@@ -115,6 +115,7 @@ type Link struct {
 // Arm is a named set of layers. The first arm of an experiment is the baseline.
 type Arm struct {
 	Name   string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
+	Label  string            `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the arm that people see in reports; the arm's name if absent"`
 	Layers []LayerItem       `yaml:"layers" doc:"the layers around the workload, from the inside out"`
 	Budget Budget            `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
 	Allow  oneOrMore[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
@@ -133,6 +134,7 @@ type LayerItem struct {
 // as the value. A name may stand beside it.
 type WorkloadItem struct {
 	Name   string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the workload, if two have the same kind"` // defaults to the kind
+	Label  string `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the workload that people see in reports; the workload's name if absent"`
 	Kind   string
 	Config WorkloadConfig
 }
@@ -210,10 +212,11 @@ func (Scale) Values() []string { return []string{string(Ratio), string(Differenc
 
 // Metric is one quantity that a trial measures.
 type Metric struct {
-	Name     string `json:"name"`     // such as "tcp-bandwidth"
-	Unit     string `json:"unit"`     // "bit/s", "s", "B", "s/Gbit"; "" for a count
-	Better   Better `json:"better"`   // the good direction
-	Headline bool   `json:"headline"` // set if the metric gets a verdict under Holm's correction; the other metrics are exploratory
+	Name     string `json:"name"`            // such as "tcp-bandwidth"
+	Label    string `json:"label,omitempty"` // what people see in place of the name, if the experiment file sets it
+	Unit     string `json:"unit"`            // "bit/s", "s", "B", "s/Gbit"; "" for a count
+	Better   Better `json:"better"`          // the good direction
+	Headline bool   `json:"headline"`        // set if the metric gets a verdict under Holm's correction; the other metrics are exploratory
 	Scale    Scale  `json:"scale"`
 	Optional bool   `json:"optional,omitempty"` // set if a valid trial may lack the metric
 	Discrete bool   `json:"discrete,omitempty"` // set if the value may be the same in every trial, like memory in pages

@@ -82,11 +82,14 @@ func (s schema) definitions() object {
 		defs = append(defs, member{"workload-" + kind, s.structure(workloads[kind])})
 	}
 	name, _ := reflect.TypeFor[WorkloadItem]().FieldByName("Name")
-	pattern := name.Tag.Get("pattern")
+	label, _ := reflect.TypeFor[WorkloadItem]().FieldByName("Label")
+	text := func(f reflect.StructField) object {
+		return object{{"type", "string"}, {"pattern", f.Tag.Get("pattern")}, {"description", f.Tag.Get("doc")}}
+	}
 	return append(defs,
 		member{"layer", choice("layer", layers, nil)},
 		member{"workload", choice("workload", workloads, object{
-			{"name", object{{"type", "string"}, {"pattern", pattern}, {"description", name.Tag.Get("doc")}}},
+			{"name", text(name)}, {"label", text(label)},
 		})})
 }
 

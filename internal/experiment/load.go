@@ -104,17 +104,16 @@ func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
 
 // workload decodes an item of the workloads. A name may stand beside the workload's kind.
 func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
-	kind, params, ok := l.choose(n, path, "workload", slices.Sorted(maps.Keys(l.kinds.Workloads)), []string{"name"})
+	kind, params, ok := l.choose(n, path, "workload", slices.Sorted(maps.Keys(l.kinds.Workloads)), []string{"name", "label"})
 	if !ok {
 		return
 	}
-	// Name is the only field of a WorkloadItem with a yaml tag.
+	// Name and Label are the only fields of a WorkloadItem with yaml tags.
 	var beside struct{ WorkloadItem }
 	beside.WorkloadItem = WorkloadItem{Name: kind, Kind: kind, Config: l.kinds.Workloads[kind]()}
-	if n.Get("name") != nil {
-		names := *n
-		names.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(e strictyaml.Entry) bool { return e.Key.Value != "name" })
-		l.file.Decode(&names, path, &beside)
+	own := *n
+	if own.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(e strictyaml.Entry) bool { return e.Key.Value == kind }); len(own.Entries) > 0 {
+		l.file.Decode(&own, path, &beside)
 	}
 	item := beside.WorkloadItem
 	l.config(params, strictyaml.Join(path, kind), item.Config)

@@ -127,6 +127,18 @@ func (p *Plan) Judged() quantity.Percent {
 	return quantity.Percent(1 - math.Ldexp(alpha, -2*len(p.Looks)))
 }
 
+// Names returns the part of a plan that names its arms, cells and metrics.
+func (p *Plan) Names() *Plan {
+	out := &Plan{Import: p.Import}
+	for _, a := range p.Arms {
+		out.Arms = append(out.Arms, PlannedArm{Name: a.Name, Label: a.Label, Levels: a.Levels})
+	}
+	for _, c := range p.Cells {
+		out.Cells = append(out.Cells, Cell{ID: c.ID, Label: c.Label, Workload: c.Workload, Kind: c.Kind, Levels: c.Levels, Metrics: c.Metrics})
+	}
+	return out
+}
+
 // Paired reports whether trials of the same round are pairs.
 func (p *Plan) Paired() bool { return p.Import == nil || p.Import.PairBy != "" }
 
@@ -172,7 +184,8 @@ type ImportedArm struct {
 
 // PlannedArm is one arm at one level of its own factors.
 type PlannedArm struct {
-	Name   string         `json:"name"` // unique: "seccomp", or "seccomp[rules=8]" if swept
+	Name   string         `json:"name"`            // unique: "seccomp", or "seccomp[rules=8]" if swept
+	Label  string         `json:"label,omitempty"` // what people see in place of the name without its levels, if the experiment file sets it
 	Role   Role           `json:"role"`
 	Levels []factor.Level `json:"levels,omitempty"`
 	Layers []PlannedLayer `json:"layers"`
@@ -196,6 +209,7 @@ type PlannedLayer struct {
 type Cell struct {
 	ID       string         `json:"id"` // unique and safe as a file name: "network.tcp.pod-to-pod"
 	Workload string         `json:"workload"`
+	Label    string         `json:"label,omitempty"` // what people see in place of the workload's name, if the experiment file sets it
 	Kind     string         `json:"kind"`
 	Levels   []factor.Level `json:"levels,omitempty"`
 	Config   any            `json:"config"`  // the workload's parameters at their levels

@@ -55,7 +55,7 @@ func TestManyArmsFitAScreen(t *testing.T) {
 	if n := strings.Count(shown, "\n"); n > 60 {
 		t.Errorf("a terminal gets %d lines:\n%s", n, shown)
 	}
-	says(t, "the terminal", strings.Join(strings.Fields(shown), " "), "operation-cpu: 20 arms cost", "the furthest is profile-23, which costs")
+	says(t, "the terminal", strings.Join(strings.Fields(shown), " "), "CPU time per operation: 20 arms cost", "the furthest is profile-23, which costs")
 	for i := range 23 {
 		if name := fmt.Sprintf("profile-%02d", i+1); !strings.Contains(shown, name) {
 			t.Errorf("%s is missing", name)

@@ -82,5 +82,5 @@ func (s *sheet) breakdownChart(b *analysis.Breakdown) figure.Lines {
 // partFields returns the CSV line of a part, in the columns of a comparison.
 func (s *sheet) partFields(b *analysis.Breakdown, p *analysis.Part) []field {
 	return replaced(s.fields(p.Comparison), map[string]any{"arm": wording.BreakdownName(b), "role": experiment.Role(p.Part),
-		"levels": join(";", s.levels(b.Cell, ";"), plain(b.Factor)), "baseline_median": nil, "arm_median": nil, "text": wording.PartSentence(b, p)})
+		"levels": join(";", s.levels(b.Cell), plain(b.Factor)), "baseline_median": nil, "arm_median": nil, "text": wording.PartSentence(b, p)})
 }

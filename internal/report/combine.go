@@ -6,6 +6,7 @@ import (
 
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
+	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 	"tare/internal/runs/combine"
 	comparing "tare/internal/runs/compare"
@@ -14,6 +15,7 @@ import (
 // Combine shows the joint result of several runs of one experiment: the mean over occasions and the
 // spread between them, then each run, then the differences between the occasions.
 func Combine(r *combine.Result, o CompareOptions) *doc.Document {
+	r = labels.Shown(r, r.Plan)
 	d := &doc.Document{Title: "Combination of " + wording.Count(len(r.Runs), "run", "runs") + " of " + plain(r.Experiment),
 		Styles: figure.PageCSS(), Footer: "Made by tare combine" + generatedOn(o.Generated) + "."}
 	seen := &comparing.Result{Differences: r.Differences, Same: r.Same, Unknown: r.Unknown}

@@ -10,6 +10,7 @@ import (
 	"tare/internal/report/columns"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
+	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 	comparing "tare/internal/runs/compare"
 )
@@ -17,6 +18,7 @@ import (
 // Compare shows a comparison of runs: the differences between them, then the changes of overheads, then
 // the levels.
 func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
+	r = labels.Shown(r, r.Plans...)
 	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: figure.PageCSS(),
 		Footer: "Made by tare compare" + generatedOn(o.Generated) + "."}
 	rest := levelTable(r, false)

@@ -6,12 +6,14 @@ import (
 	"tare/internal/analysis"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
+	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 	"tare/internal/runs/cost"
 )
 
 // Cost shows the resources that the arms of a run need at a rate of work.
 func Cost(r *cost.Result, o CompareOptions) *doc.Document {
+	r = labels.Shown(r, r.Plan)
 	d := &doc.Document{Title: "What " + plain(r.Experiment) + " costs at " + plain(wording.CostRate(r)), About: "Tare cost", Styles: figure.PageCSS(),
 		Footer: "Written by Tare" + generatedOn(o.Generated) + ". This page needs no network and no scripts."}
 	observed := wording.Observation(r.Observation)

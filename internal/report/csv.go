@@ -140,7 +140,7 @@ func (s *sheet) fields(c analysis.Comparison) []field {
 		{"p_equivalence", valueIf(ok, c.PEquiv)}, {"mde", valueIf(ok, c.MDE)}, {"rounds_needed", valueIf(ok, float64(c.Needed))},
 		{"noise_floor", valueIf(ok, c.Floor)}, {"baseline_median", valueIf(ok, c.Baseline.Median)},
 		{"arm_median", valueIf(ok, c.Treated.Median)}, {"lag1", valueIf(ok, c.Lag1)}, {"order_p", valueIf(ok, c.OrderP)},
-		{"levels", s.levels(c.Cell, ";")}, {"text", wording.Sentence(&c)}}
+		{"levels", s.levels(c.Cell)}, {"text", wording.Sentence(&c)}}
 }
 
 // CompareCSV writes a line for each change, floor and level. Lines of kind "change" or "floor" compare

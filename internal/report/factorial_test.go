@@ -99,12 +99,12 @@ func TestFactorialSummary(t *testing.T) {
 	md, _, _ := strings.Cut(asMarkdown(t, Run(r, RunOptions{})), "## Results")
 	page, _, _ := strings.Cut(words(render(t, r, RunOptions{})), "Beside a metric stands")
 	for form, shown := range map[string]string{"Markdown": md, "page": page, "terminal": asText(t, Run(r, RunOptions{}), text.Options{Width: 200})} {
-		says(t, form, shown, "wireguard × mtls, cpu, http: ")
+		says(t, form, shown, "wireguard × mtls, CPU time, http: ")
 		if strings.Contains(shown, "wireguard × mtls, wall, http: ") {
 			t.Errorf("%s: a warning on an exploratory interaction", form)
 		}
 		if form != "terminal" {
-			says(t, form, shown, "wireguard × mtls on cpu in http: together costs 5.7 %")
+			says(t, form, shown, "wireguard × mtls on CPU time in http: together costs 5.7 %")
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (s *sheet) failureAnswers() []doc.Answer {
 	for _, f := range failures {
 		if f.Verdict == analysis.Fails || f.Verdict == analysis.Gains {
 			list = append(list, doc.Answer{Verdict: verdict(f.Verdict, s.claimsObservational(f.Verdict)),
-				Text: doc.Words(fmt.Sprintf("%s in %s: %s.", plain(f.Arm), plain(f.Cell), brief(wording.Failed(&f, s.baseline))))})
+				Text: doc.Words(fmt.Sprintf("%s %s: %s.", plain(f.Arm), wording.In(plain(f.Cell)), brief(wording.Failed(&f, s.baseline))))})
 		}
 	}
 	return list

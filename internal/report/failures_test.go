@@ -35,7 +35,7 @@ func TestFailuresAreShown(t *testing.T) {
 		"page": {words(render(t, r, RunOptions{})), []string{"fails in 30 % [17, 47] of trials", "if normal", "is interim, after 7 of 12 rounds"}},
 	} {
 		says(t, name, c.doc, c.want...)
-		if failures, results := strings.Index(c.doc, "12 of 40"), strings.Index(c.doc, "\n  tcp-rtt "); name == "text" && failures > results {
+		if failures, results := strings.Index(c.doc, "12 of 40"), strings.Index(c.doc, "\n  TCP round-trip time "); name == "text" && failures > results {
 			t.Errorf("%s: results stand before failures", name)
 		}
 	}

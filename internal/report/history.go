@@ -5,14 +5,23 @@ import (
 	"fmt"
 	"slices"
 
+	"tare/internal/experiment"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
+	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 	"tare/internal/runs/history"
 )
 
 // History shows a history: for each experiment its changes, its series over the runs, and the runs.
 func History(h *history.History, o HistoryOptions) *doc.Document {
+	var plans []*experiment.Plan
+	for _, e := range h.Experiments {
+		for _, r := range e.Runs {
+			plans = append(plans, r.Plan)
+		}
+	}
+	h = labels.Shown(h, plans...)
 	d := &doc.Document{Title: "History", Styles: figure.PageCSS(), Footer: "Made by tare history" + generatedOn(o.Generated) + "."}
 	all := experimentHistories(h)
 	if len(all) == 1 {

@@ -135,7 +135,7 @@ func (p experimentHistory) parameterChanges(list []*history.Series) []string {
 		for _, d := range slices.Sorted(maps.Keys(about[run])) {
 			var names []string
 			for at := range about[run][d] {
-				names = append(names, plain(at.arm)+" in "+plain(at.cell))
+				names = append(names, plain(at.arm)+" "+wording.In(plain(at.cell)))
 			}
 			slices.Sort(names)
 			parts = append(parts, brief(d)+when(len(names) < len(all), " ("+firstFew(names, maxEvents, ", ", ", ")+")"))

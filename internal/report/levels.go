@@ -9,6 +9,7 @@ import (
 	"tare/internal/experiment"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
+	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 )
 
@@ -101,14 +102,14 @@ func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 // chosen reports whether a metric's line is always shown: for a headline metric, and for the CPU time and
 // memory of a component that the experiment observes, such as istiod.
 func chosen(m experiment.Metric) bool {
-	return m.Headline || m.Scale == experiment.Difference && (strings.HasPrefix(m.Name, "cpu-") || strings.HasPrefix(m.Name, "memory-"))
+	return m.Headline || m.Scale == experiment.Difference && (m.Unit == "cores" || strings.HasPrefix(m.Name, "memory of "))
 }
 
 // where names the cells that a line is fitted to.
 func (s *sheet) where(sc *analysis.Scaling) string {
-	text := join(", ", append([]string{plain(sc.Workload)}, levelTexts(sc.Held)...)...)
+	text := join(", ", plain(sc.Workload), labels.Levels(s.kind(sc.Workload), sc.Held, ", "))
 	if n := len(sc.X); n > 0 {
-		text += fmt.Sprintf("; %s from %s to %s", wording.Count(n, "level", "levels"), brief(wording.Level(sc.X[0], sc.Unit)), brief(wording.Level(sc.X[n-1], sc.Unit)))
+		text += fmt.Sprintf("; %s from %s to %s", wording.Count(n, "level", "levels"), brief(wording.Level(sc.X[0], "")), brief(wording.Level(sc.X[n-1], sc.Unit)))
 	}
 	return text + when(len(sc.LeftOut) > 0, "; without "+brief(strings.Join(sc.LeftOut, ", ")))
 }

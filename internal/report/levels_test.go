@@ -144,7 +144,7 @@ func TestLevelsOfImports(t *testing.T) {
 		t.Fatalf("curves %+v", r.Scaling)
 	}
 	page := words(render(t, r, RunOptions{}))
-	says(t, "the page", strings.ReplaceAll(page, "\u00a0", " "), "latency-p99 by rate", "7 levels from 100 1/s to 8,000 1/s; without max")
+	says(t, "the page", strings.ReplaceAll(page, "\u00a0", " "), "p99 latency by rate", "7 levels from 100 to 8,000 requests/s; without max")
 	if strings.Contains(page, "the slope is what one more costs") {
 		t.Error("the page speaks of slopes, and there is none")
 	}

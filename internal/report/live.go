@@ -9,6 +9,7 @@ import (
 	"tare/internal/analysis"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
+	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 	"tare/internal/run/journal"
 )
@@ -28,10 +29,11 @@ const maxLive = 15
 // Live shows the progress of a run: finished and remaining trials, estimates without verdicts, and the
 // latest trials with the machine's condition.
 func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document {
-	r = suspended(r)
+	r = labels.Shown(suspended(r), r.Plan)
 	s := arrange(r)
 	done := number(r.Trials.Done) + " of " + number(r.Trials.Planned)
-	d := &doc.Document{Title: cmp.Or(plain(s.plan.Name), "Run"), About: done + " trials", Lede: plain(s.plan.Description),
+	title, lede := s.title()
+	d := &doc.Document{Title: title, About: done + " trials", Lede: lede,
 		Styles: figure.PageCSS(), Live: o.Live}
 	facts := known("Run", cmp.Or(when(o.Working, "in progress"), "interrupted"), "Trials", done,
 		"Time left", when(o.Working && o.Left > 0, "about "+wording.Span(o.Left)), "Round", s.roundNow(trials),

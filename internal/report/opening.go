@@ -67,26 +67,11 @@ func (s *sheet) shortAnswers() (list []doc.Answer) {
 			say(v, wording.Overview(&o))
 		}
 	default:
-		for _, a := range analysis.ArmSummaries(plainNames(s.run)) {
+		for _, a := range analysis.ArmSummaries(s.run) {
 			say(a.Verdict, wording.Answer(&a, s.baseline))
 		}
 	}
 	return list
-}
-
-// plainNames copies the comparisons of a run with safe names, so that a name cannot change the sentence
-// around it.
-func plainNames(r *analysis.Run) *analysis.Run {
-	out := &analysis.Run{Failures: slices.Clone(r.Failures), Comparisons: slices.Clone(r.Comparisons)}
-	for i := range out.Failures {
-		f := &out.Failures[i]
-		f.Arm, f.Cell = plain(f.Arm), plain(f.Cell)
-	}
-	for i := range out.Comparisons {
-		c := &out.Comparisons[i]
-		c.Arm, c.Cell, c.Metric.Name, c.Metric.Objective = plain(c.Arm), plain(c.Cell), plain(c.Metric.Name), plain(c.Metric.Objective)
-	}
-	return out
 }
 
 // valueBlocks show the values of headline metrics as bars, on pages and in Markdown. A terminal shows
@@ -105,7 +90,7 @@ func (s *sheet) valueBlocks() []doc.Block {
 		} else {
 			first = append(first, of)
 		}
-		lines = append(lines, join(", ", plain(g.metric.Name)+" in "+plain(g.cell), better(g.metric)))
+		lines = append(lines, join(", ", plain(g.metric.Name)+" "+wording.In(plain(g.cell)), better(g.metric)))
 		for _, l := range barLines(of, 74) {
 			lines = append(lines, "  "+l)
 		}

@@ -4,6 +4,7 @@ import (
 	"tare/internal/analysis"
 	"tare/internal/experiment"
 	doc "tare/internal/report/document"
+	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 )
 
@@ -27,7 +28,7 @@ func (s *sheet) powerLawBlocks() []doc.Block {
 	var blocks []doc.Block
 	for i := range s.run.PowerLaws {
 		l := &s.run.PowerLaws[i]
-		where := join(", ", append([]string{plain(l.Workload)}, levelTexts(l.Held)...)...)
+		where := join(", ", plain(l.Workload), labels.Levels(s.kind(l.Workload), l.Held, ", "))
 		blocks = append(blocks, doc.Section{Title: plain(wording.ExpectedLaw(l)), Note: where + "; " + wording.Count(len(l.Cells), "cell", "cells"), Flush: true,
 			Blocks: []doc.Block{doc.SayIf(i == 0, powerLawNote), s.powerLawTable(l)}})
 	}

@@ -9,6 +9,7 @@ import (
 	"tare/internal/analysis"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
+	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 	"tare/internal/runs/published"
 )
@@ -17,6 +18,7 @@ import (
 // with their verdicts. Numbers have a fixed number of decimals. With AsTheyVary they have as many as
 // their spread supports.
 func Published(t *published.Table, decimals int) *doc.Document {
+	t = labels.Shown(t, t.Plan)
 	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
 	return d.Add(publishedBlocks(t, decimals)...)
 }

@@ -4,20 +4,24 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"tare/internal/analysis"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
+	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 )
 
 // Run shows a run: first the answer, then the results and their evidence.
 func Run(r *analysis.Run, o RunOptions) *doc.Document {
-	s := arrange(r)
-	d := &doc.Document{Title: cmp.Or(plain(s.plan.Name), "Run"), About: "Tare report", Lede: plain(s.plan.Description),
+	s := arrange(labels.Shown(r, r.Plan))
+	title, lede := s.title()
+	d := &doc.Document{Title: title, About: "Tare report", Lede: lede,
 		Styles: figure.PageCSS(), Footer: s.footer(o)}
 	d.Add(s.opening()...)
 	d.Add(doc.On(doc.Markdown|doc.Page, s.detailSection()))
@@ -48,6 +52,25 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 		doc.On(doc.Markdown, doc.Say(s.legend())), s.unlessMany(o.All, doc.On(doc.Terminal, doc.Say(s.legend()))),
 		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
 }
+
+// longestTitle is the largest number of characters of a title.
+const longestTitle = 120
+
+// title returns the title of a run, which is the first sentence of its description, and what stands below: the
+// run's name and the rest of the description. Without a short first sentence, the name is the title.
+func (s *sheet) title() (title, below string) {
+	name, about := cmp.Or(plain(s.plan.Name), "Run"), plain(s.plan.Description)
+	first, rest := about, ""
+	if end := sentenceEnd.FindStringIndex(about); end != nil {
+		first, rest = about[:end[0]+1], about[end[1]:]
+	}
+	if first == "" || utf8.RuneCountInString(first) > longestTitle {
+		return name, about
+	}
+	return strings.TrimSuffix(first, "."), join(": ", name, rest)
+}
+
+var sentenceEnd = regexp.MustCompile(`[.?!] +`)
 
 func (s *sheet) occasion() doc.Block {
 	text := wording.Occasion(s.run)

@@ -141,7 +141,7 @@ func (s *sheet) seriesBlocks() []doc.Block {
 			more = true
 			break
 		}
-		part := doc.Part{Title: append(doc.In(doc.Strong, plain(g.metric.Name)), doc.Span{Words: " in " + plain(g.cell)})}
+		part := doc.Part{Title: append(doc.In(doc.Strong, plain(g.metric.Name)), doc.Span{Words: " " + wording.In(plain(g.cell))})}
 		for _, a := range g.series.Arms {
 			if d := a.Diagnostics; d != nil {
 				part.Add(doc.Row{Cells: doc.Cells(plain(a.Arm), number(len(a.Values)), wording.Fixed(d.Lag1, 2),

@@ -10,6 +10,7 @@ import (
 	"tare/internal/experiment"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
+	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 )
 
@@ -104,7 +105,7 @@ func (s *sheet) resultTable(headline bool) doc.Table {
 		{Kind: doc.Drawing},
 	}}
 	for _, b := range s.cells {
-		g := doc.Group{Title: doc.Words(plain(b.id)), Aside: b.levels}
+		g := doc.Group{Title: doc.Words(plain(b.id))}
 		for _, c := range s.run.Cells {
 			if c.ID == b.id && c.Loop != nil && (headline || len(b.only(true)) == 0) {
 				g.Notes = []string{sentence(brief(wording.Loop(c.Loop)))}
@@ -175,9 +176,9 @@ const collapseShare = 0.8
 // metric is no capacity.
 func (s *sheet) overload(g group) string {
 	of := "answers %s of it"
-	rate := s.seriesGroup(g.cell, "rate-beyond")
+	rate := s.seriesGroup(g.cell, labels.Metric("http", "rate-beyond"))
 	if rate == nil { // a control plane has another metric
-		of, rate = "has %s of it ready in time", s.seriesGroup(g.cell, "ready-beyond")
+		of, rate = "has %s of it ready in time", s.seriesGroup(g.cell, labels.Metric("xds", "ready-beyond"))
 	}
 	if g.metric.Objective == "" || rate == nil {
 		return ""

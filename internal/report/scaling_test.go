@@ -48,8 +48,8 @@ func TestScalingText(t *testing.T) {
 		t.Fatalf("no section:\n%s", shown)
 	}
 	says(t, "the section", got,
-		"  ready-p50 by objects (churn, churn=25%; 3 levels from 100 to 1,000)\n",
-		"    plain    10.0 µs [8.8, 11.1]", "    mesh     13.8 µs [9.7, 18.0]  4.0 µs [1.9, 5.7]", "      slope, per object  15.8 KiB [15.5, 16.2]\n      more than plain    4.6 KiB [4.4, 4.8]\n", "  memory-istiod by objects (churn, churn=25%; 3 levels from 100 to 1,000)\n",
+		"  median ready time by objects (churn, 25 % churn; 3 levels from 100 to 1,000)\n",
+		"    plain    10.0 µs [8.8, 11.1]", "    mesh     13.8 µs [9.7, 18.0]  4.0 µs [1.9, 5.7]", "      slope, per object  15.8 KiB [15.5, 16.2]\n      more than plain    4.6 KiB [4.4, 4.8]\n", "  memory of istiod by objects (churn, 25 % churn; 3 levels from 100 to 1,000)\n",
 		"      not a line: at 300 it lies 8 % of the rise below; steeper at higher levels than at lower ones\n")
 	if strings.Contains(got, "throttled by objects") {
 		t.Error("an exploratory metric is shown without being asked for")
@@ -67,15 +67,15 @@ func TestScalingText(t *testing.T) {
 
 func TestScalingMarkdown(t *testing.T) {
 	says(t, "the page", asMarkdown(t, Run(growing(8, 1), RunOptions{})),
-		"## How it grows\n", "### ready-p50 by objects\n\nchurn, churn=25%; 3 levels from 100 to 1,000\n\n| objects | plain | mesh | control (noise floor) |\n|--:|---|---|---|\n| 100 | 100.7 ms | ",
-		"### memory-istiod by objects\n\nchurn, churn=25%; 3 levels from 100 to 1,000\n\n| arm | slope, per object | more than plain | base, with none | base above plain | fit |\n",
+		"## How it grows\n", "### median ready time by objects\n\nchurn, 25 % churn; 3 levels from 100 to 1,000\n\n| objects | plain | mesh | control (noise floor) |\n|--:|---|---|---|\n| 100 | 100.7 ms | ",
+		"### memory of istiod by objects\n\nchurn, 25 % churn; 3 levels from 100 to 1,000\n\n| arm | slope, per object | more than plain | base, with none | base above plain | fit |\n",
 		"| mesh | ", ", not resolved |", "### throttled by objects\n")
 }
 
 func TestScalingPage(t *testing.T) {
 	page := render(t, growing(8, 1), RunOptions{})
 	checkPage(t, "growing", page)
-	says(t, "the page", page, `<a href="#scaling">`, `<section id="scaling">`, `aria-label="ready-p50 by objects"`, "compared with plain")
+	says(t, "the page", page, `<a href="#scaling">`, `<section id="scaling">`, `aria-label="median ready time by objects"`, "compared with plain")
 	if page := render(t, wireguard().run(), RunOptions{}); strings.Contains(page, "scaling") && strings.Contains(page, "How it grows") {
 		t.Error("a run without levels has a section on how it grows")
 	}

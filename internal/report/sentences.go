@@ -70,7 +70,7 @@ func (s *sheet) noiseFloor() (n int, worst, reach float64, off []string) {
 		worst = max(worst, math.Abs(c.Overhead.Point))
 		reach = max(reach, math.Abs(c.Overhead.Lo), math.Abs(c.Overhead.Hi))
 		if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
-			off = append(off, plain(c.Metric.Name)+" in "+plain(c.Cell))
+			off = append(off, plain(c.Metric.Name)+" "+wording.In(plain(c.Cell)))
 		}
 	}
 	return n, worst, reach, off
@@ -137,7 +137,7 @@ func (s *sheet) answers() []doc.Answer {
 
 // answerOn returns an answer about an arm, or an effect, on a metric in a cell.
 func answerOn(verdict doc.Text, arm string, m experiment.Metric, cell, text string) doc.Answer {
-	return doc.Answer{Verdict: verdict, Text: doc.Words(fmt.Sprintf("%s on %s in %s: %s.", plain(arm), plain(m.Name), plain(cell), text))}
+	return doc.Answer{Verdict: verdict, Text: doc.Words(fmt.Sprintf("%s on %s %s: %s.", plain(arm), plain(m.Name), wording.In(plain(cell)), text))}
 }
 
 func (s *sheet) interactions() (list []doc.Answer) {
@@ -174,7 +174,7 @@ func (s *sheet) levelAnswers() []doc.Answer {
 			continue
 		}
 		for _, a := range g.series.Arms {
-			text := fmt.Sprintf("%s in %s: %s.", plain(g.metric.Name), plain(g.cell), level(a, g.metric))
+			text := fmt.Sprintf("%s %s: %s.", plain(g.metric.Name), wording.In(plain(g.cell)), level(a, g.metric))
 			list = append(list, doc.Answer{Verdict: doc.Words("level"), Text: doc.Words(text)})
 		}
 	}
@@ -206,7 +206,7 @@ func commonVerdict(cs []analysis.Comparison) analysis.Verdict {
 
 // answer states one comparison in a sentence.
 func (s *sheet) answer(c analysis.Comparison) string {
-	arm, where := plain(c.Arm), plain(c.Metric.Name)+" in "+plain(c.Cell)
+	arm, where := plain(c.Arm), plain(c.Metric.Name)+" "+wording.In(plain(c.Cell))
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
 		on := "on " + where

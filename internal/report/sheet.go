@@ -6,7 +6,6 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
-	"tare/internal/experiment/factor"
 	"tare/internal/report/wording"
 	"tare/internal/run/journal"
 )
@@ -24,7 +23,6 @@ type sheet struct {
 
 type cellGroups struct {
 	id     string
-	levels string // levels of the cell's factors: "mtu=1500, rate=1Gbit"
 	groups []group
 }
 
@@ -90,9 +88,6 @@ func arrange(r *analysis.Run) *sheet {
 		b := findOrAdd(&s.cells, func(b cellGroups) bool { return b.id == g.cell }, cellGroups{id: g.cell})
 		b.groups = append(b.groups, *g)
 	}
-	for i := range s.cells {
-		s.cells[i].levels = s.levels(s.cells[i].id, ", ")
-	}
 	return s
 }
 
@@ -143,20 +138,25 @@ func (s *sheet) armIndex(arm string) int {
 	return len(s.arms)
 }
 
-// levels lists the levels of a cell's factors.
-func (s *sheet) levels(cell, separator string) string {
+// levels lists the levels of a cell's factors, separated by semicolons.
+func (s *sheet) levels(cell string) string {
+	var texts []string
 	if c := s.plan.Cell(cell); c != nil {
-		return strings.Join(levelTexts(c.Levels), separator)
+		for _, l := range c.Levels {
+			texts = append(texts, plain(l.String()))
+		}
 	}
-	return ""
+	return strings.Join(texts, ";")
 }
 
-func levelTexts(levels []factor.Level) []string {
-	texts := make([]string, len(levels))
-	for i, l := range levels {
-		texts[i] = plain(l.String())
+// kind returns the kind of a workload with a name; "" if the plan has none.
+func (s *sheet) kind(workload string) string {
+	for _, c := range s.plan.Cells {
+		if c.Workload == workload {
+			return c.Kind
+		}
 	}
-	return texts
+	return ""
 }
 
 // role returns an arm's role. Arms that the plan lacks are treatments.

@@ -65,7 +65,7 @@ func TestValuesAreNeverCut(t *testing.T) {
 	for width := 40; width <= 200; width += 4 {
 		shown := asText(t, Run(r, RunOptions{All: true}), text.Options{Width: width})
 		got := strings.Join(strings.Fields(shown), " ")
-		says(t, fmt.Sprintf("width %d", width), got, "tcp-bandwidth 9", " Mbit/s, higher is better", "µs, lower is better")
+		says(t, fmt.Sprintf("width %d", width), got, "TCP bandwidth 9", " Mbit/s, higher is better", "µs, lower is better")
 		if strings.Contains(got, columns.Ellipsis) && width >= 80 {
 			t.Errorf("width %d: something is cut:\n%s", width, shown)
 		}

@@ -39,7 +39,6 @@ const (
 // Group is rows about one subject. A group without a title is just rows.
 type Group struct {
 	Title Text
-	Aside string // text behind the title on a page
 	Notes []string
 	Parts []Part
 }

@@ -61,7 +61,7 @@ func everything(say func(string) string) *document.Document {
 				{Words: " "}, {Words: say("obs."), Style: document.Badge}, {Words: " "}, {Words: say("its files"), Link: "./raw/"},
 				{Words: ", "}, {Words: say("what to do"), Link: "https://example.org/a?b=c"}, {Words: ", "}, {Words: say("nothing"), Link: "javascript:alert(1)"}, {Words: ", "}, {Words: say("above"), Link: "#summary"}}},
 			document.Table{Split: true, NoTitles: true, Key: say("Plot: ├┤ interval."), Columns: columns, Groups: []document.Group{
-				{Title: words("pod-to-pod"), Aside: say("mtu=1500"), Notes: []string{say("a closed loop")}, Parts: []document.Part{{Title: words("latency, lower is better"), Notes: []string{say("restates throughput")},
+				{Title: words("pod-to-pod"), Notes: []string{say("a closed loop")}, Parts: []document.Part{{Title: words("latency, lower is better"), Notes: []string{say("restates throughput")},
 					Axis: func(width int) string { return "0" + strings.Repeat(" ", width-2) + "9" },
 					Rows: []document.Row{row("wireguard", document.Cost, "costs", ""), row("mtls", document.Open, "not resolved", "differences of 4 % are found with 80 % chance"), noted}}}},
 				{Title: words("pod-to-service"), Parts: []document.Part{{Title: words("latency"), Rows: []document.Row{row("a-layer-with-a-very-long-name[rules=16,kind=file]", document.Gain, "gains", "")}}}},

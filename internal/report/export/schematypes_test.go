@@ -142,7 +142,7 @@ type PowerLaw struct {
 // PowerLawArm is the law of one arm.
 type PowerLawArm struct {
 	*analysis.PowerLawArm
-	Text   string    `json:"text"`   // in words: "queries = 1.01 1/s [0.98, 1.03] × hosts^1.002 [0.997, 1.008]"
+	Text   string    `json:"text"`   // in words: "queries = 1.01/s [0.98, 1.03] × hosts^1.002 [0.997, 1.008]"
 	Misfit Misfitted `json:"misfit"` // the cell whose values lie farthest from the law
 }
 

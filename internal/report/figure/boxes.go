@@ -73,7 +73,7 @@ func (b Boxes) Draw() string {
 	for i, a := range b.Arms {
 		d.box(a, x, laneTop+lanePitch*float64(i), short[i], unit)
 	}
-	return d.svg(fmt.Sprintf("Box plots of %s in %s", b.Metric, b.Cell), "")
+	return d.svg(fmt.Sprintf("Box plots of %s, %s", b.Metric, b.Cell), "")
 }
 
 func abbreviated(names []string, room float64) []string {

@@ -77,7 +77,7 @@ func (d *drawing) groupTitle(x, y, width float64, metric, cell, note string) {
 	room := int(width / (letter * 12))
 	name := columns.Shorten(safetext.Line(metric), room*6/10, columns.Ellipsis)
 	where := columns.Shorten(safetext.Line(cell), max(4, room-columns.Width(name)-2), columns.Ellipsis)
-	d.WriteString(`<text x="` + px(x) + `" y="` + px(y) + `"><title>` + escape(metric+" in "+cell+note) + `</title><tspan` + styled("strong") + ">" +
+	d.WriteString(`<text x="` + px(x) + `" y="` + px(y) + `"><title>` + escape(metric+", "+cell+note) + `</title><tspan` + styled("strong") + ">" +
 		escape(name) + "</tspan><tspan" + styled("muted") + ` dx="10">` + escape(where) + "</tspan></text>\n")
 }
 

@@ -82,7 +82,7 @@ func (h History) Draw(wide bool) string {
 	c.points()
 	c.levels()
 	c.shifts()
-	return c.svg("History of "+h.Name+" in "+h.Series.Cell, "")
+	return c.svg("History of "+h.Name+", "+h.Series.Cell, "")
 }
 
 // historyAxis covers the estimates and levels. Intervals extend it to at most twice the range of the

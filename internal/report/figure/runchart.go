@@ -52,7 +52,7 @@ func (r RunChart) Draw() string {
 	for i, l := range r.Lanes {
 		c.lane(l, laneTop+lanePitch*float64(i), short[i])
 	}
-	return c.svg(fmt.Sprintf("Run chart of %s in %s", r.Metric, r.Cell), "")
+	return c.svg(fmt.Sprintf("Run chart of %s, %s", r.Metric, r.Cell), "")
 }
 
 type runChart struct {

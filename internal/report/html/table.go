@@ -39,7 +39,7 @@ func (p *page) table(t document.Table) {
 	p.put("</tr></thead>\n<tbody>\n")
 	for _, g := range t.Groups {
 		if !g.Title.Empty() {
-			line("cell", strings.TrimSpace(text(g.Title)+" "+text(document.In(document.Muted, g.Aside))))
+			line("cell", text(g.Title))
 		}
 		remarks(g.Notes)
 		for _, part := range g.Parts {

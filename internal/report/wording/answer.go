@@ -36,7 +36,7 @@ func Answer(a *analysis.ArmSummary, baseline string) string {
 	}
 	var claims, others []string
 	for _, f := range a.Failures {
-		claims = append(claims, Failed(&f, baseline)+" in "+f.Cell)
+		claims = append(claims, Failed(&f, baseline)+" "+In(f.Cell))
 	}
 	same, silent, of := len(a.Cells) > 1, "", a.Arm
 	one := len(a.Points) > 1 && !slices.ContainsFunc(a.Points, func(p analysis.Point) bool {
@@ -58,9 +58,9 @@ func Answer(a *analysis.ArmSummary, baseline string) string {
 			silent = text
 		}
 		if len(p.Cells) < p.Of {
-			text += " in " + named(p.Cells)
+			text += " " + In(named(p.Cells))
 		} else if least, most := math.Abs(p.Least), math.Abs(p.Most); p.Verdict != analysis.Equivalent && p.Verdict.Claims() && max(least, most) > minUneven*min(least, most) {
-			text += ", most in " + named([]string{p.Where})
+			text += ", most " + In(named([]string{p.Where}))
 		}
 		if p.Verdict == analysis.Costs || p.Verdict == analysis.Gains {
 			claims = append(claims, text)
@@ -77,7 +77,7 @@ func Answer(a *analysis.ArmSummary, baseline string) string {
 		parts = slices.Insert(slices.Clone(others), 0, strings.Join(claims, ", "))
 	}
 	if same && silent == "" {
-		parts = append(parts, "the same "+plural(len(a.Points), "verdict", "verdicts")+" in "+named(a.Cells))
+		parts = append(parts, "the same "+plural(len(a.Points), "verdict", "verdicts")+" "+In(named(a.Cells)))
 	}
 	return of + ": " + strings.Join(parts, "; ")
 }
@@ -193,12 +193,20 @@ func Overview(o *analysis.Overview) string {
 	}
 	text := o.Metric.Name + ": " + strings.Join(parts, ", ")
 	if c := o.Furthest; c != nil {
-		text += "; the furthest is " + c.Arm + ", which " + Effect(c) + " in " + c.Cell
+		text += "; the furthest is " + c.Arm + ", which " + Effect(c) + " " + In(c.Cell)
 	}
 	return text
 }
 
-// CellNames shortens the IDs of cells by their common beginning: network.tcp.pod-to-pod and
+// In names the cell of a result: "in pod to pod", "at 50 requests/s".
+func In(cell string) string {
+	if cell != "" && cell[0] >= '0' && cell[0] <= '9' && !strings.HasSuffix(cell, " cells") {
+		return "at " + cell
+	}
+	return "in " + cell
+}
+
+// CellNames shortens the IDs or labels of cells by their common beginning: network.tcp.pod-to-pod and
 // network.tcp.pod-to-service become pod-to-pod and pod-to-service.
 func CellNames(ids []string) []string {
 	names := slices.Clone(ids)
@@ -215,6 +223,8 @@ func CellNames(ids []string) []string {
 	for i := range len(prefix) {
 		if prefix[i] == '.' && (i == 0 || prefix[i-1] < '0' || prefix[i-1] > '9') { // skips the point of a decimal number
 			end = i + 1
+		} else if strings.HasSuffix(prefix[:i], ", ") {
+			end = i
 		}
 	}
 	for i, id := range ids {

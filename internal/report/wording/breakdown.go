@@ -17,7 +17,7 @@ func PartName(b *analysis.Breakdown, p analysis.PartName) string {
 
 // one names in the singular the thing that a breakdown counts: "rule", "unit of depth".
 func one(b *analysis.Breakdown) string {
-	if s := singular(b.Factor); s != b.Factor {
+	if s := Singular(b.Factor); s != b.Factor {
 		return s
 	}
 	return "unit of " + b.Factor

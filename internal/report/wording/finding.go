@@ -158,8 +158,8 @@ func severalFinding(f analysis.Finding) string {
 	case compare.OtherRules:
 		return fmt.Sprintf("run %d was to be judged at another confidence, margin or power; here the rules of run %d hold", f.Run, f.Reference)
 	case compare.ChangedControl:
-		return fmt.Sprintf("changes from run %d to run %d have no verdicts: the control's overhead, which no layer causes, differs on %s in %s by %s",
-			f.From, f.To, f.Metric.Name, f.Cell, OverheadWords(f.Metric).Interval(f.Metric, f.Overhead))
+		return fmt.Sprintf("changes from run %d to run %d have no verdicts: the control's overhead, which no layer causes, differs on %s %s by %s",
+			f.From, f.To, f.Metric.Name, In(f.Cell), OverheadWords(f.Metric).Interval(f.Metric, f.Overhead))
 	case compare.UnrecordedMachines:
 		return runs(f.Runs) + plural(len(f.Runs), " has", " have") + " no record of the machine: whether machines differ cannot be said"
 	case history.TooShort:
@@ -182,7 +182,7 @@ const maxMetrics = 6
 func oddSeries(f analysis.OddSeries) string {
 	var metrics []string
 	for _, p := range f.Places {
-		metrics = append(metrics, p.Metric+" in "+p.Cell+" ("+oddity(f.Oddity, p.Diagnostics)+")")
+		metrics = append(metrics, p.Metric+" "+In(p.Cell)+" ("+oddity(f.Oddity, p.Diagnostics)+")")
 	}
 	if more := len(metrics) - maxMetrics; more > 1 {
 		metrics = append(metrics[:maxMetrics], fmt.Sprintf("%d more", more))

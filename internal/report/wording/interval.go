@@ -144,7 +144,7 @@ func (w signWords) written(o analysis.Interval, d int, pointOnly bool, unit Scal
 		return Fixed(math.Abs(v), d), word
 	}
 	number, word := write(o.Point, true)
-	if point = w.before + unit.labelled(number) + word; pointOnly {
+	if point = w.before + unit.Labelled(number) + word; pointOnly {
 		return point, ""
 	}
 	each := zero(o.Point) || o.Lo < 0 && !zero(o.Lo) // the bounds need words of their own
@@ -186,7 +186,7 @@ func Size(m experiment.Metric, v float64) string {
 		return Share(v)
 	}
 	s := ScaleOf(m.Unit, v)
-	return s.labelled(Number(v/s.Div, 2))
+	return s.Labelled(Number(v/s.Div, 2))
 }
 
 // End labels the end of an axis of overheads with few digits, without "more" or "less".

@@ -94,12 +94,12 @@ func Fixed(v float64, decimals int) string {
 // Share writes a fraction as a percentage, with at most two significant digits below 10 %: "4 %", "1.3
 // %", "0.25 %", "140 %".
 func Share(v float64) string {
-	return Scale{Label: "%"}.labelled(share(v))
+	return Scale{Label: "%"}.Labelled(share(v))
 }
 
 // Confidence writes a confidence with all its digits: "95 %", "98.75 %".
 func Confidence(v float64) string {
-	return Scale{Label: "%"}.labelled(TrimZeros(Fixed(v*100, 2)))
+	return Scale{Label: "%"}.Labelled(TrimZeros(Fixed(v*100, 2)))
 }
 
 // share is Share without the percent sign.
@@ -210,6 +210,8 @@ func ScaleOf(unit string, largest float64) Scale {
 			return Scale{1, "%"}
 		case "1", "share", "ratio":
 			return Scale{0.01, "%"}
+		case "1/s":
+			return Scale{1, "/s"}
 		}
 		return Scale{1, unit}
 	}
@@ -233,18 +235,21 @@ func Value(v float64, unit string) string {
 }
 
 // With writes v with the unit's label.
-func (s Scale) With(v float64) string { return s.labelled(s.Bare(v)) }
+func (s Scale) With(v float64) string { return s.Labelled(s.Bare(v)) }
 
 // Bare writes v without the unit's label.
 func (s Scale) Bare(v float64) string { return Number(v/s.Div, 4) }
 
 // Short writes v with two or three significant digits and the label.
-func (s Scale) Short(v float64) string { return s.labelled(Number(v/s.Div, 3)) }
+func (s Scale) Short(v float64) string { return s.Labelled(Number(v/s.Div, 3)) }
 
-// labelled adds the label to a number, if there are both.
-func (s Scale) labelled(number string) string {
+// Labelled adds the label to a number, if there are both.
+func (s Scale) Labelled(number string) string {
 	if s.Label == "" || number == Missing {
 		return number
+	}
+	if strings.HasPrefix(s.Label, "/") { // "3,000/s"
+		return number + s.Label
 	}
 	return number + " " + s.Label
 }

@@ -46,7 +46,7 @@ func Exponent(f *analysis.PowerLawFactor, e *analysis.Exponent) string {
 	return text
 }
 
-// ValueAtOne writes the value of a law where all factors are 1: "1.01 1/s [0.98, 1.03]".
+// ValueAtOne writes the value of a law where all factors are 1: "1.01/s [0.98, 1.03]".
 func ValueAtOne(l *analysis.PowerLaw, a *analysis.PowerLawArm) string {
 	return amountText(plain, a.Unity, a.PointOnly, l.Metric)
 }
@@ -63,7 +63,7 @@ func Misfit(m *analysis.Misfit) string {
 	return fmt.Sprintf("not this law: %s lies %s %s it", m.Cell, Share(math.Abs(m.Off)), side)
 }
 
-// law writes the fitted law of an arm: "queries = 1.01 1/s [0.98, 1.03] × hosts^1.002 [0.997, 1.008] ×
+// law writes the fitted law of an arm: "queries = 1.01/s [0.98, 1.03] × hosts^1.002 [0.997, 1.008] ×
 // ttl^−0.99 [−1.01, −0.98]".
 func law(l *analysis.PowerLaw, a *analysis.PowerLawArm) string {
 	text := l.Metric.Name + " = " + ValueAtOne(l, a)

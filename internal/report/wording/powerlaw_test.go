@@ -18,7 +18,7 @@ func TestPowerLawText(t *testing.T) {
 		{ExpectedLaw(l), "queries = proxies × hosts ÷ ttl"},
 		{ExpectedLaw(&analysis.PowerLaw{Metric: l.Metric, Factors: []analysis.PowerLawFactor{{Factor: "refresh", Expected: -1}, {Factor: "ttl"}}}), "queries = constant ÷ refresh, whatever ttl"},
 		{ExpectedLaw(&analysis.PowerLaw{Metric: l.Metric, Factors: []analysis.PowerLawFactor{{Factor: "n", Expected: 2}}}), "queries = n^2"},
-		{law(l, a), "queries = 1.01 1/s [0.98, 1.03] × proxies^1.00 [0.98, 1.02] × hosts^0.90 [0.88, 0.92], not 1 × ttl^−1.00"},
+		{law(l, a), "queries = 1.01/s [0.98, 1.03] × proxies^1.00 [0.98, 1.02] × hosts^0.90 [0.88, 0.92], not 1 × ttl^−1.00"},
 		{LawAnswer(l, a), "plain in dns: " + law(l, a) + "; expected is queries = proxies × hosts ÷ ttl; not this law: dns.hosts=200 lies 7 % above it"},
 		{Misfit(&analysis.Misfit{Cell: "dns.hosts=200", Off: -0.12, Poor: true}), "not this law: dns.hosts=200 lies 12 % below it"},
 		{Misfit(&analysis.Misfit{Cell: "dns.hosts=200", Off: 0.12}), ""},

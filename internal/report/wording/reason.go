@@ -39,8 +39,8 @@ func Reason(r analysis.Reason) string {
 	case gate.TooFewOccasions:
 		return "at least two runs must be finished and valid; there " + plural(r.Runs, "is", "are") + " " + fmt.Sprint(r.Runs)
 	case analysis.ControlFails:
-		return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm %s, and is not shown to be within ±%s",
-			r.Metric.Name, r.Cell, OverheadWords(r.Metric).Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))
+		return fmt.Sprintf("the control, a second copy of the baseline, differs on %s %s: %s, Holm %s, and is not shown to be within ±%s",
+			r.Metric.Name, In(r.Cell), OverheadWords(r.Metric).Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))
 	case analysis.InvalidTrials:
 		share := Share(float64(r.Lost) / float64(r.Planned))
 		if r.Imported {

@@ -41,19 +41,22 @@ func requests(v float64) string {
 func Per(s *analysis.Scaling) string {
 	switch s.Unit {
 	case "":
-		if one := singular(s.Factor); one != s.Factor {
+		if one := Singular(s.Factor); one != s.Factor {
 			return one
 		}
 		return "1 of " + s.Factor
 	case "%":
 		return "1 % of " + s.Factor
 	}
+	if work, ok := strings.CutSuffix(s.Unit, "s/s"); ok { // requests/s, and not Mbit/s
+		return work + "/s"
+	}
 	return s.Unit + " of " + s.Factor
 }
 
-// singular removes the plural from the name of a factor that counts things: "object" for "objects", but
+// Singular removes the plural from the name of a factor that counts things: "object" for "objects", but
 // "status" for "status".
-func singular(name string) string {
+func Singular(name string) string {
 	n := len(name)
 	switch {
 	case n < 4 || name[n-1] != 's' || name[n-2] == 's' || name[n-2] == 'u' || name == "series":
@@ -126,5 +129,5 @@ func Fit(s *analysis.Scaling, f analysis.Fit) string {
 
 // Level writes a level of a factor: "1,000", "25 %", "64 KiB".
 func Level(v float64, unit string) string {
-	return strings.TrimSpace(Number(v, 6) + " " + unit)
+	return Scale{1, ScaleOf(unit, 0).Label}.Labelled(Number(v, 6))
 }

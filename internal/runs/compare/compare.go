@@ -98,6 +98,7 @@ type Result struct {
 	Floors   []Change           `json:"floors,omitempty"`
 	Levels   []Level            `json:"levels"`
 	Warnings []analysis.Finding `json:"-"`
+	Plans    []*experiment.Plan `json:"-"` // of the runs
 }
 
 // family is the number of hypotheses on headline metrics that Holm's correction is over. The changes are
@@ -198,6 +199,7 @@ func Runs(in []Input, o Options) (*Result, error) {
 	r.Schema, r.Reference, r.Confidence, r.Margin = Schema, c.reference, c.plan().Judged(), c.plan().Equivalence
 	r.Changes, r.Levels = []Change{}, []Level{}
 	for _, one := range in {
+		r.Plans = append(r.Plans, one.Run.Plan)
 		c.values = append(c.values, analysis.ValuesOf(one.Run.Plan, one.Trials))
 	}
 	r.Observation = c.observation()

@@ -57,6 +57,7 @@ type Result struct {
 	// Observation is the reason why the run is observational; nil: it is an experiment.
 	Observation *analysis.Observation `json:"observation,omitempty"`
 	Bills       []Bill                `json:"bills"`
+	Plan        *experiment.Plan      `json:"-"` // of the run
 }
 
 // basis is the kind of metric that a bill is computed from.
@@ -127,7 +128,7 @@ func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Schema: Schema, Directory: run.Directory, Experiment: run.Plan.Name, Unit: chosen[0].unit, NodeCPUs: o.NodeCPUs,
+	r := &Result{Schema: Schema, Plan: run.Plan, Directory: run.Directory, Experiment: run.Plan.Name, Unit: chosen[0].unit, NodeCPUs: o.NodeCPUs,
 		NodePrice: o.NodePrice, Currency: o.Currency, Utilisation: o.Utilisation, Confidence: float64(run.Plan.Judged()),
 		Finished: run.Finished, Observation: run.Observation}
 	if r.Rate, err = ParseRate(o.Rate, r.Unit); err != nil {

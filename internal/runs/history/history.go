@@ -189,6 +189,7 @@ type Event struct {
 type Run struct {
 	Directory   string            `json:"directory"`
 	Name        string            `json:"-"`
+	Plan        *experiment.Plan  `json:"-"`              // the names of the run's plan
 	Start       time.Time         `json:"start,omitzero"` // start of the first trial; zero: unknown
 	TareVersion string            `json:"tareVersion,omitempty"`
 	Labels      experiment.Labels `json:"labels,omitempty"` // describe the version under test

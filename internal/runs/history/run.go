@@ -60,7 +60,7 @@ func Of(j *journal.Run) *Run { return Judged(j, analysis.Judge(j.Plan, j.Trials)
 // Judged does what Of does, for a run that is already analysed.
 func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	r := &Run{
-		Directory: j.Dir, Name: j.Plan.Name, Start: began(j), TareVersion: j.Plan.Version, Labels: j.Plan.Labels,
+		Directory: j.Dir, Name: j.Plan.Name, Plan: j.Plan.Names(), Start: began(j), TareVersion: j.Plan.Version, Labels: j.Plan.Labels,
 		path: canonical(j.Dir), identity: identityOf(j), facts: factsOf(j),
 	}
 	if r.TareVersion == "" && j.Environment != nil {

@@ -48,7 +48,8 @@ type Table struct {
 	Arms        []string              `json:"arms"`
 	Cells       []Cell                `json:"cells"`
 	// Hidden is the number of exploratory metrics that were left out, counted in each cell.
-	Hidden int `json:"-"`
+	Hidden int              `json:"-"`
+	Plan   *experiment.Plan `json:"-"` // of the run
 }
 
 // Headline returns the table of the headline metrics, with the number of the other metrics.
@@ -117,7 +118,7 @@ type Difference struct {
 // Of makes the table of a run. It fails if the run lacks the reference arm.
 func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 	t := &Table{Schema: Schema, Experiment: run.Plan.Name, Valid: run.Valid, WithInvalid: o.WithInvalid,
-		Observation: run.Observation, Margin: float64(run.Plan.Equivalence)}
+		Observation: run.Observation, Plan: run.Plan, Margin: float64(run.Plan.Equivalence)}
 	shown := shownArms(run.Plan, o.Reference)
 	if o.Reference != "" && !slices.Contains(shown, o.Reference) {
 		return nil, fmt.Errorf("reference %q is no arm of this run; it has %s", o.Reference, strings.Join(shown, ", "))

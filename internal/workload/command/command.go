@@ -70,6 +70,7 @@ type Config struct {
 // metric is one metric and its source: exactly one of From, Regex and JSON.
 type metric struct {
 	Name     string            `yaml:"name" json:"name" required:"true" doc:"name of the metric: lower-case letters, digits and dashes"`
+	Label    string            `yaml:"label" json:"label,omitempty" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the metric that people see in reports; the metric's name if absent"`
 	From     source            `yaml:"from" json:"from,omitempty" doc:"resource of the program that is the metric's value"`
 	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number; ^ and $ match at each line"`
 	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
@@ -228,7 +229,7 @@ func (c *Config) measured() []experiment.Metric {
 	var metrics []experiment.Metric
 	chosen := false
 	for _, m := range c.metrics() {
-		e := experiment.Metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Scale: m.Scale, Discrete: m.Discrete || m.From == peakMemory, FromStart: m.From == wallClock}
+		e := experiment.Metric{Name: m.Name, Label: m.Label, Unit: m.Unit, Better: m.Better, Scale: m.Scale, Discrete: m.Discrete || m.From == peakMemory, FromStart: m.From == wallClock}
 		if m.From != "" {
 			e.Unit = m.From.unit()
 		}

@@ -1,0 +1,159 @@
+package labels
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment/factor"
+	"tare/internal/report/wording"
+	"tare/internal/text/safetext"
+)
+
+// countedWork names what a rate counts, by the kind of workload.
+var countedWork = map[string]string{"http": "requests", "vault": "requests", "dns": "queries", "churn": "objects", "storage": "operations", "xds": "sidecars"}
+
+// rateUnit returns the unit of a metric as people write it: "requests/s" for "1/s" in http.
+func rateUnit(kind, metric, unit string) string {
+	work := countedWork[kind]
+	if kind == "dns" && strings.HasPrefix(metric, "answers") {
+		work = "answers"
+	}
+	if unit == "1/s" && work != "" {
+		return work + "/s"
+	}
+	return unit
+}
+
+// Levels writes the levels of factors: "64 rules", "pod to pod, MTU 1500".
+func Levels(kind string, list []factor.Level, separator string) string {
+	words := make([]string, len(list))
+	for i, l := range list {
+		words[i] = level(kind, l)
+	}
+	return safetext.Line(strings.Join(words, separator))
+}
+
+var (
+	// valueOnly lists factors whose values say what they are.
+	valueOnly = []string{"path", "protocol", "operation", "test", "cipher", "program", "stressor", "rate"}
+	quantity  = regexp.MustCompile(`^([0-9.]+) ?([A-Za-z%][A-Za-z0-9/%]*)$`)
+	camel     = regexp.MustCompile(`([a-z])([A-Z])`)
+)
+
+func level(kind string, l factor.Level) string {
+	layer, name, nested := strings.Cut(l.Factor, ".")
+	if !nested {
+		layer, name = "", l.Factor
+	}
+	value := l.Value
+	name = acronyms(strings.ToLower(camel.ReplaceAllString(name, "$1 $2")))
+	if n, ok := strings.CutSuffix(value, "/s"); ok {
+		value = wording.Scale{Div: 1, Label: strings.TrimPrefix(rateUnit(kind, "", "1/s"), "1")}.Labelled(strings.TrimSpace(n))
+	} else if m := quantity.FindStringSubmatch(value); m != nil {
+		value = m[1] + " " + m[2]
+	}
+	text := name + " " + value
+	switch _, word, _ := strings.Cut(value, " "); {
+	case slices.Contains(valueOnly, l.Factor):
+		text = acronyms(strings.ReplaceAll(value, "-", " "))
+	case name == "block size":
+		text = value + " blocks"
+	case word == "%":
+		text = value + " " + name
+	case value == "1" && wording.Singular(name) != name:
+		text = "1 " + wording.Singular(name)
+	case strings.Trim(value, "0123456789") == "" && strings.HasSuffix(name, "s"):
+		text = value + " " + name
+	}
+	if layer != "" {
+		text += " of " + layer
+	}
+	return text
+}
+
+// metricLabels are the labels of metrics whose names no rule turns into words.
+var metricLabels = map[string]string{
+	"cpu": "CPU time", "wall-clock": "wall-clock time", "peak-memory": "peak memory",
+	"rate-beyond": "rate beyond the capacity", "ready-beyond": "share ready beyond the capacity", "lost": "lost queries", "limited": "limited pushes",
+	"operation-cpu": "CPU time per operation", "operation-wall": "wall-clock time per operation", "operation-cpu-mean": "mean CPU time per operation",
+	"ready-last": "time until the last is ready", "push-last": "time until the last push", "server-memory-ready": "memory of the server when ready",
+	"server-memory-peak": "peak memory of the server", "server-heap-ready": "heap of the server when ready", "server-heap-push": "heap of the server at the push",
+	"pod-created": "time until the pod is created", "pod-scheduled": "time until the pod is scheduled", "pod-started": "time until the pod is started", "pod-ready": "time until the pod is ready",
+	"tcp-rtt": "TCP round-trip time",
+}
+
+// ownMetrics lists the kinds of workloads whose metrics have names that Tare gave.
+var ownMetrics = []string{"network", "http", "vault", "dns", "xds", "churn", "startup", "storage", "syscalls"}
+
+// moments are the words for the last part of a metric's name.
+var moments = map[string]string{"p50": "median", "mean": "mean", "max": "maximum", "min": "minimum", "last": "last"}
+
+var percentile = regexp.MustCompile(`^p[0-9.]+$`)
+
+// Metric returns the label of a metric of a kind of workload: "median latency" for latency-p50, "CPU time per
+// request, client" for request-cpu-client. Names that users gave stay as they are.
+func Metric(kind, name string) string {
+	name = safetext.Line(name)
+	if label, ok := metricLabels[name]; ok && kind != "" {
+		return label
+	}
+	if !slices.Contains(ownMetrics, kind) {
+		return name
+	}
+	parts := strings.Split(name, "-")
+	last := parts[len(parts)-1]
+	moment := moments[last]
+	if percentile.MatchString(last) && moment == "" {
+		moment = last
+	}
+	switch resource := slices.IndexFunc(parts, func(s string) bool { return s == "cpu" || s == "memory" }); {
+	case moment != "" && len(parts) > 1:
+		rest := strings.Join(parts[:len(parts)-1], " ")
+		switch {
+		case kind == "storage" && !strings.Contains(rest, "latency"):
+			rest += " latency"
+		case rest == "ready" || rest == "start" || rest == "push":
+			rest += " time"
+		}
+		return acronyms(moment + " " + rest)
+	case resource == 0 && len(parts) > 1:
+		return acronyms(parts[0]) + " of " + strings.Join(parts[1:], "-")
+	case resource > 0 && work[parts[resource-1]] != "":
+		return resourceWords(parts[:resource], parts[resource], strings.Join(parts[resource+1:], "-"))
+	case name == "rate" && countedWork[kind] != "":
+		return strings.TrimSuffix(countedWork[kind], "s") + " rate"
+	}
+	return acronyms(strings.Join(parts, " "))
+}
+
+// work names the unit of work that CPU time is divided by, by the part of a metric's name before "cpu".
+var work = map[string]string{"tcp": "Gbit", "udp": "Gbit", "read": "GB", "write": "GB",
+	"request": "request", "query": "query", "start": "start", "sidecar": "sidecar"}
+
+// resourceWords returns the words for CPU time or memory of a unit of work, of all programs or of one.
+func resourceWords(of []string, resource, program string) string {
+	text, last := "memory", of[len(of)-1]
+	if resource == "cpu" {
+		text = "CPU time per " + work[last]
+	}
+	if work[last] != last { // data that are moved
+		text = strings.Join(of, " ") + " " + text
+	}
+	if program != "" {
+		text += ", " + program
+	}
+	return acronyms(text)
+}
+
+// acronyms writes acronyms in capital letters.
+func acronyms(text string) string {
+	words := strings.Split(text, " ")
+	for i, w := range words {
+		switch w {
+		case "tcp", "udp", "rtt", "iops", "cpu", "mtu", "ttl", "dns", "tls", "aaaa", "a", "nxdomain":
+			words[i] = strings.ToUpper(w)
+		}
+	}
+	return strings.Join(words, " ")
+}
