@@ -46,7 +46,7 @@ func TestExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		works(t, name, string(text), schema)
+		works(t, exampleFile(name), string(text), schema)
 	}
 }
 

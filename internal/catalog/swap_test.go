@@ -53,14 +53,14 @@ func TestSwap(t *testing.T) {
 			if strings.Contains(string(text), "\n  - churn:") && testbed == experiment.TestbedLocal {
 				continue // all layers and workloads that the example names need a cluster
 			}
-			x, err := experiment.Load(name, []byte(swapped(t, string(text), testbed)), catalog.Kinds())
+			x, err := experiment.Load(exampleFile(name), []byte(swapped(t, string(text), testbed)), catalog.Kinds())
 			if err == nil {
 				if _, err = experiment.Expand(x, "test"); err != nil {
 					t.Errorf("%s on %s: %v", name, testbed, err)
 				}
 				continue
 			}
-			for problem := range strings.SplitSeq(err.Error(), "\n"+name+":") {
+			for problem := range strings.SplitSeq(err.Error(), "\n"+exampleFile(name)+":") {
 				of := complaint.FindStringSubmatch(problem)
 				if of == nil || known[of[1]].Elsewhere == "" || !strings.Contains(problem, known[of[1]].Elsewhere) {
 					t.Errorf("%s on %s: %s", name, testbed, problem)
@@ -105,7 +105,7 @@ func TestSwapOfStudies(t *testing.T) {
 			only := catalog.Kinds().Layers[name]().Declare().Needs.Only
 			return only == "" || only == c.testbed
 		})
-		_, err = experiment.Load(c.file, []byte(swapped(t, string(text), c.testbed)), catalog.Kinds())
+		_, err = experiment.Load(exampleFile(c.file), []byte(swapped(t, string(text), c.testbed)), catalog.Kinds())
 		if (err == nil) != (len(lacks) == 0) {
 			t.Errorf("%s on %s: %v; it lacks %v", c.file, c.testbed, err, lacks)
 		}
@@ -184,3 +184,6 @@ func exampleNames(t *testing.T) []string {
 	}
 	return names
 }
+
+// exampleFile returns the path of an example. Files that an example names are beside it.
+func exampleFile(name string) string { return "../../examples/" + name }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,8 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/internal/catalog"
+	"tare/internal/layer"
 	"tare/internal/run/journal"
 	"tare/internal/run/machine/owned"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
 	"tare/internal/testbed/local"
@@ -21,8 +25,8 @@ import (
 	"tare/internal/version"
 )
 
-// guardFlag makes tare clean ignore switches. To inspect switches, it locks their run for a moment, during
-// which tare resume would fail, and nobody reads its output.
+// guardFlag makes tare clean ignore switches. Inspecting switches would lock their run for a moment, in which tare
+// resume would fail. After a killed run, nobody reads the output of tare clean either.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {
@@ -96,9 +100,8 @@ Tare was a process of this machine that has ended, or has given no sign for a mi
 	return c
 }
 
-// cleanTemporary removes the temporary directories and files of killed Tare processes, or with dry only prints
-// them, and returns their number. It searches the system's directory for temporary files, the working
-// directory, and the roots with the runs below them.
+// cleanTemporary removes the temporary directories and files of killed Tare processes (dry: prints them), and counts them.
+// It searches the system's directory for temporary files, the working directory, and the roots with the runs below them.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {
@@ -126,11 +129,9 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	return len(paths), errors.Join(bad, err)
 }
 
-// deepest is the number of directory levels below which temporary files are not searched.
-const deepest = 4
+const deepest = 4 // the number of directory levels below which temporary files are not searched
 
-// importRoots returns the directories in which unfinished runs are searched: the named ones, which must exist,
-// or runs/, which may be missing.
+// importRoots returns the directories to search for unfinished runs: the named ones, or runs/, which may be missing.
 func importRoots(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return []string{journal.DefaultRoot}, nil
@@ -149,8 +150,7 @@ func importRoots(args []string) ([]string, error) {
 	return roots, nil
 }
 
-// cleanImports removes the leftovers of killed imports below some directories, or with dry only prints them,
-// and returns their number.
+// cleanImports removes the leftovers of killed imports below some directories (dry: prints them), and counts them.
 func cleanImports(s State, roots []string, dry bool) (int, error) {
 	var left []string
 	var bad error
@@ -189,7 +189,6 @@ func (l *leftOnCluster) flags(c *cobra.Command) {
 	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "on a cluster, search one namespace only, for users without rights in the others")
 }
 
-// selected reports whether the user wants a cluster cleaned.
 func (l *leftOnCluster) selected(c *cobra.Command) bool {
 	return c.Flags().Changed("context") || c.Flags().Changed("kubeconfig") || c.Flags().Changed("namespace")
 }
@@ -236,4 +235,96 @@ func printLeft(s State, verb string, l inventory.Leftover) {
 	for _, object := range l.Objects {
 		fmt.Fprintf(s.Stdout, "%s %s of run %s (%s)\n", verb, safetext.Name(object), l.Owner, safetext.Name(l.Holder))
 	}
+}
+
+// cleanSwitches finds the system-wide switches that killed runs below some directories have left, and returns their
+// number. With turn and not dry, it turns them back; otherwise it prints them.
+func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool) (left int, err error) {
+	var dirs []string
+	for _, root := range roots {
+		found, err := journal.WithUndos(root)
+		if err != nil {
+			return 0, err
+		}
+		dirs = append(dirs, found...)
+	}
+	slices.Sort(dirs)
+	var errs []error
+	for _, dir := range slices.Compact(dirs) {
+		u, err := journal.OpenUndos(dir)
+		if errors.As(err, new(*journal.LockedError)) || err == nil && u == nil {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		left += len(u.List())
+		if turn && !dry {
+			errs = append(errs, turnBack(ctx, s.Stdout, dir, u))
+		} else {
+			for _, one := range u.List() {
+				verb := "left"
+				if turn {
+					verb = "would turn back"
+				}
+				fmt.Fprintf(s.Stdout, "%s %s\n", verb, described(dir, one))
+			}
+		}
+		errs = append(errs, u.Close())
+	}
+	if left > 0 && !turn {
+		fmt.Fprintln(s.Stderr, "tare clean --switches runs these commands, from the latest to the first; so does tare resume of such a run")
+	}
+	return left, errors.Join(errs...)
+}
+
+func described(dir string, u layer.Undo) string {
+	commands := strings.Join(each(u.Commands, testbed.Quote), "; ")
+	return fmt.Sprintf("%s of run %s, to be turned %s: %s", safetext.Name(u.Layer), safetext.Name(dir), safetext.Name(u.To), safetext.Name(commands))
+}
+
+// undoRun turns back the switches that earlier sessions of a run have left, since they would affect all arms.
+func undoRun(ctx context.Context, s State, dir string) error {
+	u, err := journal.OpenUndos(dir)
+	if err != nil || u == nil {
+		return err
+	}
+	err = errors.Join(turnBack(ctx, s.Stderr, dir, u), u.Close())
+	if err != nil {
+		return hinted(err, "turn it back by hand, then delete %s in %s", journal.UndoFile, dir)
+	}
+	return nil
+}
+
+// turnBack turns back a run's switches, the latest first, and prints each. An error does not stop the others.
+func turnBack(ctx context.Context, say io.Writer, dir string, u *journal.Undos) (err error) {
+	bed, err := local.New()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	site, err := bed.Open(ctx, testbed.Request{Name: "host"})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, one := range slices.Backward(u.List()) {
+		if err := undo(ctx, site, one); err != nil {
+			errs = append(errs, fmt.Errorf("%s of run %s: %w", safetext.Name(one.Layer), dir, err))
+			continue
+		}
+		fmt.Fprintf(say, "turned back %s\n", described(dir, one))
+		errs = append(errs, u.Undone(one.Key))
+	}
+	return errors.Join(errs...)
+}
+
+func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
+	for _, k := range catalog.Layers {
+		if k.Name == u.Layer && k.Undo != nil {
+			return k.Undo(ctx, site, u)
+		}
+	}
+	return errors.New("this tare does not know how to turn it back")
 }

@@ -61,7 +61,6 @@ needed for CPU alone, and only the share --utilisation of them is used.`,
 	return c
 }
 
-// costOf computes a cost from the flags.
 func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Result, error) {
 	var share quantity.Percent
 	if err := share.UnmarshalText([]byte(utilisation)); err != nil {
@@ -90,15 +89,13 @@ func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Res
 
 // unanswered returns the error of a cost that cannot be computed, with a hint about options that work.
 func unanswered(before string, err error) error {
-	var wrong *cost.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*cost.Error](err); ok {
 		return hintedUsage(fmt.Errorf("%s%w", before, err), "%s", wrong.Hint)
 	}
 	return err
 }
 
-// completeCost completes the metrics of the named run, or of the newest, from which a cost can be computed, or
-// their cells.
+// completeCost completes the metrics or cells of the named run, or of the newest, from which a cost can be computed.
 func completeCost(part func(cell, metric string) string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		plan := planNamed(args)

@@ -40,12 +40,10 @@ func (p part) usable() bool {
 	return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
 
-// volumePart is the part of the local testbed that is needed only if a workload has a volume.
-const volumePart = "local volume"
+const volumePart = "local volume" // the part of the local testbed that is needed only if a workload has a volume
 
 func unusable(p part) bool { return !p.usable() }
 
-// problem returns the reason why a part cannot be used, with the requirements of each way of using it.
 func (p part) problem() error {
 	var why, hints []string
 	for _, f := range p.Findings {
@@ -141,7 +139,7 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 		return nil, err
 	}
 	parts := append(slices.Concat(examine(ctx, neededBy(x), x), programs(ctx, x), references(x)), limits())
-	if onCluster(x, cluster, namespace) {
+	if cluster != "" || namespace != "" || x.Testbed.Kubernetes != nil {
 		there, err := examineCluster(ctx, x, cluster, namespace, !try)
 		if parts = append(parts, there...); err != nil {
 			return nil, err
@@ -154,7 +152,6 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 	return append(parts, arms...), err
 }
 
-// selection reports whether a part should be examined.
 type selection func(kind, name string) bool
 
 func everything(string, string) bool { return true }
@@ -181,8 +178,7 @@ func neededBy(x *experiment.Experiment) selection {
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
-// examine probes the wanted parts. It probes a layer in the ways that the experiment uses, or in all ways
-// without an experiment.
+// examine probes the wanted parts, and of a layer the ways that the experiment uses. Without an experiment: all ways.
 func examine(ctx context.Context, want selection, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {
@@ -201,7 +197,6 @@ func examine(ctx context.Context, want selection, x *experiment.Experiment) []pa
 	return parts
 }
 
-// probeOf returns the probe of a layer.
 func probeOf(k layer.Kind, x *experiment.Experiment) func(context.Context) []testbed.Finding {
 	var ways []layer.Prober
 	if x != nil {
@@ -228,7 +223,6 @@ func probeOf(k layer.Kind, x *experiment.Experiment) func(context.Context) []tes
 	}
 }
 
-// printParts prints the findings of the probes.
 func printParts(s State, parts []part, out string) error {
 	if out != "table" {
 		return encode(s.Stdout, parts, out)
@@ -260,14 +254,11 @@ func ready(ctx context.Context, x *experiment.Experiment) error {
 	return nil
 }
 
-// programs finds the programs on this machine that the experiment needs. It also makes each wrapper among them
-// start a program.
+// programs finds the programs on this machine that the experiment needs, and tries each wrapper among them.
 func programs(ctx context.Context, x *experiment.Experiment) []part {
-	var parts []part
-	for _, p := range x.ProgramsHere() {
-		parts = append(parts, part{"program", p.Name, []testbed.Finding{findProgram(ctx, p)}})
-	}
-	return parts
+	return each(x.ProgramsHere(), func(p experiment.Program) part {
+		return part{"program", p.Name, []testbed.Finding{findProgram(ctx, p)}}
+	})
 }
 
 func findProgram(ctx context.Context, p experiment.Program) testbed.Finding {

@@ -15,12 +15,8 @@ import (
 
 func newExport(s State) *cobra.Command {
 	var as, to string
-	names := make([]string, len(export.Formats))
-	lines := make([]string, len(export.Formats))
-	for i, f := range export.Formats {
-		names[i] = f.Name
-		lines[i] = fmt.Sprintf("  %-13s%s", f.Name, f.Doc)
-	}
+	names := each(export.Formats, func(f export.Format) string { return f.Name })
+	lines := each(export.Formats, func(f export.Format) string { return fmt.Sprintf("  %-13s%s", f.Name, f.Doc) })
 	c := &cobra.Command{
 		Use:   "export [RUN] --as FORMAT",
 		Short: "Write a run in the format of another program",
@@ -47,29 +43,26 @@ docs/exports.md explains what is in each. A file is written whole or not at all.
 			case export.Formats[at].Binary != "" && to == "" && s.StdoutTerminal:
 				return hintedUsage(fmt.Errorf("%s is not written to a terminal", as), "name a file: --to %s", export.Formats[at].Binary)
 			}
-			return exportRun(s, args, export.Formats[at], to)
+			f := export.Formats[at]
+			run, result, err := openRun(args)
+			if err != nil {
+				return err
+			}
+			if damage, _ := checkPlan(run); damage != nil && f.Name == "bundle" {
+				return damage
+			}
+			if info, err := os.Stat(to); err == nil && !info.Mode().IsRegular() {
+				return hintedUsage(fmt.Errorf("--to %s is not a file", to), "without --to, stdout is written, which can be a pipe")
+			}
+			err = s.deliver(to, f.Binary != "", func(w io.Writer) error { return f.Write(w, export.Run{Record: run, Analysis: result}) })
+			if err != nil && to != "" {
+				return fmt.Errorf("cannot write %s: %w", to, err)
+			}
+			return err
 		},
 	}
 	c.Flags().StringVar(&as, "as", "", "format: "+strings.Join(names, ", "))
 	c.Flags().StringVar(&to, "to", "", "file to write (default stdout)")
 	_ = c.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	return c
-}
-
-func exportRun(s State, args []string, f export.Format, to string) error {
-	run, result, err := openRun(args)
-	if err != nil {
-		return err
-	}
-	if damage, _ := checkPlan(run); damage != nil && f.Name == "bundle" {
-		return damage
-	}
-	if info, err := os.Stat(to); err == nil && !info.Mode().IsRegular() {
-		return hintedUsage(fmt.Errorf("--to %s is not a file", to), "without --to, stdout is written, which can be a pipe")
-	}
-	err = s.deliver(to, f.Binary != "", func(w io.Writer) error { return f.Write(w, export.Run{Record: run, Analysis: result}) })
-	if err != nil && to != "" {
-		return fmt.Errorf("cannot write %s: %w", to, err)
-	}
-	return err
 }

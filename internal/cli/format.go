@@ -1,17 +1,21 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tare/internal/analysis"
 	"tare/internal/report"
+	"tare/internal/report/columns"
 	"tare/internal/report/document"
 	"tare/internal/report/markdown"
 	"tare/internal/report/tex"
@@ -23,8 +27,7 @@ import (
 // formats are the values of -o for commands that show a run.
 var formats = []string{"table", "json", "yaml", "markdown", "tex", "csv"}
 
-// addFormat adds the flag -o to a command. The flag accepts only the allowed values, and the first is the
-// default.
+// addFormat adds the flag -o with its allowed values, of which the first is the default.
 func addFormat(c *cobra.Command, out *string, allowed ...string) {
 	all := strings.Join(allowed, ", ")
 	c.Flags().StringVarP(out, "output", "o", allowed[0], "output format: "+all)
@@ -58,7 +61,6 @@ func (p *paged) add(c *cobra.Command) {
 	}
 }
 
-// file returns the file that a page is written to.
 func (p *paged) file() string { return cmp.Or(p.to, p.page) }
 
 // view prints a result in the format of -o: the value itself as JSON and YAML, its rows as CSV, and its
@@ -79,7 +81,6 @@ func view[T any](s State, value T, p paged, csv func(io.Writer, T) error, of fun
 	return text.Write(s.Stdout, of(document.Terminal), text.Options{Width: s.Width, Color: s.Color})
 }
 
-// show prints an analysed run on stdout.
 func show(s State, r *analysis.Run, out string, all bool) error {
 	return view(s, r, paged{out: out}, report.CSV, func(document.Forms) *document.Document {
 		return report.Run(r, report.RunOptions{All: all})
@@ -100,4 +101,203 @@ func encode(w io.Writer, v any, out string) error {
 	}
 	_, err = w.Write(data)
 	return err
+}
+
+// toYAML converts a JSON document to YAML that means the same for readers of YAML 1.1 and 1.2. A string is in
+// quotes, with escapes, unless no reader could mistake it for another type.
+func toYAML(document []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.UseNumber()
+	v, err := ordered(d)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(yamlOf(v, "")), nil
+}
+
+// member is one member of a JSON object. Objects are lists of members, so that their order stays.
+type member struct {
+	key   string
+	value any
+}
+
+func ordered(d *json.Decoder) (any, error) {
+	token, err := d.Token()
+	opening, nested := token.(json.Delim)
+	if err != nil || !nested {
+		return token, err
+	}
+	object, list := []member{}, []any{}
+	for d.More() {
+		var key json.Token = ""
+		if opening == '{' {
+			if key, err = d.Token(); err != nil {
+				return nil, err
+			}
+		}
+		value, err := ordered(d)
+		if err != nil {
+			return nil, err
+		}
+		object, list = append(object, member{key.(string), value}), append(list, value)
+	}
+	if _, err = d.Token(); opening == '[' {
+		return list, err
+	}
+	return object, err
+}
+
+const step = "  " // the indentation of one level
+
+// yamlOf writes a value and a newline. The cursor is at the indentation.
+func yamlOf(v any, indent string) string {
+	var lines []string
+	switch v := v.(type) {
+	case []member:
+		for _, m := range v {
+			between, within := " ", indent
+			switch value := m.value.(type) {
+			case []member:
+				if within += step; len(value) > 0 {
+					between = "\n" + within
+				}
+			case []any:
+				if len(value) > 0 {
+					between = "\n" + within
+				}
+			}
+			lines = append(lines, yamlKey(m.key)+":"+between+yamlOf(m.value, within))
+		}
+		return cmp.Or(strings.Join(lines, indent), "{}\n")
+	case []any:
+		for _, item := range v {
+			lines = append(lines, "- "+yamlOf(item, indent+step))
+		}
+		return cmp.Or(strings.Join(lines, indent), "[]\n")
+	case string:
+		return yamlText(v, indent) + "\n"
+	case json.Number:
+		return yamlNumber(v.String()) + "\n"
+	case bool:
+		return strconv.FormatBool(v) + "\n"
+	}
+	return "null\n"
+}
+
+var (
+	// bare matches a string that needs no quotes in YAML, unless it is in notText.
+	bare = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9 _./()%+-]*$`)
+	// notText matches words that some reader takes for another type.
+	notText = regexp.MustCompile(`(?i)^(null|true|false|yes|no|on|off|y|n)$`)
+)
+
+func yamlKey(s string) string {
+	if bare.MatchString(s) && !notText.MatchString(s) && !strings.HasSuffix(s, " ") {
+		return s
+	}
+	return yamlQuoted(s)
+}
+
+// yamlQuoted quotes a string. It also escapes invisible characters and those that act on a terminal, even if Go
+// regards them as printable. The escapes are valid in YAML.
+func yamlQuoted(s string) string { return safetext.Name(strconv.Quote(s)) }
+
+// yamlText writes lines of a text as a block, if they are plain.
+func yamlText(s, indent string) string {
+	if !strings.Contains(s, "\n") {
+		return yamlKey(s)
+	}
+	whole, ended := strings.CutSuffix(s, "\n")
+	header := "|-"
+	if ended {
+		header = "|"
+	}
+	lines := strings.Split(whole, "\n")
+	for _, line := range lines {
+		if line == "" || line != strings.TrimSpace(line) || !safetext.Printable(line) {
+			return yamlQuoted(s)
+		}
+	}
+	between := "\n" + indent + step
+	return header + between + strings.Join(lines, between)
+}
+
+// yamlNumber writes a JSON number in a form that no reader takes for a string: in YAML 1.1, a number with an
+// exponent must have a point, and a reader may not support integers of more than 64 bits.
+func yamlNumber(s string) string {
+	mantissa, exponent, scientific := strings.Cut(strings.ToLower(s), "e")
+	if !scientific {
+		_, signed := strconv.ParseInt(s, 10, 64)
+		_, unsigned := strconv.ParseUint(s, 10, 64)
+		if signed == nil || unsigned == nil || strings.Contains(s, ".") {
+			return s
+		}
+		return s + ".0"
+	}
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	if exponent[0] != '+' && exponent[0] != '-' {
+		exponent = "+" + exponent
+	}
+	return mantissa + "e" + exponent
+}
+
+// lines writes text and simple tables within the width of a terminal. The end of the command reports write errors.
+type lines struct {
+	w     io.Writer
+	width int // 0: unknown, and lines are not wrapped
+}
+
+func (s State) lines() lines { return lines{s.Stdout, s.Width} }
+
+const least = 20 // the smallest width of a wrapped column
+
+// text writes a line of text. It wraps the text with further lines indented by two more columns.
+func (l lines) text(indent, text string) { l.hanging(indent, indent+"  ", text) }
+
+// hanging writes text after first, and the further lines of the text after indent.
+func (l lines) hanging(first, indent, text string) {
+	wrapped := []string{text}
+	if room := l.width - max(columns.Width(first), columns.Width(indent)); l.width > 0 && columns.Width(text) > room {
+		wrapped = columns.Wrap(text, max(room, least))
+	}
+	for _, line := range wrapped {
+		fmt.Fprintln(l.w, strings.TrimRight(first+line, " "))
+		first = indent
+	}
+}
+
+// rows writes rows in columns. The last column is wrapped if necessary. Without room for it, it follows on its own lines.
+func (l lines) rows(indent string, rows [][]string) {
+	var widths []int
+	widest := 0 // the width of the last column
+	for _, row := range rows {
+		widest = max(widest, columns.Width(row[len(row)-1]))
+		for i, cell := range row[:len(row)-1] {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], columns.Width(cell))
+		}
+	}
+	before := columns.Width(indent)
+	for _, w := range widths {
+		before += w + 2
+	}
+	for _, row := range rows {
+		last := len(row) - 1
+		if l.width > 0 && before+min(widest, least) > l.width {
+			l.text(indent, strings.Join(row[:last], "  "))
+			if row[last] != "" {
+				l.hanging(indent+"    ", indent+"    ", row[last])
+			}
+			continue
+		}
+		head := indent
+		for i, cell := range row[:last] {
+			head += columns.Pad(cell, widths[i]+2)
+		}
+		l.hanging(head, strings.Repeat(" ", before), row[last])
+	}
 }

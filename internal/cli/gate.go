@@ -22,7 +22,6 @@ import (
 	"tare/internal/runs/history"
 )
 
-// gateFlags are the flags of tare gate.
 type gateFlags struct {
 	budgets               []string
 	against, anchor       string
@@ -123,7 +122,6 @@ func (f *gateFlags) runOver(s State, dirs []string) error {
 	return f.show(s, r, "")
 }
 
-// limits returns the budgets of a plan and of the flags.
 func (f *gateFlags) limits(plan *experiment.Plan) (*gate.Limits, error) {
 	limits := gate.LimitsOf(plan)
 	for _, text := range f.budgets {
@@ -134,7 +132,6 @@ func (f *gateFlags) limits(plan *experiment.Plan) (*gate.Limits, error) {
 	return limits, nil
 }
 
-// judge compares a run with its own baseline or with earlier runs.
 func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result *analysis.Run) (*gate.Result, error) {
 	limits, err := f.limits(run.Plan)
 	if err != nil {
@@ -159,7 +156,6 @@ func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result
 	return gate.Against(result, run.Trials, growths, limits, f.against, h.Confidence, o)
 }
 
-// explain turns errors in the budgets into usage errors, with hints.
 func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 	var limit *gate.LimitError
 	switch {
@@ -189,18 +185,11 @@ func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 			return fmt.Errorf("--markdown: %w", err)
 		}
 	}
-	if err := f.print(s, r, link); err != nil {
+	if err := f.print(s, r, link); err != nil || r.Outcome == gate.Pass {
 		return err
 	}
-	switch r.Outcome {
-	case gate.Pass:
-		return nil
-	case gate.Fail:
-		return exit(exitFailed)
-	case gate.Invalid:
-		return exit(ExitInvalid)
-	}
-	return exit(exitUnresolved)
+	codes := map[gate.Outcome]exit{gate.Fail: exitFailed, gate.Invalid: ExitInvalid}
+	return cmp.Or(codes[r.Outcome], exitUnresolved)
 }
 
 // print prints the result. A terminal does not get the link.
@@ -216,8 +205,7 @@ func (f *gateFlags) print(s State, r *gate.Result, link string) error {
 	})
 }
 
-// writeSummary writes a new file, or appends to the file in which GitHub collects the summaries of a job's
-// steps.
+// writeSummary writes a new file, or appends to the file in which GitHub collects the summaries of a job's steps.
 func writeSummary(to string, write func(io.Writer) error) error {
 	if to != os.Getenv("GITHUB_STEP_SUMMARY") {
 		return writeWhole(to, write)
@@ -234,23 +222,16 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// completeBudgets completes the metrics of the run, and after METRIC@ its cells.
 func completeBudgets(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	plan := planNamed(args)
 	names := gate.LimitsOf(&plan).Metrics()
 	if metric, _, cells := strings.Cut(begun, "@"); cells {
-		names = nil
-		for _, c := range plan.Cells {
-			names = append(names, metric+"@"+c.ID)
-		}
+		names = each(plan.Cells, func(c experiment.Cell) string { return metric + "@" + c.ID })
 	}
-	for i := range names {
-		names[i] += "="
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	return each(names, func(name string) string { return name + "=" }), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// gateWarning returns a warning if a plan has too few rounds for tare gate; "" if it has enough.
+// gateWarning returns a warning if a plan has too few rounds for tare gate; "" if the plan has enough rounds.
 func gateWarning(p *experiment.Plan) string {
 	cases, pass, fail := gate.Fewest(p)
 	if cases == 0 || p.Rounds >= fail {

@@ -21,7 +21,6 @@ import (
 	"tare/internal/runs/history"
 )
 
-// historyFlags are the flags of tare history.
 type historyFlags struct {
 	paged
 	name    string
@@ -48,8 +47,11 @@ history.`,
   tare history nightly -o json | jq '.experiments[].series[] | select(.changes != []) | {cell, arm, changes}'`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.check(alpha); err != nil {
-				return err
+			if alpha <= 0 || alpha >= 0.5 {
+				return usage(fmt.Errorf("--alpha %s: between 0%% and 50%% is possible", alpha))
+			}
+			if f.options.Segment < history.LeastSegment {
+				return usage(fmt.Errorf("--segment %d: at least %d runs are needed to tell two levels apart", f.options.Segment, history.LeastSegment))
 			}
 			f.options.Alpha = float64(alpha)
 			runs, skipped, err := f.read(c, s, args)
@@ -72,16 +74,6 @@ history.`,
 	c.Flags().IntVar(&f.options.Segment, "segment", history.DefaultSegment, "fewest runs between two changes, before the first and after the last")
 	f.add(c)
 	return c
-}
-
-func (f *historyFlags) check(alpha quantity.Percent) error {
-	if alpha <= 0 || alpha >= 0.5 {
-		return usage(fmt.Errorf("--alpha %s: between 0%% and 50%% is possible", alpha))
-	}
-	if f.options.Segment < history.LeastSegment {
-		return usage(fmt.Errorf("--segment %d: at least %d runs are needed to tell two levels apart", f.options.Segment, history.LeastSegment))
-	}
-	return nil
 }
 
 // read finds and reads the runs that the flags and arguments select.
@@ -115,7 +107,7 @@ func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*histor
 	return runs, skipped, nil
 }
 
-// readHistory reads the runs below directories, and prints on stderr those that it could not read.
+// readHistory reads the runs below directories, and prints on stderr which runs could not be read.
 func readHistory(ctx context.Context, s State, dirs ...string) ([]*history.Run, []history.Skipped, error) {
 	runs, skipped, err := history.Read(ctx, dirs...)
 	for _, skip := range skipped {
@@ -135,7 +127,6 @@ func historyOptions(h *history.History, page string) report.HistoryOptions {
 	return o
 }
 
-// completeExperiments completes the names of the experiments whose runs are below the given directories.
 func completeExperiments(_ *cobra.Command, dirs []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(dirs) == 0 {
 		dirs = []string{journal.DefaultRoot}

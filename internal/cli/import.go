@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,8 +19,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// importFlags are the flags of tare import. Some set importer.Options directly, and the others are kept as
-// text.
+// importFlags are the flags of tare import. Some set importer.Options directly; the others are kept as text.
 type importFlags struct {
 	importer.Options
 	arms, factors, labels   []string
@@ -103,19 +104,11 @@ func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	var list []string
-	for _, f := range catalog.Imports {
-		list = append(list, f.Name+"\t"+f.Doc)
-	}
-	return list, cobra.ShellCompDirectiveNoFileComp
+	return each(catalog.Imports, func(f importer.Format) string { return f.Name + "\t" + f.Doc }), cobra.ShellCompDirectiveNoFileComp
 }
 
-// importEach makes a run of each file and prints the results.
 func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
-	dir := f.dir
-	if dir == "" {
-		dir = journal.DefaultRoot
-	}
+	dir := cmp.Or(f.dir, journal.DefaultRoot)
 	o.Stdin, o.Command = s.Stdin, importCommand(c)
 	list := []oneImported{}
 	err := importer.Each(c.Context(), dir, o, func(one importer.FileImport) {
@@ -137,21 +130,18 @@ func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) e
 		return importError(err)
 	}
 	if f.out == "json" || f.out == "yaml" {
-		return encode(s.Stdout, importedEach{Schema: importEachSchema, Files: list}, f.out)
+		return encode(s.Stdout, importedEach{Schema: "tare.import-each/v1", Files: list}, f.out)
 	}
 	fmt.Fprintf(s.Stdout, "tare history %s\n", shellWord(dir))
 	return nil
 }
 
-// importEachSchema names the format of the output of tare import --each -o json.
-const importEachSchema = "tare.import-each/v1"
-
+// importedEach is the output of tare import --each -o json.
 type importedEach struct {
 	Schema string        `json:"schema"`
 	Files  []oneImported `json:"files"`
 }
 
-// oneImported is a file and the run that was made of it.
 type oneImported struct {
 	File      string           `json:"file"`
 	Directory string           `json:"directory,omitempty"` // absent: there is no run
@@ -159,7 +149,6 @@ type oneImported struct {
 	Result    *importer.Result `json:"result,omitempty"`    // absent: the run existed before
 }
 
-// runImport imports files, shows the run and writes its report.
 func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
 	dir := f.dir
 	if dir == "" {
@@ -171,29 +160,29 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	result, err := importer.Run(c.Context(), dir, o)
 	p.end()
 	if err != nil {
-		var misused *importer.UsageError
 		if result != nil {
-			printUnimported(s, result, p.files, errors.As(err, &misused))
+			printUnimported(s, result, p.files, errors.As(err, new(*importer.UsageError)))
 		}
 		return importError(err)
 	}
 	if !f.quiet {
-		printImported(s, result)
+		read := counted(result.Files, "file")
+		if result.Broken > 0 {
+			read = fmt.Sprintf("%d of %s", result.Files-result.Broken, read)
+		}
+		fmt.Fprintf(s.Stderr, "imported %s: %s\n", read, trialCounts(result))
+		printProblems(s, result, "; trials.jsonl has them all")
 		fmt.Fprintf(s.Stderr, "run directory: %s\n", safetext.Name(dir))
 	}
 	return conclusion(s, dir, f.quiet, func(r *analysis.Run, page string) error {
 		if f.out == "json" || f.out == "yaml" {
-			return encode(s.Stdout, importedRun{Schema: importSchema, Directory: dir, Report: page, Result: result}, f.out)
+			return encode(s.Stdout, importedRun{Schema: "tare.import/v1", Directory: dir, Report: page, Result: result}, f.out)
 		}
 		return show(s, r, f.out, false)
 	})
 }
 
-// importSchema names the format of the output of tare import -o json.
-const importSchema = "tare.import/v1"
-
-// importedRun is the output of tare import -o json: a summary of the import. tare show prints the results of
-// the run.
+// importedRun is the output of tare import -o json: a summary of the import. tare show prints the run's results.
 type importedRun struct {
 	Schema    string `json:"schema"`
 	Directory string `json:"directory"`
@@ -201,7 +190,6 @@ type importedRun struct {
 	*importer.Result
 }
 
-// importError gives an error of an import its exit code and hint.
 func importError(err error) error {
 	var wrong *importer.UsageError
 	var data *importer.DataError
@@ -218,3 +206,97 @@ func importError(err error) error {
 
 // unsafe matches characters that the name of a directory should not have.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
+
+// importProgress shows the progress of an import: a live line on a terminal, a plain line now and then on a pipe.
+type importProgress struct {
+	*progress
+	next  time.Time // the time of the next line
+	every time.Duration
+	files int // the number of files done
+}
+
+func newImportProgress(s State, quiet bool) *importProgress {
+	p := &importProgress{progress: newProgress(s, "", quiet), every: 10 * time.Second}
+	if p.live {
+		p.every = 200 * time.Millisecond
+	}
+	p.next = time.Now().Add(p.every)
+	return p
+}
+
+// update takes the number of files done and the number of all files.
+func (p *importProgress) update(done, files int) {
+	p.files = done
+	if now := time.Now(); now.After(p.next) {
+		p.next = now.Add(p.every)
+		p.wait(fmt.Sprintf("%d/%d files", done, files))
+	}
+}
+
+// printUnimported prints on stderr how far an import without a run got. After a usage error it prints nothing,
+// unless a file was broken: the data that the user named may have been in that file.
+func printUnimported(s State, r *importer.Result, done int, misused bool) {
+	if misused && len(r.Problems) == 0 {
+		return
+	}
+	whole := done
+	if done == r.Files { // otherwise the import ended at or before the first broken file
+		whole -= r.Broken
+	}
+	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), trialCounts(r))
+	printProblems(s, r, "")
+}
+
+func trialCounts(r *importer.Result) string {
+	text := counted(r.Valid, "trial") + " valid"
+	between := ", invalid by rule: "
+	for _, rule := range slices.Sorted(maps.Keys(r.ByRule)) {
+		text += fmt.Sprintf("%s%s %d", between, rule, r.ByRule[rule])
+		between = ", "
+	}
+	return text
+}
+
+// printProblems lists the broken files and trials, and the remarks. If there are more, it prints their number,
+// followed by the text others, which names the place of the full list.
+func printProblems(s State, r *importer.Result, others string) {
+	for _, text := range problems(r.Problems) {
+		fmt.Fprintf(s.Stderr, "  %s\n", safetext.Name(text))
+	}
+	if r.More > 0 {
+		fmt.Fprintf(s.Stderr, "  and %d more%s\n", r.More, others)
+	}
+	for _, text := range r.Remarks {
+		fmt.Fprintf(s.Stderr, "note: %s\n", safetext.Name(text))
+	}
+}
+
+// problems returns a line for each problem. Three or more problems with the same reason share a line. The order
+// is that in which the reasons first appear.
+func problems(list []importer.Problem) []string {
+	type kind struct{ cell, reason string }
+	var order []kind
+	of := map[kind][]importer.Problem{}
+	for _, p := range list {
+		k := kind{p.Cell, p.Reason}
+		if of[k] == nil {
+			order = append(order, k)
+		}
+		of[k] = append(of[k], p)
+	}
+	var lines []string
+	for _, k := range order {
+		first, n := of[k][0], len(of[k])
+		switch {
+		case n < 3:
+			for _, p := range of[k] {
+				lines = append(lines, p.String())
+			}
+		case k.cell == "":
+			lines = append(lines, fmt.Sprintf("%s: %s; the first is %s", counted(n, "file"), k.reason, first.File))
+		default:
+			lines = append(lines, fmt.Sprintf("%s of %s: %s; the first is in %s", counted(n, "trial"), k.cell, k.reason, first.File))
+		}
+	}
+	return lines
+}

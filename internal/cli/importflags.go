@@ -21,7 +21,6 @@ import (
 	"tare/internal/version"
 )
 
-// options returns the options of the import on the command line.
 func (f *importFlags) options(ctx context.Context, args []string, s State) (importer.Options, error) {
 	o := f.Options
 	var err error
@@ -98,7 +97,6 @@ var otherNames = map[string]string{
 	"k8s-bench-suite": "knb",
 }
 
-// formatNamed returns the format that the first argument names.
 func formatNamed(args []string) (importer.Format, error) {
 	var names []string
 	for _, f := range catalog.Imports {
@@ -171,7 +169,6 @@ func sources(arms, files []string, piped bool) ([]importer.Source, error) {
 	return list, nil
 }
 
-// waiting reports whether standard input is a pipe or a file, and no terminal.
 func waiting(stdin io.Reader) bool {
 	file, ok := stdin.(*os.File)
 	if !ok {

@@ -10,27 +10,29 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"tare/examples"
 	"tare/internal/catalog"
 	"tare/internal/experiment"
 	"tare/internal/experiment/draft"
 	"tare/internal/experiment/strictyaml"
+	"tare/internal/importer"
+	"tare/internal/layer"
+	"tare/internal/workload"
 )
 
 func newInit(s State) *cobra.Command {
-	var layers, workloads []draft.Part
-	for _, k := range catalog.Layers {
-		layers = append(layers, draft.Part{Name: k.Name, Summary: k.Summary, Example: k.Example, Config: k.New()})
-	}
-	for _, k := range catalog.Workloads {
-		workloads = append(workloads, draft.Part{Name: k.Name, Summary: k.Summary, Example: k.Example, Config: k.New()})
-	}
-	layer := &choice{flag: "layer", question: "which layer is to be priced", options: layers}
-	workload := &choice{flag: "workload", question: "what is measured behind it", options: workloads}
+	inside := &choice{flag: "layer", question: "which layer is to be priced", options: each(catalog.Layers, func(k layer.Kind) draft.Part {
+		return draft.Part{Name: k.Name, Summary: k.Summary, Example: k.Example, Config: k.New()}
+	})}
+	behind := &choice{flag: "workload", question: "what is measured behind it", options: each(catalog.Workloads, func(k workload.Kind) draft.Part {
+		return draft.Part{Name: k.Name, Summary: k.Summary, Example: k.Example, Config: k.New()}
+	})}
 	testbed := &choice{flag: "testbed", question: "where it runs", usual: experiment.TestbedLocal, options: []draft.Part{
 		{Name: experiment.TestbedLocal, Summary: "this machine"}, {Name: experiment.TestbedKubernetes, Summary: "a cluster that a kubeconfig reaches"}}}
-	questions := []*choice{layer, workload, testbed}
+	questions := []*choice{inside, behind, testbed}
 	c := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a first experiment file",
@@ -77,11 +79,8 @@ type choice struct {
 	answer         string
 }
 
-func (q *choice) names() (names []string) {
-	for _, o := range q.options {
-		names = append(names, o.Name)
-	}
-	return names
+func (q *choice) names() []string {
+	return each(q.options, func(p draft.Part) string { return p.Name })
 }
 
 // settle returns the chosen part. On a terminal, the answer is a name or its number in the list.
@@ -112,7 +111,6 @@ func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
 	return q.options[i], nil
 }
 
-// writeNew writes a file that must not exist yet.
 func writeNew(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
@@ -123,4 +121,94 @@ func writeNew(name string, text []byte) error {
 	}
 	_, err = f.Write(text)
 	return errors.Join(err, f.Close())
+}
+
+type listRow struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+}
+
+func newList(s State) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:       "list layers|workloads|formats|examples [NAME]",
+		Short:     "List the layers, workloads, import formats and examples that are built in",
+		Long:      "List the layers, workloads, import formats and examples that are built in. With the name of an example, print its file.",
+		Example:   "  tare list layers\n  tare list examples quickstart.yaml > my-experiment.yaml",
+		Args:      oneList,
+		ValidArgs: lists,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return printExample(s, args)
+			}
+			rows, err := list(args[0])
+			if err != nil {
+				return err
+			}
+			if out != "table" {
+				return encode(s.Stdout, rows, out)
+			}
+			s.lines().rows("", each(rows, func(r listRow) []string { return []string{r.Name, r.Summary} }))
+			return nil
+		},
+	}
+	addFormat(c, &out, "table", "json", "yaml")
+	return c
+}
+
+var lists = []string{"layers", "workloads", "formats", "examples"}
+
+// oneList accepts one of the lists, and after examples the name of one.
+func oneList(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return hintedUsage(errors.New("tare list: of what?"), "one of %s, as in: tare list layers", strings.Join(lists, ", "))
+	case !slices.Contains(lists, args[0]):
+		return hintedUsage(fmt.Errorf("no list of %q", args[0]), "%s", strictyaml.Suggest(args[0], "one of", lists))
+	case len(args) > 2:
+		return hintedUsage(fmt.Errorf("%d names where one example can be printed", len(args)-1), "tare list examples NAME")
+	}
+	return nil
+}
+
+// list returns the rows of one list. The row of an example has the question that the example answers.
+func list(what string) (rows []listRow, err error) {
+	switch what {
+	case "layers":
+		rows = each(catalog.Layers, func(k layer.Kind) listRow { return listRow{k.Name, k.Summary} })
+	case "workloads":
+		rows = each(catalog.Workloads, func(k workload.Kind) listRow { return listRow{k.Name, k.Summary} })
+	case "formats":
+		rows = each(catalog.Imports, func(f importer.Format) listRow { return listRow{f.Name, f.Doc} })
+		slices.SortFunc(rows, func(a, b listRow) int { return strings.Compare(a.Name, b.Name) })
+	case "examples":
+		names, err := examples.Names()
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			data, err := examples.Files.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			var x struct{ Description string }
+			if err := yaml.Unmarshal(data, &x); err != nil {
+				return nil, err
+			}
+			rows = append(rows, listRow{name, x.Description})
+		}
+	}
+	return rows, nil
+}
+
+func printExample(s State, args []string) error {
+	if args[0] != "examples" {
+		return usage(fmt.Errorf("only an example has a file to print, not %s", args[0]))
+	}
+	data, err := examples.Files.ReadFile(strings.TrimSuffix(args[1], ".yaml") + ".yaml")
+	if err != nil {
+		return hintedUsage(fmt.Errorf("no example %q", args[1]), "tare list examples names them")
+	}
+	_, err = s.Stdout.Write(data)
+	return err
 }

@@ -68,7 +68,6 @@ by each sandbox or other wrapper as a test.`,
 	return c
 }
 
-// printPlan prints a plan as text.
 func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
 	title := p.Name
 	if p.Description != "" {
@@ -78,16 +77,11 @@ func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
 		l.hanging("", "", strings.TrimSuffix(line, "\n"))
 	}
 	fmt.Fprintln(l.w, "\nArms")
-	var arms, cells [][]string
-	for _, a := range p.Arms {
-		arms = append(arms, []string{a.Name, string(a.Role), layerNames(a)})
-	}
-	l.rows("  ", arms)
+	l.rows("  ", each(p.Arms, func(a experiment.PlannedArm) []string { return []string{a.Name, string(a.Role), layerNames(a)} }))
 	fmt.Fprintln(l.w, "\nCells")
-	for _, c := range p.Cells {
-		cells = append(cells, []string{c.ID, brief(c.Expected) + " a trial" + inSlices(c), "headline: " + headlines(c)})
-	}
-	l.rows("  ", cells)
+	l.rows("  ", each(p.Cells, func(c experiment.Cell) []string {
+		return []string{c.ID, brief(c.Expected) + " a trial" + inSlices(c), "headline: " + headlines(c)}
+	}))
 	fmt.Fprintln(l.w, "\nDesign")
 	printDesign(l, p, seeded)
 	fmt.Fprintln(l.w, "\nOrder")
@@ -136,7 +130,7 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	}
 }
 
-// fewRounds returns a warning if a plan has too few rounds for a claim; "" if it has enough.
+// fewRounds returns a warning if a plan has too few rounds for a claim; "" if the plan has enough rounds.
 func fewRounds(p *experiment.Plan) string {
 	if fewest := analysis.FewestRounds(p); p.Precision == 0 && p.Total() < fewest {
 		return fmt.Sprintf("with %d rounds no exact interval can support any claim; set design.rounds to %d or more", p.Total(), fewest)
@@ -144,7 +138,6 @@ func fewRounds(p *experiment.Plan) string {
 	return ""
 }
 
-// setUps describes how often all arms are set up.
 func setUps(p *experiment.Plan) string {
 	rounds := p.Rounds
 	switch n := int(p.SetUps); {
@@ -161,7 +154,6 @@ func setUps(p *experiment.Plan) string {
 	}
 }
 
-// printOrder prints the order of the first round, or of all rounds.
 func printOrder(l lines, p *experiment.Plan, whole bool) {
 	rounds := 1
 	if whole {
@@ -170,10 +162,7 @@ func printOrder(l lines, p *experiment.Plan, whole bool) {
 	for round := 1; round <= rounds; round++ {
 		steps := p.Order(round)
 		for block := range slices.Chunk(steps, len(steps)/len(p.Cells)) {
-			var arms []string
-			for _, step := range block {
-				arms = append(arms, p.Arms[step.Arm].Name)
-			}
+			arms := each(block, func(step experiment.Step) string { return p.Arms[step.Arm].Name })
 			l.text("  ", fmt.Sprintf("round %d  %s: %s", round, p.Cells[block[0].Cell].ID, strings.Join(arms, ", ")))
 		}
 	}
@@ -182,7 +171,6 @@ func printOrder(l lines, p *experiment.Plan, whole bool) {
 	}
 }
 
-// inSlices describes how the trials of a cell are cut.
 func inSlices(c experiment.Cell) string {
 	if c.Slices == 0 {
 		return ""
@@ -194,11 +182,7 @@ func layerNames(a experiment.PlannedArm) string {
 	if len(a.Layers) == 0 {
 		return "no layers"
 	}
-	var names []string
-	for _, l := range a.Layers {
-		names = append(names, l.Kind)
-	}
-	text := strings.Join(names, ", ")
+	text := strings.Join(each(a.Layers, func(l experiment.PlannedLayer) string { return l.Kind }), ", ")
 	for _, l := range a.Levels {
 		text += " " + l.String()
 	}
@@ -213,4 +197,35 @@ func headlines(c experiment.Cell) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+func newValidate(s State) *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check experiment files and report every problem",
+		Long: `Check experiment files and report every problem, each with its line and column.
+Nothing is run, and the machine is not examined.`,
+		Example: `  tare validate experiment.yaml
+  tare validate examples/*.yaml`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeFiles("yaml", "yml"),
+		RunE: func(c *cobra.Command, args []string) error {
+			code := ExitDone
+			for _, name := range args {
+				_, expansion, err := overrides{}.expand(c.Context(), s, name)
+				if err != nil {
+					code = max(code, conclude(s, err))
+					continue
+				}
+				fmt.Fprintf(s.Stdout, "%s: ok\n", name)
+				if text := gateWarning(&expansion.Plan); text != "" {
+					fmt.Fprintln(s.Stderr, name+": warning: "+text)
+				}
+			}
+			if code != ExitDone {
+				return exit(code)
+			}
+			return nil
+		},
+	}
 }

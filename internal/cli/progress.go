@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tare/internal/analysis"
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
 	"tare/internal/report/wording"
@@ -18,14 +19,13 @@ import (
 // progress shows the progress of a run on stderr: one live line on a terminal, plain lines on a pipe. It writes
 // only at events of the run, so that it does not disturb a trial.
 type progress struct {
-	mu     sync.Mutex // held while an event is handled
-	w      io.Writer
-	screen io.Writer // the output that allows a line to be overwritten
-	live   bool
-	dir    string
-	last   int // the width of the live line
-	// columns returns the width of the terminal, or 0 if it is unknown.
-	columns func() int
+	mu      sync.Mutex // held while an event is handled
+	w       io.Writer
+	screen  io.Writer // the output that allows a line to be overwritten
+	live    bool
+	dir     string
+	last    int             // the width of the live line
+	columns func() int      // returns the width of the terminal, or 0 if it is unknown; nil: no terminal
 	failed  int             // the number of trials that count as failures of their arm
 	spoilt  int             // the number of trials that broke another rule, and were repeated if attempts were left
 	shown   map[string]bool // the texts about waiting that were printed on a pipe
@@ -34,18 +34,13 @@ type progress struct {
 }
 
 func newProgress(s State, dir string, quiet bool) *progress {
-	p := &progress{shown: map[string]bool{}, w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: dir}
-	p.columns = s.Columns
-	if p.columns == nil {
-		p.columns = func() int { return 0 }
-	}
+	p := &progress{shown: map[string]bool{}, w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: dir, columns: s.Columns}
 	if quiet {
 		p.w, p.screen = io.Discard, io.Discard
 	}
 	return p
 }
 
-// begin prints a summary of the plan.
 func (p *progress) begin(plan *experiment.Plan) {
 	rounds := fmt.Sprintf("%d rounds", plan.Total())
 	if plan.Precision > 0 {
@@ -60,7 +55,6 @@ func (p *progress) begin(plan *experiment.Plan) {
 	}
 }
 
-// event handles an event of the runner.
 func (p *progress) event(e runner.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +149,6 @@ func (p *progress) done(e runner.TrialDone) {
 	}
 }
 
-// end clears the live line.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,22 +161,22 @@ func (p *progress) end() {
 	}
 }
 
-// status replaces the live line. It cuts the text to the terminal's width, since a wrapped line could not be
-// replaced.
+// status replaces the live line. A text wider than the terminal is cut, since a wrapped line cannot be replaced.
 func (p *progress) status(text string) {
 	if !p.live || text == "" && p.last == 0 {
 		return
 	}
 	runes := []rune(safetext.Name(p.mask.Text(text)))
-	if w := p.columns(); w > 0 && len(runes) >= w {
-		runes = append(runes[:max(w-2, 0)], '…')
+	if p.columns != nil {
+		if w := p.columns(); w > 0 && len(runes) >= w {
+			runes = append(runes[:max(w-2, 0)], '…')
+		}
 	}
 	pad := strings.Repeat(" ", max(p.last-len(runes), 0))
 	fmt.Fprintf(p.screen, "\r%s%s\r%s", string(runes), pad, string(runes))
 	p.last = len(runes)
 }
 
-// line prints a line above the live one.
 func (p *progress) line(text string) {
 	p.status("")
 	fmt.Fprintln(p.w, safetext.Name(p.mask.Text(text)))
@@ -197,7 +190,6 @@ func span(d time.Duration) string {
 	return quantity.Duration(d.Round(time.Second)).String()
 }
 
-// counted writes a number of things.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -211,4 +203,56 @@ func brief(d time.Duration) string {
 		return d.Round(time.Millisecond).String()
 	}
 	return d.Round(100 * time.Millisecond).String()
+}
+
+// interim shows the results of a run so far: estimates with their intervals. They are no verdicts, since the
+// number of rounds does not depend on them. The rounds are analysed between trials.
+type interim struct {
+	analyze  func() *analysis.Run
+	round    int    // the current round
+	text     string // the estimates from the rounds before it
+	quarters int    // the number of quarters of the run that were printed on a pipe
+}
+
+const mostInterim = 2 // the largest number of comparisons whose estimates are shown
+
+// begins is called when a trial of a round begins. quarter is set if another quarter of the rounds is done.
+func (i *interim) begins(round, rounds int) (quarter bool) {
+	if i.analyze == nil || round <= i.round {
+		return false
+	}
+	i.round = round
+	if round < 3 { // one pair has no interval
+		return false
+	}
+	i.text = estimates(i.analyze())
+	if now := 4 * (round - 1) / max(rounds, 1); now > i.quarters && i.text != "" {
+		i.quarters, quarter = now, true
+	}
+	return quarter
+}
+
+func estimates(r *analysis.Run) string {
+	var all []string
+	more := false
+	for _, c := range r.Comparisons {
+		if !c.Metric.Headline || !wording.HasNumbers(c) {
+			continue
+		}
+		if more = len(all) == mostInterim; more {
+			break
+		}
+		name := c.Arm
+		if len(r.Plan.Cells) > 1 {
+			name += ", " + c.Cell
+		}
+		all = append(all, fmt.Sprintf("%s %s %s", name, c.Metric.Name, wording.Estimate(c)))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	if more {
+		all = append(all, "…")
+	}
+	return "interim: " + strings.Join(all, "; ")
 }

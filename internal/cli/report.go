@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -18,18 +18,18 @@ import (
 	"tare/internal/report"
 	"tare/internal/report/document"
 	"tare/internal/report/html"
+	"tare/internal/report/render"
 	"tare/internal/run/journal"
+	"tare/internal/run/machine/owned"
 	"tare/internal/runs/gate"
 	"tare/internal/runs/published"
 	"tare/internal/text/safetext"
 )
 
-// reportFile is the report in a run directory.
-const reportFile = "report.html"
+const reportFile = "report.html" // the report in a run directory
 
 func newReport(s State) *cobra.Command {
 	var out, to, of string
-	var withTable bool
 	var table publishedFlags
 	c := &cobra.Command{
 		Use:   "report [RUN]...",
@@ -52,27 +52,17 @@ rsvg-convert and Chromium or Chrome, which tare doctor looks for.`,
 			if err != nil {
 				return err
 			}
-			switch {
-			case withTable && picture:
+			if table.wanted && picture {
 				return usage(errors.New("--published: a picture has no table"))
-			case !withTable:
-				if err := table.refuse(c, "--published"); err != nil {
-					return err
-				}
+			}
+			if err := table.refuse(c, "--published"); err != nil && !table.wanted {
+				return err
 			}
 			if len(args) > 1 && to != "" {
 				return usage(fmt.Errorf("--to names one file, but %d runs are to be reported", len(args)))
 			}
-			var flags *publishedFlags
-			if withTable {
-				flags = &table
-			}
-			runs := slices.Collect(slices.Chunk(args, 1))
-			if len(runs) == 0 {
-				runs = [][]string{nil} // the newest run
-			}
-			for _, run := range runs {
-				if err := reportRun(c.Context(), s, run, out, to, picture, flags); err != nil {
+			for _, run := range oneByOne(args) {
+				if err := reportRun(c.Context(), s, run, out, to, picture, &table); err != nil {
 					return err
 				}
 			}
@@ -82,14 +72,13 @@ rsvg-convert and Chromium or Chrome, which tare doctor looks for.`,
 	c.Flags().StringVar(&to, "to", "", "file to write (default: report.html or .pdf in the run directory; stdout for markdown, tex and a picture)")
 	c.Flags().StringVar(&of, "of", "", "content of png and pdf: picture (of the overheads) or page (default: picture for png, page for pdf)")
 	_ = c.RegisterFlagCompletionFunc("of", cobra.FixedCompletions([]string{ofPicture, ofPage}, cobra.ShellCompDirectiveNoFileComp))
-	c.Flags().BoolVar(&withTable, "published", false, "add the published table: means, variances, differences in percent")
+	c.Flags().BoolVar(&table.wanted, "published", false, "add the published table: means, variances, differences in percent")
 	c.Flags().BoolVar(&table.all, "all", false, "include exploratory metrics in the published table")
 	table.add(c)
 	addFormat(c, &out, "html", "markdown", "tex", "svg", "png", "pdf")
 	return c
 }
 
-// reportRun writes one run's report, with the published table if its flags are given.
 func reportRun(ctx context.Context, s State, args []string, out, to string, picture bool, flags *publishedFlags) error {
 	run, result, err := openRun(args)
 	if err != nil {
@@ -100,7 +89,7 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	}
 	var table *published.Table
 	digits := report.AsTheyVary
-	if flags != nil {
+	if flags.wanted {
 		digits = flags.digits
 		if table, err = flags.table(run, result); err != nil {
 			return err
@@ -134,8 +123,7 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	})
 }
 
-// conclusion reads a run that was just made, writes its report and prints it. It returns the error of a run
-// that gives no verdicts.
+// conclusion reads a new run, writes its report and prints it. A run without verdicts is an error.
 func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, page string) error) error {
 	run, result, err := openRun([]string{dir})
 	if err != nil {
@@ -161,7 +149,6 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 	return nil
 }
 
-// writePage writes an HTML report whole or not at all.
 func writePage(r *analysis.Run, to string, o report.RunOptions) error {
 	if err := writeWhole(to, func(w io.Writer) error { return html.Write(w, report.Run(r, madeNow(o, to))) }); err != nil {
 		return fmt.Errorf("write report: %w", err)
@@ -169,8 +156,107 @@ func writePage(r *analysis.Run, to string, o report.RunOptions) error {
 	return nil
 }
 
-// madeNow returns the options of a page that is written to a file now.
 func madeNow(o report.RunOptions, to string) report.RunOptions {
 	o.Page, o.Command, o.Generated = to, "tare run "+journal.ExperimentFile, time.Now()
 	return o
+}
+
+// The contents of a PNG or PDF.
+const (
+	ofPicture = "picture"
+	ofPage    = "page"
+)
+
+// isPicture reports whether the output is the picture of the overheads alone, because of the format or of --of.
+func isPicture(out, of string) (bool, error) {
+	rendered := out == string(render.PNG) || out == string(render.PDF)
+	switch {
+	case of != "" && !rendered:
+		return false, usage(fmt.Errorf("--of is for -o png and -o pdf, not for -o %s", out))
+	case of != "" && of != ofPicture && of != ofPage:
+		return false, usage(fmt.Errorf("--of %s: not one of %s, %s", of, ofPicture, ofPage))
+	case of != "":
+		return of == ofPicture, nil
+	}
+	return out == "svg" || out == string(render.PNG), nil
+}
+
+func writePicture(ctx context.Context, s State, svg, out, to string) error {
+	content := []byte(svg + "\n")
+	if out != "svg" {
+		if to == "" && s.StdoutTerminal {
+			return hintedUsage(fmt.Errorf("-o %s is nothing for a terminal", out), "name a file: --to overheads.%s", out)
+		}
+		var err error
+		if content, err = render.Figure(ctx, svg, render.Format(out)); err != nil {
+			return installHint(err)
+		}
+	}
+	return s.deliver(to, out != "svg", func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// deliver writes to a file, whole or not at all, or without a name to stdout. Binary content bypasses the text filter.
+func (s State) deliver(to string, binary bool, write func(io.Writer) error) error {
+	if to != "" {
+		return writeWhole(to, write)
+	}
+	out := bufio.NewWriter(s.Stdout)
+	if binary {
+		out.Reset(s.binary)
+	}
+	if err := write(out); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+func renderPage(ctx context.Context, to, out string, write func(io.Writer) error) error {
+	if err := render.Page(ctx, to, render.Format(out), write); err != nil {
+		return fmt.Errorf("write %s: %w", to, installHint(err))
+	}
+	return os.Chmod(to, 0o644)
+}
+
+func installHint(err error) error {
+	if missing, ok := errors.AsType[*render.MissingError](err); ok {
+		return hinted(err, "install it with: %s", missing.Install)
+	}
+	return err
+}
+
+func writeWhole(to string, write func(io.Writer) error) error {
+	f, err := owned.File(filepath.Dir(to), "output", "")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	w := bufio.NewWriter(f)
+	err = write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync() // without this, a power cut after the rename could leave an empty file
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), to); err != nil {
+		return err
+	}
+	return journal.SyncDir(filepath.Dir(to))
+}
+
+func (s State) page(to string, d *document.Document) error {
+	if err := writeWhole(to, func(w io.Writer) error { return html.Write(w, d) }); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	fmt.Fprintln(s.Stdout, to)
+	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"tare/internal/analysis"
 	"tare/internal/catalog"
 	"tare/internal/experiment"
+	"tare/internal/report/wording"
 	"tare/internal/run/journal"
 	"tare/internal/version"
 )
@@ -69,7 +72,7 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 			if err != nil {
 				return err
 			}
-			if err := inNamespace(needsNetwork(x)); err != nil {
+			if err := inNamespace(neededBy(x)("testbed", "local")); err != nil {
 				return err
 			}
 			if err := ready(c.Context(), x); err != nil {
@@ -162,8 +165,7 @@ func otherParts(a, b *experiment.Plan) (names []string) {
 	return names
 }
 
-// compared returns the parts of a plan that are compared, as JSON values, since parameters in a stored plan are
-// no structs.
+// compared returns the parts of a plan that are compared, as JSON values like those of a stored plan.
 func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	cells := slices.Clone(p.Cells)
 	for i := range cells {
@@ -178,4 +180,55 @@ func compared(p *experiment.Plan) (parts map[string]any, err error) {
 		return nil, err
 	}
 	return parts, json.Unmarshal(text, &parts)
+}
+
+// extendable returns the reason why a run cannot be extended to this many rounds, with a hint.
+func extendable(run *journal.Run, rounds int) error {
+	if run == nil { // opening the run has failed, and the caller reports that error
+		return nil
+	}
+	err := run.Extendable(rounds)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s cannot be extended to %d rounds: %w", run.Dir, rounds, err)
+	switch {
+	case run.Plan.Import != nil:
+		return hintedUsage(err, "import more files with the tool that made these")
+	case run.Plan.Precision > 0:
+		return hintedUsage(err, "begin a new run with a finer design.precision, or with design.rounds")
+	case len(run.Plan.DecideAt) > 0:
+		return hintedUsage(err, "begin a new run with more rounds at most: rounds: {atMost: %d}", rounds)
+	case !run.Finished:
+		return hintedUsage(err, "tare resume %s finishes it first", run.Dir)
+	}
+	return hintedUsage(err, "--rounds is the number of rounds in all, those at hand included")
+}
+
+const mostLooked = 20 // the largest number of verdicts of the first look in the note of an extension
+
+// extendRun lets a finished run continue. A note keeps the headline verdicts so far, and the report is renamed.
+func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
+	before := plan.Total()
+	seen := analysis.Analyze(plan, j.Trials(), j.Environment())
+	var verdicts []string
+	for i := range seen.Comparisons {
+		if c := &seen.Comparisons[i]; c.Metric.Headline {
+			verdicts = append(verdicts, fmt.Sprintf("%s, %s in %s: %s", c.Arm, c.Metric.Name, c.Cell, wording.Verdict(c)))
+		}
+	}
+	if more := len(verdicts) - mostLooked; more > 0 {
+		verdicts = append(verdicts[:mostLooked], fmt.Sprintf("and %d more", more))
+	}
+	text := fmt.Sprintf("extended from %d to %d rounds after a look, at which it said: %s", before, rounds, strings.Join(verdicts, "; "))
+	if err := j.Extend(rounds, text); err != nil {
+		return err
+	}
+	plan.Looks, plan.Fixed, plan.Ended = append(plan.Looks, before), rounds, 0
+	page := filepath.Join(j.Dir(), reportFile)
+	err := os.Rename(page, filepath.Join(j.Dir(), fmt.Sprintf("report-%d.html", before)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, journal.SyncDir(j.Dir()))
 }

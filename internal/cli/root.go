@@ -1,14 +1,21 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tare/internal/experiment"
 	"tare/internal/experiment/strictyaml"
+	"tare/internal/run/journal"
+	"tare/internal/text/input"
 	"tare/internal/version"
 )
 
@@ -49,7 +56,6 @@ on, paired intervals, and a verdict for every metric.
 	return root
 }
 
-// noSuchCommand returns the error for an unknown command.
 func noSuchCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -70,8 +76,7 @@ func markUsage(c *cobra.Command) {
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
 		err := check(c, args)
-		var coded *codedError
-		if errors.As(err, &coded) { // the error has its own hint
+		if errors.As(err, new(*codedError)) { // the error has its own hint
 			return err
 		}
 		if err != nil {
@@ -81,12 +86,11 @@ func markUsage(c *cobra.Command) {
 	}
 }
 
-// wrongFlag makes an error about flags a usage error, and suggests the flag that an unknown one most likely
-// means.
+// wrongFlag makes an error about flags a usage error, and suggests the flag nearest to an unknown one.
 func wrongFlag(c *cobra.Command, err error) error {
 	hint := fmt.Sprintf("see %s --help", c.CommandPath())
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
 		return hintedUsage(err, "%s", hint)
 	}
 	word := unknown.GetSpecifiedShortnames() // if the user wrote -arm instead of --arm, the word is "arm"
@@ -105,8 +109,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 	return hintedUsage(err, "%s", hint)
 }
 
-// refuseOtherShells makes cobra's completion command fail for a shell without a script, instead of showing its
-// help and succeeding.
+// refuseOtherShells makes cobra's completion command fail for a shell without a script.
 func refuseOtherShells(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	c, _, _ := root.Find([]string{"completion"}) // the command was added before
@@ -122,4 +125,126 @@ func refuseOtherShells(root *cobra.Command) {
 		}
 		return hintedUsage(fmt.Errorf("no completion for the shell %q", args[0]), "%s", strictyaml.Suggest(args[0], "one of", shells))
 	}
+}
+
+// PluginName is the name of the binary as a plug-in of kubectl, which runs it for `kubectl tare`.
+const PluginName = "kubectl-tare"
+
+// asPlugin adapts the texts to the command that the user called. kubectl itself completes by kubectl_complete-tare.
+func asPlugin(root *cobra.Command) {
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl tare"}
+	root.CompletionOptions.DisableDefaultCmd = true
+	speak := pluginWords(root)
+	var each func(*cobra.Command)
+	each = func(c *cobra.Command) {
+		c.Long, c.Example = speak(c.Long), speak(c.Example)
+		for _, sub := range c.Commands() {
+			each(sub)
+		}
+	}
+	each(root)
+}
+
+// pluginWords returns a function that replaces `tare run` by `kubectl tare run`, for every command. Where the
+// word tare stands alone, it means the program.
+func pluginWords(root *cobra.Command) func(string) string {
+	names := []string{`--\w`}
+	for _, c := range root.Commands() {
+		names = append(names, regexp.QuoteMeta(c.Name())+`\b`)
+	}
+	command := regexp.MustCompile(`(kubectl )?\btare (` + strings.Join(names, "|") + `)`)
+	return func(text string) string { return command.ReplaceAllString(text, "kubectl tare $2") }
+}
+
+func pluginHint(root *cobra.Command, err error) error {
+	if coded, ok := errors.AsType[*codedError](err); ok {
+		changed := *coded
+		changed.hint = pluginWords(root)(changed.hint)
+		return &changed
+	}
+	return err
+}
+
+func completeFiles(extensions ...string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return extensions, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+// completeRuns completes run directories: those below runs/, and any other directory.
+func completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return runsBelow(journal.DefaultRoot)
+}
+
+// runsBelow completes the run directories below a root, and any other directory.
+func runsBelow(root string) ([]string, cobra.ShellCompDirective) {
+	dirs, err := journal.Find(root)
+	if err != nil || len(dirs) == 0 {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+	return dirs, cobra.ShellCompDirectiveDefault
+}
+
+func completeArms(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return arms(args), cobra.ShellCompDirectiveNoFileComp
+}
+
+func completeReference(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var list []string
+	for _, dir := range args {
+		list = append(list, dir)
+		for _, arm := range arms([]string{dir}) {
+			list = append(list, dir+":"+arm)
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	old, _, chosen := strings.Cut(typed, "=")
+	var list []string
+	for _, dir := range args {
+		for _, arm := range arms([]string{dir}, experiment.Treatment) {
+			switch {
+			case !chosen:
+				list = append(list, arm+"=")
+			case arm != old:
+				list = append(list, old+"="+arm)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// planNamed returns the plan of the named run, or of the newest; an empty plan if the command will report an error.
+func planNamed(args []string) experiment.Plan {
+	dir, err := runDir(args)
+	if err != nil {
+		return experiment.Plan{}
+	}
+	return planOf(dir)
+}
+
+func planOf(dir string) (plan experiment.Plan) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return experiment.Plan{}
+	}
+	defer root.Close()
+	data, err := input.ReadIn(root, journal.PlanFile)
+	if err != nil || json.Unmarshal(data, &plan) != nil {
+		return experiment.Plan{}
+	}
+	return plan
+}
+
+// arms returns the names of a run's arms with one of the roles, or of all arms.
+func arms(run []string, roles ...experiment.Role) (names []string) {
+	for _, a := range planNamed(run).Arms {
+		if roles == nil || slices.Contains(roles, a.Role) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
 }

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/report/columns"
 	"tare/internal/run/journal"
 	"tare/internal/run/machine"
 	"tare/internal/run/runner"
@@ -25,6 +28,7 @@ import (
 	"tare/internal/testbed/local"
 	"tare/internal/text/safetext"
 	"tare/internal/version"
+	"tare/internal/workload"
 )
 
 func newRun(s State) *cobra.Command {
@@ -76,7 +80,7 @@ report in report.html.`,
 			if err != nil {
 				return err
 			}
-			if err := inNamespace(needsNetwork(x)); err != nil {
+			if err := inNamespace(neededBy(x)("testbed", "local")); err != nil {
 				return err
 			}
 			if err := ready(c.Context(), x); err != nil {
@@ -89,9 +93,6 @@ report in report.html.`,
 				return err
 			}
 			texts := maps.Clone(x.Files)
-			if texts == nil {
-				texts = map[string][]byte{}
-			}
 			texts[name] = data
 			values, err := readValues(x, texts)
 			if err != nil {
@@ -144,8 +145,7 @@ func endStrays(ctx context.Context, s State, values sessionValues) error {
 	return nil
 }
 
-// freeDir returns the directory, or if it exists the first name with a number that does not exist. Two runs may
-// begin within a second.
+// freeDir returns the directory, with a number added if the directory exists. Two runs may begin within a second.
 func freeDir(dir string) string {
 	for free, n := dir, 2; ; n++ {
 		if _, err := os.Lstat(free); err != nil {
@@ -155,17 +155,15 @@ func freeDir(dir string) string {
 	}
 }
 
-// pause is the first wait for a busy machine to become quiet.
-const pause = 2 * time.Second
+const (
+	pause    = 2 * time.Second // the first wait for a busy machine to become quiet
+	patience = 5 * time.Minute // the total time that a run waits for a busy machine
+)
 
-// patience is the total time that a run waits for a busy machine.
-const patience = 5 * time.Minute
-
-// carryOut runs the plan, then shows the result and writes the report.
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values sessionValues, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
-	// The reader of the progress or the result may close its pipe, and the run should continue. Without this,
-	// the first line after that would end this process.
+	// The reader of the progress or the result may close its pipe, and the run should continue. A process that does
+	// not handle SIGPIPE would end at its next line.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	progress := newProgress(s, j.Dir(), quiet)
 	progress.mask = values.mask
@@ -206,14 +204,12 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	if err == nil {
 		return concluded
 	}
-	var code exit
-	if concluded != nil && !errors.As(concluded, &code) {
+	if concluded != nil && !errors.As(concluded, new(exit)) {
 		fmt.Fprintf(s.Stderr, "tare: %v\n", concluded)
 	}
 	return withNextStep(ctx, j, err)
 }
 
-// environment describes the machine and the programs that the experiment runs.
 func environment(ctx context.Context, x *experiment.Expansion) *machine.Environment {
 	var tools []machine.ToolQuery
 	add := func(d experiment.Declaration) {
@@ -234,4 +230,85 @@ func environment(ctx context.Context, x *experiment.Expansion) *machine.Environm
 	return machine.Describe(ctx, version.String(), tools, func(ctx context.Context, args, env []string, stdout, stderr io.Writer) {
 		_, _ = testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{Args: args, Env: env, Stdout: stdout, Stderr: stderr})
 	})
+}
+
+// checkBusy measures how busy this machine is before the experiment is planned. If the machine is too busy for
+// Tare's default limits, these are lifted, and the limits in the file stay. A message reports either case.
+func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
+	fewer := x.WithoutDefaultLimits()
+	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // on a cluster, the machines of the trials are not known yet
+		return planned, nil
+	}
+	busy, still, err := runner.Look(ctx, runner.ThisMachine{Sampler: machine.NewSampler()}, nil, x.Limits, fewer)
+	if err != nil || busy == "" {
+		return planned, err
+	}
+	text := fmt.Sprintf("this machine is busy (%s), and a limit in the file stays in force: trials beyond it are repeated, and the run waits for the machine for up to %s in total. The valid trials until then give the result", still, span(patience))
+	if still == "" {
+		x.GoOnBusy(busy)
+		if planned, err = experiment.Expand(x, version.String()); err != nil {
+			return nil, err
+		}
+		text = fmt.Sprintf("this machine is busy (%s). Tare measures nevertheless: it lifts its default limits on this, alternates the arms by slices if the workload can be cut, and also gives verdicts on CPU time if it is measured. The load makes intervals wider", busy)
+	}
+	if !quiet {
+		fmt.Fprintf(s.Stderr, "%s\n", text)
+	}
+	return planned, nil
+}
+
+// endedBy describes in a few words why a run ended early.
+func endedBy(ctx context.Context, err error) string {
+	var hopeless *runner.NoDataError
+	var dropped *runner.DroppedError
+	switch {
+	case ctx.Err() != nil:
+		return "interrupted"
+	case errors.As(err, &dropped):
+		return "it could not be measured on: " + firstLine(dropped.Err)
+	case errors.As(err, &hopeless) && hopeless.Environment():
+		return "the machine was too busy for the rest (" + hopeless.Last.Detail + ")"
+	}
+	return "ended by an error: " + firstLine(err)
+}
+
+const longestReason = 200 // the largest length, in bytes, of an error in the first line of a report
+
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return columns.Shorten(text, longestReason, "…")
+}
+
+func withNextStep(ctx context.Context, j *journal.Journal, err error) error {
+	var hopeless *runner.NoDataError
+	var dropped *runner.DroppedError
+	hint := ""
+	switch {
+	case errors.As(err, &dropped):
+		hint = "tare resume " + j.Dir() + " tries again; the arms that are left out there get as many rounds as the others have, beside all of them"
+	case errors.As(err, &hopeless) && hopeless.Environment():
+		hint = whenBusy(hopeless, j.Dir())
+	case errors.As(err, &hopeless) && hopeless.CPULimit():
+		hint = "a CPU limit held programs up: give the pods more (testbed.kubernetes.resources.cpu), or a container that the cluster puts beside the programs, and begin a new run; the trials and their raw output are in " + j.Dir()
+	case errors.As(err, &hopeless) && hopeless.Failed:
+		hint = "what the program printed is in " + j.Dir() + "/raw; when it works without the layers, begin a new run, or go on by tare resume " + j.Dir()
+	case errors.As(err, &hopeless):
+		hint = "tare doctor says what works here; the trials and their raw output are in " + j.Dir()
+	case ctx.Err() != nil:
+		return &codedError{err: fmt.Errorf("interrupted; recorded and safe: %s", counted(len(j.Trials()), "trial")), code: exitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
+	default:
+		return hinted(err, "recorded and safe: %s; tare resume %s goes on", counted(len(j.Trials()), "trial"), j.Dir())
+	}
+	return &codedError{err: err, code: ExitInvalid, hint: hint}
+}
+
+func whenBusy(e *runner.NoDataError, dir string) string {
+	hint := "the machine is too busy to measure on: end what is named here or let it end, and tare resume " + dir + " goes on"
+	if e.Last.Rule == workload.RuleLate {
+		hint += "; limits: {late: none} in a new run lets the load generator be late, and latencies hold what that adds"
+	}
+	if e.Sliceable {
+		hint += "; on a machine that is never quiet, a new run with design: {slices: auto} and limits: {foreignCPU: none} has the arms take turns under the same load, and its control shows how much that disturbs"
+	}
+	return hint
 }

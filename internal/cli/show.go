@@ -37,13 +37,14 @@ its interval.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkAs(as); err != nil {
-				return err
-			}
-			if as == "" {
+			switch as {
+			case asPublished:
+			case "":
 				if err := table.refuse(c, "--as published"); err != nil {
 					return err
 				}
+			default:
+				return hintedUsage(errors.New("--as "+as+": not known"), "--as published is the table of means and variances that write-ups print")
 			}
 			run, result, err := openRun(args)
 			if err != nil {
@@ -57,7 +58,9 @@ its interval.`,
 				if err != nil {
 					return err
 				}
-				return showPublished(s, t, out, &table)
+				return view(s, t, paged{out: out}, report.PublishedCSV, func(document.Forms) *document.Document {
+					return report.Published(table.shown(t), table.digits)
+				})
 			}
 			return show(s, result, out, table.all)
 		},
@@ -70,7 +73,6 @@ its interval.`,
 	return c
 }
 
-// openRun reads and analyses the run named on the command line, or the newest.
 func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	dir, err := runDir(args)
 	if err != nil {
@@ -87,8 +89,7 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 func runDir(args []string) (string, error) {
 	if len(args) == 1 {
 		if _, err := os.Stat(filepath.Join(args[0], "plan.json")); err != nil {
-			var damage *journal.DamageError
-			if _, err := journal.Open(args[0]); errors.As(err, &damage) {
+			if _, err := journal.Open(args[0]); errors.As(err, new(*journal.DamageError)) {
 				return "", err
 			}
 			return "", noRun(args[0], err)
@@ -105,6 +106,23 @@ func runDir(args []string) (string, error) {
 	return newest(dirs), nil
 }
 
+// each returns the results of a function for the items of a list.
+func each[T, R any](list []T, result func(T) R) []R {
+	out := make([]R, len(list))
+	for i, item := range list {
+		out[i] = result(item)
+	}
+	return out
+}
+
+// oneByOne returns the arguments for each of the named runs, or for the newest run.
+func oneByOne(args []string) [][]string {
+	if len(args) == 0 {
+		return [][]string{nil}
+	}
+	return slices.Collect(slices.Chunk(args, 1))
+}
+
 // noRun returns the error of a directory that is no run. If the directory contains runs, the hint names one.
 func noRun(dir string, err error) error {
 	err = fmt.Errorf("%s is not a run directory: %w", dir, err)
@@ -118,12 +136,10 @@ func noRun(dir string, err error) error {
 	return hintedUsage(err, "there are %d runs below it, of which %s is the newest; name one", len(below), newest(below))
 }
 
-// newest returns the run directory whose plan was written last.
 func newest(dirs []string) string {
 	return slices.MaxFunc(dirs, func(a, b string) int { return made(a).Compare(made(b)) })
 }
 
-// made returns the time when a run began.
 func made(dir string) time.Time {
 	info, err := os.Stat(filepath.Join(dir, "plan.json"))
 	if err != nil {
@@ -132,15 +148,13 @@ func made(dir string) time.Time {
 	return info.ModTime()
 }
 
-// asPublished is the value of show --as.
-const asPublished = "published"
+const asPublished = "published" // the value of show --as
 
-// mostDigits is the largest number of decimals in a published table.
-const mostDigits = 12
+const mostDigits = 12 // the largest number of decimals in a published table
 
-// publishedFlags are the flags of the published table.
 type publishedFlags struct {
 	published.Options
+	wanted bool // tare report: show the table
 	all    bool // show exploratory metrics in the text formats, too
 	digits int  // the number of decimals; negative: chosen by how much the values vary
 }
@@ -152,7 +166,6 @@ func (f *publishedFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.WithInvalid, "with-invalid", false, "include invalid trials in the published table, like tables that do not check errors")
 }
 
-// refuse returns an error if the flags are given without the table.
 func (f *publishedFlags) refuse(c *cobra.Command, flag string) error {
 	names := []string{"reference", "with-invalid", "digits"}
 	if flag == "--published" { // tare show has an --all of its own
@@ -174,26 +187,10 @@ func (f *publishedFlags) shown(t *published.Table) *published.Table {
 	return t.Headline()
 }
 
-// table makes the published table of a run.
 func (f *publishedFlags) table(run *journal.Run, result *analysis.Run) (*published.Table, error) {
 	if f.digits < report.AsTheyVary || f.digits > mostDigits {
 		return nil, hintedUsage(fmt.Errorf("--digits %d: not a number of decimals", f.digits), "0 to %d, or -1 for as many as show what the values vary by", mostDigits)
 	}
 	t, err := published.Of(result, run.Trials, f.Options)
 	return t, usage(err)
-}
-
-// showPublished prints the published table.
-func showPublished(s State, t *published.Table, out string, flags *publishedFlags) error {
-	return view(s, t, paged{out: out}, report.PublishedCSV, func(document.Forms) *document.Document {
-		return report.Published(flags.shown(t), flags.digits)
-	})
-}
-
-// checkAs checks the value of show --as.
-func checkAs(as string) error {
-	if as == "" || as == asPublished {
-		return nil
-	}
-	return hintedUsage(errors.New("--as "+as+": not known"), "--as published is the table of means and variances that write-ups print")
 }

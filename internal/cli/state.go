@@ -1,5 +1,5 @@
-// Package cli is the command line: one file per command, flags in, text out. It is the only package that
-// prints. Results go to stdout, progress and messages to stderr.
+// Package cli is the command line: flags in, text out. Each command has a file, or shares a file with the command
+// that is closest to it. Only this package prints: results to stdout, progress and messages to stderr.
 package cli
 
 import (
@@ -18,6 +18,7 @@ import (
 	"tare/internal/catalog"
 	"tare/internal/experiment"
 	"tare/internal/run/journal"
+	"tare/internal/run/machine"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
 	"tare/internal/text/safetext"
@@ -50,8 +51,7 @@ func (s State) guarded() (guarded State, flush func() error, done func()) {
 	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // nobody would see an error here
 }
 
-// widest is the largest width that COLUMNS can set.
-const widest = 1000
+const widest = 1000 // the largest width that COLUMNS can set
 
 // System returns the state of this process.
 func System() State {
@@ -109,7 +109,6 @@ const (
 	exitInterrupted = 130 // SIGINT or SIGTERM
 )
 
-// codedError is an error with its exit code and a hint.
 type codedError struct {
 	err  error
 	code int
@@ -119,7 +118,6 @@ type codedError struct {
 func (e *codedError) Error() string { return e.err.Error() }
 func (e *codedError) Unwrap() error { return e.err }
 
-// hinted adds a hint about the next step to an error.
 func hinted(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -128,11 +126,9 @@ func hinted(err error, format string, args ...any) error {
 	if errors.Is(err, context.Canceled) {
 		code = exitInterrupted
 	}
-	var inner *codedError
-	var damage *journal.DamageError
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*codedError](err); ok {
 		code = inner.code
-	} else if errors.As(err, &damage) {
+	} else if errors.As(err, new(*journal.DamageError)) {
 		code = ExitInvalid
 	}
 	return &codedError{err: err, code: code, hint: fmt.Sprintf(format, args...)}
@@ -151,21 +147,16 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// conclude prints an error with its hint, and returns its exit code.
+// conclude prints an error with its hints, and returns its exit code.
 func conclude(s State, err error) int {
-	code := tell(s, err)
-	if hint := limitHint(err); hint != "" {
-		fmt.Fprintln(s.Stderr, "hint: "+hint)
-	}
-	return code
-}
-
-// tell prints an error and returns its exit code.
-func tell(s State, err error) int {
+	defer func() {
+		if hint := limitHint(err); hint != "" {
+			fmt.Fprintln(s.Stderr, "hint: "+hint)
+		}
+	}()
 	var silent exit
 	var coded *codedError
 	var problems *experiment.Problems
-	var damage *journal.DamageError
 	switch {
 	case err == nil:
 		return ExitDone
@@ -180,7 +171,7 @@ func tell(s State, err error) int {
 			fmt.Fprintln(s.Stderr, "hint: "+coded.hint)
 		}
 		return coded.code
-	case errors.As(err, &damage):
+	case errors.As(err, new(*journal.DamageError)):
 		fmt.Fprintln(s.Stderr, "tare: "+err.Error())
 		return ExitInvalid
 	case errors.Is(err, context.Canceled):
@@ -191,7 +182,41 @@ func tell(s State, err error) int {
 	return exitError
 }
 
-// hintedUsage is usage with a hint about the next step.
 func hintedUsage(err error, format string, args ...any) error {
 	return hinted(usage(err), format, args...)
+}
+
+// The system limits that commands need, with a wide margin, so that no command fails in the middle.
+var (
+	toMeasure = machine.Needs{machine.OpenFiles: 256, machine.Processes: 128, machine.VirtualMemory: 2 << 30}
+	toImport  = machine.Needs{machine.OpenFiles: 64, machine.Processes: 64, machine.VirtualMemory: 2 << 30}
+)
+
+// enough returns an error if the system's limits are below a command's needs.
+func enough(needs machine.Needs) error {
+	err := machine.CheckLimits(needs)
+	if limit, ok := errors.AsType[*machine.LimitError](err); ok {
+		return hinted(err, "%s", limit.Hint())
+	}
+	return err
+}
+
+// limitHint names the limit that an error is about; "" if there is none. The error of a record that could not
+// be written has its own text.
+func limitHint(err error) string {
+	limit, reached := machine.Exhausted(err)
+	if !reached || limit == machine.FileSize && errors.As(err, new(*journal.WriteError)) {
+		return ""
+	}
+	return limit.Reached()
+}
+
+const limitsKind = "limits" // the kind of the part that describes a run's limits
+
+func limits() part {
+	f := testbed.Finding{Name: "of the system", Status: testbed.Works, Detail: "enough for a run: open files, processes, virtual memory"}
+	if limit, ok := errors.AsType[*machine.LimitError](machine.CheckLimits(toMeasure)); ok {
+		f.Status, f.Detail, f.Hint = testbed.Refused, limit.Error(), limit.Hint()
+	}
+	return part{limitsKind, "a process's", []testbed.Finding{f}}
 }

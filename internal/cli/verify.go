@@ -1,20 +1,26 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"tare/internal/report/columns"
 	"tare/internal/run/journal"
+	"tare/internal/testbed"
+	"tare/internal/testbed/local"
 	"tare/internal/text/safetext"
 	"tare/internal/version"
 )
 
-// verification is the output of tare verify for one run.
 type verification struct {
 	Run       string   `json:"run"`
 	Whole     bool     `json:"whole"`
@@ -30,8 +36,7 @@ type verification struct {
 	Remarks   []string `json:"remarks"`
 }
 
-// mostUncovered is the largest length, in bytes, of the list of files without a digest in text output.
-const mostUncovered = 500
+const mostUncovered = 500 // the largest length, in bytes, of the list of files without a digest in text output
 
 func newVerify(s State) *cobra.Command {
 	var out, signers string
@@ -54,17 +59,11 @@ Exit code 5: a run is damaged.`,
   tare verify --signer allowed_signers runs/quickstart-20260102-150405`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				dir, err := runDir(nil)
-				if err != nil {
-					return err
-				}
-				args = []string{dir}
-			}
 			damaged := false
 			var all []verification
-			for _, dir := range args {
-				if _, err := runDir([]string{dir}); err != nil {
+			for _, one := range oneByOne(args) {
+				dir, err := runDir(one)
+				if err != nil {
 					return err
 				}
 				v, err := verify(dir)
@@ -129,14 +128,13 @@ func verify(dir string) (verification, error) {
 }
 
 // checkPlan expands the experiment of a run again and compares the plan. If this version of Tare made the run,
-// a difference is damage. Otherwise other is the reason for the difference, if there is one.
+// a difference is damage. If another version made the run, other is the reason for a difference.
 func checkPlan(run *journal.Run) (damage, other error) {
 	if run.Experiment == nil {
 		return nil, nil
 	}
 	_, _, err := replan(run.Dir)
-	var moved *otherPlanError
-	if errors.As(err, &moved) && run.Plan.Version == version.String() {
+	if moved, ok := errors.AsType[*otherPlanError](err); ok && run.Plan.Version == version.String() {
 		return &journal.DamageError{Dir: run.Dir, Where: journal.PlanFile, What: "experiment.yaml gives other " + moved.parts}, nil
 	}
 	return nil, err
@@ -162,4 +160,74 @@ func (v verification) print(s State) {
 	for _, r := range v.Remarks {
 		fmt.Fprintln(s.Stdout, "note: "+safetext.Name(r))
 	}
+}
+
+// signatureNamespace prevents a signature of a run from being valid for other data.
+const signatureNamespace = "tare-run"
+
+const keygenLimit = time.Minute // the longest time for signing or verifying, since a key may ask its user
+
+func addSign(c *cobra.Command, key *string) {
+	c.Flags().StringVar(key, "sign", "", "SSH key that signs the run when it is finished: a private key, or a public one whose private key ssh-agent holds")
+}
+
+func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, keygenLimit)
+	defer cancel()
+	var out bytes.Buffer
+	_, err := testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{
+		Args: append([]string{"ssh-keygen", "-Y"}, args...), Env: []string{"LC_ALL=C"}, Stdin: strings.NewReader(stdin), Stdout: &out})
+	return out.Bytes(), err
+}
+
+// sign signs a chain followed by a newline, if there is a key.
+func sign(ctx context.Context, key, chain string) ([]byte, error) {
+	if key == "" {
+		return nil, nil
+	}
+	signature, err := sshKeygen(ctx, chain+"\n", "sign", "-n", signatureNamespace, "-f", key)
+	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it, and the program ssh-keygen")
+}
+
+// signed signs a finished run, if there is a key, and returns the error ran of the run unless signing fails.
+func signed(ctx context.Context, s State, dir, key string, ran error) error {
+	if key == "" {
+		return ran
+	}
+	run, err := journal.Open(dir)
+	if err != nil || !run.Finished {
+		fmt.Fprintf(s.Stderr, "run %s is not signed, since it is not finished: tare resume --sign goes on\n", safetext.Name(dir))
+		return ran
+	}
+	signature, err := sign(ctx, key, run.Chain())
+	if err == nil {
+		err = writeWhole(filepath.Join(dir, journal.SignatureFile), func(w io.Writer) error {
+			_, err := w.Write(signature)
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("run %s is not signed: %w", dir, err)
+	}
+	return ran
+}
+
+// signedBy finds the allowed signer of the run, or reports damage. An error means that the check itself failed.
+func (v *verification) signedBy(ctx context.Context, signers string) error {
+	if _, err := os.Stat(signers); err != nil {
+		return usage(fmt.Errorf("--signer: %w", err))
+	}
+	signature := filepath.Join(v.Run, journal.SignatureFile)
+	found, err := sshKeygen(ctx, "", "find-principals", "-s", signature, "-f", signers)
+	name, _, _ := strings.Cut(string(found), "\n")
+	if err == nil {
+		_, err = sshKeygen(ctx, v.Chain+"\n", "verify", "-n", signatureNamespace, "-f", signers, "-I", name, "-s", signature)
+	}
+	var refused *testbed.ExitError
+	if errors.As(err, &refused) {
+		v.Whole, v.Damage = false, fmt.Sprintf("%s: no signature of this run by any of %s: %s", journal.SignatureFile, signers, strings.TrimSpace(refused.Stderr))
+		return nil
+	}
+	v.SignedBy = name
+	return err
 }

@@ -6,9 +6,11 @@ import (
 	"maps"
 	"math"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
+	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
 	"tare/internal/experiment/strictyaml"
 )
@@ -18,8 +20,7 @@ import (
 // of a run depends on a budget.
 type Budget map[string]quantity.Limit
 
-// For returns the limit of a metric in a cell. The key with the highest Nearness counts. Among equally near
-// keys, the first in alphabetical order counts.
+// For returns the limit of a metric in a cell: the limit of the nearest key (Nearness), the first in alphabetical order.
 func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	best, found := "", 0
 	for key := range b {
@@ -49,8 +50,7 @@ func Nearness(key, metric, cell string) int {
 	return 0
 }
 
-// failures is the key for a budget of the share of executions in which the program fails. If there is a metric
-// of this name, the key means that metric.
+// failures is the key for a budget of the share of executions that fail, unless a metric has this name.
 const failures = "failures"
 
 // FailuresMetric describes the share of failed executions like a metric.
@@ -97,15 +97,13 @@ func CheckKey(key string, cells []Cell) error {
 	return &KeyError{fmt.Sprintf("no cell %q measures %s", pattern, metric), strictyaml.Suggest(pattern, "cells", having)}
 }
 
-// Bound is the value of a limit for a metric: on the scale Ratio a share of the baseline, on the scale
-// Difference an amount in the metric's unit.
+// Bound is the value of a limit for a metric: a share of the baseline (Ratio), or an amount in its unit (Difference).
 type Bound struct {
 	Value float64 `json:"value"`
 	Scale Scale   `json:"scale"`
 }
 
-// Bound returns the value of a limit for the metric. It fails if the limit does not fit the metric. LimitHint
-// describes the limits that fit.
+// Bound returns the value of a limit for the metric. LimitHint describes the limits that fit the metric.
 func (m Metric) Bound(l quantity.Limit) (Bound, error) {
 	share, isShare := l.Share()
 	if isShare && m.Scale != Difference {
@@ -136,10 +134,7 @@ func (m Metric) LimitHint() string {
 }
 
 // budgets checks that some cell has each metric with a budget, in the budget's unit.
-func (l *loader) budgets(x *Experiment) {
-	var expansion Expansion
-	expansion.addCells(x)
-	cells := expansion.Plan.Cells
+func (l *loader) budgets(x *Experiment, cells []Cell) {
 	l.budget("budget", x.Budget, cells)
 	l.budget("design.margins", x.Design.Margins, cells)
 	l.margins(x.Design.Margins, cells)
@@ -154,7 +149,6 @@ func (l *loader) budgets(x *Experiment) {
 	}
 }
 
-// margins checks that a margin fits the scale on which its metric is compared.
 func (l *loader) margins(margins Budget, cells []Cell) {
 	for _, key := range slices.Sorted(maps.Keys(margins)) {
 		at := "design.margins." + key
@@ -175,8 +169,7 @@ func (l *loader) margins(margins Budget, cells []Cell) {
 
 func (l *loader) budget(at string, budget Budget, cells []Cell) {
 	for _, key := range slices.Sorted(maps.Keys(budget)) {
-		var wrong *KeyError
-		if errors.As(CheckKey(key, cells), &wrong) {
+		if wrong, ok := errors.AsType[*KeyError](CheckKey(key, cells)); ok {
 			l.file.ReportKey(at+"."+key, wrong.Text, wrong.Hint)
 		}
 		if l.file.Troubled(at + "." + key) {
@@ -202,3 +195,49 @@ func unbound(key string, limit quantity.Limit, cells []Cell) (Metric, error) {
 	}
 	return Metric{}, nil
 }
+
+// Aspect is a part of programs' behaviour besides their speed. Arms are compared by aspects before speed.
+type Aspect string
+
+// The aspects, in the order of their importance to a reader.
+const (
+	Stderr  Aspect = "stderr"  // the text that programs print on stderr
+	Exit    Aspect = "exit"    // the programs' exit statuses
+	Output  Aspect = "output"  // the amount of the programs' text on stdout, or the text itself
+	Answers Aspect = "answers" // the responses of a server
+	Files   Aspect = "files"   // the files that programs should create
+)
+
+// Aspects lists all aspects.
+var Aspects = []Aspect{Stderr, Exit, Output, Answers, Files}
+
+// Values lists the names of the aspects.
+func (Aspect) Values() []string {
+	return []string{string(Stderr), string(Exit), string(Output), string(Answers), string(Files)}
+}
+
+// allowed returns the aspects in which an arm may differ from the baseline: the arm's own, and those of all arms.
+func allowed(x *Experiment, a Arm) (list []Aspect) {
+	for _, aspect := range Aspects {
+		if slices.Contains(a.Allow, aspect) || slices.Contains(x.Allow, string(aspect)) {
+			list = append(list, aspect)
+		}
+	}
+	return list
+}
+
+// replaces reports whether an arm runs another program than the baseline.
+func replaces(baseline, a Arm) bool {
+	programs := func(a Arm) (list []LayerConfig) {
+		for _, item := range a.Layers {
+			if item.Config.Declare().Replaces {
+				list = append(list, item.Config)
+			}
+		}
+		return list
+	}
+	return !reflect.DeepEqual(programs(baseline), programs(a))
+}
+
+// oneOrMore is a list. A list of one item may be written as the item alone.
+type oneOrMore[T any] = factor.Levels[T]

@@ -20,8 +20,7 @@ type LayerConfig interface {
 // WorkloadConfig holds a workload's parameters, as LayerConfig holds a layer's. Package workload extends it.
 type WorkloadConfig interface {
 	Declare() Declaration
-	// Measures describes the metrics of one trial, with every factor at one level. Measures is called only
-	// after expansion.
+	// Measures describes the metrics of one trial, with every factor at one level. Expansion comes first.
 	Measures() Measures
 }
 
@@ -59,18 +58,14 @@ type Declaration struct {
 	// Namespace is the namespace of the arm's pods, or "" for a namespace that Tare creates.
 	Rights func(namespace string) []Right
 
-	// Replaceable is set if the file names the workload's program, so that a layer may replace it with another.
-	Replaceable bool
+	Replaceable bool // set if the file names the workload's program, so that a layer may replace it with another
 
 	// The fields below apply to layers only.
 
-	// Replaces is set if the layer replaces the workload's program. It fits only a Replaceable workload.
-	Replaces bool
-	// Workload is the kind of workload that the experiment must have for this layer; "" for any.
-	Workload string
+	Replaces bool   // set if the layer replaces the workload's program. It fits only a Replaceable workload.
+	Workload string // the kind of workload that the experiment must have for this layer; "" for any
 
-	// Context is the context of the kubeconfig for the arm's cluster; "" for the testbed's own.
-	Context string
+	Context string // the context of the kubeconfig for the arm's cluster; "" for the testbed's own
 	// Shapes is set if Up changes only the description of the site, and nothing outside of Tare. tare doctor
 	// then calls Up to find out by dry runs whether a cluster would create such a site.
 	Shapes bool
@@ -137,8 +132,7 @@ type Needs struct {
 	Image  string  `json:"image,omitempty"`  // the image of the pods, if the testbed's image does not suit
 	// Only names the single testbed that has the needed features; "" for any.
 	Only string `json:"only,omitempty"`
-	// UsesVolume is set by a layer that changes the volume of the workloads, and so has no effect if no
-	// workload has a volume.
+	// UsesVolume is set by a layer that changes the volume of the workloads, and has no effect without a volume.
 	UsesVolume bool `json:"usesVolume,omitempty"`
 	// PodSecurity lists the reasons why pods need more than the level restricted of Pod Security.
 	PodSecurity []PodSecurity `json:"podSecurity,omitempty"`
@@ -192,14 +186,12 @@ func (n Needs) And(o Needs) Needs {
 
 // Right is a right to one kind of objects of a cluster.
 type Right struct {
-	Group    string // "" for the core group
-	Resource string // the resource, with its subresource: "pods/exec"; or the path of a URL: "/metrics"
-	Verbs    []string
-	// Namespace is the namespace that the right must cover; "" for the whole cluster.
-	Namespace string
+	Group     string // "" for the core group
+	Resource  string // the resource, with its subresource: "pods/exec"; or the path of a URL: "/metrics"
+	Verbs     []string
+	Namespace string // the namespace that the right must cover; "" for the whole cluster
 	Why       string // the purpose: "programs are started through an agent in the pod"
-	// Optional is set if a run without the right only records less.
-	Optional bool
+	Optional  bool   // set if a run without the right only records less
 }
 
 // Name returns the resource in the form of kubectl and manifests: "daemonsets.apps".
@@ -244,10 +236,8 @@ type Measures struct {
 	// machine a search finds another load, so that the limits on the machine's condition apply to the search,
 	// too.
 	Searches bool
-	// Expected is the approximate duration of one trial.
-	Expected time.Duration
-	// Limit is the longest duration of one trial; 0: five times Expected plus half a minute.
-	Limit time.Duration
+	Expected time.Duration // the approximate duration of one trial
+	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus half a minute
 	// Slice is set if a trial can be cut into slices; nil: a trial cannot be cut. Expected and Limit apply to
 	// a whole trial. A trial with Searches is never cut.
 	Slice *Slice
@@ -293,4 +283,56 @@ func (c Cost) Metrics() []Metric {
 		metrics = append(metrics, Metric{Name: c.Prefix + "-memory-" + part, Unit: "B", Better: Lower, Scale: Ratio, Discrete: true})
 	}
 	return metrics
+}
+
+// Program is a program that a layer or a workload starts, with its name in the file.
+type Program struct {
+	Name  string
+	Dir   string // the directory that a relative name starts from; "": the working directory
+	Where Where
+	// Front is set for a wrapper that can be tried. It holds the wrapper and its arguments. If another
+	// program stands after these arguments, the wrapper starts that program.
+	Front []string
+}
+
+// Where is the place where a program must exist.
+type Where int
+
+// The places of programs. On the local testbed, all of them are this machine.
+const (
+	OnMachine    Where = iota // the machine that Tare runs on, for any testbed
+	AtSite                    // the site's pods and nodes
+	WrapperPlace              // the place where the workloads' programs run, which this program wraps
+)
+
+// ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in
+// the list only if some arm starts it without a wrapper, since a wrapped program may exist only in a
+// container.
+func (x *Experiment) ProgramsHere() []Program {
+	var here []Program
+	add := func(p Program, there bool) {
+		same := func(o Program) bool { return o.Name == p.Name && slices.Equal(o.Front, p.Front) }
+		if there && p.Name != "" && !slices.ContainsFunc(here, same) {
+			here = append(here, p)
+		}
+	}
+	local := x.Testbed.Kubernetes == nil
+	loads := local || slices.ContainsFunc(x.Workloads, func(w WorkloadItem) bool { return !w.Config.Declare().Needs.PodsOnClusters() })
+	bare := false
+	for _, a := range x.Arms {
+		hidden := false
+		for _, l := range a.Layers {
+			for _, p := range l.Config.Declare().Programs {
+				hidden = hidden || p.Where == WrapperPlace
+				add(p, p.Where == OnMachine || local || p.Where == WrapperPlace && loads)
+			}
+		}
+		bare = bare || !hidden
+	}
+	for _, w := range x.Workloads {
+		for _, p := range w.Config.Declare().Programs {
+			add(p, bare && (local || p.Where == OnMachine))
+		}
+	}
+	return here
 }

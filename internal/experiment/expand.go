@@ -1,17 +1,18 @@
 package experiment
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
 	"tare/internal/experiment/strictyaml"
 )
 
-// maxTrials is the largest number of trials in one round. It detects lists of levels whose product the user did
-// not intend.
+// maxTrials is the largest number of trials in one round. A larger number is most likely a mistake in the file.
 const maxTrials = 10_000
 
 // Expand makes the plan of an experiment that Load accepted. It draws a seed if the file has none, adds the
@@ -38,25 +39,16 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 	for _, f := range d.Factorial {
 		plan.Factorial = append(plan.Factorial, f.Name)
 	}
-	plan.Seed = drawn(d.Seed)
+	plan.Seed = uint64(rand.Uint32()) // short to type, and exact in every reader of JSON
+	if d.Seed != nil {
+		plan.Seed = *d.Seed
+	}
 	e := &Expansion{Plan: plan}
 	e.addArms(x)
 	e.addCells(x)
 	return e, nil
 }
 
-// drawn returns the given seed, or draws one. A drawn seed has 32 bits, so that it is short to type and exact
-// in every reader of JSON.
-func drawn(given *uint64) uint64 {
-	if given != nil {
-		return *given
-	}
-	var bytes [4]byte
-	rand.Read(bytes[:]) // Read never fails: it ends the program instead
-	return uint64(binary.BigEndian.Uint32(bytes[:]))
-}
-
-// tooMany returns an error if one round would have too many trials.
 func (x *Experiment) tooMany() error {
 	arms := 1 // counts the control
 	for _, a := range x.Arms {
@@ -97,7 +89,6 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// addArms adds the baseline, the control and the treatments.
 func (e *Expansion) addArms(x *Experiment) {
 	for i, a := range x.Arms {
 		for _, v := range armVariants(a) {
@@ -159,8 +150,7 @@ func armVariants(a Arm) []armVariant {
 	return variants
 }
 
-// armFactorNames names the swept factors of each layer of an arm. The layer's kind stands before the name if
-// two layers have a factor of the same name.
+// armFactorNames names the swept factors of each layer of an arm: "rules", or "seccomp.rules" if layers share the name.
 func armFactorNames(a Arm) [][]string {
 	count := map[string]int{}
 	names := make([][]string, len(a.Layers))
@@ -227,4 +217,78 @@ func (e *Expansion) addCells(x *Experiment) {
 			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: testbed})
 		})
 	}
+}
+
+// maxName is the longest name of an arm or cell, in bytes. The name of one directory of a run may contain several names.
+const maxName = 100
+
+// cellID names a cell by its workload, then levels of the workload and testbed: "network.tcp.pod-to-pod.mtu=8896".
+func cellID(workload string, own, bed []sweep, levels []int) string {
+	parts := []string{workload}
+	for k, s := range own {
+		if value := s.levels[levels[k]]; speaking(value, k, own) {
+			parts = append(parts, value)
+		} else {
+			parts = append(parts, s.held(levels[k]).String())
+		}
+	}
+	for k, s := range bed {
+		parts = append(parts, s.held(levels[len(own)+k]).String())
+	}
+	return FileName(strings.Join(parts, "."))
+}
+
+// speaking reports whether a level is clear without its factor's name: a word that no other factor has as a level.
+func speaking(value string, k int, factors []sweep) bool {
+	if value == "" || !letter(value[0]) || value == "true" || value == "false" {
+		return false
+	}
+	for other, s := range factors {
+		if other != k && slices.Contains(s.levels, value) {
+			return false
+		}
+	}
+	return true
+}
+
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// armName names an arm at its levels: "seccomp[rules=8]".
+func armName(arm string, levels []factor.Level) string {
+	if len(levels) == 0 {
+		return arm
+	}
+	parts := make([]string, len(levels))
+	for i, l := range levels {
+		parts[i] = l.String()
+	}
+	return FileName(arm + "[" + strings.Join(parts, ",") + "]")
+}
+
+// FileName makes a file name of a text. It replaces characters that file names cannot have, and shortens a long
+// text to a part of it and a hash of the whole.
+func FileName(s string) string {
+	safe := strings.Map(func(r rune) rune {
+		if r < 0x80 && (letter(byte(r)) || r >= '0' && r <= '9' || strings.ContainsRune(".,=[]%+-_", r)) {
+			return r
+		}
+		return '_'
+	}, s)
+	if len(safe) <= maxName {
+		return safe
+	}
+	hash := fnv.New32a()
+	hash.Write([]byte(s))
+	return fmt.Sprintf("%s~%08x", safe[:maxName-9], hash.Sum32())
+}
+
+// unique returns the name, with a number added if it is in use. Only names with replaced characters can be
+// equal.
+func unique(name string, taken map[string]bool) string {
+	free := name
+	for n := 2; taken[free]; n++ {
+		free = fmt.Sprintf("%s~%d", name, n)
+	}
+	taken[free] = true
+	return free
 }

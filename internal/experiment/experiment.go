@@ -155,7 +155,7 @@ type design struct {
 	SetUps      SetUps           `yaml:"setups" doc:"number of times that all arms are taken down and set up again"`
 	Slices      Slices           `yaml:"slices" doc:"number of slices of a trial, between which the arms alternate"`
 	Factorial   []Factor         `yaml:"factorial" doc:"2 to 4 layers of which every combination is an arm; the baseline has none of them"`
-	Attempts    int              `yaml:"attempts" min:"1" max:"100" doc:"largest number of attempts at a trial; after the last, its round lacks it"`
+	Attempts    int              `yaml:"attempts" min:"1" max:"100" doc:"largest number of attempts at a trial; if all are spoilt, the round lacks the trial"`
 }
 
 // Limits are the rules by which a trial, or the run, is invalid. A nil limit is not applied.

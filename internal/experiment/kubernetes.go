@@ -57,8 +57,7 @@ type Toleration struct {
 	Effect string `yaml:"effect" json:"effect,omitempty" enum:"NoSchedule,PreferNoSchedule,NoExecute" doc:"effect of the taint; all if absent"`
 }
 
-// Resources are the requests and limits of a container. By default they are equal, and the pods then have the
-// quality of service Guaranteed.
+// Resources are the requests and limits of a container. By default they are equal (quality of service Guaranteed).
 type Resources struct {
 	CPU           string `yaml:"cpu" json:"cpu" pattern:"^([0-9]+(\\.[0-9]+)?m?|none)$" form:"a number of CPUs such as 1, 0.5 or 500m, or none" doc:"CPU limit, and request unless cpuRequest is given"`
 	Memory        string `yaml:"memory" json:"memory" pattern:"^([0-9]+([KMGT]i?)?|none)$" form:"a quantity such as 512Mi, or none" doc:"memory limit, and request unless memoryRequest is given"`
@@ -82,7 +81,7 @@ const (
 // metrics cpu-NAME (CPU seconds per second: cores) and memory-NAME (B), summed over all matching pods.
 type Observe struct {
 	Name      string            `yaml:"name" json:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$" form:"lower-case letters, digits and dashes" doc:"name in the metrics: cpu-NAME, memory-NAME"`
-	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"true: the API server instead of pods, by the counters of its process at /metrics"`
+	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"true: observes the API server instead of pods, by the counters at /metrics"`
 	Namespace string            `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of the pods"`
 	Labels    map[string]string `yaml:"labels" json:"labels,omitempty" doc:"labels of the pods"`
 	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" enum:"trial,all" doc:"nodes of the pods: trial for the nodes of the trial, all for all nodes"`
@@ -119,8 +118,7 @@ type Timeouts struct {
 	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"time after the last sign of the run until the cluster removes its objects"`
 }
 
-// shortestSilence is long enough to restart an API server.
-const shortestSilence = 5 * time.Minute
+const shortestSilence = 5 * time.Minute // long enough to restart an API server
 
 // NewKubernetes returns the testbed with its defaults.
 func NewKubernetes() *Kubernetes {
@@ -198,10 +196,8 @@ func (t Testbed) metrics(m Measures) (metrics []Metric) {
 	return metrics
 }
 
-// ObservedCPU returns the name of the metric of an observed component's CPU time: CPU seconds per second of the
-// trial.
+// ObservedCPU returns the name of the metric of an observed component's CPU time, in CPU seconds per second.
 func ObservedCPU(name string) string { return "cpu-" + name }
 
-// ObservedMemory returns the name of the metric of an observed component's memory at the end of a trial: the
-// working set, in bytes.
+// ObservedMemory returns the name of the metric of an observed component's working set at a trial's end, in bytes.
 func ObservedMemory(name string) string { return "memory-" + name }

@@ -2,20 +2,17 @@ package experiment
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
 	"tare/internal/experiment/strictyaml"
 	"tare/internal/text/input"
 )
-
-// problem is one error in a file, with its position and a hint.
-type problem = strictyaml.Problem
 
 // Problems are all errors in a file. The error of Load is a *Problems.
 type Problems = strictyaml.Problems
@@ -24,7 +21,7 @@ type Problems = strictyaml.Problems
 // in the file. Without an error, the experiment is complete, with its defaults filled in, and Expand accepts
 // it.
 func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
-	l := loader{name: name, file: strictyaml.Read(name, data), kinds: kinds}
+	l := loader{name: name, file: strictyaml.Read(name, data), kinds: kinds, files: map[string][]byte{}}
 	x := defaults()
 	if root := l.file.Root; root != nil {
 		l.file.Custom = map[reflect.Type]func(*strictyaml.Node, string, reflect.Value){
@@ -47,7 +44,6 @@ func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 	return &x, nil
 }
 
-// loader loads one file.
 type loader struct {
 	name  string
 	file  *strictyaml.File
@@ -55,15 +51,11 @@ type loader struct {
 	files map[string][]byte // the files that configs name, by their names in the file
 }
 
-// defaultRounds is the number of rounds if the file sets neither rounds nor a precision. It suffices for a
-// useful distribution-free interval of 95 %.
+// defaultRounds is the number of rounds if the file sets none: enough for a useful exact interval of 95 %.
 const defaultRounds = 12
 
-// defaults returns an experiment with the defaults only. Rounds are set after decoding, since precision
-// replaces them.
+// defaults returns an experiment with the defaults only. The number of rounds follows after decoding.
 func defaults() Experiment {
-	percent := func(p quantity.Percent) *quantity.Percent { return &p }
-	none := 0
 	return Experiment{
 		Testbed: Testbed{Local: defaultLocal()},
 		Design: design{
@@ -71,12 +63,8 @@ func defaults() Experiment {
 			Confidence: 0.95, Equivalence: 0.02, Power: 0.80,
 		},
 		Limits: Limits{
-			Errors:        percent(0),
-			ForeignCPU:    percent(0.20),
-			Steal:         percent(0.05),
-			Throttling:    &none,
-			Late:          percent(1),
-			InvalidTrials: percent(0.20),
+			Errors: new(quantity.Percent(0)), ForeignCPU: new(quantity.Percent(0.20)), Steal: new(quantity.Percent(0.05)),
+			Throttling: new(0), Late: new(quantity.Percent(1)), InvalidTrials: new(quantity.Percent(0.20)),
 		},
 	}
 }
@@ -104,27 +92,23 @@ func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
 	v.Set(reflect.ValueOf(chosen))
 }
 
-// layer decodes an item of an arm's layers.
 func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
 	kind, params, ok := l.choose(n, path, "layer", slices.Sorted(maps.Keys(l.kinds.Layers)), nil)
 	if !ok {
 		return
 	}
 	config := l.kinds.Layers[kind]()
-	at := strictyaml.Join(path, kind)
-	l.file.Decode(params, at, config)
-	fill(config.Declare(), params)
-	l.check(at, config.Declare())
+	l.config(params, strictyaml.Join(path, kind), config)
 	v.Set(reflect.ValueOf(LayerItem{Kind: kind, Config: config}))
 }
 
-// workload decodes an item of the workloads, which may have a name beside it.
+// workload decodes an item of the workloads. A name may stand beside the workload's kind.
 func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	kind, params, ok := l.choose(n, path, "workload", slices.Sorted(maps.Keys(l.kinds.Workloads)), []string{"name", "label"})
 	if !ok {
 		return
 	}
-	// Of the fields of a WorkloadItem, only the name and the label have tags of the file.
+	// Name and Label are the only fields of a WorkloadItem with yaml tags.
 	var beside struct{ WorkloadItem }
 	beside.WorkloadItem = WorkloadItem{Name: kind, Kind: kind, Config: l.kinds.Workloads[kind]()}
 	own := *n
@@ -132,22 +116,17 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 		l.file.Decode(&own, path, &beside)
 	}
 	item := beside.WorkloadItem
-	at := strictyaml.Join(path, kind)
-	l.file.Decode(params, at, item.Config)
-	fill(item.Config.Declare(), params)
-	l.check(at, item.Config.Declare())
+	l.config(params, strictyaml.Join(path, kind), item.Config)
 	v.Set(reflect.ValueOf(item))
 }
 
-// fill calls Declaration.Fill, which sets fields whose values depend on the fields in the file.
-func fill(d Declaration, params *strictyaml.Node) {
-	if d.Fill != nil {
+// config decodes the parameters of a layer or workload, which then reads its files and validates itself.
+func (l *loader) config(params *strictyaml.Node, path string, config LayerConfig) {
+	l.file.Decode(params, path, config)
+	if d := config.Declare(); d.Fill != nil {
 		d.Fill(func(field string) bool { return params.Get(field) != nil })
 	}
-}
-
-// check makes a decoded layer or workload read its files and validate itself.
-func (l *loader) check(path string, d Declaration) {
+	d := config.Declare()
 	if d.ReadFiles != nil {
 		l.report(path, d.ReadFiles(l.read))
 	}
@@ -168,24 +147,13 @@ func (l *loader) report(path string, errs []FieldError) {
 // MaxFile is the largest size, in bytes, of a file that an experiment file names.
 const MaxFile = 256 << 10
 
-// readBeside returns a function that reads the files named in an experiment file. Relative names start at the
-// directory of that file, or at the working directory if it came from standard input.
-func readBeside(experiment string) func(string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(filepath.Dir(experiment), name)
-		}
-		f, err := input.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
-		if err == nil && len(data) > MaxFile {
-			err = fmt.Errorf("%s has more than %d KiB", name, MaxFile>>10)
-		}
-		return data, err
+// readBeside reads a file named in the experiment file. Relative names start at the directory of the experiment
+// file, or at the working directory if the experiment came from standard input.
+func (l *loader) readBeside(name string) ([]byte, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(l.name), name)
 	}
+	return input.ReadAtMost(name, MaxFile)
 }
 
 // read reads a file that a config names, and keeps its content.
@@ -195,15 +163,83 @@ func (l *loader) read(name string) ([]byte, error) {
 	}
 	read := l.kinds.Read
 	if read == nil {
-		read = readBeside(l.name)
+		read = l.readBeside
 	}
 	data, err := read(name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		l.files[name] = data
 	}
-	if l.files == nil {
-		l.files = map[string][]byte{}
+	return data, err
+}
+
+// choose decodes a choice between kinds: a kind's name alone, or a map from the name to its parameters. The
+// map may only have the further keys named in beside. choose returns the kind and the node of the kind's
+// parameters. If the file gives no parameters, this node is a Null node.
+func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []string) (kind string, params *strictyaml.Node, ok bool) {
+	all := "known " + what + "s"
+	if n.Form == strictyaml.Text {
+		if !slices.Contains(kinds, n.Value) {
+			l.file.Report(n, path, fmt.Sprintf("unknown %s %q", what, n.Value), l.unknown(what, n.Value, kinds))
+			return "", nil, false
+		}
+		return n.Value, &strictyaml.Node{Form: strictyaml.Null, Line: n.Line, Column: n.Column}, true
 	}
-	l.files[name] = data
-	return data, nil
+	if n.Form != strictyaml.Map {
+		l.file.Report(n, path, fmt.Sprintf("expected a %s", what),
+			fmt.Sprintf("write the kind of %s as a key: %s", what, strings.Join(kinds, ", ")))
+		return "", nil, false
+	}
+	var chosen *strictyaml.Entry
+	var strange []strictyaml.Entry
+	for i, e := range n.Entries {
+		switch {
+		case slices.Contains(beside, e.Key.Value):
+		case chosen == nil && slices.Contains(kinds, e.Key.Value):
+			chosen = &n.Entries[i]
+		default:
+			strange = append(strange, e)
+		}
+	}
+	for i, e := range strange {
+		if chosen != nil || i == 0 {
+			l.strange(e, chosen, path, what, kinds)
+		}
+	}
+	if chosen == nil {
+		if len(strange) == 0 {
+			l.file.Report(n, path, fmt.Sprintf("the %s has no kind", what), strictyaml.Suggest("", all, kinds))
+		}
+		return "", nil, false
+	}
+	return chosen.Key.Value, chosen.Value, true
+}
+
+// strange reports a key that is neither a known kind nor listed in beside.
+func (l *loader) strange(e strictyaml.Entry, chosen *strictyaml.Entry, path, what string, kinds []string) {
+	key := e.Key.Value
+	at := strictyaml.Join(path, key)
+	switch {
+	case chosen == nil:
+		l.file.Report(e.Key, at, fmt.Sprintf("unknown %s %q", what, key), l.unknown(what, key, kinds))
+	case chosen.Value.Form == strictyaml.Null && !slices.Contains(kinds, key):
+		l.file.Report(e.Key, at, fmt.Sprintf("unexpected %q beside the %s %s", key, what, chosen.Key.Value),
+			fmt.Sprintf("a parameter of %s is indented further than %s itself", chosen.Key.Value, chosen.Key.Value))
+	case slices.Contains(kinds, key):
+		hint := "begin a new item with -"
+		if what == "testbed" {
+			hint = "an experiment has one testbed"
+		}
+		l.file.Report(e.Key, at, fmt.Sprintf("a second %s, %s, in the same item", what, key), hint)
+	default:
+		l.file.Report(e.Key, at, fmt.Sprintf("unexpected %q beside the %s %s", key, what, chosen.Key.Value), "")
+	}
+}
+
+func (l *loader) unknown(what, word string, kinds []string) string {
+	if l.kinds.Elsewhere != nil && strictyaml.Nearest(word, kinds) == "" {
+		if where := l.kinds.Elsewhere(what, word); where != "" {
+			return where + "; tare list " + what + "s names all"
+		}
+	}
+	return strictyaml.Suggest(word, "known "+what+"s", kinds)
 }

@@ -1,13 +1,16 @@
 package experiment
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // Step is one trial to run, as indices into the plan's Cells and Arms.
 type Step struct{ Cell, Arm int }
 
 // leastRows is the number of rounds over which orders are balanced, rounded up to whole squares. With this
 // number, the variance of a sum of deviations is at most 24/23 of the variance that independent orders would
-// give. With a single square of four rows, the variance would be 4/3 of it.
+// give. With a single square of four rows, the factor would be 4/3.
 const leastRows = 24
 
 // The random draws of a plan come from separate streams.
@@ -42,8 +45,7 @@ func (p *Plan) Order(round int) []Step {
 	return steps
 }
 
-// controlledFirst is the number of rounds at the beginning of a run in which the control always takes part.
-// An exact interval of the control needs this many rounds.
+// controlledFirst is the number of first rounds with a control. An exact interval of the control needs this many rounds.
 const controlledFirst = 6
 
 // SpareControl makes the control of a plan with a single treatment take part in every third round only, after
@@ -126,21 +128,14 @@ func williamsRows(k int) int {
 // needed as well.
 func williams(k, row int, mirrored bool) []int {
 	order := make([]int, k)
-	low, high := 1, k-1
-	for i := 1; i < k; i++ {
-		if i%2 == 1 {
-			order[i], low = low, low+1
-		} else {
-			order[i], high = high, high-1
-		}
-	}
 	for i := range order {
-		order[i] = (order[i] + row) % k
+		order[i] = (k - i/2 + row) % k
+		if i%2 == 1 {
+			order[i] = ((i+1)/2 + row) % k
+		}
 	}
 	if mirrored {
-		for i, j := 0, k-1; i < j; i, j = i+1, j-1 {
-			order[i], order[j] = order[j], order[i]
-		}
+		slices.Reverse(order)
 	}
 	return order
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"math"
+	"strings"
 	"time"
 
 	"tare/internal/experiment/factor"
@@ -50,7 +51,7 @@ type Plan struct {
 	Margins     Budget           `json:"margins,omitempty"` // the margins of equivalence of single metrics
 	Power       quantity.Percent `json:"power"`
 	// Fixed is the total number of rounds if a pilot or an extension set this number during the run; 0: not
-	// set (yet). It comes from the notes of a run and is not in plan.json.
+	// set (yet). The number comes from the notes of a run and is not in plan.json.
 	Fixed int `json:"fixedRounds,omitempty"`
 	// Ended is the number of rounds that count if the machine's condition ended the run early, after enough
 	// rounds; 0: the run did not end early for this reason. It comes from the notes.
@@ -97,10 +98,8 @@ type Import struct {
 	Settings []ImportedSetting `json:"settings,omitempty"`
 	// Allowed names the settings that the user allowed to differ.
 	Allowed []string `json:"allowed,omitempty"`
-	// Command is the shell command that repeats the import; "": unknown.
-	Command string `json:"command,omitempty"`
-	// Map is the mapping file that describes the imported files; "": the format needs none.
-	Map string `json:"map,omitempty"`
+	Command string   `json:"command,omitempty"` // the shell command that repeats the import; "": unknown
+	Map     string   `json:"map,omitempty"`     // the mapping file that describes the imported files; "": the format needs none
 }
 
 // ImportedSetting is a setting of the workload that differs between the files of a cell.
@@ -116,9 +115,7 @@ func (p *Plan) Planned() int { return max(p.Rounds, p.Fixed) }
 
 // Total returns the number of rounds of the whole run: the planned number, or fewer if all headline
 // comparisons were decided before, or if the machine's condition ended the run.
-func (p *Plan) Total() int {
-	return cmp.Or(p.Decided, p.Ended, p.Planned())
-}
+func (p *Plan) Total() int { return cmp.Or(p.Decided, p.Ended, p.Planned()) }
 
 // Judged returns the confidence of intervals and verdicts. Each look at a finished run that was then extended
 // leaves a quarter of the error probability: a run of 95 % is judged at 98.75 % after its first extension.
@@ -197,9 +194,8 @@ type PlannedArm struct {
 	Factors []string `json:"factors,omitempty"`
 	Budget  Budget   `json:"budget,omitempty"` // the arm's own budget, the same at every level of its factors
 	// Allow lists the aspects in which the arm's programs may differ from the baseline's.
-	Allow []Aspect `json:"allow,omitempty"`
-	// OtherProgram is set if a layer replaces the baseline's program.
-	OtherProgram bool `json:"otherProgram,omitempty"`
+	Allow        []Aspect `json:"allow,omitempty"`
+	OtherProgram bool     `json:"otherProgram,omitempty"` // set if a layer replaces the baseline's program
 }
 
 // PlannedLayer is a layer with its parameters at their levels, as JSON.
@@ -273,32 +269,33 @@ type CellSetup struct {
 	Testbed  Testbed
 }
 
-// HeadlineFamily returns the number of hypotheses under Holm's correction: treatments × headline metrics over
-// all cells.
+// HeadlineFamily returns the number of hypotheses under Holm's correction: treatments × headline metrics.
 func (p *Plan) HeadlineFamily() int {
-	metrics := 0
-	for _, c := range p.Cells {
-		for _, m := range c.Metrics {
-			if m.Headline {
-				metrics++
-			}
-		}
-	}
 	treatments := 0
 	for _, a := range p.Arms {
 		if a.Role == Treatment {
 			treatments++
 		}
 	}
-	return metrics * treatments
+	return p.headlines() * treatments
 }
 
-// aroundTrial is the approximate time that Tare itself needs per trial, for proofs, sampling and the journal.
-// It is used only for estimates shown to the user.
-const aroundTrial = 100 * time.Millisecond
+func (p *Plan) headlines() (n int) {
+	for _, c := range p.Cells {
+		for _, m := range c.Metrics {
+			if m.Headline {
+				n++
+			}
+		}
+	}
+	return n
+}
 
-// aroundSlice is the approximate time that Tare itself needs per slice.
-const aroundSlice = 10 * time.Millisecond
+// The approximate times that Tare itself needs for proofs, sampling and the journal, for estimates of the duration.
+const (
+	aroundTrial = 100 * time.Millisecond
+	aroundSlice = 10 * time.Millisecond
+)
 
 // Duration estimates the duration of a number of rounds in which no trial is repeated.
 func (p *Plan) Duration(rounds int) time.Duration {
@@ -307,4 +304,26 @@ func (p *Plan) Duration(rounds int) time.Duration {
 		round += c.Expected + aroundTrial + time.Duration(c.Slices)*aroundSlice
 	}
 	return time.Duration(p.Trials(rounds)) * round
+}
+
+// asides are the parameters of workloads and testbeds that do not belong to an experiment's question. The value
+// is true for a limit on a duration. Tare itself estimates some of these parameters, differently in every run.
+var asides = map[string]bool{
+	"expect": false, "timeout": true, "readyTimeout": true,
+	"testbed.timeouts": true, "testbed.context": false, "testbed.namespace": false, "testbed.image": false, "testbed.imagePullSecrets": false,
+}
+
+// OutsideQuestion reports whether a parameter does not belong to an experiment's question. Runs that differ
+// in such a parameter are runs of one experiment. The path is the path of a workload's parameter, or
+// "testbed." and the path of a testbed's parameter. Examples are expected and longest durations, and the name
+// of the cluster that the experiment runs on. limit is set for a limit, which decides which trials fail.
+// Rounds, slices, seeds and rules belong to the design, and are no parameters.
+func OutsideQuestion(path string) (aside, limit bool) {
+	rest, testbed := strings.CutPrefix(path, "testbed.")
+	name, _, _ := strings.Cut(rest, ".")
+	if testbed {
+		name = "testbed." + name
+	}
+	limit, aside = asides[name]
+	return aside, limit
 }

@@ -12,8 +12,7 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// search finds secrets in every text of the experiment file, and in the files that the experiment file names.
-// A run keeps all these texts.
+// search finds secrets in every text that a run keeps: the experiment file, and the files that the file names.
 type search struct {
 	*loader
 	allow []string
@@ -33,7 +32,7 @@ func (l *loader) secrets(allow []string) {
 	for _, name := range slices.Sorted(maps.Keys(l.files)) {
 		s.named(name, string(l.files[name]))
 	}
-	if l.file.Root == nil { // the file is no YAML, so all of it is searched, since messages show it
+	if l.file.Root == nil { // the file is no YAML; messages may show any part of its text
 		for _, f := range secret.Find(l.file.Text(), secret.Code) {
 			s.found = append(s.found, l.file.Text()[f.Start:f.End])
 		}
@@ -113,11 +112,15 @@ func (s *search) refuse(n *strictyaml.Node, path string, found []secret.Finding)
 		value := n.Value[f.Start:f.End]
 		s.found = append(s.found, value)
 		line, column := s.file.Place(n, value, f.Start)
-		if s.seen[position{line, column}] {
-			continue
-		}
-		s.seen[position{line, column}] = true
-		s.file.Report(&strictyaml.Node{Line: line, Column: column}, path, refusal(f.Name), s.wayOut(f.Name, path, n.Value))
+		s.report(line, column, path, f.Name, n.Value)
+	}
+}
+
+// report reports a secret in a text, unless the secret's place was searched before.
+func (s *search) report(line, column int, path, name, text string) {
+	if at := (position{line, column}); !s.seen[at] {
+		s.seen[at] = true
+		s.file.Report(&strictyaml.Node{Line: line, Column: column}, path, refusal(name), s.wayOut(name, path, text))
 	}
 }
 
@@ -128,7 +131,6 @@ func refusal(name string) string {
 // notOfVariable matches the characters of a finding's name that the name of a variable cannot have.
 var notOfVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
-// wayOut returns the hint about a replacement for the secret.
 func (s *search) wayOut(name, path, text string) string {
 	variable := strings.Trim(notOfVariable.ReplaceAllString(strings.ToUpper(name), "_"), "_")
 	switch {
@@ -150,7 +152,6 @@ func (s *search) wayOut(name, path, text string) string {
 // comment matches the text after a # in a line.
 var comment = regexp.MustCompile(`(?:^|\s)#(.*)$`)
 
-// comments searches the comments of the file.
 func (s *search) comments() {
 	for i, line := range strings.Split(s.file.Text(), "\n") {
 		m := comment.FindStringSubmatchIndex(line)
@@ -159,13 +160,10 @@ func (s *search) comments() {
 		}
 		text := line[m[2]:]
 		for _, f := range secret.Find(text, secret.Prose) {
-			column := len([]rune(line[:m[2]+f.Start])) + 1
-			if slices.Contains(s.allow, f.Name) || s.seen[position{i + 1, column}] {
-				continue
+			if !slices.Contains(s.allow, f.Name) {
+				s.found = append(s.found, text[f.Start:f.End])
+				s.report(i+1, len([]rune(line[:m[2]+f.Start]))+1, "", f.Name, text)
 			}
-			s.seen[position{i + 1, column}] = true
-			s.found = append(s.found, text[f.Start:f.End])
-			s.file.Report(&strictyaml.Node{Line: i + 1, Column: column}, "", refusal(f.Name), s.wayOut(f.Name, "", text))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"fmt"
+	"math/bits"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,8 +20,7 @@ type sweep struct {
 	levels []string // the levels as text
 }
 
-// sweeps lists the factors of a config, also those with a single level, in the order of its fields. config is a
-// pointer to a struct.
+// sweeps lists the factors of a config, a pointer to a struct, in the order of its fields, also with one level.
 func sweeps(config any) []sweep {
 	var found []sweep
 	collect(reflect.ValueOf(config).Elem(), "", nil, &found)
@@ -35,8 +36,7 @@ func sweeps(config any) []sweep {
 	return found
 }
 
-// collect walks nested structs and pointers to structs. Each element of index leads from one struct to the
-// next.
+// collect walks nested structs and pointers to structs. Each element of index leads from a struct to the next.
 func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 	for _, field := range strictyaml.Fields(v.Type()) {
 		value := v.FieldByIndex(field.Index)
@@ -65,7 +65,6 @@ func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 	}
 }
 
-// texts returns the levels as text.
 func texts(levels reflect.Value) (list []string) {
 	for i := range levels.Len() {
 		list = append(list, factor.Text(levels.Index(i).Interface()))
@@ -73,7 +72,6 @@ func texts(levels reflect.Value) (list []string) {
 	return list
 }
 
-// swept returns the factors with more than one level.
 func swept(all []sweep) []sweep {
 	return slices.DeleteFunc(all, func(s sweep) bool { return len(s.levels) < 2 })
 }
@@ -84,26 +82,19 @@ func (s sweep) hold(config any, level int) {
 	for _, step := range s.index {
 		v = reflect.Indirect(v).FieldByIndex(step)
 	}
-	all := v
-	if s.key != "" {
-		all = v.MapIndex(reflect.ValueOf(s.key).Convert(v.Type().Key()))
-	}
-	one := reflect.MakeSlice(all.Type(), 1, 1)
-	one.Index(0).Set(all.Index(level))
-	if s.key != "" {
-		v.SetMapIndex(reflect.ValueOf(s.key).Convert(v.Type().Key()), one)
+	if s.key == "" {
+		v.Set(v.Slice(level, level+1))
 		return
 	}
-	v.Set(one)
+	key := reflect.ValueOf(s.key).Convert(v.Type().Key())
+	v.SetMapIndex(key, v.MapIndex(key).Slice(level, level+1))
 }
 
-// held returns the factor at one level.
 func (s sweep) held(level int) factor.Level {
 	return factor.Level{Factor: s.name, Value: s.levels[level]}
 }
 
-// combinations calls f with every combination of levels. The last factor changes fastest. Without factors, f is
-// called once.
+// combinations calls f with every combination of levels, once without factors. The last factor changes fastest.
 func combinations(factors []sweep, f func(levels []int)) {
 	levels := make([]int, len(factors))
 	for {
@@ -132,8 +123,7 @@ func variants(factors []sweep) int {
 	return n
 }
 
-// clone makes a deep copy of a config, a pointer to a struct. The copy shares only the values behind its
-// unexported fields with the original.
+// clone makes a deep copy of a config, a pointer to a struct. Copy and original share only unexported fields.
 func clone[T any](config T) T {
 	return deep(reflect.ValueOf(&config).Elem()).Interface().(T)
 }
@@ -173,4 +163,174 @@ func deep(v reflect.Value) reflect.Value {
 		}
 	}
 	return out
+}
+
+// mostFactors is the largest number of factors of a factorial design. Four factors already make 16 arms.
+const mostFactors = 4
+
+// Factor is the unit that a factorial design turns on and off. In the file it is a layer in the form of an
+// arm's layer, or a name with one or several layers.
+type Factor struct {
+	Name   string      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the factor; arms are named by the factors that are on: tunnel+mtls"`
+	Layers []LayerItem `yaml:"layers" required:"true" doc:"the layers that are turned on and off together"`
+}
+
+// factor decodes an item of a factorial design: a map with layers, or a layer by its kind.
+func (l *loader) factor(n *strictyaml.Node, path string, v reflect.Value) {
+	if n.Get("layers") != nil || n.Get("name") != nil {
+		var whole struct{ Factor }
+		l.file.Decode(n, path, &whole)
+		v.Set(reflect.ValueOf(whole.Factor))
+		return
+	}
+	var item LayerItem
+	l.layer(n, path, reflect.ValueOf(&item).Elem())
+	if item.Config != nil {
+		v.Set(reflect.ValueOf(Factor{Name: item.Kind, Layers: []LayerItem{item}}))
+	}
+}
+
+// factorial checks a factorial design and adds its arms after the arms of the file.
+func (l *loader) factorial(x *Experiment) {
+	const at = "design.factorial"
+	factors := x.Design.Factorial
+	if !l.file.Has(at) || l.file.Troubled(at) {
+		return
+	}
+	if n := len(factors); n < 2 || n > mostFactors {
+		hint := "one layer alone is an arm: arms: [{name: plain}, {name: …, layers: […]}]"
+		if n > mostFactors {
+			hint = fmt.Sprintf("%d layers would make %d arms; leave some out, or give single combinations as arms", n, 1<<min(n, 20))
+		}
+		l.file.ReportAt(at, fmt.Sprintf("factorial has %s; expected 2 to %d", counted(n, "factor"), mostFactors), hint)
+		return
+	}
+	if len(x.Arms) == 0 {
+		return // the problem was reported before
+	}
+	for i, f := range factors {
+		l.factorAlone(x, i)
+		for j, other := range factors[:i] {
+			if f.Name == other.Name {
+				l.file.ReportAt(strictyaml.Index(at, i), fmt.Sprintf("two factors are called %s", f.Name), fmt.Sprintf("the other is factorial[%d]", j))
+			}
+		}
+		if slices.ContainsFunc(x.Arms, func(a Arm) bool { return a.Name == f.Name }) || f.Name == ControlName {
+			l.file.ReportAt(strictyaml.Index(at, i), fmt.Sprintf("the arm with %s alone would have the name of another arm", f.Name), "factorial makes the arms of all combinations, also of single factors; rename the arm or leave it out")
+		}
+	}
+	if !l.file.Troubled(at) && !l.file.Troubled("arms") {
+		x.Arms = append(x.Arms, combined(x.Arms[0], factors)...)
+	}
+}
+
+// factorAlone checks the layers of one factor: each kind occurs once in an arm, and has one level.
+func (l *loader) factorAlone(x *Experiment, i int) {
+	f := x.Design.Factorial[i]
+	at := strictyaml.Index("design.factorial", i)
+	if len(f.Layers) == 0 {
+		l.file.ReportAt(at, fmt.Sprintf("the factor %s has no layers", f.Name), "a factor is turned on by its layers")
+	}
+	holders := []Factor{{Name: "the baseline", Layers: x.Arms[0].Layers}}
+	for _, other := range x.Design.Factorial[:i] {
+		holders = append(holders, Factor{Name: "the factor " + other.Name, Layers: other.Layers})
+	}
+	for j, item := range f.Layers {
+		at := l.factorLayer(i, j)
+		same := func(o LayerItem) bool { return o.Kind == item.Kind }
+		if slices.ContainsFunc(f.Layers[:j], same) {
+			l.file.ReportAt(at, fmt.Sprintf("the layer %s is twice in the factor %s", item.Kind, f.Name), "an arm takes each kind of layer once")
+		}
+		for _, h := range holders {
+			if slices.ContainsFunc(h.Layers, same) {
+				l.file.ReportAt(at, fmt.Sprintf("%s has the layer %s, too", h.Name, item.Kind), "factors are put into one arm together, and an arm takes each kind of layer once")
+			}
+		}
+		for _, s := range swept(sweeps(item.Config)) {
+			l.file.ReportAt(at, fmt.Sprintf("the factor %s cannot have several levels of %s", f.Name, s.name), "a factor is on or off; give one value")
+		}
+	}
+}
+
+// factorLayer returns the path of a layer of a factor. The layer may stand alone in place of the factor.
+func (l *loader) factorLayer(i, j int) string {
+	at := strictyaml.Index("design.factorial", i)
+	if l.file.Has(at + ".layers") {
+		return strictyaml.Index(at+".layers", j)
+	}
+	return at
+}
+
+// combined makes an arm of each combination of factors, except the empty one, which is the baseline. The
+// baseline's layers are the inner layers of every arm. The arms with one factor come first, then the arms
+// with two factors, and so on. Arms with the same number of factors are in the order of the file.
+func combined(baseline Arm, factors []Factor) []Arm {
+	var arms []Arm
+	for size := 1; size <= len(factors); size++ {
+		for _, on := range subsets(len(factors), size) {
+			a := Arm{Layers: clone(baseline.Layers)}
+			for _, i := range on {
+				a.Factors = append(a.Factors, factors[i].Name)
+				a.Layers = append(a.Layers, clone(factors[i].Layers)...)
+			}
+			a.Name = FileName(strings.Join(a.Factors, "+"))
+			arms = append(arms, a)
+		}
+	}
+	return arms
+}
+
+// subsets lists the subsets of 0 to n-1 of a size, in lexical order.
+func subsets(n, size int) [][]int {
+	var list [][]int
+	for set := range 1 << n {
+		if bits.OnesCount(uint(set)) != size {
+			continue
+		}
+		var members []int
+		for i := range n {
+			if set>>i&1 == 1 {
+				members = append(members, i)
+			}
+		}
+		list = append(list, members)
+	}
+	slices.SortFunc(list, slices.Compare)
+	return list
+}
+
+// Combination returns the arms of a plan's factorial design, indexed by their factors: bit i of the index is
+// set if factor i is on. The first arm is the baseline. The result is nil if the plan has no factorial
+// design.
+func (p *Plan) Combination() []int {
+	k := len(p.Factorial)
+	if k == 0 || k > mostFactors {
+		return nil
+	}
+	arms := slices.Repeat([]int{-1}, 1<<k)
+	for a, arm := range p.Arms {
+		on := 0
+		for _, name := range arm.Factors {
+			i := slices.Index(p.Factorial, name)
+			if i < 0 {
+				return nil
+			}
+			on |= 1 << i
+		}
+		if arm.Role == Baseline || arm.Role == Treatment && on > 0 {
+			arms[on] = a
+		}
+	}
+	if slices.Contains(arms, -1) {
+		return nil
+	}
+	return arms
+}
+
+// Effects returns the number of main effects and interactions on headline metrics: a family under Holm's correction.
+func (p *Plan) Effects() int {
+	if p.Combination() == nil {
+		return 0
+	}
+	return p.headlines() * (1<<len(p.Factorial) - 1)
 }

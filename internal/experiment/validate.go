@@ -44,7 +44,6 @@ func (l *loader) design(d *design) {
 	}
 }
 
-// arms checks names and layers of the arms.
 func (l *loader) arms(arms []Arm) {
 	if len(arms) == 0 && l.file.Has("arms") && !l.file.Troubled("arms") {
 		l.file.ReportAt("arms", "arms is empty; expected at least one arm",
@@ -96,8 +95,7 @@ func (l *loader) steadyBaseline(a Arm) {
 	}
 }
 
-// differ reports arms that do the same as an earlier arm. It reports nothing if the file has other problems,
-// since other problems can make arms look the same.
+// differ reports arms that do the same as an earlier arm, unless other problems may make the arms look the same.
 func (l *loader) differ(arms []Arm) {
 	if l.file.Troubled("arms") || slices.ContainsFunc(arms, func(a Arm) bool { return a.variants() > maxTrials }) {
 		return
@@ -161,35 +159,23 @@ func (l *loader) whole(x *Experiment) {
 		return
 	}
 	l.possible(x)
-	if factors := swept(sweeps(x.Testbed.Level())); len(factors) > 0 && !slices.ContainsFunc(x.Workloads, usesNetwork) {
-		l.file.ReportAt("testbed."+x.Testbed.Name()+"."+factors[0].path,
-			fmt.Sprintf("no workload uses the network, so levels of %s change nothing", factors[0].name), "")
+	bed := "testbed." + x.Testbed.Name()
+	if factors := swept(sweeps(x.Testbed.Level())); len(factors) > 0 && !x.anyNeeds(func(n Needs) bool { return n.Network }) {
+		l.file.ReportAt(bed+"."+factors[0].path, fmt.Sprintf("no workload uses the network, so levels of %s change nothing", factors[0].name), "")
 	}
-	if at := "testbed." + x.Testbed.Name() + ".nodes"; l.file.Has(at) && !slices.ContainsFunc(x.Workloads, hasMembers) {
+	if at := bed + ".nodes"; l.file.Has(at) && !x.anyNeeds(func(n Needs) bool { return n.Members > 1 }) {
 		l.file.ReportKey(at, "no workload has a service of several members, so nodes changes nothing", "")
 	}
-	if at := "testbed." + x.Testbed.Name() + ".volume"; l.file.Has(at) && !slices.ContainsFunc(x.Workloads, hasVolume) {
+	if at := bed + ".volume"; l.file.Has(at) && !x.anyNeeds(func(n Needs) bool { return n.Volume != nil }) {
 		l.file.ReportKey(at, "no workload has a volume in the client's pod, so volume changes nothing", "")
 	}
-	if x.Design.Precision > 0 {
-		l.sizable(x)
-	}
-	l.sliceable(x)
-	l.budgets(x)
-}
-
-// sizable checks that some headline metric exists, since precision limits the width of the intervals of
-// headline metrics. After the pilot it would be too late to find that no such metric exists.
-func (l *loader) sizable(x *Experiment) {
 	var e Expansion
-	e.addCells(x)
-	for _, c := range e.Plan.Cells {
-		if slices.ContainsFunc(c.Metrics, func(m Metric) bool { return m.Headline }) {
-			return
-		}
+	if e.addCells(x); x.Design.Precision > 0 && e.Plan.headlines() == 0 { // after the pilot, this error would come too late
+		l.file.ReportKey("design.precision", "no workload has a headline metric, so there is no interval to size",
+			"make a metric on the scale ratio the headline, or give rounds in place of precision")
 	}
-	l.file.ReportKey("design.precision", "no workload has a headline metric, so there is no interval to size",
-		"make a metric on the scale ratio the headline, or give rounds in place of precision")
+	l.sliceable(x, &e)
+	l.budgets(x, e.Plan.Cells)
 }
 
 // possible reports layers and workloads that the testbed does not support.
@@ -201,7 +187,7 @@ func (l *loader) possible(x *Experiment) {
 				cmp.Or(d.Elsewhere, fmt.Sprintf("testbed: {%s: {…}}", only)))
 		}
 	}
-	volume := slices.ContainsFunc(x.Workloads, usesVolume)
+	volume := x.anyNeeds(Needs.Volumes)
 	for _, w := range l.written(x) {
 		d := w.Config.Declare()
 		check(w.at, "layer", w.Kind, d)
@@ -220,13 +206,11 @@ func (l *loader) possible(x *Experiment) {
 	}
 }
 
-// writtenLayer is a layer with its path in the file.
 type writtenLayer struct {
 	LayerItem
 	at string
 }
 
-// written lists the layers of arms and factors with their paths in the file.
 func (l *loader) written(x *Experiment) (list []writtenLayer) {
 	for i, a := range x.Arms {
 		for j, item := range a.Layers {
@@ -243,10 +227,7 @@ func (l *loader) written(x *Experiment) (list []writtenLayer) {
 	return list
 }
 
-func usesVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volumes() }
-
-func usesNetwork(w WorkloadItem) bool { return w.Config.Declare().Needs.Network }
-
-func hasVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volume != nil }
-
-func hasMembers(w WorkloadItem) bool { return w.Config.Declare().Needs.Members > 1 }
+// anyNeeds reports whether the needs of some workload have a property.
+func (x *Experiment) anyNeeds(property func(Needs) bool) bool {
+	return slices.ContainsFunc(x.Workloads, func(w WorkloadItem) bool { return property(w.Config.Declare().Needs) })
+}

@@ -47,7 +47,6 @@ func (p Program) Start() []string {
 	return p.Args
 }
 
-// named matches a program with a name before it: fast='gzip -1 -k -f big'.
 var named = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)=(.*)$`)
 
 // Named reports whether an argument is a program with a name before it.
@@ -116,16 +115,14 @@ const (
 	mostSlices  = 8
 )
 
-// slicing returns the number of slices for a trial of a program with this duration; 0: there is no time for
-// slices.
+// slicing returns the number of slices for a trial of a program with this duration; 0: no time for slices.
 func slicing(arms int, took time.Duration) int {
 	trial := within/time.Duration(rounds*arms) - aroundTrial
 	n := min(mostSlices, int(trial/(took+aroundSlice)))
 	return max(n, 0) &^ 1
 }
 
-// File writes the experiment. took is the approximate duration of one run of a program, and kinds are the names
-// of the layers.
+// File writes the experiment. took is the approximate duration of one run, and kinds are the names of the layers.
 func (a *comparison) File(took time.Duration, kinds []string) ([]byte, error) {
 	arms, err := a.arms(kinds)
 	if err != nil {
@@ -176,20 +173,14 @@ design: {rounds: {atMost: {{.Rounds}}}, stop: decided{{with .Slices}}, slices: {
 limits: {foreignCPU: none, steal: none}
 `))
 
-// arm is one arm of the file.
 type arm struct{ Name, Layer string }
 
 // Quoted returns the name in YAML.
 func (a arm) Quoted() string { return scalar(a.Name) }
 
-// arms returns the arms of the file: the first program, the other programs, and the layers around the first.
 func (a *comparison) arms(kinds []string) (list []arm, err error) {
-	var names names
 	for i, p := range a.Programs {
-		one := arm{Name: p.Name}
-		if one.Name == "" {
-			one.Name = a.called(i)
-		}
+		one := arm{Name: cmp.Or(p.Name, a.called(i))}
 		if i > 0 {
 			one.Layer = "program: {" + start(p) + "}"
 		}
@@ -202,14 +193,17 @@ func (a *comparison) arms(kinds []string) (list []arm, err error) {
 		}
 		list = append(list, one)
 	}
-	for i := range list {
-		list[i].Name = names.free(list[i].Name)
+	used := []string{experiment.ControlName}
+	for i, one := range list {
+		for n := 2; slices.Contains(used, list[i].Name); n++ {
+			list[i].Name = fmt.Sprintf("%s-%d", clip(one.Name, 60), n)
+		}
+		used = append(used, list[i].Name)
 	}
 	return list, nil
 }
 
-// called returns the name of a program's arm: the program's name, or the whole text if several arms run the
-// same program.
+// called returns the name of a program's arm: the program's name, or the whole text if that name is not unique.
 func (a *comparison) called(i int) string {
 	base := func(p Program) string { return filepath.Base(strings.Fields(p.String())[0]) }
 	p := a.Programs[i]
@@ -228,7 +222,6 @@ func (a *comparison) called(i int) string {
 // inline matches a layer in the form of a file.
 var inline = regexp.MustCompile(`^([a-z0-9-]+):\s`)
 
-// front returns the arm of a layer.
 func front(text string, kinds []string) (arm, error) {
 	text = strings.TrimSpace(text)
 	if slices.Contains(kinds, text) {
@@ -251,7 +244,6 @@ func front(text string, kinds []string) (arm, error) {
 	return arm{plain(filepath.Base(strings.Fields(text)[0])), "wrap: {run: " + list(args) + "}"}, nil
 }
 
-// start returns a program in the form of the file.
 func start(p Program) string {
 	if p.Shell != "" {
 		return "shell: " + scalar(p.Shell)
@@ -285,7 +277,6 @@ func scalar(text string) string {
 
 var other = regexp.MustCompile(`[^a-z0-9]+`)
 
-// plain makes a valid name of a text.
 func plain(text string) string {
 	return cmp.Or(clip(strings.Trim(other.ReplaceAllString(strings.ToLower(text), "-"), "-"), 40), "program")
 }
@@ -295,17 +286,4 @@ func clip(text string, most int) string {
 		text = strings.TrimRight(text[:most], "-")
 	}
 	return text
-}
-
-// names are the names in use.
-type names []string
-
-// free returns the name, with a number added if it is in use.
-func (n *names) free(name string) string {
-	at := name
-	for i := 2; slices.Contains(*n, at) || at == experiment.ControlName; i++ {
-		at = fmt.Sprintf("%s-%d", clip(name, 60), i)
-	}
-	*n = append(*n, at)
-	return at
 }

@@ -1,3 +1,5 @@
+// Package draft writes experiment files: one for a command line (line.go), and one for a user to start from
+// (start.go).
 package draft
 
 import (
@@ -17,8 +19,7 @@ type Part struct {
 	Config  any    // a pointer to its parameters with their defaults
 }
 
-// Start writes a first experiment file: one layer, one workload, and every parameter of both as a comment with
-// its default.
+// Start writes a first experiment file: one layer, one workload, and all their parameters as comments.
 func Start(layer, workload Part, testbed string) []byte {
 	var b strings.Builder
 	name := clip(layer.Name+"-"+workload.Name, 63)

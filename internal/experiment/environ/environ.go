@@ -43,8 +43,7 @@ func (v Variables) References() []reference.Reference {
 // Refers reports whether the value of a variable contains a reference.
 func (v Variables) Refers(name string) bool { return len(reference.In(v[name])) > 0 }
 
-// Hidden reports whether the value of a variable must not be shown, since the value contains a reference or
-// the variable's name looks like the name of a secret.
+// Hidden reports whether a variable's value must not be shown: it has a reference, or its name looks like a secret's.
 func (v Variables) Hidden(name string) bool { return v.Refers(name) || secret.Named(name) }
 
 // Validate returns every problem. The names of the problems' fields begin with the given field.

@@ -98,8 +98,7 @@ func AmountIn(unit string) string {
 	return "5MiB" + m.per
 }
 
-// bare are the units of plain numbers. All except the first are shares, which may also be written as a
-// percentage.
+// bare are the units of plain numbers. All except the first are shares, which may also be percentages.
 var bare = []string{"", "1", "share", "ratio"}
 
 func orCount(unit string) string {
@@ -116,8 +115,7 @@ var bitUnits = []unit{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3
 // families are groups of units that can be converted into each other.
 var families = [][]unit{timeUnits, sizesRead, bitUnits}
 
-// measure is a unit in its parts. "ms/Gbit" has the family of times, the factor 0.001 (in s), and per
-// "/Gbit".
+// measure is a unit in its parts. "ms/Gbit": the family of times, the factor 0.001 (in s), and per "/Gbit".
 type measure struct {
 	family []unit // nil: the unit is in no family
 	factor float64

@@ -48,13 +48,11 @@ var sizeUnits = []unit{
 // sizesRead are the units of sizes, together with the names that Kubernetes has for them.
 var sizesRead = append(slices.Clip(sizeUnits), []unit{{"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10}}...)
 
-// decimal matches a number in everyday notation, without sign or exponent.
-const decimal = `[0-9]+(\.[0-9]+)?`
+const decimal = `[0-9]+(\.[0-9]+)?` // decimal matches a number in everyday notation, without sign or exponent
 
 var isDecimal = regexp.MustCompile(`^` + decimal + `$`)
 
-// split parses a text such as "12.5Gbit" with the given units. It returns the value in the base unit, which is
-// at most 2^62.
+// split parses a text such as "12.5Gbit". The value is in the base unit, and at most 2^62.
 func split(text string, units []unit, describe string) (float64, error) {
 	for _, u := range units {
 		number, ok := strings.CutSuffix(text, u.suffix)
@@ -85,8 +83,7 @@ func join(v float64, units []unit) string {
 	return digits(v) + units[len(units)-1].suffix
 }
 
-// digits prints a number without exponent, to 12 significant digits. This hides errors of the binary form
-// (0.07*100 = 7.000000000000001).
+// digits prints a number without exponent, to 12 significant digits: 7, and not 7.000000000000001.
 func digits(v float64) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
 	if err != nil {
@@ -95,7 +92,6 @@ func digits(v float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// pattern returns the regular expression of numbers with the given units.
 func pattern(units []unit) string {
 	return `^` + decimal + ` ?(` + strings.Join(suffixes(units), "|") + `)$`
 }
@@ -124,14 +120,11 @@ func (r *Rate) UnmarshalText(text []byte) error {
 		return nil
 	}
 	v, err := split(string(text), rateUnits, r.Describe())
-	if err != nil {
-		return err
-	}
-	if v < 1 {
-		return fmt.Errorf("%q is not a usable rate: write unlimited for no cap", text)
+	if err == nil && v < 1 {
+		err = fmt.Errorf("%q is not a usable rate: write unlimited for no cap", text)
 	}
 	*r = Rate(v)
-	return nil
+	return err
 }
 
 // MarshalText returns the text of the rate.
@@ -157,14 +150,11 @@ func (Size) Units() []string { return suffixes(sizeUnits) }
 // UnmarshalText parses a size, which must be a whole number of bytes.
 func (s *Size) UnmarshalText(text []byte) error {
 	v, err := split(string(text), sizesRead, s.Describe())
-	if err != nil {
-		return err
-	}
 	if v != math.Trunc(v) {
-		return fmt.Errorf("%q is not a whole number of bytes", text)
+		err = fmt.Errorf("%q is not a whole number of bytes", text)
 	}
 	*s = Size(v)
-	return nil
+	return err
 }
 
 // MarshalText returns the text of the size.
@@ -208,11 +198,10 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 // String returns the text of the duration without trailing zero units: 2m, not 2m0s.
 func (d Duration) String() string {
 	s := time.Duration(d).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
 	}
 	return s
 }
@@ -223,7 +212,6 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 // Describe describes the valid texts of a Percent.
 func (Percent) Describe() string { return `a percentage such as 2% or 0.5%` }
 
-// percentUnits holds the only unit of shares.
 var percentUnits = []unit{{"%", 1}}
 
 // Pattern returns the regular expression of a Percent.
@@ -235,11 +223,8 @@ func (Percent) Units() []string { return suffixes(percentUnits) }
 // UnmarshalText parses a percentage, which must not be negative.
 func (p *Percent) UnmarshalText(text []byte) error {
 	v, err := split(string(text), percentUnits, p.Describe())
-	if err != nil {
-		return err
-	}
 	*p = Percent(v / 100)
-	return nil
+	return err
 }
 
 // MarshalText returns the text of the percentage.
@@ -254,8 +239,7 @@ type Frequency float64
 // frequencyUnits stand after the number: 50/s, 3000/min.
 var frequencyUnits = []unit{{"/min", 1. / 60}, {"/s", 1}}
 
-// rarest is the smallest frequency: about once in ten days.
-const rarest = 1e-6
+const rarest = 1e-6 // the smallest frequency: about once in ten days
 
 // Describe describes the valid texts of a Frequency.
 func (Frequency) Describe() string { return `a number per time such as 50/s or 30/min` }
@@ -269,14 +253,11 @@ func (Frequency) Units() []string { return suffixes(frequencyUnits) }
 // UnmarshalText parses a frequency, which must not be zero.
 func (f *Frequency) UnmarshalText(text []byte) error {
 	v, err := split(string(text), frequencyUnits, f.Describe())
-	if err != nil {
-		return err
-	}
-	if v < rarest {
-		return fmt.Errorf("%q is too seldom; expected %s", text, f.Describe())
+	if err == nil && v < rarest {
+		err = fmt.Errorf("%q is too seldom; expected %s", text, f.Describe())
 	}
 	*f = Frequency(v)
-	return nil
+	return err
 }
 
 // MarshalText returns the text of the frequency.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,8 +14,7 @@ import (
 	"tare/internal/text/input"
 )
 
-// maxFile is the largest size, in bytes, of a file that a value is read from.
-const maxFile = 64 << 10
+const maxFile = 64 << 10 // the largest size, in bytes, of a file that a value is read from
 
 // Values are the values of references at the start of a run.
 type Values struct {
@@ -72,17 +70,10 @@ func (r Reference) Read() (string, error) {
 		}
 		name = filepath.Join(home, rest)
 	}
-	f, err := input.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := input.ReadAtMost(name, maxFile)
 	switch {
 	case err != nil:
 		return "", err
-	case len(data) > maxFile:
-		return "", fmt.Errorf("%s has more than %d KiB", name, maxFile>>10)
 	case strings.ContainsRune(string(data), 0):
 		return "", fmt.Errorf("%s has a zero byte, which no argument and no variable can hold", name)
 	}
@@ -105,8 +96,7 @@ type key struct{}
 // With returns a context in which references stand for these values.
 func With(ctx context.Context, v *Values) context.Context { return context.WithValue(ctx, key{}, v) }
 
-// value returns the value of a reference in a context: the value at the start of the run, or the current
-// value if there is no run, as in a check of a single layer.
+// value returns the value of a reference at the start of the context's run, or the current value outside of a run.
 func (r Reference) value(ctx context.Context) (string, error) {
 	if v, ok := ctx.Value(key{}).(*Values); ok {
 		if value, ok := v.held[r]; ok {

@@ -1,8 +1,12 @@
 package secret
 
 import (
+	_ "embed"
+	"encoding/base64"
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -75,8 +79,7 @@ func classOf(name string) class {
 	return best
 }
 
-// split returns the words of a name, in capitals: dbPassword2, DB_PASSWORD and --db-password are DB and
-// PASSWORD.
+// split returns the words of a name, in capitals. dbPassword2 and --db-password are DB and PASSWORD.
 func split(name string) []string {
 	var list []string
 	var word []rune
@@ -118,8 +121,7 @@ func (c class) holds(value string) bool {
 // amount matches a number that is no secret: --pass=2.
 var amount = regexp.MustCompile(`^[0-9]{1,2}$`)
 
-// withoutCredentials matches a URL, or the keywords of a driver, without a password. Another form detects a URL
-// with a user and a password.
+// withoutCredentials matches a URL, or the keywords of a driver, without a password.
 var withoutCredentials = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^@]*$|^[A-Za-z][A-Za-z0-9+.-]*://[^@:/]*@[^@]*$|^([a-z]+=\S* ?)+$`)
 
 // Texts that stand in place of a secret: words, and patterns.
@@ -141,4 +143,82 @@ var (
 func stands(value string) bool {
 	value = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), `"'`))
 	return value == "" || standIn[strings.ToLower(value)] || standInForm.MatchString(value)
+}
+
+// known lists rules for secrets that are recognised by their own form. Most are rules of gitleaks. They are
+// copied as data, since the module of gitleaks needs some thirty other modules. The rules of
+// gitleaks that look for words near a random text are left out. Such rules have many false alarms, which a
+// person should review, while here a finding ends a run. Secrets with a name are recognised by classOf.
+//
+//go:embed tokens.txt
+var known string
+
+// tokens finds the secrets that are recognised by their form.
+func tokens(text string) (all []Finding) {
+	small := strings.ToLower(text)
+	for line := range strings.Lines(known) {
+		rule := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // name, keywords, entropy, pattern
+		if len(rule) != 4 || !slices.ContainsFunc(strings.Split(rule[1], ","), func(word string) bool { return strings.Contains(small, word) }) {
+			continue
+		}
+		least, _ := strconv.ParseFloat(rule[2], 64) // tests read all of these numbers
+		for _, m := range regexp.MustCompile(rule[3]).FindAllStringSubmatchIndex(text, -1) {
+			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the first group, or the whole match
+				all = append(all, Finding{rule[0], m[2], m[3]})
+			}
+		}
+	}
+	return all
+}
+
+const leastRandom = 16 // the shortest length of a value that can look random
+
+var onlyHex = regexp.MustCompile(`^[0-9a-fA-F]+$`)
+
+// random reports whether a text looks random: long, of letters and digits, and with a high entropy.
+func random(text string) bool {
+	text = strings.Trim(text, `"'`)
+	if len(text) < leastRandom || strings.IndexFunc(text, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("+/=_-%", r)
+	}) >= 0 {
+		return false
+	}
+	digits := strings.ContainsAny(text, "0123456789")
+	letters := strings.IndexFunc(text, unicode.IsLetter) >= 0
+	if !digits || !letters {
+		return false
+	}
+	if onlyHex.MatchString(text) {
+		return entropy(text) >= 2.8
+	}
+	return entropy(text) >= 3.5
+}
+
+// entropy returns the entropy of a text in bits per character, by the frequencies of its characters.
+func entropy(text string) float64 {
+	count := map[rune]float64{}
+	for _, r := range text {
+		count[r]++
+	}
+	bits, all := 0.0, float64(len([]rune(text)))
+	for _, n := range count {
+		bits -= n / all * math.Log2(n/all)
+	}
+	return bits
+}
+
+// bearer reports whether the text after the word Bearer is a token, and not a word of a sentence.
+func bearer(text string) bool {
+	return !stands(text) && strings.ContainsAny(text, "0123456789") && strings.IndexFunc(text, unicode.IsLetter) >= 0
+}
+
+// basic reports whether the text after the word Basic is a user with a password.
+func basic(text string) bool {
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		if plain, err := encoding.DecodeString(text); err == nil {
+			_, password, has := strings.Cut(string(plain), ":")
+			return has && password != "" && strings.IndexFunc(string(plain), unicode.IsControl) < 0
+		}
+	}
+	return false
 }

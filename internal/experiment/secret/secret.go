@@ -18,7 +18,7 @@ import (
 
 // Finding is a secret in a text.
 type Finding struct {
-	// Name identifies the secret without revealing any of it: "--password", "Authorization",
+	// Name identifies the secret and reveals no part of its value: "--password", "Authorization",
 	// "https://user@host", "private key".
 	Name       string
 	Start, End int // the position of the secret, in bytes
@@ -100,10 +100,8 @@ func Find(text string, kind Kind) []Finding {
 	return outermost(all)
 }
 
-// nested is the depth to which forms are searched within a value that is no secret: --set=password=….
-const nested = 3
+const nested = 3 // the depth to which forms are searched within a value that is no secret: --set=password=…
 
-// in finds the secrets of one form.
 func (f form) in(text string, depth int) []Finding {
 	var all []Finding
 	for _, m := range f.pattern.FindAllStringSubmatchIndex(text, -1) {
@@ -155,8 +153,7 @@ func Value(name, value string, kind Kind) []Finding {
 	return Find(value, kind)
 }
 
-// given lists, by program, the options that take a secret: attached to the option (-pSECRET), or as the next
-// argument.
+// given lists, by program, the options that take a secret, attached (-pSECRET) or as the next argument.
 var given = map[string][]string{
 	"mysql": {"-p"}, "mysqladmin": {"-p"}, "mysqldump": {"-p"}, "mysqlslap": {"-p"}, "mariadb": {"-p"}, "mariadb-slap": {"-p"},
 	"sshpass": {"-p"}, "redis-cli": {"-a"}, "redis-benchmark": {"-a"}, "valkey-cli": {"-a"}, "valkey-benchmark": {"-a"},
@@ -166,13 +163,11 @@ var given = map[string][]string{
 	login: {"-p"},
 }
 
-// login is a subcommand of container and cloud tools. In their other subcommands, -p is no password.
-const login = "login"
+const login = "login" // a subcommand of container and cloud tools. In their other subcommands, -p is no password.
 
 var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl oc az`)
 
-// others are programs that one of the programs in given may start, such as sshpass. Their own options take no
-// secret.
+// others are programs that a program in given may start, such as sshpass. Their own options take no secret.
 var others = words(`ssh scp sftp rsync`)
 
 // attachedOnly are programs whose option takes an attached password, or else prompts for it.
@@ -235,4 +230,37 @@ func inOption(program, option, value string) (Finding, bool) {
 		return Finding{}, false // a user without a password
 	}
 	return Finding{program + " " + option, start, len(value)}, real(value) && real(value[start:]) && start < len(value)
+}
+
+// shellWord matches a word of a shell with its quotes, or a sign that begins or ends a command, such as ; and $(…).
+var shellWord = regexp.MustCompile(`(?:[^\s;|&()<>'"\x60\\]|\\(?s:.)|"(?:[^"\\]|\\(?s:.))*"|'[^']*')+|[\n;|&()\x60]`)
+
+// inCommands finds secrets in arguments of well-known programs in lines of a shell, also of a shell within a shell.
+func inCommands(text string, depth int) (all []Finding) {
+	var args []string
+	var starts []int
+	end := func() {
+		for i, f := range Arguments(args) {
+			all = append(all, Finding{f.Name, starts[i] + f.Start, starts[i] + f.End})
+		}
+		args, starts = nil, nil
+	}
+	for _, m := range shellWord.FindAllStringIndex(text, -1) {
+		word, start := text[m[0]:m[1]], m[0]
+		if strings.ContainsAny(word[:1], "\n;|&()`") {
+			end()
+			continue
+		}
+		if n := len(word); n > 1 && strings.ContainsAny(word[:1], `'"`) && strings.IndexByte(word[1:], word[0]) == n-2 {
+			word, start = word[1:n-1], start+1
+		}
+		args, starts = append(args, word), append(starts, start)
+		if depth < nested && strings.ContainsAny(word, " \n") {
+			for _, f := range inCommands(word, depth+1) {
+				all = append(all, Finding{f.Name, start + f.Start, start + f.End})
+			}
+		}
+	}
+	end()
+	return all
 }

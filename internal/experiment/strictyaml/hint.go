@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -10,8 +11,7 @@ import (
 
 // A hint that suggests a text is given only if the file with this text would be read without that problem.
 
-// longestHint is the largest length of a suggested text, in bytes.
-const longestHint = 200
+const longestHint = 200 // the largest length of a suggested text, in bytes
 
 // takes reports whether a text in place of a node would be read without a problem.
 func (f *File) takes(text, path string, t reflect.Type, field Field) bool {
@@ -53,14 +53,10 @@ func (f *File) otherwise(n *Node, path string, t reflect.Type, field Field) stri
 	return ""
 }
 
-// worded is a list type with the method Words. Words splits a text that stands in place of a list into the
-// list's items.
-type worded interface{ Words(text string) []string }
-
 // bracketed returns the hint to write a text as a list; "" if the list would be invalid.
 func (f *File) bracketed(n *Node, path string, t reflect.Type, field Field) string {
 	var items []string
-	if w, ok := asked[worded](t); ok {
+	if w, ok := asked[interface{ Words(text string) []string }](t); ok {
 		items = w.Words(n.Value)
 	} else {
 		items = strings.FieldsFunc(n.Value, func(r rune) bool { return r == ',' })
@@ -82,7 +78,6 @@ var unquoted = regexp.MustCompile(`^-{0,2}[A-Za-z_./$][A-Za-z0-9_./$%+=@()-]*$`)
 // words are texts that YAML reads as another type.
 var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-// listed returns a text as an item of a list in brackets.
 func listed(text string) string {
 	_, err := strconv.Atoi(text)
 	if err == nil || unquoted.MatchString(text) && !slices.Contains(words, strings.ToLower(text)) {
@@ -93,7 +88,7 @@ func listed(text string) string {
 
 // unitHint returns the hint for a quantity with a wrong unit or none.
 func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) string {
-	units, ok := asked[united](t)
+	units, ok := asked[interface{ Units() []string }](t)
 	number := strings.TrimRight(n.Value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/% ")
 	if _, err := strconv.ParseFloat(number, 64); err != nil || !ok {
 		return ""
@@ -113,4 +108,79 @@ func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) strin
 		return hint
 	}
 	return "known units: " + strings.Join(all, ", ")
+}
+
+// Nearest returns the candidate that a misspelt word most likely means, or "". Case, - and _ do not matter.
+func Nearest(word string, candidates []string) string {
+	best, least := "", 0.0
+	folded := fold(word)
+	if len(folded) > 64 {
+		return ""
+	}
+	for _, c := range candidates {
+		f := fold(c)
+		d := distance([]rune(folded), []rune(f))
+		// A short word may have one mistake, a longer word more, but fewer mistakes than letters.
+		if d > 1+len(f)/4 || d >= len(f) {
+			if !extends(f, folded) {
+				continue
+			}
+			d = 1 + len(f)/4
+		}
+		if share := float64(d) / float64(len(f)); best == "" || share < least {
+			best, least = c, share
+		}
+	}
+	return best
+}
+
+// Suggest returns the hint for an unknown word: the nearest candidate, and all candidates.
+func Suggest(word string, what string, candidates []string) string {
+	return suggest(word, what, candidates, func(string) bool { return true })
+}
+
+// suggest is Suggest if only some candidates may be suggested as the nearest.
+func suggest(word string, what string, candidates []string, may func(string) bool) string {
+	all := fmt.Sprintf("%s: %s", what, strings.Join(candidates, ", "))
+	if len(candidates) == 0 {
+		all = what + ": none"
+	}
+	if near := Nearest(word, candidates); near != "" && near != word && may(near) {
+		return fmt.Sprintf("did you mean %s? %s", near, all)
+	}
+	return all
+}
+
+func fold(s string) string {
+	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
+}
+
+// extends reports whether one of two words of at least three letters begins with the other: an abbreviation, a plural.
+func extends(a, b string) bool {
+	return len(a) >= 3 && len(b) >= 3 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
+}
+
+// distance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal
+// string alignment).
+func distance(a, b []rune) int {
+	var before, above []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before, above, row = above, row, make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			row[j] = slices.Min([]int{above[j] + 1, row[j-1] + 1, above[j-1] + change})
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+	}
+	return row[len(b)]
 }

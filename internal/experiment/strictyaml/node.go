@@ -1,8 +1,12 @@
 package strictyaml
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 // form is the form of a node.
@@ -49,7 +53,6 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// found describes the node for messages.
 func (n *Node) found() string {
 	switch n.Form {
 	case Null:
@@ -100,11 +103,182 @@ func (n *Node) cutStep(path string) (step, rest string) {
 	return path[:end], strings.TrimPrefix(path[end:], ".")
 }
 
-// shorten shortens a value for a message.
 func shorten(s string) string {
 	const most = 60
 	if r := []rune(s); len(r) > most {
 		return string(r[:most]) + "…"
 	}
 	return s
+}
+
+// tree converts the parser's tree to Nodes, with aliases and merge keys followed. The number of nodes is limited.
+type tree struct {
+	file    *File
+	anchors map[string]*Node // nil value: the anchor is being defined
+	count   int
+	refused bool // set if a problem makes the tree unusable
+}
+
+func (t *tree) refuse(at *Node, message string) {
+	if !t.refused {
+		t.file.Report(at, "", message, "")
+	}
+	t.refused = true
+}
+
+// node converts one value. It never returns nil.
+func (t *tree) node(n ast.Node, depth int) *Node {
+	out := &Node{Line: 1, Column: 1}
+	if n != nil {
+		if tk := n.GetToken(); tk != nil {
+			out.Line, out.Column, out.Value = tk.Position.Line, tk.Position.Column, tk.Value
+		}
+	}
+	t.count++
+	if t.count > maxNodes {
+		t.refuse(out, fmt.Sprintf("the file has more than %d values", maxNodes))
+	}
+	if depth > maxDepth {
+		t.refuse(out, fmt.Sprintf("values nest deeper than %d", maxDepth))
+	}
+	if t.refused {
+		return out
+	}
+	switch n := n.(type) {
+	case *ast.NullNode, nil:
+		out.Form, out.Value = Null, ""
+	case *ast.BoolNode:
+		out.Form = Bool
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		out.Form = Number
+	case *ast.MergeKeyNode:
+		out.Form = Text
+	case *ast.StringNode:
+		out.Form, out.Value = Text, n.Value
+		out.Quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
+		if strings.ContainsRune(n.Value, 0) {
+			t.refuse(out, "the text has a zero byte, which no argument, name or variable can hold")
+		}
+	case *ast.LiteralNode:
+		out.Form, out.Value, out.Quoted = Text, n.Value.Value, true
+	case *ast.SequenceNode:
+		out.Form = List
+		for _, item := range n.Values {
+			out.Items = append(out.Items, t.node(item, depth+1))
+		}
+	case *ast.MappingNode:
+		t.mapping(out, n.Values, n.IsFlowStyle, depth)
+	case *ast.MappingValueNode:
+		t.mapping(out, []*ast.MappingValueNode{n}, false, depth)
+	case *ast.AnchorNode:
+		return t.anchor(n, depth)
+	case *ast.AliasNode:
+		return t.alias(n, out)
+	default:
+		t.refuse(out, "this kind of YAML is not used here")
+	}
+	return out
+}
+
+// mapping converts a map. Merge keys are processed last and add only missing keys.
+func (t *tree) mapping(out *Node, values []*ast.MappingValueNode, flow bool, depth int) {
+	out.Form, out.Value = Map, ""
+	var merges []*Node
+	for i, v := range values {
+		key := t.node(v.Key, depth+1)
+		if i == 0 && !flow {
+			out.Line, out.Column = key.Line, key.Column
+		}
+		value := t.node(v.Value, depth+1)
+		if t.refused {
+			return
+		}
+		value.Key = key
+		if value.Form == Null {
+			value.Line, value.Column = key.Line, key.Column
+		}
+		if v.Key.IsMergeKey() {
+			value.Line, value.Column = key.Line, key.Column
+			merges = append(merges, value)
+			continue
+		}
+		if key.Form == Null {
+			key.Form, key.Value = Text, "null"
+		}
+		if !key.Scalar() {
+			t.refuse(key, "a key must be plain text")
+			return
+		}
+		out.Entries = append(out.Entries, Entry{Key: key, Value: value})
+	}
+	for _, m := range merges {
+		t.merge(out, m)
+	}
+}
+
+// merge adds the missing entries of a merge key's map.
+func (t *tree) merge(out, from *Node) {
+	switch from.Form {
+	case Map:
+		for _, e := range from.Entries {
+			if out.Get(e.Key.Value) == nil {
+				out.Entries = append(out.Entries, Entry{Key: e.Key, Value: e.Value})
+			}
+			if t.count++; t.count > maxNodes {
+				t.refuse(out, fmt.Sprintf("the file has more than %d values", maxNodes))
+				return
+			}
+		}
+	case List:
+		for _, item := range from.Items {
+			if item.Form != Map {
+				t.refuse(from, "<< takes a map, or a list of maps")
+				return
+			}
+			t.merge(out, item)
+		}
+	default:
+		t.refuse(from, "<< takes a map, or a list of maps")
+	}
+}
+
+func (t *tree) anchor(n *ast.AnchorNode, depth int) *Node {
+	name := n.Name.GetToken().Value
+	t.anchors[name] = nil
+	value := t.node(n.Value, depth+1)
+	t.anchors[name] = value
+	return value
+}
+
+// alias returns the anchored value itself, and counts its size again.
+func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
+	name := n.Value.GetToken().Value
+	value, known := t.anchors[name]
+	if !known {
+		t.refuse(at, fmt.Sprintf("no &%s is defined above", shorten(name)))
+		return at
+	}
+	if value == nil {
+		t.refuse(at, fmt.Sprintf("*%s stands inside its own definition", shorten(name)))
+		return at
+	}
+	t.count += value.size(maxNodes)
+	copied := *value // a null has the position of its key, and each alias stands at another key
+	return &copied
+}
+
+// size counts the node and the nodes below it, up to a limit.
+func (n *Node) size(limit int) int {
+	count := 1
+	for _, item := range n.Items {
+		if count <= limit {
+			count += item.size(limit - count)
+		}
+	}
+	for _, e := range n.Entries {
+		if count <= limit {
+			count += 1 + e.Value.size(limit-count)
+		}
+	}
+	return count
 }

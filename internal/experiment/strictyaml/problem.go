@@ -1,9 +1,13 @@
 package strictyaml
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Problem is one error in a file.
@@ -79,4 +83,109 @@ func printable(s string) string {
 		}
 		return unicode.ReplacementChar
 	}, s)
+}
+
+// Text returns the file, with lines separated by newlines.
+func (f *File) Text() string { return strings.Join(f.lines, "\n") }
+
+// Place returns the position in the file of a part of a node's text. The part begins at byte start of the
+// text. If the file writes the text in another form, Place returns the node's own position, and problems no
+// longer show the lines from this position on.
+func (f *File) Place(n *Node, part string, start int) (line, column int) {
+	first, _, _ := strings.Cut(part, "\n")
+	from := n.Line - 1
+	if strings.Contains(n.Value, "\n") {
+		from += strings.Count(n.Value[:min(start, len(n.Value))], "\n") // the part is not before this line; the lines of a block begin below its key
+	}
+	for i := max(from, 0); i < len(f.lines) && i <= from+2; i++ {
+		source, before := f.lines[i], 0
+		if i == n.Line-1 {
+			before = len(string([]rune(source)[:min(n.Column-1, utf8.RuneCountInString(source))]))
+		}
+		if at := strings.Index(source[before:], first); at >= 0 && first != "" {
+			return i + 1, utf8.RuneCountInString(source[:before+at]) + 1
+		}
+	}
+	if f.hidden == nil {
+		f.hidden = map[int]bool{}
+	}
+	for i := range mostLines {
+		f.hidden[n.Line+i] = true
+	}
+	return n.Line, n.Column
+}
+
+const mostLines = 20 // the number of lines that a text in quotes may take
+
+// PathOf returns the path of the first value that equals a text; "" if none does.
+func (f *File) PathOf(text string) string {
+	if f.Root == nil {
+		return ""
+	}
+	path, _ := pathOf(f.Root, "", text)
+	return path
+}
+
+func pathOf(n *Node, at, text string) (path string, found bool) {
+	if n.Scalar() && n.Value == text {
+		return at, true
+	}
+	for i, item := range n.Items {
+		if path, found := pathOf(item, Index(at, i), text); found {
+			return path, true
+		}
+	}
+	for _, e := range n.Entries {
+		if path, found := pathOf(e.Value, Join(at, e.Key.Value), text); found {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// Conceal replaces a secret in messages only if it has at least leastWord bytes. A message may hold only the
+// beginning of a secret; Conceal replaces such a beginning only if it has at least leastPart bytes. Anything
+// shorter could be a word of the message.
+const (
+	leastPart = 8
+	leastWord = 3
+)
+
+// Conceal replaces texts of the file by stars in its problems.
+func (f *File) Conceal(texts []string) {
+	var parts []string
+	for _, text := range texts {
+		for _, line := range strings.Split(text, "\n") {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			parts = append(parts, line)
+			if quoted := strings.Trim(strconv.Quote(line), `"`); quoted != line {
+				parts = append(parts, quoted)
+			}
+		}
+	}
+	slices.SortFunc(parts, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	for i := range f.problems {
+		p := &f.problems[i]
+		if f.hidden[p.Line] {
+			p.Source = ""
+		}
+		for _, part := range parts {
+			p.Source = strings.ReplaceAll(p.Source, part, strings.Repeat("*", utf8.RuneCountInString(part)))
+			if len(part) < leastWord {
+				continue
+			}
+			p.Message, p.Hint, p.Path = without(p.Message, part), without(p.Hint, part), without(p.Path, part)
+		}
+	}
+}
+
+// without replaces a text in a message, also if the message contains only the text's beginning.
+func without(message, text string) string {
+	message = strings.ReplaceAll(message, text, "***")
+	for n := len(text) - 1; n >= leastPart && strings.Contains(message, text[:leastPart]); n-- {
+		message = strings.ReplaceAll(message, text[:n], "***")
+	}
+	return message
 }

@@ -178,7 +178,6 @@ var syntaxWords = []struct{ theirs, ours, hint string }{
 	{"found an invalid key for this map", "a key must be plain text", ""},
 }
 
-// syntaxError reports an error of the parser in the form of the other problems.
 func (f *File) syntaxError(err error) {
 	var at yaml.Error
 	if !errors.As(err, &at) {

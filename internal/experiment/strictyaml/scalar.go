@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -11,7 +12,6 @@ import (
 	"strings"
 )
 
-// text decodes a value with UnmarshalText.
 func (f *File) text(n *Node, path string, v reflect.Value, field Field) {
 	expected := Describe(v.Type())
 	if field.None {
@@ -35,7 +35,6 @@ func (f *File) text(n *Node, path string, v reflect.Value, field Field) {
 	}
 }
 
-// scalar decodes bools, numbers and text.
 func (f *File) scalar(n *Node, path string, v reflect.Value, field Field) {
 	if !n.Scalar() {
 		f.wrong(n, path, expectedOf(v.Type(), field), field, "")
@@ -173,4 +172,89 @@ func magnitude(v reflect.Value) float64 {
 		return v.Float()
 	}
 	return 0
+}
+
+// Document is a YAML text for another reader, such as a Kubernetes object. A file contains it as text or as the
+// map itself. A list of maps is several documents, separated by ---.
+type Document string
+
+var documentType = reflect.TypeFor[Document]()
+
+func (f *File) document(n *Node, path string, v reflect.Value) {
+	documents := []*Node{n}
+	switch n.Form {
+	case Text:
+		v.SetString(n.Value)
+		return
+	case List:
+		documents = n.Items
+	}
+	var texts []string
+	for i, d := range documents {
+		if d.Form != Map {
+			at := path
+			if n.Form == List {
+				at = Index(path, i)
+			}
+			f.wrong(d, at, "YAML, as text or as a map", Field{}, "")
+			return
+		}
+		var b strings.Builder
+		if len(d.Entries) == 0 {
+			b.WriteString(d.written() + "\n")
+		}
+		d.write(&b, "")
+		texts = append(texts, b.String())
+	}
+	v.SetString(strings.Join(texts, "---\n"))
+}
+
+// write writes a map or list that is not empty as YAML, with indent before each line.
+func (n *Node) write(b *strings.Builder, indent string) {
+	for _, e := range n.Entries {
+		b.WriteString(indent + e.Key.written() + ":")
+		e.Value.writeBehind(b, indent)
+	}
+	for _, item := range n.Items {
+		b.WriteString(indent + "-")
+		item.writeBehind(b, indent)
+	}
+}
+
+// writeBehind writes the value of a key or dash.
+func (n *Node) writeBehind(b *strings.Builder, indent string) {
+	if len(n.Entries)+len(n.Items) == 0 {
+		b.WriteString(" " + n.written() + "\n")
+		return
+	}
+	b.WriteString("\n")
+	n.write(b, indent+"  ")
+}
+
+// safe matches texts that mean the same without quotes in every YAML reader: words, numbers, placeholders.
+var safe = regexp.MustCompile(`^[A-Za-z0-9_$(][A-Za-z0-9_$().+/-]*$`)
+
+// written returns a scalar, or an empty map or list, as YAML on one line.
+func (n *Node) written() string {
+	switch {
+	case n.Form == Map:
+		return "{}"
+	case n.Form == List:
+		return "[]"
+	case n.Form == Null:
+		return "null"
+	case n.Form != Text, !n.Quoted && safe.MatchString(n.Value):
+		return n.Value
+	}
+	return quoted(n.Value)
+}
+
+func quoted(text string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err != nil {
+		panic(fmt.Sprintf("strictyaml: a text cannot be written: %v", err)) // every text can be encoded
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -23,7 +23,7 @@ type Config struct {
 	Repeat    map[string]factor.Word `yaml:"repeat" json:"repeat,omitempty" doc:"number of items of a list, by its path, or of objects of a kind, by the kind: a factor's name or a number. Given items are repeated in turn; $(item) is the number of an item or object"`
 	When      when                   `yaml:"when" json:"when" enum:"before-pods,after-pods" doc:"time at which the objects are applied: before-pods or after-pods"`
 	Wait      []wait                 `yaml:"wait" json:"wait,omitempty" doc:"conditions that must hold once the objects are applied, and in every trial"`
-	Scope     scope                  `yaml:"scope" json:"scope" enum:"namespace,arm" doc:"range of the objects' effect: namespace: objects affect only the arm's own namespace; arm: objects outside of it affect only this arm, too"`
+	Scope     scope                  `yaml:"scope" json:"scope" enum:"namespace,arm" doc:"what the objects affect: namespace: only the arm's own namespace; arm: only this arm, although some objects are outside of its namespace"`
 	Exclusive bool                   `yaml:"exclusive" json:"exclusive" doc:"the objects would affect other arms, too: they exist during the trials of this arm only"`
 	Settle    quantity.Duration      `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: wait between applying or deleting the objects and the next trial"`
 }

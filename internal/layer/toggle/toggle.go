@@ -48,13 +48,13 @@ const name = "switch"
 
 // Config holds the layer's parameters.
 type Config struct {
-	On        []reference.Arguments `yaml:"on" json:"on" required:"true" doc:"commands that turn it on, each a list of program and arguments"`
-	Off       []reference.Arguments `yaml:"off" json:"off" required:"true" doc:"commands that turn it off"`
-	Check     check                 `yaml:"check" json:"check" required:"true" doc:"program that shows whether it is on"`
-	Exclusive bool                  `yaml:"exclusive" json:"exclusive" doc:"the switch affects other arms, too: it is on during the trials of this arm only"`
-	Limit     quantity.Duration     `yaml:"limit" json:"limit" min:"1s" max:"1h" doc:"timeout for turning it on or off, until the check shows the new state"`
-	Settle    quantity.Duration     `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"wait between turning it on or off and the next trial"`
-	Found     found                 `yaml:"found" json:"found" enum:"refuse,restore" doc:"action if it is on before the run: refuse to run, or restore it at the end"`
+	On        []reference.Arguments `yaml:"on" json:"on" required:"true" doc:"commands that turn the mechanism on, each a list of program and arguments"`
+	Off       []reference.Arguments `yaml:"off" json:"off" required:"true" doc:"commands that turn the mechanism off"`
+	Check     check                 `yaml:"check" json:"check" required:"true" doc:"program that shows whether the mechanism is on"`
+	Exclusive bool                  `yaml:"exclusive" json:"exclusive" doc:"the mechanism affects other arms, too: it is on during the trials of this arm only"`
+	Limit     quantity.Duration     `yaml:"limit" json:"limit" min:"1s" max:"1h" doc:"timeout for turning the mechanism on or off, until the check shows the new state"`
+	Settle    quantity.Duration     `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"wait between turning the mechanism on or off and the next trial"`
+	Found     found                 `yaml:"found" json:"found" enum:"refuse,restore" doc:"action if the mechanism is on before the run: refuse to run, or restore it at the end"`
 	Env       environ.Variables     `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands, as for the layer env"`
 }
 
@@ -77,8 +77,8 @@ type switchState struct {
 // check is a program whose output shows whether the switch is on.
 type check struct {
 	Run reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is checked"`
-	On  string              `yaml:"on" json:"on" required:"true" doc:"regular expression that matches while it is on; ^ and $ match at each line"`
-	Off string              `yaml:"off" json:"off,omitempty" doc:"regular expression that matches while it is off; if absent, it is off when on does not match and the program succeeded"`
+	On  string              `yaml:"on" json:"on" required:"true" doc:"regular expression that matches while the mechanism is on; ^ and $ match at each line"`
+	Off string              `yaml:"off" json:"off,omitempty" doc:"regular expression that matches while the mechanism is off; if absent, the mechanism is off if the program succeeds and on does not match"`
 }
 
 func (c check) patterns() evidence.Patterns { return evidence.Patterns{On: c.On, Off: c.Off} }

@@ -51,9 +51,9 @@ type Config struct {
 	Command reference.Arguments `yaml:"run" json:"run,omitempty" doc:"program and arguments, which may hold $NAME and $(file:PATH); either this or shell"`
 	Shell   string              `yaml:"shell" json:"shell,omitempty" doc:"text for /bin/sh -c; either this or run"`
 	Env     environ.Variables   `yaml:"env" json:"env,omitempty" doc:"variables to add; $NAME takes a value from the environment of tare, $(file:PATH) from a file, $$ is a $"`
-	Dir     string              `yaml:"dir" json:"dir,omitempty" doc:"working directory; that of tare if absent"`
+	Dir     string              `yaml:"dir" json:"dir,omitempty" doc:"working directory; if absent, the directory that tare was started in"`
 	In      testbed.Place       `yaml:"in" json:"in" doc:"where the program runs"`
-	Image   string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the pods that the program is in, on a cluster; that of the testbed if absent"`
+	Image   string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"on a cluster, image of the pods, which holds the program; if absent, the testbed's image"`
 	Timeout quantity.Duration   `yaml:"timeout" json:"timeout" doc:"how long one run of the program may take"`
 	Warmup  int                 `yaml:"warmup" json:"warmup" doc:"runs in each trial before the one that counts"`
 	Expects quantity.Duration   `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`

@@ -38,7 +38,7 @@ type Config struct {
 	Protocol    factor.Levels[load.Protocol]      `yaml:"protocol" json:"protocol" doc:"http/1.1, h2 (over TLS with ALPN, without TLS with prior knowledge) or grpc (unary calls)"`
 	Payload     factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" min:"0B" max:"64MiB" doc:"bytes of a request's body; a request with a body is a POST"`
 	Answer      factor.Levels[quantity.Size]      `yaml:"answer" json:"answer,omitempty" min:"0B" max:"64MiB" doc:"bytes of the builtin server's responses"`
-	Path        string                            `yaml:"path" json:"path,omitempty" doc:"path and query of requests; those of the url if absent; for grpc /SERVICE/METHOD"`
+	Path        string                            `yaml:"path" json:"path,omitempty" doc:"path and query of requests; if absent, the url's; for grpc /SERVICE/METHOD"`
 	Paths       factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"network paths from the client's pod to the server's"`
 	Server      *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program of the server; Tare's own if absent"`
 	URL         string                            `yaml:"url" json:"url,omitempty" doc:"URL of an existing server, in place of one that Tare starts: http://HOST[:PORT][/PATH], or https"`

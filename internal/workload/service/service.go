@@ -25,7 +25,7 @@ type Config struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments of the server; they may hold $NAME, $(file:PATH) and $(TARE_PORT)"`
 	Image string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the arm's pods on a cluster, which holds the program; the testbed's if absent. On this machine the program must be installed"`
 	Env   environ.Variables   `yaml:"env" json:"env,omitempty" doc:"environment variables to add; Tare adds TARE_PORT"`
-	Dir   string              `yaml:"dir" json:"dir,omitempty" doc:"working directory; that of tare if absent"`
+	Dir   string              `yaml:"dir" json:"dir,omitempty" doc:"working directory; if absent, the directory that tare was started in"`
 	Port  int                 `yaml:"port" json:"port,omitempty" doc:"port that the server listens on; if absent a port that the testbed's service forwards, given as TARE_PORT"`
 	Ready Ready               `yaml:"ready" json:"ready" doc:"when the server counts as ready"`
 }

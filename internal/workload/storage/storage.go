@@ -90,7 +90,7 @@ type Config struct {
 	IODepth    factor.Levels[int]           `yaml:"ioDepth" json:"ioDepth" doc:"I/Os that each job keeps under way, 1 to 4096"`
 	Jobs       factor.Levels[int]           `yaml:"jobs" json:"jobs" doc:"jobs at the same time, 1 to 256"`
 	Engine     engine                       `yaml:"engine" json:"engine" doc:"how fio asks the kernel for I/O"`
-	Direct     direct                       `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT), which is checked after each trial. With false, metrics are named buffered-; with auto, only those of trials that went through the page cache are"`
+	Direct     direct                       `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT); Tare checks this after each trial. With false, the names of metrics begin with buffered-; with auto, only in trials that went through the page cache"`
 	Cold       bool                         `yaml:"cold" json:"cold,omitempty" doc:"with direct: false, reads begin with an empty page cache and read each block once at most"`
 	Size       quantity.Size                `yaml:"size" json:"size" doc:"size of the file or of the part of the device that is used"`
 	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement"`

@@ -60,7 +60,7 @@ type Config struct {
 	Duration  quantity.Duration   `yaml:"duration" json:"duration" doc:"measured time of a trial; slices share it"`
 	Processes int                 `yaml:"processes" json:"processes" min:"1" doc:"processes of a trial, one after the other, each with its own memory layout; a slice has at least one"`
 	In        testbed.Place       `yaml:"in" json:"in" doc:"place where the processes run: client-pod, server-pod (for layers around the server), or host, which is Tare's own machine and needs no network"`
-	Image     string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the pods, on a cluster; that of the testbed if absent"`
+	Image     string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"on a cluster, image of the pods; if absent, the testbed's image"`
 	File      string              `yaml:"file" json:"file,omitempty" doc:"file for the tests open and stat; Tare's own program if absent"`
 	Directory string              `yaml:"directory" json:"directory" doc:"directory for the unnamed files of read, write and copy; mount binds it to itself"`
 	Judged    []string            `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons: operation-cpu if absent"`
@@ -89,8 +89,9 @@ func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate}
 	if c.In != testbed.Host {
 		d.Needs.Network, d.Needs.Image = true, c.Image
+		d.Elsewhere = "there are no images on this machine: leave image out"
 		if c.Image != "" {
-			d.Needs.Only, d.Elsewhere = experiment.TestbedKubernetes, "there are no images on this machine: leave image out"
+			d.Needs.Only = experiment.TestbedKubernetes
 		}
 		return d
 	}

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/reference"
+	"tare/internal/experiment/secret"
+	"tare/internal/run/journal"
+	"tare/internal/run/machine"
+	"tare/internal/run/runner"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube"
+	"tare/internal/testbed/kube/placement"
+	"tare/internal/testbed/local"
+	"tare/internal/text/mask"
+	"tare/internal/version"
+)
+
+// bed is the testbed of a run, with functions that depend on its kind.
+type bed struct {
+	testbed.Testbed
+	sampler runner.Sampler
+	// clusters describes the clusters that the sites are on; nil on the local testbed.
+	clusters func(context.Context) ([]machine.Cluster, error)
+}
+
+// openBed makes the testbed of an experiment. say receives messages about waiting. j is nil outside of a run.
+func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*bed, error) {
+	if x.Plan.Testbed == experiment.TestbedKubernetes {
+		o := kube.Options{Version: version.String(), Say: say}
+		o.Host = func() (testbed.Testbed, error) { return local.New() } // some layers also need this machine
+		if j != nil {
+			dir, err := filepath.Abs(j.Dir())
+			if err != nil {
+				return nil, err
+			}
+			o.Run, o.Resumed = dir, j.Session() > 1
+		}
+		k, err := kube.New(o)
+		if err != nil {
+			return nil, err
+		}
+		return &bed{Testbed: k, sampler: k.Sampler(), clusters: k.Describe}, nil
+	}
+	if err := local.Trials(); err != nil {
+		return nil, err
+	}
+	l, err := local.New()
+	if err != nil {
+		return nil, err
+	}
+	return &bed{Testbed: l, sampler: runner.ThisMachine{Sampler: machine.NewSampler()}}, nil
+}
+
+// guard makes tare clean run if this process is killed. The direct children of this process die with it. A program
+// under test may have started more processes in the background.
+func guard() {
+	if self, err := os.Executable(); err == nil {
+		local.Guard(self, "clean", "--"+guardFlag)
+	}
+}
+
+// record completes the record of the environment after the sites were set up.
+func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Environment) error {
+	if b.clusters == nil {
+		if j.Session() == 1 {
+			return nil // journal.Create wrote it
+		}
+		return j.AddEnvironment(env)
+	}
+	clusters, err := b.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	env.Clusters = clusters
+	if first := j.Environment(); j.Session() > 1 && first != nil {
+		for _, note := range placement.Moved(first.Clusters, clusters) {
+			if err := j.Note("the machine changed: " + note); err != nil {
+				return err
+			}
+		}
+	}
+	return j.AddEnvironment(env)
+}
+
+// inNamespace starts this command again in a user namespace, if networks need one. The error is then the exit code of
+// the new process. If networks need no user namespace, the error is nil, and the command continues.
+func inNamespace(needed bool) error {
+	if !needed || !local.NeedsUserNamespace() || os.Getenv(local.UserNamespaceVariable) != "" {
+		return nil
+	}
+	code, err := local.EnterUserNamespace(os.Args[1:]...)
+	if err != nil {
+		return hinted(err, "tare doctor says what this system allows")
+	}
+	return exit(code)
+}
+
+// tryNamespace is inNamespace for commands that only test what works. If the system does not allow a user
+// namespace, they continue and report this.
+func tryNamespace() error {
+	if code, ok := errors.AsType[exit](inNamespace(true)); ok {
+		return code
+	}
+	return nil
+}
+
+// sessionValues holds the values that an experiment takes from variables and files, and the mask that hides them.
+type sessionValues struct {
+	values *reference.Values
+	mask   *mask.Mask
+}
+
+// readValues reads the values, once for a whole session of a run. files are the files of the experiment, by their
+// names for messages. It returns an error if one of them contains a secret value.
+func readValues(x *experiment.Experiment, files map[string][]byte) (sessionValues, error) {
+	values, err := reference.Take(reference.Of(x))
+	if err != nil {
+		return sessionValues{}, err
+	}
+	t := sessionValues{values, new(mask.Mask)}
+	values.Each(func(r reference.Reference, value string) {
+		t.mask.Add(cmp.Or(r.File, r.Variable), value)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			at := bytes.Index(files[name], []byte(value))
+			if err == nil && len(value) >= mask.Least && at >= 0 && (r.File != "" || secret.Named(r.Variable)) {
+				line := 1 + bytes.Count(files[name][:at], []byte("\n"))
+				err = hinted(fmt.Errorf("%s:%d: the value of %s stands here, and would be kept in the run", name, line, r), "write %s in its place", r)
+			}
+		}
+	})
+	return t, err
+}
+
+func (t sessionValues) with(ctx context.Context, j *journal.Journal) context.Context {
+	j.Mask(t.mask)
+	return reference.With(ctx, t.values)
+}
+
+type maskedError struct {
+	error
+	text string
+}
+
+func (e *maskedError) Error() string { return e.text }
+func (e *maskedError) Unwrap() error { return e.error }
+
+func (t sessionValues) masked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &maskedError{err, t.mask.Text(err.Error())}
+}
+
+func references(x *experiment.Experiment) []part {
+	var parts []part
+	for _, r := range reference.Of(x) {
+		p := part{"variable", r.Variable, nil}
+		f := testbed.Finding{Name: "environment", Status: testbed.Missing, Detail: "not set", Hint: "export " + r.Variable}
+		if r.File != "" {
+			p, f.Name, f.Hint = part{"file", r.File, nil}, "disk", "write the value into the file"
+		}
+		value, err := r.Read()
+		switch {
+		case err == nil && new(mask.Mask).Add("", value):
+			f.Status, f.Detail, f.Hint = testbed.Works, "its value is masked in what programs print", ""
+		case err == nil:
+			f.Status, f.Hint = testbed.Works, ""
+			f.Detail = fmt.Sprintf("its value is shorter than %d bytes, and not masked in what programs print", mask.Least)
+		case r.File != "":
+			f.Detail = err.Error()
+		}
+		p.Findings = []testbed.Finding{f}
+		parts = append(parts, p)
+	}
+	return parts
+}

@@ -1,0 +1,331 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/experiment/strictyaml"
+)
+
+// Rounds is a number of rounds. In the form atMost, the run may stop earlier.
+type Rounds struct {
+	Fixed  int `yaml:"fixed" alone:"true" min:"2" max:"100000" doc:"number of rounds of the run; a number without a field means the same"`
+	AtMost int `yaml:"atMost" min:"2" max:"100000" doc:"largest number of rounds of the run, which ends earlier if it is decided"`
+}
+
+// stop is the condition that ends a run.
+type stop string
+
+// The conditions.
+const (
+	StopPlanned stop = "planned" // the planned number of rounds is done
+	stopDecided stop = "decided" // every headline comparison is decided at one of the planned looks
+)
+
+// Describe describes the valid texts of Stop.
+func (stop) Describe() string { return "planned or decided" }
+
+// Pattern returns the regular expression of Stop.
+func (stop) Pattern() string { return `^(planned|decided)$` }
+
+// UnmarshalText parses a condition.
+func (s *stop) UnmarshalText(text []byte) error {
+	if *s = stop(text); *s != StopPlanned && *s != stopDecided {
+		return fmt.Errorf("%q is not %s", text, s.Describe())
+	}
+	return nil
+}
+
+const (
+	firstLook  = 6    // the fewest rounds for an exact interval
+	lookGrowth = 1.46 // each look has this many times the rounds of the look before
+	lookApart  = 1.2  // the last look has at least this many times the rounds of the look before
+)
+
+// UsualLooks returns the looks of a run of at most this many rounds.
+func UsualLooks(most int) (looks []int) {
+	for n := firstLook; lookApart*float64(n) < float64(most); n = int(math.Round(lookGrowth * float64(n))) {
+		looks = append(looks, n)
+	}
+	return append(looks, most)
+}
+
+// stops checks the condition that ends the run.
+func (l *loader) stops(d *design) {
+	decided := d.Stop == stopDecided
+	switch {
+	case decided && l.file.Has("design.precision"):
+		l.file.ReportKey("design.stop", "stop: decided and precision exclude each other", "precision sets the number of rounds by a pilot")
+	case decided && d.Rounds.AtMost == 0:
+		l.file.ReportKey("design.stop", "stop: decided needs the largest number of rounds", "rounds: {atMost: 40}")
+	case d.Rounds.AtMost > 0 && d.Rounds.Fixed > 0:
+		l.file.ReportKey("design.rounds", "fixed and atMost exclude each other", "")
+	case !decided && d.Rounds.AtMost > 0:
+		l.file.ReportKey("design.rounds.atMost", "rounds that may be fewer need a reason to stop", "stop: decided ends the run when every headline comparison is decided")
+	case !decided && l.file.Has("design.looks"):
+		l.file.ReportKey("design.looks", "looks have no effect without stop: decided", "")
+	}
+	if !decided || l.file.Troubled("design") {
+		return
+	}
+	if !l.file.Has("design.looks") {
+		d.Looks = UsualLooks(d.Rounds.AtMost)
+		return
+	}
+	if !slices.IsSorted(d.Looks) || len(slices.Compact(slices.Clone(d.Looks))) < len(d.Looks) || len(d.Looks) == 0 || d.Looks[0] < 2 || d.Looks[len(d.Looks)-1] > d.Rounds.AtMost {
+		l.file.ReportAt("design.looks", fmt.Sprintf("looks are %v; expected ascending numbers of rounds from 2 to %d", d.Looks, d.Rounds.AtMost), "[6, 9, 13, 19, 28, 40]")
+		return
+	}
+	if d.Looks[len(d.Looks)-1] < d.Rounds.AtMost {
+		d.Looks = append(d.Looks, d.Rounds.AtMost)
+	}
+}
+
+// LookRounds lists the numbers of rounds after which the run may end: "6, 9, 13 and 20".
+func (p *Plan) LookRounds() string {
+	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(p.DecideAt), " ", ", "), "[]")
+	if i := strings.LastIndex(text, ","); i > 0 {
+		text = text[:i] + " and" + text[i+1:]
+	}
+	return text
+}
+
+// LooksUpTo returns the planned looks up to a number of rounds. This number is the last look, even if the run
+// ended after these rounds for another reason. If the number of rounds is fixed, the list is empty.
+func (p *Plan) LooksUpTo(rounds int) []int {
+	if len(p.DecideAt) == 0 {
+		return nil
+	}
+	return append(p.LooksBefore(rounds), rounds)
+}
+
+// LooksBefore returns the planned looks before a number of rounds.
+func (p *Plan) LooksBefore(rounds int) []int {
+	return slices.DeleteFunc(slices.Clone(p.DecideAt), func(n int) bool { return n >= rounds })
+}
+
+// SetUps is the number of set-ups of all arms in a run, or one of the constants. The random effects of a set-up
+// (memory layout, addresses, placement) belong to no layer. An interval for the effect of the layer therefore
+// needs several set-ups (Kalibera and Jones 2013, section 4).
+type SetUps int
+
+// The special values.
+const (
+	// SetUpsAuto sets up anew before every round if this is cheap, and otherwise before blocks of rounds.
+	SetUpsAuto SetUps = 0
+	// SetUpsOnce sets up once. The result then holds for this set-up alone.
+	SetUpsOnce SetUps = 1
+	// SetUpsEveryRound sets up anew before every round.
+	SetUpsEveryRound SetUps = -1
+)
+
+var setUpsNames = map[SetUps]string{SetUpsAuto: "auto", SetUpsOnce: "once", SetUpsEveryRound: "every-round"}
+
+// Describe describes the valid texts of SetUps.
+func (SetUps) Describe() string {
+	return "auto, every-round, once, or the number of set-ups in the run, such as 6"
+}
+
+// Pattern returns the regular expression of SetUps.
+func (SetUps) Pattern() string { return `^(auto|every-round|once|[1-9][0-9]{0,5})$` }
+
+// UnmarshalText parses a number of set-ups or a special value.
+func (s *SetUps) UnmarshalText(text []byte) error {
+	return wordOrNumber(s, setUpsNames, text, 1, 999_999)
+}
+
+// wordOrNumber parses the word for a special value, or a number from step to most that is a multiple of step.
+func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, step, most int) error {
+	for special, word := range words {
+		if word == string(text) {
+			*value = special
+			return nil
+		}
+	}
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < step || n > most || n%step != 0 {
+		return fmt.Errorf("%q is not %s", text, strictyaml.Describe(reflect.TypeFor[T]()))
+	}
+	*value = T(n)
+	return nil
+}
+
+// MarshalText returns the text of the value.
+func (s SetUps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// String returns the text of the value.
+func (s SetUps) String() string { return cmp.Or(setUpsNames[s], strconv.Itoa(int(s))) }
+
+// Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that
+// changes of the machine affect all arms alike (Bulej et al. 2020, Duet benchmarking, runs both programs at
+// the same time for this reason). The trial stays the unit of analysis.
+type Slices int
+
+// The special values.
+const (
+	// slicesNone means whole trials.
+	slicesNone Slices = 0
+	// slicesAuto cuts trials if the workload can be cut and the trials stay short.
+	slicesAuto Slices = -1
+)
+
+const mostSlices = 100 // the largest number of slices of a trial, since each slice has its own raw output
+
+var slicesNames = map[Slices]string{slicesNone: "none", slicesAuto: "auto"}
+
+// Describe describes the valid texts of Slices.
+func (Slices) Describe() string {
+	return fmt.Sprintf("none, auto, or an even number from 2 to %d", mostSlices)
+}
+
+// Pattern returns the regular expression of Slices.
+func (Slices) Pattern() string { return `^(none|auto|[2468]|[1-9][02468]|100)$` }
+
+// UnmarshalText parses a number of slices or a special value. Numbers are even, since every second slice runs
+// the arms in the reverse order of the slice before.
+func (s *Slices) UnmarshalText(text []byte) error {
+	return wordOrNumber(s, slicesNames, text, 2, mostSlices)
+}
+
+// MarshalText returns the text of the value.
+func (s Slices) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// String returns the text of the value.
+func (s Slices) String() string { return cmp.Or(slicesNames[s], strconv.Itoa(int(s))) }
+
+// Slice is the time that each slice after the first adds to a trial; zero if the slices share a whole trial's time.
+type Slice struct {
+	Expected time.Duration // the approximate time
+	Limit    time.Duration // the longest time
+}
+
+// slicesAuto cuts a trial into at most autoSlices slices, which lengthen the trial by at most autoLonger.
+const (
+	autoSlices = 8
+	autoLonger = 2 * time.Second
+)
+
+// of returns the number of slices of a trial with these Measures; 0: the trial stays whole.
+func (s Slices) of(m Measures) int {
+	switch {
+	case s == slicesNone || m.Slice == nil:
+		return 0
+	case s != slicesAuto:
+		return int(s)
+	}
+	n := autoSlices
+	if one := m.Slice.Expected; one > 0 {
+		n = min(n, 1+int(autoLonger/one))
+	}
+	if n < 2 {
+		return 0
+	}
+	return n &^ 1
+}
+
+// Cut returns the Measures of a trial that is cut into n slices. With n below 2 the trial stays whole.
+func (m Measures) Cut(n int) Measures {
+	if n < 2 || m.Slice == nil {
+		return m
+	}
+	more := time.Duration(n - 1)
+	m.Limit = m.Bound() + more*m.Slice.Limit
+	m.Expected += more * m.Slice.Expected
+	return m
+}
+
+// switched returns a layer that is turned on and off for all arms, with its arm; "" if there is none.
+func (x *Experiment) switched() (kind, arm string) {
+	for _, a := range x.Arms {
+		for _, item := range a.Layers {
+			if item.Config.Declare().Switches {
+				return item.Kind, a.Name
+			}
+		}
+	}
+	return "", ""
+}
+
+// slicing returns the slices of the experiment's trials. Trials stay whole if a layer must be turned on and off
+// between arms, since arms then cannot alternate by slices.
+func (x *Experiment) slicing() Slices {
+	if kind, _ := x.switched(); kind != "" {
+		return slicesNone
+	}
+	return x.Design.Slices
+}
+
+// sliceable reports a number of slices in the file if trials cannot be cut.
+func (l *loader) sliceable(x *Experiment, e *Expansion) {
+	const at = "design.slices"
+	if x.Design.Slices == slicesNone || x.Design.Slices == slicesAuto {
+		return
+	}
+	if kind, arm := x.switched(); kind != "" {
+		l.file.ReportAt(at, fmt.Sprintf("trials cannot be cut into slices: the layer %s of arm %s is turned on and off for all arms between trials", kind, arm),
+			"leave slices out, or write slices: auto")
+	}
+	reported := map[string]bool{}
+	for i, c := range e.Plan.Cells {
+		if e.Cells[i].Workload.Measures().Slice == nil && !reported[c.Workload] {
+			reported[c.Workload] = true
+			l.file.ReportAt(at, fmt.Sprintf("trials of the workload %s cannot be cut into slices", c.Workload),
+				"write slices: auto to cut those that can be cut, or leave slices out")
+		}
+	}
+}
+
+// given lists the limits that a file sets, and design.slices if the file sets it.
+func given(root *strictyaml.Node) map[string]bool {
+	set := map[string]bool{}
+	for _, part := range []string{"limits", "design"} {
+		if n := root.Get(part); n != nil {
+			for _, e := range n.Entries {
+				set[part+"."+e.Key.Value] = true
+			}
+		}
+	}
+	return set
+}
+
+// WithoutDefaultLimits returns the limits of the experiment without Tare's default limits on the machine's condition. Limits
+// that the file sets stay.
+func (x *Experiment) WithoutDefaultLimits() Limits {
+	l := x.Limits
+	for name, limit := range map[string]func(){
+		"foreignCPU": func() { l.ForeignCPU = nil }, "steal": func() { l.Steal = nil },
+		"throttling": func() { l.Throttling = nil }, "late": func() { l.Late = nil },
+	} {
+		if !x.given["limits."+name] {
+			limit()
+		}
+	}
+	return l
+}
+
+// GoOnBusy lets the experiment run on a machine that is too busy for Tare's default limits, which would
+// otherwise invalidate trial after trial. why describes the load. The default limits are lifted. Arms alternate
+// by slices if the workload can be cut and the file does not set slices. CPU time gets a verdict, too, since
+// waiting for a CPU does not add to CPU time. GoOnBusy is called before the first trial: no measured value
+// influences these changes.
+func (x *Experiment) GoOnBusy(why string) {
+	x.Limits, x.busy = x.WithoutDefaultLimits(), why
+	if !x.given["design.slices"] {
+		x.Design.Slices = slicesAuto
+	}
+}
+
+// judgeCPU makes the CPU time of a workload a headline.
+func (m Measures) judgeCPU(metrics []Metric) {
+	for i := range metrics {
+		if name := metrics[i].Name; name == m.CPU || m.Cost != nil && name == m.Cost.Prefix+"-cpu" {
+			metrics[i].Headline = true
+		}
+	}
+}
