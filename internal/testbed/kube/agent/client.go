@@ -5,10 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
-	"tare/internal/testbed/process"
 	"time"
+
+	"tare/internal/testbed/process"
 )
 
 // Client is a connection to the agent of one pod. If the connection breaks, the Client reconnects. Several
@@ -81,8 +81,8 @@ func NewClient(dial dial, o Options) *Client {
 	}
 }
 
-// call sends a request to the agent and returns the response. It reconnects and repeats
-// the request if the connection breaks. A failure in the response becomes an error.
+// call sends a request to the agent and returns the response. If the connection breaks, call reconnects and
+// repeats the request. A failure in the response becomes an error.
 func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error) {
 	breaks := 0
 	for begun := time.Now(); ; {
@@ -114,25 +114,24 @@ func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error
 // Facts requests the facts that a program in the pod sees.
 func (s *Client) Facts(ctx context.Context) (Facts, error) {
 	a, err := s.call(ctx, request{Op: opFacts}, nil)
-	if err != nil {
-		return Facts{}, err
-	}
-	if a.Facts == nil {
-		return Facts{}, fmt.Errorf("facts: %w: the answer has none", errFrame)
-	}
-	return *a.Facts, nil
+	return part(a.Facts, "facts", err)
 }
 
 // Counters requests the counters of the node and of pods.
 func (s *Client) Counters(ctx context.Context, q CountersRequest) (Counters, error) {
 	a, err := s.call(ctx, request{Op: opCounters, CountersRequest: &q}, nil)
+	return part(a.Counters, "counters", err)
+}
+
+// part returns a part of a response, which must not be missing.
+func part[T any](p *T, name string, err error) (T, error) {
+	if err == nil && p == nil {
+		err = fmt.Errorf("%s: %w: the answer has none", name, errFrame)
+	}
 	if err != nil {
-		return Counters{}, err
+		return *new(T), err
 	}
-	if a.Counters == nil {
-		return Counters{}, fmt.Errorf("counters: %w: the answer has none", errFrame)
-	}
-	return *a.Counters, nil
+	return *p, nil
 }
 
 // RoundTrip measures how long one request and its response take.
@@ -145,25 +144,9 @@ func (s *Client) RoundTrip(ctx context.Context) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-// nextProgram returns a program name that is new in this session.
-func (s *Client) nextProgram() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serial++
-	return strconv.Itoa(s.serial)
-}
-
-// ended records that no caller waits for a program any more.
-func (s *Client) ended(program string) {
-	s.mu.Lock()
-	s.running--
-	s.mu.Unlock()
-	s.abandon(program)
-}
-
-// abandon records a program that may still run although no caller waits for it. The client ends such a
-// program over the present connection or the next one, before any other request. If there is no further
-// connection, the program ends with the lease.
+// abandon records a program that may still run although no caller waits for it. The client ends the program
+// over the present connection or the next one, before any other request. Without a further connection, the
+// program ends with the lease.
 func (s *Client) abandon(program string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +185,7 @@ func (s *Client) Close() error {
 		return nil
 	}
 	s.closed = true
-	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0
+	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0 // needed: programs may still run
 	s.mu.Unlock()
 	if trying != nil {
 		trying.cancel(errClosed)
@@ -214,7 +197,7 @@ func (s *Client) Close() error {
 	if err := s.bye(ctx, l); err == nil || !needed {
 		return nil
 	}
-	l, err := s.dialOnce(ctx, time.Now()) // the connection was lost; programs may still run
+	l, err := s.dialOnce(ctx, time.Now()) // the connection was lost
 	if err == nil {
 		err = s.bye(ctx, l)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tare/internal/run/machine/owned"
+	"tare/internal/testbed"
 )
 
 // readyTimeout is how long Connect waits for an agent that is still starting.
@@ -48,13 +49,9 @@ func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
 	for {
 		var d net.Dialer
 		conn, err := d.DialContext(limited, "unix", socket)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {
+		starting := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+		if !starting || testbed.Pause(limited, 20*time.Millisecond) != nil {
 			return conn, err
-		}
-		select {
-		case <-limited.Done():
-			return nil, err
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
@@ -74,22 +71,15 @@ func Install(path string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	// The copy gets its name only when it is complete. No other process can therefore find an incomplete
-	// copy.
+	// The copy gets its name only when it is complete. No other process can find an incomplete copy.
 	f, err := owned.File(filepath.Dir(path), "agent", "")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	_, err = io.Copy(f, self)
-	if err == nil {
-		err = f.Chmod(0o755)
+	if err = errors.Join(err, f.Chmod(0o755), f.Close()); err != nil {
+		return err
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
+	return os.Rename(f.Name(), path)
 }

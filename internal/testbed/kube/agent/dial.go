@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"tare/internal/testbed"
 )
 
 // These are the first and the longest pause between tries to connect. The pauses double.
@@ -13,8 +15,7 @@ const (
 	lastBackoff  = 3 * time.Second
 )
 
-// connecting is a series of tries to connect, which one goroutine makes. All callers wait for the result of
-// this series.
+// connecting is a series of tries to connect, which one goroutine makes. All callers wait for its result.
 type connecting struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when link or err is set
@@ -89,11 +90,7 @@ func (s *Client) dialUntil(ctx context.Context) (*link, error) {
 		if left <= 0 {
 			return nil, &LostError{Since: time.Since(begun), Err: err}
 		}
-		wait := time.NewTimer(min(backoff, left))
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
+		if testbed.Pause(ctx, min(backoff, left)) != nil {
 			return nil, context.Cause(ctx)
 		}
 		backoff = min(2*backoff, lastBackoff)
@@ -115,12 +112,10 @@ func (s *Client) podAlive(ctx context.Context) error {
 	return err
 }
 
-// dialOnce dials once. One try takes at most half of the patience. If the try hangs, time is left for another
-// try.
+// dialOnce dials once. A try that hangs takes at most half of the patience, and leaves time for another try.
 func (s *Client) dialOnce(ctx context.Context, begun time.Time) (*link, error) {
 	limit := max(time.Second, min(s.o.Patience/2, s.o.Patience-time.Since(begun)))
-	// The context that dial gets is also the context of the connection. It must therefore end with the link,
-	// and not with the greeting.
+	// The context that dial gets is also the context of the connection. It must end with the link.
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("not connected within %v", limit.Round(time.Millisecond))) })
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })

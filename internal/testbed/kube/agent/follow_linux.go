@@ -23,8 +23,8 @@ type follower struct {
 }
 
 // sampleTimes are the times between two samples of a pod's working set. The first times are short, for
-// programs that end soon. The later ones are so long that they cost a trial nothing: a sample reads two small
-// files of each container.
+// programs that end soon. At the last one, samples cost a trial nothing: each reads two small files of each
+// container.
 var sampleTimes = process.Intervals{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
 
 const (

@@ -21,8 +21,7 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// markVariable is the environment variable that holds a program's mark. The program's descendants inherit the
-// variable unless they clear it.
+// markVariable is the environment variable that holds a program's mark. Descendants inherit it or clear it.
 const markVariable = "TARE_PROGRAM"
 
 // program is the agent's side of a program under test, together with the program's outputs.
@@ -102,8 +101,8 @@ func (p *program) makeFiles(order *startRequest) error {
 	return err
 }
 
-// openStdin returns a file with the program's standard input. Since it is a file, no goroutine has to feed a
-// pipe. The file has no name any more when the program starts.
+// openStdin returns a file with the program's standard input, so that no goroutine has to feed a pipe. The
+// file has no name any more when the program starts.
 func (p *program) openStdin(stdin []byte) (*os.File, error) {
 	if len(stdin) == 0 {
 		return os.Open(os.DevNull)
@@ -180,8 +179,7 @@ func (p *program) finish() {
 }
 
 // stop kills the program's process group as soon as the program has been started. If the program itself has
-// ended, its descendants are being killed already. why is the reason; it is "" if a client has requested the
-// stop.
+// ended, its descendants are being killed already. why is the reason; "" if a client has requested the stop.
 func (p *program) stop(why string) {
 	<-p.forked
 	p.mu.Lock()
@@ -200,8 +198,7 @@ func (p *program) removeOutputs() {
 	})
 }
 
-// discard frees everything that the agent keeps for a program that has ended and that no longer belongs to a
-// session.
+// discard frees everything that the agent keeps for a program that has ended.
 func (p *program) discard() {
 	p.discarded.Do(func() {
 		p.removeOutputs()

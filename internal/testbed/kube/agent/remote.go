@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"strconv"
 	"time"
 
 	"tare/internal/testbed"
@@ -34,7 +34,6 @@ type remoteProgram struct {
 
 	waiting context.Context // context of all requests about the program; ended by giveUp
 	giveUp  context.CancelCauseFunc
-	killing sync.Once
 }
 
 // Start starts a program in the pod. When the program has ended, its outputs are written to the command's
@@ -51,9 +50,11 @@ func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Proces
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", testbed.Quote(cmd.Args), err)
 	}
-	p := &remoteProgram{
-		client: s, name: s.nextProgram(), args: cmd.Args, stdout: cmd.Stdout, stderr: cmd.Stderr, done: make(chan struct{}),
-	}
+	s.mu.Lock()
+	s.serial++
+	name := strconv.Itoa(s.serial)
+	s.mu.Unlock()
+	p := &remoteProgram{client: s, name: name, args: cmd.Args, stdout: cmd.Stdout, stderr: cmd.Stderr, done: make(chan struct{})}
 	order := startRequest{Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Stdout: cmd.Stdout != nil, Stderr: cmd.Stderr != nil}
 	if _, err := s.call(ctx, request{Op: opStart, Program: p.name, Start: &order}, stdin); err != nil {
 		s.abandon(p.name)
@@ -93,7 +94,7 @@ func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 
 // follow waits for the program's end, fetches its outputs and sets the result.
 func (p *remoteProgram) follow(ctx context.Context) {
-	stop := context.AfterFunc(ctx, p.killSoon)
+	stop := context.AfterFunc(ctx, func() { _ = p.kill() })
 	end, err := p.wait()
 	var outputs [2][]byte
 	if err == nil {
@@ -107,20 +108,20 @@ func (p *remoteProgram) follow(ctx context.Context) {
 	if end != nil && err == nil {
 		p.err = errors.Join(p.err, p.writeOutputs(outputs))
 	}
-	p.client.ended(p.name)
+	p.client.mu.Lock()
+	p.client.running--
+	p.client.mu.Unlock()
+	p.client.abandon(p.name)
 	p.giveUp(nil)
 	close(p.done)
 }
 
 func (p *remoteProgram) wait() (*ending, error) {
 	a, err := p.client.call(p.waiting, request{Op: opWait, Program: p.name}, nil)
-	if err != nil {
-		return nil, err
+	if err == nil && a.End == nil {
+		err = fmt.Errorf("wait: %w: the answer has no end", errFrame)
 	}
-	if a.End == nil {
-		return nil, fmt.Errorf("wait: %w: the answer has no end", errFrame)
-	}
-	return a.End, nil
+	return a.End, err
 }
 
 // fetchOutputs fetches those outputs for which the command has writers.
@@ -129,11 +130,9 @@ func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error)
 		return outputs, errors.New(end.Failure)
 	}
 	if p.stdout != nil {
-		if outputs[0], err = p.fetch("stdout", end.Stdout); err != nil {
-			return outputs, err
-		}
+		outputs[0], err = p.fetch("stdout", end.Stdout)
 	}
-	if p.stderr != nil {
+	if p.stderr != nil && err == nil {
 		outputs[1], err = p.fetch("stderr", end.Stderr)
 	}
 	return outputs, err
@@ -218,41 +217,24 @@ func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
 // Kill ends the program and its descendants and waits until they are gone.
 func (p *remoteProgram) Kill() error {
 	err := p.kill()
-	if err != nil {
-		p.giveUp(err)
-	}
 	<-p.done
 	return err
 }
 
-// killSoon kills the program without waiting until it has ended. If the program cannot be killed in time,
-// Wait returns the reason.
-func (p *remoteProgram) killSoon() {
-	p.killing.Do(func() {
-		go func() {
-			if err := p.kill(); err != nil {
-				p.giveUp(err)
-			}
-		}()
-	})
-}
-
+// kill kills the program. If the program cannot be killed in time, Wait and kill return the reason.
 func (p *remoteProgram) kill() error {
-	select {
-	case <-p.done:
+	if p.ended() {
 		return nil
-	default:
 	}
 	ctx, cancel := context.WithTimeoutCause(p.waiting, p.client.o.Patience+killTimeout, errors.New("not killed in time"))
 	defer cancel()
 	_, err := p.client.call(ctx, request{Op: opKill, Program: p.name}, nil)
-	if p.waiting.Err() != nil && p.ended() {
+	if err == nil || p.waiting.Err() != nil && p.ended() {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("kill %s: %w", testbed.Quote(p.args), err)
-	}
-	return nil
+	err = fmt.Errorf("kill %s: %w", testbed.Quote(p.args), err)
+	p.giveUp(err)
+	return err
 }
 
 func (p *remoteProgram) ended() bool {

@@ -18,8 +18,7 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// replyTimeout is how long a client may take to read a response. A client that was stopped for longer must
-// connect again.
+// replyTimeout is how long a client may take to read a response. Otherwise, the client must connect again.
 const replyTimeout = time.Minute
 
 // serverConn is the agent's side of one connection.
@@ -80,8 +79,8 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// next reads a request. It reserves memory for the request and its response. held is the number of reserved
-// bytes, which the caller must free. The error is a *quotaError if the agent has no more memory.
+// next reads a request. It reserves memory for the request and its response. The caller must free held bytes.
+// If the agent has no more memory, the error is a *quotaError.
 func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err error) {
 	take := func(n int64) error {
 		err := c.server.memory.take(n)
@@ -104,18 +103,12 @@ func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err
 // begin handles the first request of a connection, which names the client's session. It reports whether the
 // connection may be used.
 func (c *serverConn) begin(q *request) bool {
-	var err error
-	if q.Op != opHello {
-		err = fmt.Errorf("%.80q before hello", string(q.Op))
-	} else {
+	err := fmt.Errorf("%.80q before hello", string(q.Op))
+	if q.Op == opHello {
 		c.session, err = c.server.session(q.Hello)
 	}
-	if err != nil {
-		c.reply(response{ID: q.ID, Failure: failureOf(err)}, nil)
-		return false
-	}
-	c.reply(response{ID: q.ID}, nil)
-	return true
+	c.reply(response{ID: q.ID, Failure: failureOf(err)}, nil)
+	return err == nil
 }
 
 // reply sends a response. If it cannot be sent, the client repeats its request over another connection.
@@ -142,7 +135,7 @@ func (c *serverConn) handle(ctx context.Context, q *request, body []byte) (r res
 	switch q.Op {
 	case opPing:
 	case opStart:
-		_, err = c.session.start(q.Program, q.Start, body)
+		err = c.session.start(q.Program, q.Start, body)
 	case opDrop:
 		c.session.drop(q.Program)
 	case opBye:
@@ -202,8 +195,7 @@ func (p *program) handle(ctx context.Context, q *request, r *response) (piece []
 	return nil, nil
 }
 
-// fetch reads a piece of a program's output. While the program runs, its output ends at the last byte written
-// so far. The piece may therefore be empty.
+// fetch reads a piece of a program's output. While the program runs, the piece may be empty.
 func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 	if o == nil {
 		return nil, fmt.Errorf("fetch: the request names no output")
@@ -228,8 +220,8 @@ func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 // podsLimit is the maximum number of pods in one CountersRequest.
 const podsLimit = 10000
 
-// counters reads the counters that a CountersRequest asks for. It finds all cgroups before it reads the first
-// counter, so that it can read all counters at almost the same time.
+// counters reads the counters that a CountersRequest asks for. It finds all cgroups first, so that it then
+// reads all counters at almost the same time.
 func (s *Server) counters(q *CountersRequest) (Counters, error) {
 	if q == nil {
 		q = &CountersRequest{}

@@ -130,38 +130,42 @@ func (t *serverSession) close() map[string]*program {
 }
 
 // start starts a program. A client repeats its request when the connection breaks. If the program was started
-// before, start therefore returns the same program.
-func (t *serverSession) start(name string, order *startRequest, stdin []byte) (*program, error) {
-	if !validName.MatchString(name) {
-		return nil, fmt.Errorf("start: %.80q is not the valid name of a program", name)
+// before, start only waits for the result.
+func (t *serverSession) start(name string, order *startRequest, stdin []byte) error {
+	p, known, err := t.add(name, order)
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
 	}
-	if order == nil {
-		return nil, errors.New("start: the request has no command")
-	}
-	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
-		return nil, errors.New("start: the session has ended")
-	}
-	if t.dropped[name] {
-		t.mu.Unlock()
-		return nil, fmt.Errorf("start: the program %s was dropped before", name)
-	}
-	p, known := t.programs[name]
-	if !known {
-		var err error
-		if p, err = t.server.newProgram(order.cost()); err != nil {
-			t.mu.Unlock()
-			return nil, fmt.Errorf("start: %w", err)
-		}
-		t.programs[name] = p
-	}
-	t.mu.Unlock()
 	if !known {
 		p.start(order, stdin)
 	}
 	<-p.forked
-	return p, p.failed
+	return p.failed
+}
+
+// add returns the session's program with a name. If the program does not exist, add makes it.
+func (t *serverSession) add(name string, order *startRequest) (p *program, known bool, err error) {
+	if !validName.MatchString(name) {
+		return nil, false, fmt.Errorf("%.80q is not the valid name of a program", name)
+	}
+	if order == nil {
+		return nil, false, errors.New("the request has no command")
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, false, errors.New("the session has ended")
+	}
+	if t.dropped[name] {
+		return nil, false, fmt.Errorf("the program %s was dropped before", name)
+	}
+	if p, known = t.programs[name]; known {
+		return p, true, nil
+	}
+	if p, err = t.server.newProgram(order.cost()); err == nil {
+		t.programs[name] = p
+	}
+	return p, false, err
 }
 
 func (t *serverSession) program(name string) (*program, error) {
@@ -200,8 +204,8 @@ func (t *serverSession) drop(name string) {
 	delete(t.programs, name)
 }
 
-// newProgram makes a program that is not started yet. The agent, and not the client, chooses the names of the
-// program's directory and mark. The program holds cost bytes of the agent's memory until it is discarded.
+// newProgram makes a program that is not started yet. The program holds cost bytes of the agent's memory until
+// it is discarded. The client does not choose the names of the program's directory and mark.
 func (s *Server) newProgram(cost int64) (*program, error) {
 	if err := s.started.take(1); err != nil {
 		return nil, err
