@@ -1,15 +1,23 @@
 package kube
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/experiment"
 	"tare/internal/testbed"
+	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
+	"tare/internal/testbed/kube/pods"
+	"tare/internal/text/safetext"
 )
 
 // memberLabel is the label with a member's number, from 1, if the service has several members. All members
@@ -142,4 +150,151 @@ func (s *Site) memberNote() string {
 	return fmt.Sprintf("arm %s: the %d members of the service share %d nodes beside the client's, "+
 		"because there are no more: traffic between members on one node is on no wire",
 		shorten(s.arm), s.members(), nodes)
+}
+
+var _ testbed.Sidecars = (*Site)(nil)
+
+type addedSidecar struct {
+	pod     testbed.Place
+	sidecar testbed.Sidecar
+}
+
+// separator stands between the pod and the sidecar in the name of a sidecar's place.
+const separator = "/"
+
+// AddSidecar adds a container to the pod at a place. The pod must not have been made yet. AddSidecar returns
+// the place of the sidecar.
+func (s *Site) AddSidecar(pod testbed.Place, want testbed.Sidecar) (testbed.Place, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pods) > 0 {
+		return "", fmt.Errorf("the pods of arm %s are made: sidecar %s comes too late", s.arm, want.Name)
+	}
+	for _, added := range s.shapes.sidecars {
+		if added.pod == pod && added.sidecar.Name == want.Name {
+			return "", fmt.Errorf("the %s of arm %s has a sidecar %s already", pod, s.arm, want.Name)
+		}
+	}
+	want.Image = cmp.Or(want.Image, s.level.Image)
+	s.shapes.sidecars = append(s.shapes.sidecars, addedSidecar{pod, want})
+	return pod + separator + testbed.Place(want.Name), nil
+}
+
+// SidecarPods lists the places of pods that can have sidecars: all clients, and all members
+// of the service.
+func (s *Site) SidecarPods() []testbed.Place {
+	list := s.Clients()
+	for i := range s.members() {
+		list = append(list, testbed.Member(i+1))
+	}
+	return list
+}
+
+// PodAddresses lists the IP addresses that the pod had when it was last seen ready.
+func (s *Site) PodAddresses(where testbed.Place) []netip.Addr {
+	p, err := s.pod(where)
+	if err != nil {
+		return nil
+	}
+	var list []netip.Addr
+	for _, ip := range p.Seen().Status.PodIPs {
+		if a, err := netip.ParseAddr(ip.IP); err == nil {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// containerAt splits a place into the place of its pod and the name of the container.
+func containerAt(where testbed.Place) (pod testbed.Place, container string) {
+	base, name, ok := strings.Cut(string(where), separator)
+	if !ok {
+		return where, pods.Container
+	}
+	return testbed.Place(base), pods.Sidecar(name)
+}
+
+// These are the first and the last of the ports that the service forwards, for TCP and UDP.
+const (
+	firstPort = 5201
+	lastPort  = 5210
+)
+
+// Ports lists the server's ports that the service forwards, TCP and UDP.
+func (s *Site) Ports() []uint16 {
+	var ports []uint16
+	for p := uint16(firstPort); p <= lastPort; p++ {
+		ports = append(ports, p)
+	}
+	return ports
+}
+
+// Address returns the server's address on a path. The address is invalid before the site is ready, and also
+// if no workload needs the path.
+func (s *Site) Address(path testbed.Path) netip.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if path == testbed.PodToService {
+		return s.service
+	}
+	_, server := path.Ends()
+	if p := s.pods[server]; p != nil {
+		return p.Address()
+	}
+	return netip.Addr{}
+}
+
+// LinkRate returns 0: the rate of the network is unknown on a cluster.
+func (s *Site) LinkRate() float64 { return 0 }
+
+// planService returns the Kubernetes service in front of the server. If the server has several members, the
+// service leads only to the first member.
+func (s *Site) planService() *corev1.Service {
+	labels := s.run.session.Owner.Labels(s.arm, roleServer)
+	want := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name("server"), Namespace: s.Namespace(), Labels: labels},
+		Spec:       corev1.ServiceSpec{Selector: maps.Clone(labels)},
+	}
+	want.Spec.Selector[siteLabel] = s.unique
+	if s.members() > 1 {
+		want.Spec.Selector[memberLabel] = "1" // without this, connections would go to a random member
+	}
+	for _, port := range s.Ports() {
+		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
+			name := fmt.Sprintf("tcp-%d", port)
+			if protocol == corev1.ProtocolUDP {
+				name = fmt.Sprintf("udp-%d", port)
+			}
+			forwarded := corev1.ServicePort{Name: name, Protocol: protocol, Port: int32(port)}
+			if speaks := s.needs.AppProtocol; speaks != "" && protocol == corev1.ProtocolTCP {
+				forwarded.AppProtocol = &speaks
+			}
+			want.Spec.Ports = append(want.Spec.Ports, forwarded)
+		}
+	}
+	return want
+}
+
+// makeService makes the service and keeps its address.
+func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
+	if !s.hasServer() {
+		return nil
+	}
+	want := s.planService()
+	if err := on.record.Add(ctx, inventory.Core("services", want.Namespace, want.Name)); err != nil {
+		return err
+	}
+	made, err := inventory.Make(ctx, on.record, on.Client.CoreV1().Services(want.Namespace), want)
+	if err != nil {
+		return fmt.Errorf("make service %s/%s: %w", want.Namespace, want.Name, cluster.Explain(err))
+	}
+	address, err := netip.ParseAddr(made.Spec.ClusterIP)
+	if err != nil {
+		return fmt.Errorf("service %s/%s has no address: %q",
+			want.Namespace, want.Name, safetext.Head(made.Spec.ClusterIP, 64))
+	}
+	s.mu.Lock()
+	s.service = address
+	s.mu.Unlock()
+	return nil
 }

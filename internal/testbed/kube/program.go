@@ -3,10 +3,14 @@ package kube
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"time"
 
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/accounting"
+	"tare/internal/testbed/kube/agent"
+	"tare/internal/testbed/kube/inventory"
 	"tare/internal/testbed/kube/pods"
 )
 
@@ -134,4 +138,70 @@ func (s *Site) Mend(ctx context.Context) error {
 		return err
 	}
 	return pods.Mend(ctx, s.podList())
+}
+
+// sampler is the runner's Sampler for this testbed. It reads the counters of all agents on the site's nodes
+// at the same time: once before the trial, and once after it. Between these readings it does nothing.
+// docs/cluster.md explains the numbers.
+type sampler struct {
+	bed    *Testbed
+	sample *accounting.Sample // sample that Start has begun; nil if there is none
+}
+
+// Sampler returns a sampler for the nodes on which trials run.
+func (t *Testbed) Sampler() *sampler { return &sampler{bed: t} }
+
+// Start begins a sample at a site.
+func (s *sampler) Start(ctx context.Context, site testbed.Site) error {
+	s.sample = nil
+	kube, err := Of(site)
+	if err != nil {
+		return err
+	}
+	on, err := kube.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	s.sample, err = on.counter.Begin(ctx, kube.accountingSite(on))
+	return err
+}
+
+// Stop ends the sample. The load of Tare's own machine is not part of a cluster's sample.
+func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, error) {
+	sample := s.sample
+	if sample == nil {
+		return testbed.Sample{}, errors.New("sample of a cluster: Stop without a Start")
+	}
+	s.sample = nil
+	s.bed.mu.Lock()
+	missing := s.bed.missing
+	s.bed.mu.Unlock()
+	return sample.End(ctx, missing)
+}
+
+// Meter reads the use of processors and networks from the agents in the site's pods. In a sandbox, the
+// processors are those that the sandbox shows, and otherwise those of the node. The capacity of the network
+// is unknown.
+func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
+	pods, sides := s.podList(), map[string]string{} // sides holds a resource name for each boot id
+	counted, errs := make([]agent.Counters, len(pods)), make([]error, len(pods))
+	var wait sync.WaitGroup
+	for i, p := range pods {
+		wait.Go(func() { counted[i], errs[i] = p.Agent().Counters(ctx, agent.CountersRequest{}) })
+	}
+	wait.Wait()
+	for i, p := range pods {
+		side := testbed.ResourceServer
+		if strings.HasPrefix(p.Plan().Labels[inventory.RoleLabel], roleClient) {
+			side = testbed.ResourceClient
+		}
+		if on := sides[counted[i].BootID]; on != "" && on != side {
+			side = testbed.ResourceMachine
+		}
+		sides[counted[i].BootID] = side
+	}
+	for _, c := range counted {
+		list = append(list, testbed.Resource{Name: sides[c.BootID], Of: float64(c.CPUs), Used: c.Busy.Seconds()}, c.Network)
+	}
+	return list, errors.Join(errs...)
 }

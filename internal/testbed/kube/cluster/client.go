@@ -1,9 +1,13 @@
 package cluster
 
 import (
-	"errors"
+	"context"
 	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	admissionregistration "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	apps "k8s.io/client-go/kubernetes/typed/apps/v1"
@@ -16,6 +20,7 @@ import (
 	scheduling "k8s.io/client-go/kubernetes/typed/scheduling/v1"
 	storage "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 )
 
@@ -37,75 +42,67 @@ type Client interface {
 
 // NewClient makes the client of a cluster. All groups share one transport and one limit of requests.
 func NewClient(config *rest.Config) (Client, error) {
-	c := *config
-	if c.UserAgent == "" {
-		c.UserAgent = rest.DefaultKubernetesUserAgent()
+	c := &client{config: *config}
+	if c.config.UserAgent == "" {
+		c.config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
-	transport, err := rest.HTTPClientFor(&c)
-	if err != nil {
+	var err error
+	if c.transport, err = rest.HTTPClientFor(&c.config); err != nil {
 		return nil, err
 	}
-	if c.RateLimiter == nil && c.QPS > 0 {
-		c.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.QPS, max(1, c.Burst))
+	if c.config.RateLimiter == nil && c.config.QPS > 0 {
+		c.config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.config.QPS, max(1, c.config.Burst))
 	}
-	m := maker{&c, transport, nil}
-	all := &client{
-		discovery:                  made(&m, discovery.NewDiscoveryClientForConfigAndClient),
-		admissionregistrationGroup: made(&m, admissionregistration.NewForConfigAndClient),
-		appsGroup:                  made(&m, apps.NewForConfigAndClient),
-		authenticationGroup:        made(&m, authentication.NewForConfigAndClient),
-		authorizationGroup:         made(&m, authorization.NewForConfigAndClient),
-		batchGroup:                 made(&m, batch.NewForConfigAndClient),
-		coreGroup:                  made(&m, core.NewForConfigAndClient),
-		nodeGroup:                  made(&m, node.NewForConfigAndClient),
-		rbacGroup:                  made(&m, rbac.NewForConfigAndClient),
-		schedulingGroup:            made(&m, scheduling.NewForConfigAndClient),
-		storageGroup:               made(&m, storage.NewForConfigAndClient),
-	}
-	return all, m.err
-}
-
-// maker makes the clients of groups, and keeps their errors.
-type maker struct {
-	config    *rest.Config
-	transport *http.Client
-	err       error
-}
-
-func made[T any](m *maker, makes func(*rest.Config, *http.Client) (T, error)) T {
-	c, err := makes(m.config, m.transport)
-	m.err = errors.Join(m.err, err)
-	return c
+	_, err = core.NewForConfigAndClient(&c.config, c.transport) // a bad configuration has the same error in every group
+	return c, err
 }
 
 type client struct {
-	discovery                  *discovery.DiscoveryClient
-	admissionregistrationGroup *admissionregistration.AdmissionregistrationV1Client
-	appsGroup                  *apps.AppsV1Client
-	authenticationGroup        *authentication.AuthenticationV1Client
-	authorizationGroup         *authorization.AuthorizationV1Client
-	batchGroup                 *batch.BatchV1Client
-	coreGroup                  *core.CoreV1Client
-	nodeGroup                  *node.NodeV1Client
-	rbacGroup                  *rbac.RbacV1Client
-	schedulingGroup            *scheduling.SchedulingV1Client
-	storageGroup               *storage.StorageV1Client
+	config    rest.Config
+	transport *http.Client
 }
 
-func (c *client) Discovery() discovery.DiscoveryInterface { return c.discovery }
-func (c *client) AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface {
-	return c.admissionregistrationGroup
+// group makes the client of a group. It cannot fail, since NewClient has checked the configuration.
+func group[T any](c *client, makes func(*rest.Config, *http.Client) (T, error)) T {
+	made, _ := makes(&c.config, c.transport)
+	return made
 }
-func (c *client) AppsV1() apps.AppsV1Interface { return c.appsGroup }
+
+func (c *client) Discovery() discovery.DiscoveryInterface {
+	return group(c, discovery.NewDiscoveryClientForConfigAndClient)
+}
+func (c *client) AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface {
+	return group(c, admissionregistration.NewForConfigAndClient)
+}
 func (c *client) AuthenticationV1() authentication.AuthenticationV1Interface {
-	return c.authenticationGroup
+	return group(c, authentication.NewForConfigAndClient)
 }
 func (c *client) AuthorizationV1() authorization.AuthorizationV1Interface {
-	return c.authorizationGroup
+	return group(c, authorization.NewForConfigAndClient)
 }
-func (c *client) BatchV1() batch.BatchV1Interface                { return c.batchGroup }
-func (c *client) CoreV1() core.CoreV1Interface                   { return c.coreGroup }
-func (c *client) NodeV1() node.NodeV1Interface                   { return c.nodeGroup }
-func (c *client) RbacV1() rbac.RbacV1Interface                   { return c.rbacGroup }
-func (c *client) SchedulingV1() scheduling.SchedulingV1Interface { return c.schedulingGroup }
-func (c *client) StorageV1() storage.StorageV1Interface          { return c.storageGroup }
+func (c *client) SchedulingV1() scheduling.SchedulingV1Interface {
+	return group(c, scheduling.NewForConfigAndClient)
+}
+func (c *client) AppsV1() apps.AppsV1Interface    { return group(c, apps.NewForConfigAndClient) }
+func (c *client) BatchV1() batch.BatchV1Interface { return group(c, batch.NewForConfigAndClient) }
+func (c *client) CoreV1() core.CoreV1Interface    { return group(c, core.NewForConfigAndClient) }
+func (c *client) NodeV1() node.NodeV1Interface    { return group(c, node.NewForConfigAndClient) }
+func (c *client) RbacV1() rbac.RbacV1Interface    { return group(c, rbac.NewForConfigAndClient) }
+func (c *client) StorageV1() storage.StorageV1Interface {
+	return group(c, storage.NewForConfigAndClient)
+}
+
+// PodInformer follows the pods of a namespace that a selector of labels selects, once it is run. It is made here,
+// since the factories of package informers would add the informers and listers of every resource to the program.
+func PodInformer(client Client, namespace, selector string) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = selector
+			return client.CoreV1().Pods(namespace).List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = selector
+			return client.CoreV1().Pods(namespace).Watch(ctx, o)
+		},
+	}, &corev1.Pod{}, 0, cache.Indexers{})
+}

@@ -70,8 +70,7 @@ func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []str
 	return lines
 }
 
-// eventTime returns the time at which an event last occurred. Single events and series of events have it in
-// different fields.
+// eventTime returns the time at which an event last occurred. Single events and series have different fields.
 func eventTime(e *corev1.Event) time.Time {
 	switch {
 	case !e.LastTimestamp.IsZero():
@@ -109,16 +108,14 @@ func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string
 	return lines
 }
 
-// EnforceLabel is a label of a namespace. It holds the level of Pod Security that the namespace's pods must
-// meet.
+// EnforceLabel is a namespace's label with the level of Pod Security that the namespace's pods must meet.
 const EnforceLabel = "pod-security.kubernetes.io/enforce"
 
-// exempt is the hint that says how to exempt Tare's namespaces from a policy of the cluster.
+// exempt is a hint how to exempt Tare's namespaces from a policy of the cluster.
 const exempt = "have namespaces with the label app.kubernetes.io/managed-by=tare left out of it, " +
 	"or name one that it does not concern by testbed.kubernetes.namespace"
 
-// Explain adds a hint to errors about admission, quotas and missing rights. It returns other errors
-// unchanged.
+// Explain adds a hint to errors about admission, quotas and missing rights. Other errors stay as they are.
 func Explain(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -52,8 +52,7 @@ func (b *headBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// executor prepares an exec by WebSocket. If the API server or a proxy does not support WebSocket, the exec
-// uses SPDY.
+// executor prepares an exec by WebSocket, or by SPDY if the API server or a proxy does not support WebSocket.
 func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (remotecommand.Executor, error) {
 	url := c.Client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
 		VersionedParams(o, scheme.ParameterCodec).URL()

@@ -14,14 +14,16 @@ import (
 	"time"
 
 	"k8s.io/client-go/transport"
+
+	"tare/internal/testbed"
 )
 
 // API servers restart, and may be overloaded. Retrying repeats a request if its failure has nothing to do
 // with the request itself. It does so until a time limit.
 
 // firstPause and longestPause are the first and the longest pause between tries; the pauses double. One try
-// may take the time limit divided by tryDivisor. With the default limit this is more than 10 s. For that
-// long, an API server waits for an admission webhook before it returns an error that names the webhook.
+// may take the time limit divided by tryDivisor. By default this is more than the 10 s for which an API server
+// waits for an admission webhook. The API server's error then names the webhook.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = time.Second
@@ -55,8 +57,7 @@ func (e *unansweredError) As(target any) bool {
 }
 
 // Retrying wraps a transport. Requests then get a time limit, and are repeated while the API server is
-// unavailable. Requests without an end are not changed. These are watches, followed logs, and upgrades to a
-// stream.
+// unavailable. Watches, followed logs and upgrades to a stream have no end, and stay as they are.
 func Retrying(limit time.Duration) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return &retrying{next: next, limit: limit} }
 }
@@ -66,8 +67,7 @@ type retrying struct {
 	limit time.Duration
 }
 
-// RoundTrip repeats a request until it gets a final response or error, or the limit is
-// reached.
+// RoundTrip repeats a request until it gets a final response or error, or reaches the limit.
 func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	q := r.URL.Query()
 	endless := q.Get("watch") != "" || q.Get("follow") != "" || r.Header.Get("Upgrade") != ""
@@ -92,10 +92,8 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 		if response != nil {
 			response.Body.Close()
 		}
-		select {
-		case <-time.After(pause):
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
+		if err := testbed.Pause(r.Context(), pause); err != nil {
+			return nil, err
 		}
 	}
 }

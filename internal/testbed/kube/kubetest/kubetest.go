@@ -4,9 +4,21 @@ package kubetest
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // With these environment variables `make test` names the cluster. The kubeconfig may be that of any cluster.
@@ -44,4 +56,121 @@ func Control(t testing.TB, args ...string) string {
 		t.Fatalf("%s %v: %v\n%s%s", program, args, err, out, stderr.Bytes())
 	}
 	return string(out)
+}
+
+// mendLimit is how long a cluster may take to work again after a test.
+const mendLimit = 3 * time.Minute
+
+// Breaks must be called first by tests that break parts of the cluster. If there is no test cluster, it skips
+// the test. At the end of the test it waits until the whole cluster works again. The API server may be back
+// earlier, but the other components reconnect to it only after pauses of their own. Such tests must not run
+// in parallel with other tests.
+func Breaks(t testing.TB) {
+	t.Helper()
+	Control(t, "status")
+	config, err := clientcmd.BuildConfigFromFlags("", Kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
+		defer cancel()
+		if err := awaitCluster(ctx, client, "mended-"+strings.ToLower(rand.Text()[:8])); err != nil {
+			t.Errorf("the cluster does not work again %v after the test: %v", mendLimit, err)
+		}
+	})
+}
+
+// awaitCluster waits until all parts of a cluster work. To test this, it makes a namespace with a pod on each
+// node, and deletes the namespace. It repeats each step until the step succeeds.
+func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	core := client.CoreV1()
+	steps := []func(context.Context) error{
+		func(ctx context.Context) error {
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+			_, err := core.Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+			return unless(err, apierrors.IsAlreadyExists)
+		},
+		func(ctx context.Context) error { // controllers make two objects that pods need
+			_, err1 := core.ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+			_, err2 := core.ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+			return errors.Join(err1, err2)
+		},
+		func(ctx context.Context) error { return makePods(ctx, client, namespace) },
+		func(ctx context.Context) error {
+			list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			for _, p := range list.Items {
+				if p.Status.Phase != corev1.PodRunning {
+					return fmt.Errorf("pod %s/%s is %s", p.Namespace, p.Name, p.Status.Phase)
+				}
+			}
+			return nil
+		},
+		func(ctx context.Context) error {
+			err := core.Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
+			return unless(unless(err, apierrors.IsNotFound), apierrors.IsConflict)
+		},
+		func(ctx context.Context) error {
+			_, err := core.Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+			if err == nil {
+				err = fmt.Errorf("namespace %s is still there", namespace)
+			}
+			return unless(err, apierrors.IsNotFound)
+		},
+	}
+	for _, step := range steps {
+		for {
+			limited, cancel := context.WithTimeout(ctx, 10*time.Second) // a request that hangs is repeated
+			err := step(limited)
+			cancel()
+			if err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+// unless returns err, or nil if is(err) is true. is recognises the error after an earlier request that did
+// its work, but whose response was lost.
+func unless(err error, is func(error) bool) error {
+	if is(err) {
+		return nil
+	}
+	return err
+}
+
+// makePods makes a pod on each node. All nodes of the test cluster have its image.
+func makePods(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes.Items {
+		_, err := client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "on-" + n.Name},
+			Spec: corev1.PodSpec{
+				NodeSelector: map[string]string{corev1.LabelHostname: n.Labels[corev1.LabelHostname]},
+				Containers:   []corev1.Container{{Name: "main", Image: "tare.test/pause:1", ImagePullPolicy: corev1.PullNever}},
+				// Without a grace period, the kubelet stops the pod at once.
+				TerminationGracePeriodSeconds: new(int64(0)),
+			},
+		}, metav1.CreateOptions{})
+		if err := unless(err, apierrors.IsAlreadyExists); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
+	"tare/internal/text/safetext"
 )
 
 // Launch records pods, makes them, and waits until they are ready.
@@ -110,4 +112,126 @@ func (w readyCheck) poll(ctx context.Context) (bool, string, error) {
 		}
 	}
 	return false, summary(got), nil
+}
+
+// isReady reports whether all containers of the pod are ready, sidecars included.
+func isReady(p *corev1.Pod) bool {
+	if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning || p.Status.PodIP == "" {
+		return false
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func summary(p *corev1.Pod) string {
+	parts := []string{"phase " + string(p.Status.Phase) + statusReason(p)}
+	if p.Spec.NodeName != "" {
+		parts = append(parts, "on node "+p.Spec.NodeName)
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
+			parts = append(parts, "not scheduled: "+safetext.Head(c.Message, cluster.LineLimit))
+		}
+	}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		switch {
+		case c.State.Waiting != nil:
+			why := reason(c.State.Waiting.Reason, c.State.Waiting.Message)
+			parts = append(parts, fmt.Sprintf("container %s waits: %s", c.Name, why))
+		case c.State.Terminated != nil && (c.State.Terminated.ExitCode != 0 || c.Name == Container):
+			parts = append(parts, fmt.Sprintf("container %s ended: %s", c.Name, terminated(c.State.Terminated)))
+		case c.State.Running != nil && !c.Ready:
+			parts = append(parts, fmt.Sprintf("container %s runs and is not ready", c.Name))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// statusReason returns the reason in the pod's status, after a colon; "" if there is no reason.
+func statusReason(p *corev1.Pod) string {
+	if text := reason(p.Status.Reason, p.Status.Message); text != "" {
+		return ": " + text
+	}
+	return ""
+}
+
+func reason(short, long string) string {
+	if short == "" || long == "" {
+		return safetext.Head(short+long, cluster.LineLimit)
+	}
+	return safetext.Head(short+": "+long, cluster.LineLimit)
+}
+
+func terminated(t *corev1.ContainerStateTerminated) string {
+	text := fmt.Sprintf("exit status %d", t.ExitCode)
+	if t.Signal != 0 {
+		text = fmt.Sprintf("signal %d", t.Signal)
+	}
+	if why := reason(t.Reason, t.Message); why != "" {
+		text += ", " + why
+	}
+	return text
+}
+
+// A pod seldom recovers from these states. Each time limit is for one state; its comment says when a pod does
+// recover from that state.
+const (
+	imageGrace    = 20 * time.Second // the registry returns an error once
+	scheduleGrace = 15 * time.Second // the scheduler's cache is stale, or volumes are being bound
+	configGrace   = 10 * time.Second // a secret is made shortly after the pod
+	crashGrace    = 30 * time.Second // a sidecar waits for its control plane
+)
+
+// stuck returns the state of a pod that will not become ready. grace is the time that the pod still has to
+// leave this state. For other pods, stuck returns "".
+func stuck(p *corev1.Pod) (state string, grace time.Duration) {
+	switch {
+	case p.DeletionTimestamp != nil:
+		return "it is being deleted", 0
+	case p.Status.Phase == corev1.PodFailed, p.Status.Phase == corev1.PodSucceeded:
+		return "it has ended" + shortage(p.Status.Reason), 0
+	}
+	for _, c := range p.Status.Conditions {
+		unschedulable := c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
+		if unschedulable && !strings.Contains(c.Message, "unbound immediate PersistentVolumeClaims") {
+			message := safetext.Head(c.Message, cluster.LineLimit)
+			return "it cannot be scheduled: " + message + shortage(c.Message), scheduleGrace
+		}
+	}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if c.State.Terminated != nil && c.Name == Container {
+			return "container " + c.Name + " has ended: " + terminated(c.State.Terminated), 0
+		}
+		if c.State.Waiting == nil {
+			continue
+		}
+		why := "container " + c.Name + " cannot start: "
+		switch w := c.State.Waiting; w.Reason {
+		case "ImagePullBackOff", "ErrImagePull", "RegistryUnavailable":
+			return why + "the image " + safetext.Head(c.Image, 200) + " cannot be pulled", imageGrace
+		case "ErrImageNeverPull", "InvalidImageName", "ImageInspectError":
+			return why + reason(w.Reason, w.Message), 0
+		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+			return why + w.Reason, configGrace
+		case "CrashLoopBackOff":
+			return why + w.Reason, crashGrace
+		}
+	}
+	return "", 0
+}
+
+// shortage returns a hint if a message of the scheduler or the kubelet says that a node has too little CPU or
+// memory left. Otherwise it returns "".
+func shortage(message string) string {
+	for _, name := range []string{"cpu", "memory"} {
+		if strings.Contains(message, "Insufficient "+name) || strings.HasPrefix(message, "OutOf"+name) {
+			return "; the pods of all arms are up at the same time: lower " + name +
+				"Request under testbed.kubernetes.resources, or choose other nodes"
+		}
+	}
+	return ""
 }
