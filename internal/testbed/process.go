@@ -99,3 +99,16 @@ type Usage struct {
 
 // CPU is the sum of user and system time.
 func (u Usage) CPU() time.Duration { return u.User + u.System }
+
+// Pause waits for the duration. If the context is done earlier, it returns the context's error.
+func Pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,17 +1,24 @@
 package launcher
 
 import (
+	"context"
+	"crypto/rand"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	bpf "github.com/elastic/go-seccomp-bpf"
 	"github.com/landlock-lsm/go-landlock/landlock/syscall"
 	xbpf "golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"tare/internal/testbed"
 )
 
 // open makes a file in memory with this content. It returns the number that the file's descriptor has in the
@@ -146,3 +153,97 @@ func files(below string, n int) ([]string, error) {
 	}
 	return names, err
 }
+
+// Helper replaces its process with the command in its arguments, after Prepare has prepared the command. It
+// is for commands of pods that only the kubelet starts.
+var Helper = testbed.Helper{Name: "launcher", Run: become}
+
+func become(context.Context) error {
+	args := testbed.HelperOwnArguments()
+	if len(args) == 0 {
+		return errors.New("it takes a command")
+	}
+	p, err := Prepare(args, os.Environ(), "", nil)
+	if err != nil {
+		return err
+	}
+	path, _, _ := testbed.LookUp(p.Args[0], "", os.Environ())
+	if path == "" {
+		return fmt.Errorf("%s is not in PATH", p.Args[0])
+	}
+	// The files must get the descriptors that the command expects. They first move to higher numbers, so that
+	// no file overwrites another.
+	var at []int
+	for _, f := range p.Files {
+		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3+len(p.Files))
+		if err != nil {
+			return err
+		}
+		at = append(at, fd)
+	}
+	for i, fd := range at {
+		if err := unix.Dup3(fd, 3+i, 0); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("start %s: %w", path, unix.Exec(path, p.Args, os.Environ()))
+}
+
+// spec is that part of the Open Container Initiative's runtime specification that a bundle needs. The
+// container uses the network namespace of its caller.
+type spec struct {
+	Version string  `json:"ociVersion"`
+	Process process `json:"process"`
+	Root    root    `json:"root"`
+}
+
+type process struct {
+	Args         []string            `json:"args"`
+	Env          []string            `json:"env"`
+	Cwd          string              `json:"cwd"`
+	User         user                `json:"user"`
+	Capabilities map[string][]string `json:"capabilities"`
+}
+
+type user struct {
+	UID int `json:"uid"`
+	GID int `json:"gid"`
+}
+
+type root struct {
+	Path string `json:"path"`
+}
+
+// contain makes the command run in a container. The command has the same variables and the same user as
+// without the container. If the user is root, the command has all capabilities.
+func (p *prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
+	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) }) {
+		return errors.New("a container cannot receive descriptors: list this layer after the other one, so that it wraps it")
+	}
+	if directory == "" {
+		if directory, err = os.Getwd(); err != nil {
+			return err
+		}
+	}
+	s := spec{Version: "1.0.0", Root: root{Path: "/"}}
+	s.Process = process{Args: args, Env: environment, Cwd: directory, User: user{os.Getuid(), os.Getgid()}, Capabilities: map[string][]string{}}
+	for _, set := range []string{"bounding", "effective", "permitted"} {
+		s.Process.Capabilities[set] = capabilities
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	config, err := p.open(text)
+	if err != nil {
+		return err
+	}
+	id := "tare-" + rand.Text()
+	p.Args = slices.Concat(p.Args, []string{"-m", b.Directory, "-f", config, "--"}, b.Runtime, []string{id})
+	return nil
+}
+
+// capabilities lists the capabilities that root has in a sandbox. The sandbox itself decides what they allow.
+var capabilities = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
+	"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_CHROOT",
+	"CAP_SYS_PTRACE", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_MKNOD", "CAP_AUDIT_WRITE", "CAP_SETFCAP"}

@@ -9,9 +9,11 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -86,6 +88,17 @@ func (c *Cluster) Now(ctx context.Context) time.Time {
 		return now
 	}
 	return time.Now()
+}
+
+// Each calls do for all elements of a list at the same time, and joins the errors.
+func Each[T any](list []T, do func(T) error) error {
+	errs := make([]error, len(list))
+	var wg sync.WaitGroup
+	for i, element := range list {
+		wg.Go(func() { errs[i] = do(element) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // NameLimit is the maximum length of a DNS label. Names of most objects must be DNS labels.

@@ -27,15 +27,16 @@ type Leftover struct {
 	Alive bool
 	// Objects are the names of existing objects, in kubectl's form.
 	Objects []string
-	// Foreign are the names of objects outside of the record's namespace, if Tare has not made that
-	// namespace. Clean does not delete these objects. If it did, a user who may write into that namespace
-	// could make tare clean delete objects that the user may not delete.
+	// Foreign are the names of objects outside of the record's namespace, if Tare has not made that namespace.
+	// Clean does not delete them. Otherwise, a user who may write into that namespace could make tare clean
+	// delete objects that the user may not delete.
 	Foreign []string
 
 	holder  holder
 	items   []Item // objects that are to be removed
 	foreign []Item // items of Foreign
 	record  string // namespace of the record; "" if there is no record
+	own     bool   // set if the record is in a namespace of the session
 }
 
 // setHolder sets the holder and Alive. age is the time since the last heartbeat.
@@ -53,31 +54,35 @@ func (l *Leftover) setHolder(h holder, age time.Duration) {
 
 // list sets the names of the existing objects.
 func (l *Leftover) list(ctx context.Context, c *cluster.Cluster) {
+	r := &remover{Cluster: c, owner: l.Owner}
+	existing := func(items []Item) (names []string) {
+		for _, i := range items {
+			if i.Name != "" {
+				if left, _ := r.stillThere(ctx, []Item{i}); len(left) == 0 {
+					continue
+				}
+			}
+			names = append(names, i.String())
+		}
+		return names
+	}
 	items := slices.Clone(l.items)
 	if l.record != "" {
 		items = append(items, Core("configmaps", l.record, l.Owner.record()))
 	}
-	l.Objects = existing(ctx, c, l.Owner, items)
-	l.Foreign = existing(ctx, c, l.Owner, l.foreign)
+	l.Objects, l.Foreign = existing(items), existing(l.foreign)
 }
 
-func existing(ctx context.Context, c *cluster.Cluster, owner Owner, items []Item) (names []string) {
-	r := &remover{Cluster: c, owner: owner}
+func (l *Leftover) add(items []Item) { l.items = union(l.items, items) }
+
+// union adds those items to a list that the list does not have yet.
+func union(list, items []Item) []Item {
 	for _, i := range items {
-		if i.Name != "" {
-			if left, _ := r.stillThere(ctx, []Item{i}); len(left) == 0 {
-				continue
-			}
+		if !slices.ContainsFunc(list, i.same) {
+			list = append(list, i)
 		}
-		names = append(names, i.String())
 	}
-	return names
-}
-
-func (l *Leftover) add(i Item) {
-	if !slices.ContainsFunc(l.items, i.same) {
-		l.items = append(l.items, i)
-	}
+	return list
 }
 
 // remove removes the leftover. While foreign objects exist, the record stays, since nothing else lists them.
@@ -132,8 +137,7 @@ func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([
 	return found, errors.Join(errs...)
 }
 
-// ownNamespaces returns the namespaces that have the label of a run. If namespace is not "", it looks only at
-// that namespace.
+// ownNamespaces returns the namespaces with the label of a run, among all or, if it is not "", the namespace.
 func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
 	var err error
@@ -186,8 +190,8 @@ func served(c *cluster.Cluster) (servedKinds, error) {
 	return k, nil
 }
 
-// lacks reports whether the item cannot exist, because the cluster does not know the item's kind. If the API
-// server of the kind does not answer, it returns false. Deleting the item then fails, and the record stays.
+// lacks reports whether an item cannot exist, because the cluster does not know its kind. If the API server of
+// the kind does not answer, lacks returns false. Deleting the item then fails, and the record stays.
 func (k servedKinds) lacks(i Item) bool {
 	if k.failed[i.gvr().GroupVersion()] != nil {
 		return false

@@ -78,9 +78,8 @@ func (o Owner) selector() metav1.ListOptions {
 // record returns the name of the session's ConfigMap.
 func (o Owner) record() string { return "tare-" + string(o) }
 
-// idFile is the name of a file in the run directory that holds the run's random id. By this id, the sessions
-// of a run recognise each other's records. Paths and host names would not do: they change between containers,
-// and two runs may have the same ones.
+// idFile is the file in the run directory with the run's random id. By this id, the sessions of a run recognise
+// each other's records. Paths and host names change between containers, and two runs may have the same ones.
 const idFile = "cluster-id"
 
 // Session identifies one session of a run.
@@ -136,16 +135,14 @@ func thisProcess(run string) holder {
 	return h
 }
 
-// machineKey identifies the kernel and the PID namespace of this process. If both are the same for two
-// processes, a PID names the same process for both.
+// machineKey identifies the kernel and the PID namespace of this process. In both, a PID names one process.
 func machineKey() (boot, processes string) {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	processes, _ = os.Readlink("/proc/self/ns/pid")
 	return strings.TrimSpace(string(id)), processes
 }
 
-// startTicks returns the start time of a process, in ticks since boot. Tests replace it with
-// a function that sees no processes.
+// startTicks returns the start time of a process, in ticks since boot. Tests replace this function.
 var startTicks = func(pid int) (uint64, error) {
 	stat, err := proc.Read(pid)
 	return stat.Starttime, err
@@ -160,8 +157,8 @@ const (
 	ended
 )
 
-// state looks for the holder among the processes of this machine. Only Linux has /proc, and /proc may hide
-// the processes of other users. If the start time of a process cannot be read, the process is unseen.
+// state looks for the holder among the processes of this machine. A process is unseen if its start time cannot
+// be read: only Linux has /proc, which may hide the processes of other users.
 func (h holder) state() state {
 	boot, processes := machineKey()
 	if h.Boot == "" || h.Boot != boot || h.Processes == "" || h.Processes != processes || h.PID <= 0 {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"tare/internal/experiment/quantity"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/text/safetext"
 )
@@ -43,14 +44,13 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 		return r.deleteAll(ctx, i)
 	}
 	got, err := client.Get(ctx, i.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
-	}
-	if !r.owner.Owns(got) {
-		return nil, nil // the object is not this run's: it existed before, and so this run could not make its own
+	case !r.owner.Owns(got):
+		return nil, nil // the object existed before, and so this run could not make its own
 	}
 	policy := metav1.DeletePropagationForeground // the object's dependents are deleted before it
 	if i.Group == "" {
@@ -90,11 +90,10 @@ func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 // podsFirst is how long removeAll waits until pods are gone. It then deletes the pods' namespaces.
 const podsFirst = 10 * time.Second
 
-// removeAll removes all items of a record. Its order keeps the record as long as the record is needed. First
-// it removes the objects that layers applied and the objects in namespaces that stay, the newest first, while
-// their namespaces and controllers exist. Then it removes Tare's namespaces. Last, when everything else is
-// gone, it removes the record. recordIn is the namespace of the record. If recordIn is "", the record is
-// kept.
+// removeAll removes all items of a record. First it removes the objects that layers applied and the objects in
+// namespaces that stay, the newest first, while their namespaces and controllers exist. Then it removes Tare's
+// namespaces. Last, when everything else is gone, it removes the record. recordIn is the namespace of the
+// record. If recordIn is "", the record is kept.
 func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) error {
 	var namespaces, rest []Item
 	for _, i := range slices.Backward(items) {
@@ -104,10 +103,9 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// Deleting a namespace also deletes its objects of the core group. These objects therefore need no
-	// requests. Objects of other groups do need requests, since their controllers may have to act while the
-	// namespace exists. Pods are also deleted before their namespace, because the namespace controller waits
-	// for seconds if it finds pods.
+	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted
+	// before, since their controllers may have to act while the namespace exists. Pods are also deleted before,
+	// because the namespace controller waits for seconds if it finds pods.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
 		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })
@@ -117,8 +115,7 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 		return inside
 	})
 	if err := r.remove(ctx, rest); err != nil {
-		// The namespace of the record stays, so that tare clean can find the record. The other namespaces are
-		// removed.
+		// The namespace of the record stays, so that tare clean can find the record.
 		others := slices.DeleteFunc(slices.Clone(namespaces), func(n Item) bool { return n.Name == recordIn })
 		return errors.Join(err, r.remove(ctx, others))
 	}
@@ -139,13 +136,23 @@ func (r *Record) Remove(ctx context.Context, items ...Item) error {
 	if err := r.remover(r.owner).remove(ctx, items); err != nil {
 		return err
 	}
-	return r.drop(ctx, items...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.items = slices.DeleteFunc(r.items, func(i Item) bool { return slices.ContainsFunc(items, i.same) })
+	return r.write(ctx)
 }
 
-// End removes all objects of the session from the cluster, and then the record. It has a time limit of its
-// own. It therefore also works when the run's context is done.
+// End stops renewing the record, and removes all objects of the session from the cluster, and then the record.
+// It has a time limit of its own, and also works when the run's context is done.
 func (r *Record) End() error {
-	items, namespace := r.end()
+	r.mu.Lock()
+	items, namespace, stop := slices.Clone(r.items), r.namespace, r.stop
+	r.stop = nil
+	r.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-r.stopped
+	}
 	if len(items) == 0 && namespace == "" {
 		return nil
 	}
@@ -169,8 +176,7 @@ type remover struct {
 	limit time.Duration // how long objects may take to be gone
 }
 
-// awaitGone waits until objects are gone. If they are not gone in time, its error names the objects that
-// remain, and the reasons.
+// awaitGone waits until objects are gone. Its error names the objects that remain, and the reasons.
 func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 	if len(items) == 0 {
 		return nil
@@ -195,15 +201,11 @@ func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 			said = time.Now()
 			r.Say(fmt.Sprintf("waiting until it is gone: %s", why[0]))
 		}
-		select {
-		case <-time.After(pause):
-		case <-limited.Done():
-		}
+		_ = testbed.Pause(limited, pause)
 	}
 }
 
-// stillThere returns the objects that still exist. For each of them it returns a text with the reason why its
-// deletion takes long.
+// stillThere returns the objects that still exist, and for each of them why its deletion takes long.
 func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, why []string) {
 	for _, i := range items {
 		got, err := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
@@ -220,8 +222,7 @@ func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, wh
 	return left, why
 }
 
-// deletionBlock returns the finalizers and conditions that block the deletion of an object, in brackets; ""
-// if there are none.
+// deletionBlock returns the finalizers and conditions that block the deletion of an object, in brackets, or "".
 func deletionBlock(o *unstructured.Unstructured) string {
 	var reasons []string
 	if f := o.GetFinalizers(); len(f) > 0 {

@@ -20,19 +20,12 @@ import (
 // sessionObjects holds the records and namespaces of one session.
 type sessionObjects struct {
 	owner      Owner
-	records    []foundRecord
+	records    []Leftover         // one for each record, which may be forged
 	namespaces []corev1.Namespace // namespaces with the session's label
 	unreadable bool               // set if a record of the session cannot be read: the session may be alive
 }
 
-// foundRecord is a ConfigMap that has the form of a session's record. It may be forged.
-type foundRecord struct {
-	Leftover
-	own bool // set if the ConfigMap is in a namespace of the session
-}
-
-// groupByOwner groups records and namespaces by session, in the order of the records. Its errors are about
-// records that it cannot read.
+// groupByOwner groups records and namespaces by session. Its errors are about records that it cannot read.
 func groupByOwner(
 	records []corev1.ConfigMap, namespaces []corev1.Namespace, now time.Time,
 ) (sessions []*sessionObjects, errs []error) {
@@ -59,7 +52,7 @@ func groupByOwner(
 			s.unreadable = true
 			continue
 		}
-		found := foundRecord{Leftover: Leftover{Owner: owner, record: r.Namespace, items: items}}
+		found := Leftover{Owner: owner, record: r.Namespace, items: items}
 		found.setHolder(h, now.Sub(renewed))
 		found.own = slices.ContainsFunc(namespaces, func(n corev1.Namespace) bool {
 			return n.Name == r.Namespace && owner.Owns(&n)
@@ -75,38 +68,37 @@ func groupByOwner(
 	return sessions, errs
 }
 
-// leftovers returns the leftovers of a session. If the session is alive, it returns the session's objects
-// with Alive set. all is set if all namespaces were searched.
+// leftovers returns the leftovers of a session, or the objects of a living session with Alive set. all is set
+// if all namespaces were searched.
 func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) {
 	if s.unreadable {
 		return nil, nil // groupByOwner has returned the error
 	}
-	if alive := slices.IndexFunc(s.records, func(r foundRecord) bool { return r.Alive }); alive >= 0 {
-		return []Leftover{s.records[alive].Leftover}, nil
+	if alive := slices.IndexFunc(s.records, func(l Leftover) bool { return l.Alive }); alive >= 0 {
+		return s.records[alive : alive+1], nil
 	}
 	made := s.fromNamespaces(now)
 	if made.Alive {
 		return []Leftover{made}, nil
 	}
-	own := slices.ContainsFunc(s.records, func(r foundRecord) bool { return r.own })
+	own := slices.ContainsFunc(s.records, func(l Leftover) bool { return l.own })
 	var errs []error
 	var found []Leftover
 	var trusted *Leftover
-	for _, c := range s.records {
+	for _, l := range s.records {
 		switch {
-		case c.own && trusted == nil:
-			trusted = &c.Leftover
-		case c.own:
-			for _, i := range c.items {
-				trusted.add(i)
-			}
+		case l.own && trusted == nil:
+			trusted = &l
+		case l.own:
+			trusted.add(l.items)
 		case own:
 			errs = append(errs, fmt.Errorf(
 				"ConfigMap %s/tare-%s is left: run %s has a record in a namespace of its own, and this one is in another's",
-				c.record, s.owner, s.owner))
+				l.record, s.owner, s.owner))
 		default:
-			l := c.Leftover
-			l.items, l.foreign = split(l.items, l.record)
+			all := l.items
+			l.items = slices.DeleteFunc(slices.Clone(all), func(i Item) bool { return i.Namespace != l.record })
+			l.foreign = slices.DeleteFunc(all, func(i Item) bool { return i.Namespace == l.record })
 			found = append(found, l)
 		}
 	}
@@ -114,9 +106,7 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 		trusted = &Leftover{Owner: s.owner, Holder: made.Holder, holder: made.holder}
 	}
 	if all {
-		for _, i := range made.items {
-			trusted.add(i)
-		}
+		trusted.add(made.items)
 	}
 	if trusted.record != "" || len(trusted.items) > 0 {
 		found = append(found, *trusted)
@@ -124,9 +114,9 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 	return found, errors.Join(errs...)
 }
 
-// fromNamespaces returns the leftover of a session as its namespaces alone show it. It is needed because a
-// session makes its first namespace before its record. Each namespace has an annotation with the holder. If
-// one of these holders seems to be alive, the session is alive.
+// fromNamespaces returns the leftover of a session as the session's namespaces show it. A session makes its
+// first namespace before its record. Each namespace has an annotation with the holder. If one of these holders
+// seems to be alive, the session is alive.
 func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
 	made := Leftover{Owner: s.owner}
 	for _, n := range s.namespaces {
@@ -139,16 +129,4 @@ func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
 		made.items = append(made.items, Namespace(n.Name))
 	}
 	return made
-}
-
-// split separates the items in a namespace from the other items.
-func split(items []Item, namespace string) (inside, outside []Item) {
-	for _, i := range items {
-		if i.Namespace == namespace {
-			inside = append(inside, i)
-		} else {
-			outside = append(outside, i)
-		}
-	}
-	return inside, outside
 }

@@ -21,10 +21,9 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// Choice holds the nodes of a site's pods. With placement same-node, Client and Server are the same node. If
-// the site has no server, Server is nil.
+// Choice holds the nodes of a site's pods. With placement same-node, Client and Server are one node.
 type Choice struct {
-	Client, Server *corev1.Node
+	Client, Server *corev1.Node   // Server is nil if the site has no server
 	Members        []*corev1.Node // nodes of members after the first, in their order
 	Clients        []*corev1.Node // nodes of clients after the first, in their order
 
@@ -114,6 +113,16 @@ func current(nodes []*corev1.Node, before *corev1.Node) *corev1.Node {
 	return nil
 }
 
+// present returns the present states of those nodes of an earlier choice that still exist.
+func present(nodes, before []*corev1.Node) (list []*corev1.Node) {
+	for _, b := range before {
+		if n := current(nodes, b); n != nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
 // controlPlane returns 1 for nodes of a control plane and 0 for others, for sorting.
 func controlPlane(n *corev1.Node) int {
 	if _, ok := n.Labels["node-role.kubernetes.io/control-plane"]; ok {
@@ -122,8 +131,8 @@ func controlPlane(n *corev1.Node) int {
 	return 0
 }
 
-// Pin binds a pod to a node by a node selector. To set the node's name in the pod would bypass the scheduler,
-// which is needed to bind volumes.
+// Pin binds a pod to a node by a node selector. The node's name in the pod would bypass the scheduler, which
+// is needed to bind volumes.
 func Pin(pod *corev1.Pod, n *corev1.Node) {
 	pod.Spec.NodeSelector = maps.Clone(pod.Spec.NodeSelector)
 	if pod.Spec.NodeSelector == nil {
@@ -132,8 +141,8 @@ func Pin(pod *corev1.Pod, n *corev1.Node) {
 	pod.Spec.NodeSelector[corev1.LabelHostname] = n.Labels[corev1.LabelHostname]
 }
 
-// chooseMembers chooses the nodes of a service's members after the first. It assigns them in turn to the
-// server's node and to other nodes without a client. With placement same-node, all members are on one node.
+// chooseMembers chooses the nodes of members after the first. It assigns them in turn to the server's node and
+// to other nodes without a client. With placement same-node, all members are on one node.
 func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	c.Members = nil
 	if len(r.Members) == 0 {
@@ -147,9 +156,7 @@ func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 		}
 		on = append(on, others...)
 	}
-	for i := range r.Members {
-		c.Members = append(c.Members, on[(i+1)%len(on)])
-	}
+	c.Members = inTurn(on, len(r.Members))
 	return nil
 }
 
@@ -163,55 +170,52 @@ func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	}
 	on := []*corev1.Node{c.Client}
 	if r.Placement != experiment.SameNode {
-		add := func(n *corev1.Node) {
-			same := func(other *corev1.Node) bool { return other.Name == n.Name }
-			taken := slices.ContainsFunc(on, same) || n.Name == c.Server.Name || slices.ContainsFunc(c.Members, same)
-			if len(on) <= len(r.Clients) && !taken && r.Clients[0].Misfit(n) == "" && r.differ(n, c.Server) {
-				on = append(on, n)
-			}
-		}
-		for _, before := range c.clientNodes {
-			if n := current(nodes, before); n != nil {
-				add(n)
-			}
-		}
-		for _, n := range nodes {
-			add(n)
-		}
+		servers := append(slices.Clone(c.Members), c.Server)
+		on = extend(on, len(r.Clients)+1, append(present(nodes, c.clientNodes), nodes...), func(n *corev1.Node) bool {
+			return !contains(servers, n) && r.Clients[0].Misfit(n) == "" && r.differ(n, c.Server)
+		})
 		c.clientNodes = on[1:]
 	}
-	for i := range r.Clients {
-		c.Clients = append(c.Clients, on[(i+1)%len(on)])
-	}
+	c.Clients = inTurn(on, len(r.Clients))
 }
 
-// chooseMemberNodes chooses the nodes for members; the server's node is not among them. It chooses as many
-// nodes as r wants, or fewer if the cluster has fewer. It prefers the nodes of an earlier choice. If there
-// are too few nodes, this is an error only if r.Nodes is set.
+// inTurn assigns pods to nodes in turn. The first node comes last, since it has a pod already.
+func inTurn(nodes []*corev1.Node, pods int) (list []*corev1.Node) {
+	for i := range pods {
+		list = append(list, nodes[(i+1)%len(nodes)])
+	}
+	return list
+}
+
+// extend adds suitable candidates to a list of nodes, each once, until the list has enough nodes.
+func extend(list []*corev1.Node, enough int, candidates []*corev1.Node, suits func(*corev1.Node) bool) []*corev1.Node {
+	for _, n := range candidates {
+		if len(list) < enough && !contains(list, n) && suits(n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func contains(list []*corev1.Node, n *corev1.Node) bool {
+	return slices.ContainsFunc(list, func(other *corev1.Node) bool { return other.Name == n.Name })
+}
+
+// chooseMemberNodes chooses the nodes for members, without the server's node. It prefers the nodes of an
+// earlier choice. If the cluster has too few nodes, this is an error only if r.Nodes is set.
 func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.Node, error) {
 	want := len(r.Members)
 	if r.Nodes > 0 {
 		want = min(want, r.Nodes-1)
 	}
-	var found []*corev1.Node
-	add := func(n *corev1.Node) {
-		same := func(other *corev1.Node) bool { return other.Name == n.Name }
-		taken := n.Name == c.Client.Name || n.Name == c.Server.Name || slices.ContainsFunc(found, same)
-		if len(found) < want && !taken && r.Members[0].Misfit(n) == "" && r.differ(c.Client, n) {
-			found = append(found, n)
-		}
+	suits := func(n *corev1.Node) bool {
+		return n.Name != c.Client.Name && n.Name != c.Server.Name && r.Members[0].Misfit(n) == "" && r.differ(c.Client, n)
 	}
-	for _, before := range c.memberNodes {
-		if n := current(nodes, before); n != nil {
-			add(n)
-		}
-	}
+	found := extend(nil, want, present(nodes, c.memberNodes), suits)
 	// An earlier arm may have wanted as many nodes and got fewer. This arm then gets the same nodes, even if
 	// new nodes have joined the cluster, since the arms must be alike.
 	if want > c.wanted || len(found) < min(want, len(c.memberNodes)) {
-		for _, n := range nodes {
-			add(n)
-		}
+		found = extend(found, want, nodes, suits)
 	}
 	if r.Nodes > 0 && len(found) < want {
 		return nil, fmt.Errorf("%d of %d nodes are suitable for the members of the service, "+
@@ -223,23 +227,18 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.N
 	return found, nil
 }
 
-// checkRoom returns an error if a node is too small for all pods on it. If there are only one client and one
-// server, it checks nothing, since choosePair has checked their nodes.
+// checkRoom returns an error if a node is too small for all pods on it. choosePair has checked the nodes of
+// one client and one server.
 func (c *Choice) checkRoom(r Request) error {
 	if len(c.Members)+len(c.Clients) == 0 {
 		return nil
 	}
 	pods := map[*corev1.Node][]*corev1.Pod{}
-	put := func(n *corev1.Node, p *corev1.Pod) { pods[n] = append(pods[n], p) }
-	put(c.Client, r.Client.Pod)
-	put(c.Server, r.Server.Pod)
-	for i, n := range c.Members {
-		put(n, r.Members[i].Pod)
+	nodes := slices.Concat([]*corev1.Node{c.Client, c.Server}, c.Members, c.Clients)
+	for i, p := range slices.Concat([]PodNeeds{r.Client, r.Server}, r.Members, r.Clients) {
+		pods[nodes[i]] = append(pods[nodes[i]], p.Pod)
 	}
-	for i, n := range c.Clients {
-		put(n, r.Clients[i].Pod)
-	}
-	for _, n := range slices.Concat([]*corev1.Node{c.Client, c.Server}, c.Members, c.Clients) {
+	for _, n := range nodes {
 		if why := tooSmall(n, pods[n]...); why != "" {
 			return fmt.Errorf("node %s %s: the %d pods of the arm that are on it need more; "+
 				"add nodes, or lower testbed.kubernetes.resources", n.Name, why, len(pods[n]))

@@ -127,14 +127,13 @@ func (r Request) explain(nodes []*corev1.Node) error {
 		const most = 8 // maximum number of nodes in the error
 		var list []string
 		for _, n := range nodes {
-			if reason := p.Misfit(n); reason == "" {
-				fit++
-			} else {
+			if reason := p.Misfit(n); reason != "" {
 				list = append(list, n.Name+" "+reason)
 			}
 		}
-		if more := len(list) - most; more > 0 {
-			list = append(list[:most], fmt.Sprintf("and %d more", more))
+		fit = len(nodes) - len(list)
+		if extra := len(list) - most; extra > 0 {
+			list = append(list[:most], fmt.Sprintf("and %d more", extra))
 		}
 		return fit, strings.Join(list, "; ")
 	}
@@ -163,8 +162,8 @@ func (r Request) explain(nodes []*corev1.Node) error {
 		fit, len(nodes), experiment.SameNode, reasons)
 }
 
-// resolveRuntime adds to each pod the node selector and the tolerations of the pod's RuntimeClass. The API
-// server does the same when the pod is made.
+// resolveRuntime adds to each pod the node selector and the tolerations of the pod's RuntimeClass, as the API
+// server does when the pod is made.
 func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Pod) error {
 	for _, pod := range pods {
 		if pod == nil || pod.Spec.RuntimeClassName == nil {
@@ -177,12 +176,10 @@ func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Po
 		case err != nil || class.Scheduling == nil:
 			continue // Tare may not read the class; the scheduler reports unsuitable nodes
 		}
-		for k, v := range class.Scheduling.NodeSelector {
-			if pod.Spec.NodeSelector == nil {
-				pod.Spec.NodeSelector = map[string]string{}
-			}
-			pod.Spec.NodeSelector[k] = v
+		if pod.Spec.NodeSelector == nil {
+			pod.Spec.NodeSelector = map[string]string{}
 		}
+		maps.Copy(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, class.Scheduling.Tolerations...)
 	}
 	return nil

@@ -38,8 +38,8 @@ func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 	return nil
 }
 
-// create makes the pod. In a new namespace, no pod can be made before the controller manager has made the
-// default service account. create waits for this.
+// create makes the pod. In a new namespace, it first waits until the controller manager has made the default
+// service account.
 func (p *Pod) create(ctx context.Context) error {
 	if err := p.maker.Record.Add(ctx, inventory.Core("pods", p.plan.Namespace, p.plan.Name)); err != nil {
 		return err // the record may be gone, and then no object may be made
@@ -80,8 +80,7 @@ func (p *Pod) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// readyCheck polls a pod until the pod is ready. If the pod stays in a state from which pods seldom recover,
-// it gives up.
+// readyCheck polls a pod until the pod is ready, or stays in a state from which pods seldom recover.
 type readyCheck struct {
 	pod   *Pod
 	since map[string]time.Time // when the pod was first seen in each state
@@ -103,13 +102,11 @@ func (w readyCheck) poll(ctx context.Context) (bool, string, error) {
 		return true, "", nil
 	}
 	state, grace := stuck(got)
-	if state != "" {
-		if w.since[state].IsZero() {
-			w.since[state] = time.Now()
-		}
-		if time.Since(w.since[state]) >= grace {
-			return false, "", errors.New(state)
-		}
+	if w.since[state].IsZero() {
+		w.since[state] = time.Now()
+	}
+	if state != "" && time.Since(w.since[state]) >= grace {
+		return false, "", errors.New(state)
 	}
 	return false, summary(got), nil
 }
@@ -177,8 +174,8 @@ func terminated(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// A pod seldom recovers from these states. Each time limit is for one state; its comment says when a pod does
-// recover from that state.
+// These are the times that a pod has to leave a state from which pods seldom recover. Each comment says when a
+// pod does recover.
 const (
 	imageGrace    = 20 * time.Second // the registry returns an error once
 	scheduleGrace = 15 * time.Second // the scheduler's cache is stale, or volumes are being bound
@@ -186,8 +183,7 @@ const (
 	crashGrace    = 30 * time.Second // a sidecar waits for its control plane
 )
 
-// stuck returns the state of a pod that will not become ready. grace is the time that the pod still has to
-// leave this state. For other pods, stuck returns "".
+// stuck returns the state of a pod that will not become ready within the time grace, and "" for other pods.
 func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	switch {
 	case p.DeletionTimestamp != nil:
@@ -224,8 +220,7 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	return "", 0
 }
 
-// shortage returns a hint if a message of the scheduler or the kubelet says that a node has too little CPU or
-// memory left. Otherwise it returns "".
+// shortage returns a hint if a message says that a node has too little CPU or memory left, and otherwise "".
 func shortage(message string) string {
 	for _, name := range []string{"cpu", "memory"} {
 		if strings.Contains(message, "Insufficient "+name) || strings.HasPrefix(message, "OutOf"+name) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,16 +19,10 @@ import (
 
 // Mend calls Pod.Mend for several pods at the same time.
 func Mend(ctx context.Context, list []*Pod) error {
-	errs := make([]error, len(list))
-	var wg sync.WaitGroup
-	for i, p := range list {
-		wg.Go(func() { errs[i] = p.Mend(ctx) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return cluster.Each(list, func(p *Pod) error { return p.Mend(ctx) })
 }
 
-// Mend pings the pod's agents. If the pod is lost, it makes the pod again, on the same node. Numbers from
+// Mend pings the pod's agents. If the pod is lost, Mend makes the pod again, on the same node: numbers from
 // another node could not be compared.
 func (p *Pod) Mend(ctx context.Context) error {
 	err := p.ping(ctx)
@@ -88,10 +81,15 @@ func (p *Pod) restore(ctx context.Context) error {
 			if string(got.UID) != p.UID() {
 				return false, "", errors.New("another pod has its name")
 			}
-			if got.DeletionTimestamp == nil {
-				return false, why.Error(), p.delete(ctx, got)
+			if got.DeletionTimestamp != nil {
+				return false, why.Error() + "; waiting until it is gone", nil
 			}
-			return false, why.Error() + "; waiting until it is gone", nil
+			err := p.maker.On.Client.CoreV1().Pods(got.Namespace).Delete(ctx, got.Name,
+				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &got.UID}})
+			if apierrors.IsNotFound(err) {
+				err = nil
+			}
+			return false, why.Error(), err
 		}
 		if ok, now, err := check.poll(ctx); !ok || err != nil {
 			return false, now, err
@@ -124,15 +122,6 @@ func (p *Pod) adopt(got *corev1.Pod) {
 	if p.now == nil && p.maker.Owner.Owns(got) {
 		p.now = got
 	}
-}
-
-func (p *Pod) delete(ctx context.Context, got *corev1.Pod) error {
-	err := p.maker.On.Client.CoreV1().Pods(got.Namespace).Delete(ctx, got.Name,
-		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &got.UID}})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // goneError means that the pod is lost: its agent will never answer again.
@@ -170,8 +159,8 @@ func (p *Pod) alive(ctx context.Context) error {
 	return p.gone(got)
 }
 
-// diagnosed adds to an error the pod's state, events and last log lines, as far as it can get them. It has a
-// time limit of its own. It therefore also works when the context is done.
+// diagnosed adds to an error the pod's state, events and last log lines. It has a time limit of its own, and
+// also works when the context is done.
 func (p *Pod) diagnosed(ctx context.Context, err error) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.DiagnosisLimit)
 	defer cancel()
@@ -188,8 +177,8 @@ func (p *Pod) diagnosed(ctx context.Context, err error) error {
 	return d
 }
 
-// Disturbed turns the error of a lost agent into a *testbed.Disturbance that contains the reason. It returns
-// other errors unchanged.
+// Disturbed turns the error of a lost agent into a *testbed.Disturbance with the reason. Other errors stay as
+// they are.
 func (p *Pod) Disturbed(ctx context.Context, err error) error {
 	var lost *agent.LostError
 	var gone *goneError

@@ -6,8 +6,10 @@
 package pods
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -58,8 +60,7 @@ func (p *Pod) AgentIn(container string) *agent.Client {
 	return p.agents[container]
 }
 
-// Agents returns the connections to all agents in the pod. The first is the one that the method Agent
-// returns.
+// Agents returns the connections to all agents in the pod. The first is that of the method Agent.
 func (p *Pod) Agents() []*agent.Client {
 	var all []*agent.Client
 	for _, name := range agentContainers(p.plan) {
@@ -88,15 +89,7 @@ func (p *Pod) Plan() *corev1.Pod { return p.plan }
 func (p *Pod) Seen() *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.seen()
-}
-
-// seen is Seen for a caller that holds the lock.
-func (p *Pod) seen() *corev1.Pod {
-	if p.now == nil {
-		return p.plan
-	}
-	return p.now
+	return cmp.Or(p.now, p.plan)
 }
 
 // UID returns the UID of the pod. If the pod is made again, it gets a new UID.
@@ -125,8 +118,8 @@ func (m *Maker) New(plan *corev1.Pod) *Pod {
 	return p
 }
 
-// connect returns clients of the pod's agents. A client connects when it is first used. The pod therefore
-// need not exist yet.
+// connect returns clients of the pod's agents. A client connects when it is first used, and so the pod need
+// not exist yet.
 func (p *Pod) connect() map[string]*agent.Client {
 	all := map[string]*agent.Client{}
 	for _, name := range agentContainers(p.plan) {
@@ -160,15 +153,11 @@ func sidecarNames(p *corev1.Pod) []string {
 	return names
 }
 
-// Sidecars returns the names of the pod's started containers, by container id. The container for programs is
-// left out.
+// Sidecars returns the names of the pod's started containers, by container id, without the container for
+// programs.
 func (p *Pod) Sidecars() map[string]string {
 	names := p.Containers()
-	for id, name := range names {
-		if name == Container {
-			delete(names, id)
-		}
-	}
+	maps.DeleteFunc(names, func(_, name string) bool { return name == Container })
 	return names
 }
 
@@ -193,7 +182,7 @@ func (p *Pod) Refresh(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.seen().DeepCopy()
+	now := cmp.Or(p.now, p.plan).DeepCopy()
 	now.Status.InitContainerStatuses = got.Status.InitContainerStatuses
 	now.Status.ContainerStatuses = got.Status.ContainerStatuses
 	p.now = now
