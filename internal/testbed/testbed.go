@@ -54,6 +54,20 @@ func Output(ctx context.Context, site Site, where Place, args ...string) ([]byte
 	return out.Bytes(), err
 }
 
+// FirstPort and LastPort are the first and the last of the ports that the service of a Network forwards.
+const (
+	FirstPort = 5201
+	LastPort  = 5210
+)
+
+// ServicePorts lists the ports that the service of a Network forwards, for TCP and UDP.
+func ServicePorts() (ports []uint16) {
+	for p := uint16(FirstPort); p <= LastPort; p++ {
+		ports = append(ports, p)
+	}
+	return ports
+}
+
 // Testbed makes sites.
 type Testbed interface {
 	Open(ctx context.Context, want Request) (Site, error)

@@ -214,20 +214,8 @@ func containerAt(where testbed.Place) (pod testbed.Place, container string) {
 	return testbed.Place(base), pods.Sidecar(name)
 }
 
-// These are the first and the last of the ports that the service forwards, for TCP and UDP.
-const (
-	firstPort = 5201
-	lastPort  = 5210
-)
-
 // Ports lists the server's ports that the service forwards, TCP and UDP.
-func (s *Site) Ports() []uint16 {
-	var ports []uint16
-	for p := uint16(firstPort); p <= lastPort; p++ {
-		ports = append(ports, p)
-	}
-	return ports
-}
+func (s *Site) Ports() []uint16 { return testbed.ServicePorts() }
 
 // Address returns the server's address on a path. The address is invalid before the site is ready, and also
 // if no workload needs the path.

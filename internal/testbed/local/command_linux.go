@@ -82,17 +82,10 @@ func isHelper(c testbed.Command) bool {
 }
 
 // environment returns the environment of a command: this process's variables, the requested variables, and
-// the marker. It leaves out the variable that marks a Tare in a user namespace, since this variable concerns
-// no other program.
+// the marker. The variable that marks a Tare in a user namespace concerns no other program.
 func environment(added []string, m marker) []string {
-	var env []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, UserNamespaceVariable+"=") {
-			env = append(env, v)
-		}
-	}
-	env = append(env, added...)
-	return append(env, m.environment()...)
+	own := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, UserNamespaceVariable+"=") })
+	return slices.Concat(own, added, m.environment())
 }
 
 // lookUp finds a program. Its error tells the user what to do.
@@ -128,7 +121,7 @@ func (here) Start(ctx context.Context, where testbed.Place, cmd testbed.Command)
 	return bed.start(ctx, bed.host, nil, cmd)
 }
 
-// groups are a site's cgroups for its programs under test. They exist only if a layer has requested a cgroup.
+// groups are a site's cgroups for its programs under test. They are nil unless a layer has requested a cgroup.
 type groups struct {
 	all, servers, others *process.Group // servers and others are inside all
 }
@@ -137,7 +130,7 @@ type groups struct {
 func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.groups == nil {
+	if s.groups.all == nil {
 		if err := s.makeGroups(); err != nil {
 			return nil, fmt.Errorf("make a cgroup for programs under test: %w", err)
 		}
@@ -151,14 +144,14 @@ func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
 	return s.groups.others.Dir(), nil
 }
 
-// makeGroups makes the cgroups. Their names identify the owner. If this process is killed, the cgroups can
-// therefore be found and removed.
+// makeGroups makes the cgroups. Their names identify the owner, so that they are found and removed if this
+// process is killed.
 func (s *site) makeGroups() error {
 	of := scopes()
 	if of == nil {
 		return errors.New("this process may not make cgroups (see tare doctor)")
 	}
-	g := &groups{}
+	var g groups
 	// g.all is made first, since it contains the other groups.
 	for _, to := range []**process.Group{&g.all, &g.servers, &g.others} {
 		made, err := of.Group(g.all, marker{owner: s.bed.owner, serial: int(serials.Add(1))}.scope())
@@ -176,7 +169,7 @@ func (s *site) groupOf(where testbed.Place, cmd testbed.Command) *process.Group 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.groups == nil || !cmd.Subject:
+	case !cmd.Subject:
 		return nil
 	case where.Server():
 		return s.groups.servers
@@ -184,23 +177,11 @@ func (s *site) groupOf(where testbed.Place, cmd testbed.Command) *process.Group 
 	return s.groups.others
 }
 
-func (s *site) removeGroups() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err := s.groups.remove()
-	s.groups = nil
-	return err
-}
-
-func (g *groups) remove() error {
-	if g == nil {
-		return nil
-	}
-	var errs []error
+func (g groups) remove() (err error) {
 	for _, one := range []*process.Group{g.others, g.servers, g.all} {
 		if one != nil {
-			errs = append(errs, one.Remove())
+			err = errors.Join(err, one.Remove())
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }

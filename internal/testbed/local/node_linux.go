@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -44,9 +45,9 @@ func (n *node) MTU() int { return n.network.mtu }
 // Do runs f inside the node's network namespace.
 func (n *node) Do(f func() error) error { return n.thread.do(f) }
 
-// RouteVia routes the node's traffic to the pods of another node over one of its interfaces, and limits its
-// pods' packets there to mtu. On the client's node it also limits packets to the service, since they end in
-// the server's pod network. If dev is "", it restores the route over the wire and the pods' full MTU.
+// RouteVia routes the node's traffic to the pods of another node over the interface dev, and limits its pods'
+// packets there to mtu. On the client's node it also limits packets to the service, which end in the server's
+// pod network. If dev is "", it restores the route over the wire and the pods' full MTU.
 func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	limited := []netip.Prefix{prefix}
 	if n.index == 0 && prefix == podNetwork(1) {
@@ -56,25 +57,18 @@ func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 		if err := n.routeOver(prefix, dev); err != nil {
 			return err
 		}
-		return n.limit(limited, mtu)
-	}
-	for _, other := range n.network.nodes {
-		if other.PodNetwork() != prefix {
-			continue
+	} else {
+		i := slices.IndexFunc(n.network.nodes, func(other *node) bool { return other.PodNetwork() == prefix })
+		if i < 0 {
+			return fmt.Errorf("route %s: no node has this pod network", prefix)
 		}
-		if err := n.routeVia(prefix, other.Address(), 0); err != nil {
+		if err := n.routeVia(prefix, n.network.nodes[i].Address(), 0); err != nil {
 			return err
 		}
-		return n.unlimit(limited)
 	}
-	return fmt.Errorf("route %s: no node has this pod network", prefix)
-}
-
-// limit limits the packets from the node's pods to some networks to mtu bytes.
-func (n *node) limit(networks []netip.Prefix, mtu int) error {
 	for _, pod := range n.pods {
-		for _, to := range networks {
-			if err := pod.routeVia(to, podGateway(n.index), mtu); err != nil {
+		for _, to := range limited {
+			if err := pod.limit(to, dev != "", mtu); err != nil {
 				return fmt.Errorf("%s: %w", pod.name, err)
 			}
 		}
@@ -82,14 +76,15 @@ func (n *node) limit(networks []netip.Prefix, mtu int) error {
 	return nil
 }
 
-func (n *node) unlimit(networks []netip.Prefix) error {
-	for _, pod := range n.pods {
-		for _, to := range networks {
-			err := pod.RouteDel(&netlink.Route{Dst: ipNet(to), Gw: podGateway(n.index).AsSlice()})
-			if err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("%s: remove the route to %s: %w", pod.name, to, err)
-			}
-		}
+// limit limits the pod's packets to a network to mtu bytes, or removes this limit.
+func (p *pod) limit(to netip.Prefix, limited bool, mtu int) error {
+	gateway := podGateway(p.node.index)
+	if limited {
+		return p.routeVia(to, gateway, mtu)
+	}
+	err := p.RouteDel(&netlink.Route{Dst: ipNet(to), Gw: gateway.AsSlice()})
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("remove the route to %s: %w", to, err)
 	}
 	return nil
 }

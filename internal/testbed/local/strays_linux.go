@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -18,9 +17,8 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Strays lists the leftover processes of dead Tare processes, identified by their markers. It lists
-// those of this user, or of all users for root. The direct children of a Tare die with it; strays are
-// descendants of these.
+// Strays lists the processes of this user, or of all users for root, that dead Tare processes have left. Their
+// markers identify them. The direct children of a Tare die with it; strays are descendants of these children.
 func Strays() ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -38,39 +36,38 @@ func Strays() ([]Stray, error) {
 			strays = append(strays, s)
 		}
 	}
-	if all := scopes(); all != nil {
-		for _, group := range orphanedScopes(all, self) {
-			owner, _ := ownerOfScope(path.Base(group))
-			for _, pid := range all.Processes(group) {
-				if !slices.ContainsFunc(strays, func(s Stray) bool { return s.PID == pid }) {
-					strays = append(strays, describe(pid, marker{owner: owner}))
-				}
+	for _, group := range orphanedScopes(self) {
+		for _, stray := range straysIn(group) {
+			if !slices.ContainsFunc(strays, func(s Stray) bool { return s.PID == stray.PID }) {
+				strays = append(strays, stray)
 			}
 		}
 	}
 	return strays, nil
 }
 
-// Clean kills the strays and all strays that they still start, waits until they are gone, and returns
-// them. It kills nothing else: it holds a process by a descriptor, so that the id cannot be reused, and
-// then checks again that the process has the marker of a dead Tare.
+// Clean kills the strays and all strays that they still start, waits until they are gone, and returns them. It
+// kills nothing else: it holds a process by a descriptor, so that the id cannot be reused, and then checks
+// again that the process has the marker of a dead Tare.
 func Clean(ctx context.Context) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
 		return nil, fmt.Errorf("clean: %w", err)
 	}
 	ended, err := endMarked(ctx, func(m marker) bool { return m.owner.Orphaned(self) })
-	more, bad := endScopes(self)
-	ended, err = append(ended, more...), errors.Join(err, bad)
+	for _, group := range orphanedScopes(self) {
+		ended = append(ended, straysIn(group)...)
+		err = errors.Join(err, group.Remove())
+	}
 	if os.Getenv(guardVariable) == "1" {
-		more, bad = endNamespace()
-		ended, err = append(ended, more...), errors.Join(err, bad)
+		others, bad := endNamespace()
+		ended, err = append(ended, others...), errors.Join(err, bad)
 	}
 	return ended, err
 }
 
-// endNamespace kills all other processes in this process's user namespace, until none is left. The
-// caller is the guard of a Tare that had this user namespace to itself.
+// endNamespace kills all other processes in this process's user namespace, until none is left. The caller is
+// the guard of a Tare that had this user namespace to itself.
 func endNamespace() (ended []Stray, err error) {
 	own, err := userNamespace(os.Getpid())
 	if err != nil {
@@ -96,31 +93,28 @@ func endNamespace() (ended []Stray, err error) {
 }
 
 // orphanedScopes lists the cgroups of commands whose owner is dead.
-func orphanedScopes(all *process.Scopes, self owned.Owner) []string {
+func orphanedScopes(self owned.Owner) []*process.Group {
+	all := scopes()
+	if all == nil {
+		return nil
+	}
 	return all.Left(func(name string) bool {
 		o, ok := ownerOfScope(name)
 		return ok && o.Orphaned(self)
 	})
 }
 
-// endScopes kills the processes in cgroups whose owner is dead, and removes the cgroups.
-func endScopes(self owned.Owner) (ended []Stray, err error) {
-	all := scopes()
-	if all == nil {
-		return nil, nil
+// straysIn lists the processes in the cgroup of a command.
+func straysIn(group *process.Group) (strays []Stray) {
+	owner, _ := ownerOfScope(group.Name())
+	for _, pid := range group.Processes() {
+		strays = append(strays, describe(pid, marker{owner: owner}))
 	}
-	for _, group := range orphanedScopes(all, self) {
-		owner, _ := ownerOfScope(path.Base(group))
-		for _, pid := range all.Processes(group) {
-			ended = append(ended, describe(pid, marker{owner: owner}))
-		}
-		err = errors.Join(err, all.End(group))
-	}
-	return ended, err
+	return strays
 }
 
-// ownMarked returns the marker of another process of this user; root may read those of all users. The
-// marker is in the environment, or else in a limit (owned.Marked).
+// ownMarked returns the marker of another process of this user, or for root of any user. The marker is in the
+// environment, or else in a limit (owned.Marked).
 func ownMarked(pid int, self owned.Owner) (marker, bool) {
 	if pid == self.PID() {
 		return marker{}, false
@@ -142,8 +136,8 @@ func describe(pid int, m marker) Stray {
 	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
 }
 
-// endMarked kills all processes whose marker matches, and waits for their end. It repeats this until
-// there are none, since they may start others.
+// endMarked kills all processes whose marker is meant, and waits for their end. It repeats this until there are
+// none, since they may start others.
 func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -176,15 +170,14 @@ func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) b
 		return Stray{}, false, nil
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		if errors.Is(err, unix.ESRCH) {
-			return Stray{}, false, nil
-		}
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return Stray{}, false, nil
+	case err != nil:
 		return Stray{}, false, fmt.Errorf("hold process %d: %w", pid, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// The descriptor now identifies this very process. The marker is read again, since the id may have
-	// been reused before the descriptor was opened.
+	// The id may have been reused before the descriptor was opened, so the marker is read again.
 	m, ok := ownMarked(pid, self)
 	if !ok || !meant(m) {
 		return Stray{}, false, nil

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -22,11 +23,10 @@ func (n *network) buildWire() error {
 	if err := n.wire.LinkAdd(&netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}); err != nil {
 		return fmt.Errorf("add a bridge: %w", err)
 	}
-	// If the kernel has br_netfilter loaded, a new namespace sends bridged frames through iptables and
-	// connection tracking. A wire has no such cost.
+	// With br_netfilter, the kernel sends bridged frames of a new namespace through iptables and connection
+	// tracking. A wire has no such cost.
 	for _, family := range []string{"iptables", "ip6tables", "arptables"} {
-		err := n.wire.sysctl("bridge/bridge-nf-call-"+family, "0")
-		if err != nil && !os.IsNotExist(err) {
+		if err := n.wire.sysctl("bridge/bridge-nf-call-"+family, "0"); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
@@ -88,8 +88,8 @@ func (n *network) buildPod(on *node, place testbed.Place) error {
 	return nil
 }
 
-// build plugs the pod into its node. The first pod of a node shares a network with it. Every other pod
-// is alone on its cable, and the first pod reaches it through the node.
+// build plugs the pod into its node. The first pod of a node shares a network with the node. Every other pod is
+// alone on its cable, and the first pod reaches it through the node.
 func (p *pod) build() error {
 	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podEnds, p.number)
 	if err := cable(p.netNamespace, ethernet, p.node.netNamespace, name, p.node.network.mtu); err != nil {
@@ -116,28 +116,26 @@ func (p *pod) build() error {
 // linkRoutes adds routes between the pod and its node, which share no network, and a route from the node's
 // first pod.
 func (p *pod) linkRoutes(name string, gateway netip.Addr) error {
-	for _, r := range []struct {
-		in  *netNamespace
-		to  netip.Addr
-		dev string
-	}{{p.netNamespace, gateway, ethernet}, {p.node.netNamespace, p.address, name}} {
-		if err := r.in.routeOver(netip.PrefixFrom(r.to, r.to.BitLen()), r.dev); err != nil {
-			return err
-		}
+	own := netip.PrefixFrom(p.address, p.address.BitLen())
+	if err := p.routeOver(netip.PrefixFrom(gateway, gateway.BitLen()), ethernet); err != nil {
+		return err
 	}
-	return p.node.pods[0].routeVia(netip.PrefixFrom(p.address, p.address.BitLen()), gateway, 0)
+	if err := p.node.routeOver(own, name); err != nil {
+		return err
+	}
+	return p.node.pods[0].routeVia(own, gateway, 0)
 }
 
 // route makes each node send traffic for other nodes' pods over the wire.
-func (n *network) route() error {
+func (n *network) route() (err error) {
 	for _, from := range n.nodes {
 		for _, to := range n.nodes {
-			if from == to {
-				continue
+			if from != to && err == nil {
+				err = from.RouteVia(to.PodNetwork(), "", 0)
 			}
-			if err := from.RouteVia(to.PodNetwork(), "", 0); err != nil {
-				return fmt.Errorf("%s: %w", from.place, err)
-			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", from.place, err)
 		}
 	}
 	return nil
@@ -160,12 +158,9 @@ func cable(a *netNamespace, aName string, b *netNamespace, bName string, mtu int
 
 // plugIn makes an interface of the wire's namespace a port of the bridge.
 func (n *network) plugIn(port string) error {
-	bridge, err := n.wire.link(wireName)
-	if err != nil {
-		return err
-	}
-	link, err := n.wire.link(port)
-	if err != nil {
+	bridge, err1 := n.wire.link(wireName)
+	link, err2 := n.wire.link(port)
+	if err := cmp.Or(err1, err2); err != nil {
 		return err
 	}
 	if err := n.wire.LinkSetMaster(link, bridge); err != nil {
@@ -214,13 +209,13 @@ func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Masked().Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// addService makes the ClusterIP on the client's node. Packets from pods and the node itself to this
-// address are redirected to the server pod by destination NAT before routing, as kube-proxy does. Ports
-// do not change. With several members, the server is the first one, so that a path has one end.
-func addService(node *netNamespace) error { return node.thread.do(addRules) }
-
 // serviceTable is the name of the service's rules.
 const serviceTable = "service"
+
+// addService makes the ClusterIP on the client's node, like kube-proxy by destination NAT before routing.
+// Packets from pods and from the node go to the server pod, with several members to the first one. Ports do
+// not change.
+func addService(node *netNamespace) error { return node.thread.do(addRules) }
 
 // addRules adds the rules in the namespace of the calling thread.
 func addRules() error {
@@ -255,8 +250,8 @@ func redirect(protocol byte) []expr.Any {
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocol}},
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: portOffset, Len: 2},
-		&expr.Cmp{Op: expr.CmpOpGte, Register: 1, Data: binaryutil.BigEndian.PutUint16(firstPort)},
-		&expr.Cmp{Op: expr.CmpOpLte, Register: 1, Data: binaryutil.BigEndian.PutUint16(lastPort)},
+		&expr.Cmp{Op: expr.CmpOpGte, Register: 1, Data: binaryutil.BigEndian.PutUint16(testbed.FirstPort)},
+		&expr.Cmp{Op: expr.CmpOpLte, Register: 1, Data: binaryutil.BigEndian.PutUint16(testbed.LastPort)},
 		&expr.Immediate{Register: 1, Data: podAddress(1, 0).AsSlice()},
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1},
 	}

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +20,10 @@ import (
 	"tare/internal/testbed"
 )
 
-// volumeSite is a site with a volume in the client's pod: a loop device on a file, and a file system on
-// the device. Both are in a mount namespace that only programs of the client's pod see. The device
-// bypasses the page cache when it reads and writes its file. The device and the mounts end with the
-// namespace, even if this process is killed. The file is in a directory that CleanTemporary removes.
+// volumeSite is a site with a volume in the client's pod: a loop device on a file, and a file system on the
+// device. Both are in a mount namespace that only programs of the client's pod see, and end with this namespace,
+// even if this process is killed. The device bypasses the page cache when it reads and writes its file. The
+// file is in a directory that CleanTemporary removes.
 type volumeSite struct {
 	*network
 	*volume
@@ -68,8 +69,8 @@ func (n *network) openVolume(want experiment.Volume, how experiment.LocalVolume)
 	return volumeSite{n, v}, nil
 }
 
-// ownMounts gives the calling thread a mount namespace. Its mounts are visible only there. Unmounts by
-// the machine take effect there, too.
+// ownMounts gives the calling thread a mount namespace. Its mounts are visible only there. Unmounts by the
+// machine take effect there, too.
 func ownMounts() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("make a mount namespace: %w", err)
@@ -167,24 +168,21 @@ func (v *volume) build(ctx context.Context) error {
 	return nil
 }
 
-// makeFS holds the default options of mkfs. They write tables immediately, not by a kernel thread during
-// trials, and do not discard the space of the file. Small file systems get the block size of large ones.
-// The option encrypt only sets a flag that allows encrypted files (fscrypt), in all arms.
+// makeFS holds the default options of mkfs. They write tables immediately, not during trials, and do not
+// discard the space of the file. Small file systems get the block size of large ones. The option encrypt sets a
+// flag that allows encrypted files (fscrypt), in all arms.
 var makeFS = map[string][]string{
 	"ext4": {"-F", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-O", "encrypt"},
 	"xfs":  {"-f", "-q", "-K"},
 }
 
 func (v *volume) mount(ctx context.Context, device string) error {
-	kind := v.how.FileSystem
-	if kind == "" {
-		kind = "ext4"
-	}
+	kind := cmp.Or(v.how.FileSystem, "ext4")
 	options := makeFS[kind]
 	if v.how.MakeFS != nil {
 		options = v.how.MakeFS
 	}
-	if err := v.run(ctx, append(append([]string{"mkfs." + kind}, options...), device)...); err != nil {
+	if err := v.run(ctx, slices.Concat([]string{"mkfs." + kind}, options, []string{device})...); err != nil {
 		return err
 	}
 	at := filepath.Join(v.dir, "volume")
@@ -262,8 +260,7 @@ func unmountBelow(dir string) error {
 	return nil
 }
 
-// volumeKind is the kind in the names of three sorts of directories: members' volumes, the directory of
-// a client's volume, and scratch directories.
+// volumeKind is the kind in the names of members' volumes, of a client's volume, and of scratch directories.
 const volumeKind = "volume"
 
 var _ testbed.MemberVolumes = (*network)(nil)
@@ -288,15 +285,6 @@ func (n *network) makeVolumes() error {
 	return nil
 }
 
-func (n *network) removeVolumes() error {
-	var errs []error
-	for _, dir := range n.volumes {
-		errs = append(errs, owned.Remove(dir))
-	}
-	n.volumes = nil
-	return errors.Join(errs...)
-}
-
 var _ testbed.Scratch = (*site)(nil)
 
 // Scratch makes the directory in TMPDIR. Its name identifies the owner, so that it is removed if this
@@ -315,19 +303,8 @@ func (s *site) Scratch() (string, error) {
 	return dir, os.Chmod(dir, 0o755)
 }
 
-func (s *site) removeScratch() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.scratch == "" {
-		return nil
-	}
-	err := owned.Remove(s.scratch)
-	s.scratch = ""
-	return err
-}
-
-// CleanTemporary removes leftovers of this user's dead Tare processes in TMPDIR and in other
-// directories: see owned.Clean. Clean must run first, so that no process writes there any more.
+// CleanTemporary removes leftovers of this user's dead Tare processes in TMPDIR and in dirs (owned.Clean). Clean
+// must run first, so that no process writes there any more.
 func CleanTemporary(dirs ...string) (removed []string, err error) {
 	return owned.Clean(dirs, func(path string) error { return closeMapping(filepath.Base(path)) })
 }

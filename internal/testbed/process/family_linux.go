@@ -15,10 +15,10 @@ import (
 
 // family holds the processes of one program at one moment, including the leader.
 //
-// If a program has a cgroup, the processes in it belong to the program. Other processes belong to a program
-// by their session or group, by their parent, or by the mark in their environment, which a background process
-// keeps. If a process has none of these but is a child of this process, it belongs to the last running
-// program. The mark of a dead process cannot be read, but the process may be known from before.
+// The processes in a program's cgroup belong to the program. Other processes belong to a program by their
+// session or group, by their parent, or by the mark in their environment, which a background process keeps.
+// Any other child of this process belongs to the last running program. The mark of a dead process cannot be
+// read, but the process may be known from before.
 type family struct {
 	all       map[int]proc.Stat // all descendants of this process
 	of        map[int]bool
@@ -28,8 +28,7 @@ type family struct {
 	unsettled time.Duration
 }
 
-// descendants reads the state of all descendants of this process. Orphans of programs are among them,
-// since they become children of this process.
+// descendants reads the state of all descendants of this process, orphans of programs among them.
 func descendants() map[int]proc.Stat {
 	level, listed := proc.Children("/", os.Getpid())
 	if !listed {
@@ -57,7 +56,7 @@ func (p *Program) family() family {
 	alone := p.onlyProgram()
 	self, group := os.Getpid(), unix.Getpgrp()
 	if p.scope != nil {
-		for _, pid := range p.scope.processes() {
+		for _, pid := range p.scope.Processes() {
 			f.of[pid] = true
 		}
 	}
@@ -107,23 +106,21 @@ func (p *Program) onlyProgram() bool {
 	return true
 }
 
-// mayBeOurs reports whether an orphan may come from a program: this process has not started it itself, in its
-// own group or with Beside. Its program may have ended while others ran. The caller holds the keeper's lock.
+// mayBeOurs reports whether an orphan may come from a program: this process has not started the orphan itself,
+// in its own group or with Beside. The caller holds the keeper's lock.
 func (k *Keeper) mayBeOurs(s proc.Stat) bool {
 	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
 
-// Limits for a process without variables in its environment. Without arguments, it may be in the middle
-// of an exec or of its exit for execLimit. With arguments, the variables follow within variablesLimit.
-// After that time, its environment counts as empty.
+// These are the times after which an empty environment of a process counts as final. Without arguments, the
+// process may be in the middle of an exec or of its exit. With arguments, the variables follow soon.
 const (
 	execLimit      = 2 * time.Second
 	variablesLimit = 50 * time.Millisecond
 )
 
-// Environment reads the variables of a process. During an exec, a process has no variables for a moment,
-// which may be long on a busy machine. If the environment is empty, unsettled is how long this moment may
-// last; 0: the environment is final.
+// Environment reads the variables of a process. During an exec, a process has no variables for a moment.
+// unsettled is how long this moment may still last; 0: the environment is final.
 func Environment(pid int) (variables []string, unsettled time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || len(text) > 0 {
@@ -170,7 +167,7 @@ func name(pid int, s proc.Stat) string {
 	return strings.Join(words, " ")
 }
 
-// endFamily kills and reaps what a leader that has ended has left. When a process ends, its children become
+// endFamily kills and reaps the processes that a leader has left. When a process ends, its children become
 // children of this process. endFamily therefore repeats until it finds nothing twice in a row.
 func (p *Program) endFamily() error {
 	quiet := 0
@@ -195,8 +192,7 @@ func (p *Program) endFamily() error {
 	}
 }
 
-// endPass kills and reaps once. living is the process id of a process that still exists, or 0. reaped reports
-// whether a process was reaped.
+// endPass kills and reaps once. living is the process id of a process that still exists, or 0.
 func (p *Program) endPass() (living int, reaped bool, unsettled time.Duration) {
 	f := p.family()
 	self := os.Getpid()

@@ -19,8 +19,8 @@ import (
 // have ended.
 const OutputDelay = 2 * time.Second
 
-// EndLimit is how long a program's descendants may take to end after they are killed. A process that waits
-// for a disk cannot be killed before the disk answers.
+// EndLimit is how long a program's descendants may take to end after they are killed. A process that waits for
+// a disk ends only when the disk answers.
 const EndLimit = 10 * time.Second
 
 // leftGrace is how long a program's descendants may run after the program has ended. They are then killed,
@@ -48,9 +48,9 @@ func (l Intervals) Until(done <-chan struct{}, look func()) {
 	}
 }
 
-// looks are the intervals between readings of the memory of a program and of some generations of its
-// descendants. The memory is read often at first, for short programs, and later seldom, so that a long trial
-// is not disturbed. It is not read at the start, since it has not reached its peak.
+// looks are the intervals between readings of the memory of a program and of some generations of descendants.
+// The memory is read often at first, for short programs, and later seldom, so that a long trial is not
+// disturbed.
 var looks = Intervals{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
 	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond,
 	2560 * time.Millisecond, 5 * time.Second, 10 * time.Second}

@@ -26,7 +26,7 @@ type Program struct {
 	helper bool
 	cmd    *exec.Cmd
 	tail   *Tail  // end of its standard error; nil: that is a file
-	scope  *scope // nil: it has no cgroup
+	scope  *Group // its cgroup; nil: none
 	pid    int
 	begun  time.Time
 	peak   proc.Peak
@@ -116,11 +116,11 @@ func (p *Program) follow(ctx context.Context) {
 func (p *Program) finish() {
 	k := p.keeper
 	k.mu.Lock()
-	used, killed := p.used(), p.killed
+	used, wasKilled := p.used(), p.killed
 	p.exited = true
 	k.mu.Unlock()
 
-	if !killed {
+	if !wasKilled {
 		p.end.Usage.Left = p.awaitLeftovers()
 	}
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // the leader's zombie prevents reuse of the group's id
@@ -172,8 +172,8 @@ func (p *Program) account() {
 	u.MaxRSS = p.peak.Bytes()
 }
 
-// Signal kills the program unless its leader has ended. In that case its id may have been reused, and
-// finish ends the other processes. It reports whether it killed.
+// Signal kills the program, and reports whether it did. If the leader has ended, Signal does nothing: the
+// leader's id may have been reused, and follow ends the other processes.
 func (p *Program) Signal() bool {
 	p.keeper.mu.Lock()
 	defer p.keeper.mu.Unlock()
@@ -262,8 +262,7 @@ func (p *Program) Kill() error {
 // PID is the process id of the leader.
 func (p *Program) PID() int { return p.pid }
 
-// CPU is the CPU time used so far by all processes of the program, as counted by the scheduler in
-// nanoseconds. After the end it is the total.
+// CPU is the CPU time used so far by all processes of the program, as the scheduler counts it in nanoseconds.
 func (p *Program) CPU() (time.Duration, error) {
 	p.keeper.mu.Lock()
 	if !p.exited {
@@ -279,8 +278,8 @@ func (p *Program) Memory() (int64, error) {
 	return p.sum(func(_ int, stat proc.Stat) (int64, error) { return int64(stat.ResidentMemory()), nil })
 }
 
-// Proportional is the present resident memory of all processes of the program, in bytes. A page shared
-// by several processes counts for each of them in equal parts.
+// Proportional is the present resident memory of all processes of the program, in bytes. A page shared by
+// several processes counts for each of them in equal parts.
 func (p *Program) Proportional() (int64, error) {
 	return p.sum(func(pid int, stat proc.Stat) (int64, error) {
 		if stat.Gone() {
@@ -314,8 +313,8 @@ func (p *Program) sum(memory func(pid int, stat proc.Stat) (int64, error)) (tota
 // Begun is the time of the fork.
 func (p *Program) Begun() time.Time { return p.begun }
 
-// used is the CPU time while the leader exists: of living processes, of those that they have waited for,
-// and of reaped orphans. The caller holds the keeper's lock.
+// used is the CPU time of living processes, of processes that they have waited for, and of reaped orphans,
+// while the leader exists. The caller holds the keeper's lock.
 func (p *Program) used() time.Duration {
 	var used time.Duration
 	f := p.family()
