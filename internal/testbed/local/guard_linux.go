@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"slices"
@@ -35,9 +36,9 @@ func isGuard(pid int) bool {
 }
 
 // Guard sets the cleaner: a command that is run if this process dies without Dismiss, for example by kill -9.
-// The cleaner must call Clean and CleanTemporary, as "tare clean" does. The direct children of this process
-// die with this process. The cleaner finds background processes that the children have started. The guard
-// starts before the first program of this process. It is only a shell that waits.
+// The cleaner must call Clean and CleanTemporary, as "tare clean" does. The direct children of this process die
+// with this process, and the cleaner finds the background processes of these children. The guard is a shell
+// that waits. It starts before the first program of this process.
 func Guard(cleaner ...string) {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()
@@ -59,8 +60,7 @@ func raiseGuard() error {
 		return fmt.Errorf("guard: %w", err)
 	}
 	defer func() { _ = reader.Close() }()
-	// Nothing is ever written to the pipe. The pipe closes when the last process that holds its other end
-	// dies. read returns exactly at that moment.
+	// Nothing is ever written to the pipe. read returns when the last process that holds its other end dies.
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `read -r line; exec "$@"`, "tare-guard"}, guard.cleaner...)...)
 	cmd.Stdin = reader
 	alone := "0"
@@ -124,8 +124,8 @@ func (m marker) environment() []string {
 	}
 }
 
-// readMarker reads the marker of a running process. ok is false if the process has no marker, if it has
-// ended, or if this process may not read its environment.
+// readMarker reads the marker of a running process. ok is false if the process has no marker or has ended, or
+// if this process may not read its environment.
 func readMarker(pid int) (m marker, ok bool) {
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		variables, unsettled := process.Environment(pid)
@@ -136,18 +136,14 @@ func readMarker(pid int) (m marker, ok bool) {
 }
 
 func parseMarker(variables []string) (m marker, ok bool) {
-	var haveOwner, haveProcess bool
+	noOwner, noProcess := fs.ErrNotExist, fs.ErrNotExist
 	for _, v := range variables {
-		name, value, _ := strings.Cut(v, "=")
-		var err error
-		switch name {
+		switch name, value, _ := strings.Cut(v, "="); name {
 		case ownerVariable:
-			m.owner, err = owned.Parse(value)
-			haveOwner = err == nil
+			m.owner, noOwner = owned.Parse(value)
 		case processVariable:
-			_, err = fmt.Sscanf(value, "%d-%d", &m.bed, &m.serial)
-			haveProcess = err == nil
+			_, noProcess = fmt.Sscanf(value, "%d-%d", &m.bed, &m.serial)
 		}
 	}
-	return m, haveOwner && haveProcess
+	return m, noOwner == nil && noProcess == nil
 }

@@ -47,8 +47,8 @@ func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	return append(list, testbed.Resource{Name: testbed.ResourceMachine, Of: float64(t.CPUs), Used: t.Busy.Seconds()}), err
 }
 
-// sent returns the bits that the node has sent to the wire, and the packets that its rate limit has dropped.
-// Packets that are lost on purpose (netem) are not counted.
+// sent returns the bits that the node has sent to the wire, and the packets that its rate limit has dropped,
+// without packets that are lost on purpose (netem).
 func (n *node) sent() (testbed.Resource, error) {
 	link, shape, _, err := n.shaped()
 	if err != nil {
@@ -65,9 +65,8 @@ func (n *node) sent() (testbed.Resource, error) {
 	return r, err
 }
 
-// Watch counts the frames on the wire that contain pattern. It counts on all ports of the bridge and in
-// both directions, and may count a frame more than once. Lost frames are an error, since the count would
-// prove nothing.
+// Watch counts the frames on the wire that contain pattern. It counts on all ports of the bridge and in both
+// directions, and may count a frame more than once. Lost frames are an error: the count would prove nothing.
 func (n *network) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
 	var w *sniff.Watch
 	if err := n.wire.thread.do(func() (err error) { w, err = sniff.Open(pattern); return err }); err != nil {
@@ -89,8 +88,8 @@ var (
 	_ testbed.Closer = (*site)(nil)
 )
 
-// Mend checks that the interfaces, the addresses, the default routes and the service are still as they were
-// built. Layers add interfaces and routes, but change no interface of the site itself.
+// Mend checks that the interfaces, addresses, default routes and the service are still as they were built.
+// Layers add interfaces and routes, but change no interface of the site itself.
 func (n *network) Mend(context.Context) error {
 	found, err := n.describe()
 	if err != nil {

@@ -2,10 +2,7 @@ package local
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -15,9 +12,9 @@ import (
 
 var _ testbed.Shaper = (*network)(nil)
 
-// Parameters of the token bucket filter. Tests have shown that a bucket of 1 MiB and a queue of 20 ms
-// hold 1 and 10 Gbit/s. At much lower or higher rates, the size of the bucket follows the rate. A fixed
-// size would hold seconds of traffic on a slow link, and microseconds on a fast one.
+// Parameters of the token bucket filter. Tests have shown that a bucket of 1 MiB and a queue of 20 ms hold 1 and
+// 10 Gbit/s. At much lower or higher rates, the size of the bucket follows the rate: a fixed size would hold
+// seconds of traffic on a slow link, and microseconds on a fast one.
 const (
 	queueSeconds     = 0.020
 	bucketBytes      = 1 << 20
@@ -29,9 +26,7 @@ const (
 // bucket is the size of the burst for a rate in byte/s, in bytes.
 func bucket(rate float64, mtu int) float64 {
 	const ethernetHeader = 14
-	size := math.Min(bucketBytes, rate*maxBucketSeconds)
-	size = math.Max(size, rate*minBucketSeconds)
-	return math.Max(size, minBucketFrames*float64(mtu+ethernetHeader))
+	return max(min(bucketBytes, rate*maxBucketSeconds), rate*minBucketSeconds, minBucketFrames*float64(mtu+ethernetHeader))
 }
 
 // maxDelayed is the maximum number of delayed packets, larger than any TCP window.
@@ -40,9 +35,9 @@ const maxDelayed = 1 << 20
 // Unshaped returns the properties that the testbed gives to the wire.
 func (n *network) Unshaped() testbed.Shape { return n.unshaped }
 
-// Shape sets the properties of the wire. Packets from each node are first lost or delayed (netem), and
-// then limited to the rate by a token bucket filter. The rate is rounded to whole bytes per second. The
-// MTU is set on every interface between the pods.
+// Shape sets the properties of the wire. Packets from each node are first lost or delayed (netem), and then
+// limited to the rate by a token bucket filter. The rate is rounded to whole bytes per second. The MTU is set
+// on every interface between the pods.
 func (n *network) Shape(s testbed.Shape) error {
 	if s.MTU < minMTU || s.MTU > maxMTU {
 		return fmt.Errorf("MTU %d: must be %d to %d bytes", s.MTU, minMTU, maxMTU)
@@ -136,7 +131,7 @@ func (n *node) throttle(link netlink.Link, parent uint32, s testbed.Shape) error
 	err := n.QdiscAdd(&netlink.Tbf{
 		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(2, 0), Parent: parent},
 		Rate:       bytesPerSecond,
-		Limit:      uint32(math.Min(limit, math.MaxUint32)),
+		Limit:      uint32(min(limit, math.MaxUint32)),
 		Buffer:     netlink.Xmittime(bytesPerSecond, uint32(size)),
 	})
 	if err != nil {
@@ -145,37 +140,35 @@ func (n *node) throttle(link netlink.Link, parent uint32, s testbed.Shape) error
 	return nil
 }
 
-// Shaped reads the present properties of the wire. All interfaces between the pods, and all directions,
-// must agree.
+// Shaped reads the present properties of the wire. All interfaces and all directions must agree.
 func (n *network) Shaped() (testbed.Shape, error) {
-	var shape testbed.Shape
+	var shape, none testbed.Shape
 	for i, node := range n.nodes {
 		_, one, _, err := node.shaped()
 		if err != nil {
-			return testbed.Shape{}, fmt.Errorf("%s: %w", node.name, err)
+			return none, fmt.Errorf("%s: %w", node.name, err)
 		}
 		if i > 0 && one != shape {
-			return testbed.Shape{}, fmt.Errorf("the directions of the wire differ: %+v and %+v", shape, one)
+			return none, fmt.Errorf("the directions of the wire differ: %+v and %+v", shape, one)
 		}
 		shape = one
 	}
-	ends := n.ends()
-	for _, s := range slices.SortedFunc(maps.Keys(ends), func(a, b *netNamespace) int { return strings.Compare(a.name, b.name) }) {
-		for _, name := range ends[s] {
+	for s, names := range n.ends() {
+		for _, name := range names {
 			link, err := s.link(name)
 			if err != nil {
-				return testbed.Shape{}, fmt.Errorf("%s: %w", s.name, err)
+				return none, fmt.Errorf("%s: %w", s.name, err)
 			}
 			if mtu := link.Attrs().MTU; mtu != shape.MTU {
-				return testbed.Shape{}, fmt.Errorf("%s of the %s has an MTU of %d, and the wire one of %d", name, s.name, mtu, shape.MTU)
+				return none, fmt.Errorf("%s of the %s has an MTU of %d, and the wire one of %d", name, s.name, mtu, shape.MTU)
 			}
 		}
 	}
 	return shape, nil
 }
 
-// shaped returns the interface to the wire and its present properties. root is the queueing discipline
-// at the root that sets them; nil: there is none.
+// shaped returns the interface to the wire and its present properties. root is the queueing discipline that sets
+// them; nil: there is none.
 func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc, err error) {
 	if link, err = n.link(ethernet); err != nil {
 		return nil, s, nil, err
@@ -190,7 +183,8 @@ func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc,
 		case *netlink.Tbf:
 			s.Rate = float64(d.Rate) * 8
 		case *netlink.Netem:
-			s.Delay, s.Loss = delayOf(d), float64(d.Loss)/math.MaxUint32
+			delay := math.Round(float64(d.Latency) / netlink.TickInUsec()) // in µs; the kernel's unit is ticks
+			s.Delay, s.Loss = time.Duration(delay)*time.Microsecond, float64(d.Loss)/math.MaxUint32
 		default:
 			continue
 		}
@@ -199,9 +193,4 @@ func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc,
 		}
 	}
 	return link, s, root, nil
-}
-
-// delayOf is the delay in whole microseconds; the kernel's unit is ticks.
-func delayOf(d *netlink.Netem) time.Duration {
-	return time.Duration(math.Round(float64(d.Latency)/netlink.TickInUsec())) * time.Microsecond
 }
