@@ -1,12 +1,13 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	authentication "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,22 +26,16 @@ const reviewsAtOnce = 8
 func access(ctx context.Context, client cluster.Client, rights []experiment.Right) ([]testbed.Finding, error) {
 	user := userName(ctx, client)
 	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
-	slots := make(chan struct{}, reviewsAtOnce)
-	var wg sync.WaitGroup
+	var reviews errgroup.Group
+	reviews.SetLimit(reviewsAtOnce)
 	for i, r := range rights {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
+		reviews.Go(func() error {
 			findings[i], errs[i] = review(ctx, client, r, user)
+			return nil
 		})
 	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return findings, nil
+	_ = reviews.Wait()
+	return findings, cmp.Or(errs...)
 }
 
 // review checks every verb of a right.
@@ -75,11 +70,11 @@ func review(
 	if refused == nil {
 		return f, nil
 	}
-	f.Status = testbed.Refused
-	f.Detail = fmt.Sprintf("%s refused; needed because %s", strings.Join(refused, ", "), r.Why)
+	consequence := "needed because "
 	if r.Optional {
-		f.Detail = fmt.Sprintf("%s refused; without it less is recorded: %s", strings.Join(refused, ", "), r.Why)
+		consequence = "without it less is recorded: "
 	}
+	f.Status, f.Detail = testbed.Refused, strings.Join(refused, ", ")+" refused; "+consequence+r.Why
 	if reasons != nil {
 		f.Detail += " (" + strings.Join(reasons, "; ") + ")"
 	}
@@ -87,7 +82,7 @@ func review(
 	return f, nil
 }
 
-// objects returns the resource that a right covers, and its namespace if it has one.
+// objects returns the resource of a right, and the namespace if the right has one.
 func objects(r experiment.Right) string {
 	if r.Namespace == "" {
 		return r.Name()
@@ -133,15 +128,13 @@ func subject(user string) string {
 	return "--user=" + shellQuoted(user)
 }
 
-// shellQuoted quotes a text from a cluster as one word for a shell. Control characters are
-// escaped.
+// shellQuoted quotes a text from a cluster as one word for a shell, and escapes control characters.
 func shellQuoted(text string) string { return testbed.Quote([]string{safetext.Name(text)}) }
 
 // confined is the message of the policy hack/deploy/rbac/confine.yaml when it refuses a request.
 const confined = "Tare is confined to namespaces of its own"
 
-// scope finds out in which namespaces the user's rights hold. It tries, by a dry run, to make an object in a
-// namespace that is not Tare's.
+// scope finds out in which namespaces the user's rights hold, by a dry run in a namespace that is not Tare's.
 func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 	f := testbed.Finding{Name: "reach of the rights", Status: testbed.Works}
 	if u.Namespace != "" {
@@ -164,8 +157,7 @@ func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 	return f
 }
 
-// examination holds findings about one cluster. They come from reading requests, access reviews and dry runs.
-// These make nothing on the cluster.
+// examination holds findings about one cluster, from requests that make nothing on the cluster.
 type examination struct {
 	Context  string
 	Reach    testbed.Finding   // namespaces where the user's rights hold; never prevents a run
@@ -184,15 +176,13 @@ func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Ti
 		failed := testbed.Finding{Name: "API server", Status: testbed.Refused, Detail: safetext.Head(err.Error(), 1000)}
 		return examination{Context: name, Findings: []testbed.Finding{failed}}, nil
 	}
-	e := examination{Context: on.Context}
 	server := testbed.Finding{Name: "API server", Status: testbed.Works}
 	if v, err := on.Client.Discovery().ServerVersion(); err != nil {
 		server.Status, server.Detail = testbed.Refused, safetext.Head(err.Error(), 1000)
 	} else {
 		server.Detail = fmt.Sprintf("version %s at %s", shorten(v.GitVersion), on.Config.Host)
 	}
-	e.Findings = append(e.Findings, server)
-	e.Reach = scope(ctx, on.Client, u)
+	e := examination{Context: on.Context, Findings: []testbed.Finding{server}, Reach: scope(ctx, on.Client, u)}
 	rights := Rights(u)
 	findings, err := access(ctx, on.Client, rights)
 	if err != nil {

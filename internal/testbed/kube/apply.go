@@ -27,8 +27,7 @@ import (
 // fieldManager is Tare's name in the managed fields of objects.
 const fieldManager = "tare"
 
-// kindPatience is how long Tare waits for a kind that is unknown. When the definition of a kind has just been
-// applied, the API server needs a moment before it serves the kind.
+// kindPatience is how long the API server may take to serve a kind whose definition has just been applied.
 const kindPatience = 10 * time.Second
 
 // definitions is the resource of CustomResourceDefinitions, which define kinds.
@@ -92,8 +91,8 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 }
 
 // Apply makes or changes objects by server-side apply, and records each object before. An object without a
-// namespace gets the site's namespace. Apply returns the objects as the API server has them. It refuses an
-// object that exists and does not belong to this run.
+// namespace gets the site's namespace. Apply returns the objects as the API server has them. It refuses objects
+// that exist and are not of this run.
 func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -125,9 +124,8 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 var errForeign = errors.New("it exists already and is not of this run; " +
 	"Tare changes and deletes only what it made: give it another name, or delete it first")
 
-// apply makes the object, or changes it if this run has made it before. It makes objects by the request
-// create, which fails if the name exists. Server-side apply would silently change an object that somebody
-// else has just made.
+// apply makes the object, or changes it if this run has made it before. It makes objects by the request create,
+// which fails if the name exists. Server-side apply would silently change somebody else's object.
 func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	there, err := t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -149,8 +147,8 @@ func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstru
 	if !on.owner.Owns(there) {
 		return nil, errForeign
 	}
-	// Fields that create has set do not belong to apply. This patch makes them belong to apply. Apply can
-	// then remove the fields that the new object does not have.
+	// Fields that create has set do not belong to apply. After this patch they do, and apply can remove the fields
+	// that the new object does not have.
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(there, sets.New(fieldManager), fieldManager)
 	if err == nil && patch != nil {
 		if _, err := t.client.Patch(ctx, t.object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -196,9 +194,8 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 	return on.record.Remove(ctx, items...)
 }
 
-// Record records that a workload makes objects of these kinds in the site's namespace, with the site's
-// labels. Close and Clean then remove these objects, even if the namespace is shared and stays. Record must
-// be called before the objects are made.
+// Record records that a workload is about to make objects of these kinds in the site's namespace, with the
+// site's labels. Close and Clean then remove these objects, even if the namespace is shared and stays.
 func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {

@@ -106,8 +106,8 @@ func (t *Testbed) opened() []*Site {
 	return slices.Clone(t.sites)
 }
 
-// Close removes all objects of the run from the run's clusters. It has time limits of its own. It therefore
-// also works when the run's context has ended.
+// Close removes all objects of the run from the run's clusters. It has time limits of its own, and also works
+// when the run's context has ended.
 func (t *Testbed) Close() error {
 	clusters, host := t.run.close()
 	for _, s := range t.opened() {
@@ -127,8 +127,8 @@ func (t *Testbed) Close() error {
 
 var _ testbed.Closer = (*Site)(nil)
 
-// Close removes the site's pods, service and volumes, and waits until they are gone. The namespace stays,
-// since a cluster takes long to remove a namespace. The next site with the same arm and needs uses it again.
+// Close removes the site's pods, service and volumes, and waits until they are gone. The namespace stays, since
+// its removal takes long. The next site with the same arm and needs uses the namespace again.
 func (s *Site) Close() error {
 	s.mu.Lock()
 	on, made := s.on, s.pods
@@ -154,8 +154,7 @@ func (s *Site) Close() error {
 	return on.record.Remove(ctx, items...)
 }
 
-// retire moves a site from the open sites to the retired sites, so that its namespace can be used again. It
-// reports whether the site was open.
+// retire moves a site from the open to the retired sites. It reports whether the site was open.
 func (t *Testbed) retire(s *Site) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,8 +167,8 @@ func (t *Testbed) retire(s *Site) bool {
 	return true
 }
 
-// reuse gives a new site the namespace of a retired site with the same arm, level and needs. It reports
-// whether there was such a retired site. The caller holds the lock.
+// reuse gives a new site the namespace of a retired site with the same arm, level and needs. It reports whether
+// there was one. The caller holds the lock.
 func (t *Testbed) reuse(s *Site) bool {
 	i := slices.IndexFunc(t.retired, func(old *Site) bool {
 		return old.arm == s.arm && old.level == s.level && reflect.DeepEqual(old.needs, s.needs)

@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/accounting"
 	"tare/internal/testbed/kube/agent"
+	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
 	"tare/internal/testbed/kube/pods"
 )
 
-// Start starts a program in the pod at a place. At testbed.Host, it starts the program on the machine on
-// which Tare runs. If the pod cannot be reached, the error is a *testbed.Disturbance.
+// Start starts a program in the pod at a place; at testbed.Host, on the machine on which Tare runs. If the pod
+// cannot be reached, the error is a *testbed.Disturbance.
 func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if where == testbed.Host {
 		return s.run.onHost(ctx, cmd)
@@ -67,8 +67,7 @@ func (s *Site) Self(where testbed.Place) string {
 type program struct {
 	testbed.Process
 	pod *pods.Pod
-	// sandboxed is set if the program runs in a sandbox with a kernel of its own. That kernel
-	// does not count the resources that the sandbox uses for the program.
+	// sandboxed is set if the program runs in a sandbox, whose kernel does not count the sandbox's own usage.
 	sandboxed bool
 
 	done  chan struct{} // closed when usage and err are set
@@ -126,9 +125,7 @@ func (p *program) Memory() (resident int64, err error) {
 	return resident, p.pod.Disturbed(context.Background(), err)
 }
 
-// Mend pings every agent of the site, by one message over each open connection. If a pod is lost, it makes
-// the pod again on the same node, since numbers from another node could not be compared. If that node no
-// longer exists, the error ends the run.
+// Mend pings every agent of the site, by one message over each open connection, and mends lost pods (pods.Mend).
 func (s *Site) Mend(ctx context.Context) error {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -140,9 +137,8 @@ func (s *Site) Mend(ctx context.Context) error {
 	return pods.Mend(ctx, s.podList())
 }
 
-// sampler is the runner's Sampler for this testbed. It reads the counters of all agents on the site's nodes
-// at the same time: once before the trial, and once after it. Between these readings it does nothing.
-// docs/cluster.md explains the numbers.
+// sampler is the runner's Sampler for this testbed. It reads the counters of all agents on the site's nodes at
+// the same time, once before the trial and once after it (docs/cluster.md).
 type sampler struct {
 	bed    *Testbed
 	sample *accounting.Sample // sample that Start has begun; nil if there is none
@@ -179,18 +175,16 @@ func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, er
 	return sample.End(ctx, missing)
 }
 
-// Meter reads the use of processors and networks from the agents in the site's pods. In a sandbox, the
-// processors are those that the sandbox shows, and otherwise those of the node. The capacity of the network
-// is unknown.
+// Meter reads the use of processors and networks from the agents in the site's pods. The processors are those
+// of the node, or those that a sandbox shows. The capacity of the network is unknown.
 func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
-	pods, sides := s.podList(), map[string]string{} // sides holds a resource name for each boot id
-	counted, errs := make([]agent.Counters, len(pods)), make([]error, len(pods))
-	var wait sync.WaitGroup
-	for i, p := range pods {
-		wait.Go(func() { counted[i], errs[i] = p.Agent().Counters(ctx, agent.CountersRequest{}) })
-	}
-	wait.Wait()
-	for i, p := range pods {
+	all, sides := s.podList(), map[string]string{} // sides holds a resource name for each boot id
+	counted := make([]agent.Counters, len(all))
+	err = cluster.Each(all, func(i int, p *pods.Pod) (err error) {
+		counted[i], err = p.Agent().Counters(ctx, agent.CountersRequest{})
+		return err
+	})
+	for i, p := range all {
 		side := testbed.ResourceServer
 		if strings.HasPrefix(p.Plan().Labels[inventory.RoleLabel], roleClient) {
 			side = testbed.ResourceClient
@@ -203,5 +197,5 @@ func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
 	for _, c := range counted {
 		list = append(list, testbed.Resource{Name: sides[c.BootID], Of: float64(c.CPUs), Used: c.Busy.Seconds()}, c.Network)
 	}
-	return list, errors.Join(errs...)
+	return list, err
 }

@@ -19,8 +19,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Ready makes the site with the layers' changes, and waits until the site's pods are ready. If the site has
-// no pods, Ready makes at most a namespace.
+// Ready makes the site with the layers' changes, and waits until the site's pods are ready. Without pods, it
+// makes at most a namespace.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.PodsOnClusters() {
 		// A workload that works only on clusters makes objects in the namespace. The namespace is made in
@@ -130,8 +130,8 @@ func (s *Site) placement() experiment.Placement {
 	return s.level.Placement.One()
 }
 
-// planOnNodes adds the pods that use the network of their nodes. These pods stand for programs that run on a
-// node outside of any pod. Layers therefore do not change them.
+// planOnNodes adds the pods that use the network of their nodes. Layers do not change these pods, which stand
+// for programs on a node outside of any pod.
 func (s *Site) planOnNodes(
 	ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice,
 ) error {
@@ -153,8 +153,8 @@ func (s *Site) planOnNodes(
 	return nil
 }
 
-// planPod returns a pod of the site before layers change it. The pod meets the Pod Security level restricted.
-// Its quality-of-service class is Guaranteed, unless the experiment sets other resources.
+// planPod returns a pod of the site before layers change it. The pod meets Pod Security restricted. Its
+// quality-of-service class is Guaranteed, unless the experiment sets other resources.
 func (s *Site) planPod(role string) *corev1.Pod {
 	pod := pods.Plan(s.run.session.Owner, s.level, s.name(role), role)
 	pod.Labels = s.run.session.Owner.Labels(s.arm, role)
@@ -184,8 +184,8 @@ func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	return out
 }
 
-// amount parses a quantity that was validated when the experiment was loaded. ok is false for "none" and "".
-// Tare's suffix K becomes k, the suffix that Kubernetes requires.
+// amount parses a valid quantity, "none" or "". ok is false for "none" and "". Tare's suffix K becomes k, the
+// suffix that Kubernetes requires.
 func amount(text string) (resource.Quantity, bool) {
 	if n, ok := strings.CutSuffix(text, "K"); ok {
 		text = n + "k"
@@ -202,8 +202,8 @@ func (s *Site) accountingSite(on *clusterRun) accounting.Site {
 	}
 }
 
-// makeNodePod makes the pod that reads a node's counters. The pod belongs to the node, and not to an arm. It
-// stays until the testbed closes.
+// makeNodePod makes the pod that reads a node's counters. The pod belongs to no arm, and stays until the testbed
+// closes.
 func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*pods.Pod, error) {
 	level := restricted
 	if s.level.Accounting == experiment.OnNode {
@@ -217,8 +217,8 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
 	}
-	// The name of a pod is cut at a limit, and the names of nodes often differ only in their last letters.
-	// The digest therefore makes the pod's name unique.
+	// The pod's name is cut at a limit. Names of nodes often differ only in their last letters, and so the digest
+	// makes the pod's name unique.
 	digest := fnv.New32a()
 	digest.Write([]byte(node))
 	plan := s.planNodePod(fmt.Sprintf("tare-%s-%s-%08x-%s", on.owner, accounting.RoleNode, digest.Sum32(), node))

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -99,12 +100,7 @@ func (s *Site) cluster(ctx context.Context) (*clusterRun, error) {
 }
 
 // Namespace returns the name of the site's namespace. The namespace need not exist yet.
-func (s *Site) Namespace() string {
-	if s.level.Namespace != "" {
-		return s.level.Namespace
-	}
-	return s.unique
-}
+func (s *Site) Namespace() string { return cmp.Or(s.level.Namespace, s.unique) }
 
 // ReadNamespace reads the site's namespace from the cluster.
 func (s *Site) ReadNamespace(ctx context.Context) (*corev1.Namespace, error) {
@@ -119,8 +115,7 @@ func (s *Site) ReadNamespace(ctx context.Context) (*corev1.Namespace, error) {
 	return ns, nil
 }
 
-// sharesNamespace reports whether the experiment names a namespace. Such a namespace is not Tare's, and all
-// arms share it.
+// sharesNamespace reports whether the experiment names a namespace, which is not Tare's and which all arms share.
 func (s *Site) sharesNamespace() bool { return s.level.Namespace != "" }
 
 // Parameters returns the testbed's parameters; each factor has the site's level.
@@ -128,12 +123,10 @@ func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 
 // Labels returns the labels that all objects at the site have: ManagedBy, OwnerLabel and ArmLabel of package
 // inventory. If a workload makes objects, it must set these labels and a RoleLabel.
-func (s *Site) Labels() map[string]string {
-	return s.run.session.Owner.Labels(s.arm, "")
-}
+func (s *Site) Labels() map[string]string { return s.run.session.Owner.Labels(s.arm, "") }
 
-// Owners returns the owner references that an object in the site's namespace must have. With them, the
-// cluster removes the object if Tare is lost. Apply sets them, and so does the site for its own objects.
+// Owners returns the owner references by which the cluster removes an object in the site's namespace if Tare is
+// lost. Apply sets them, and so does the site for its own objects.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -142,14 +135,12 @@ func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	return on.record.Owners(s.Namespace()), nil
 }
 
-// siteName returns the unique name of a site. The number makes the name unique. Characters of the arm's name
-// that Kubernetes does not allow are replaced.
+// siteName returns the unique name of a site. The number makes the name unique.
 func siteName(owner inventory.Owner, number int, arm string) string {
 	return cluster.Label(fmt.Sprintf("tare-%s-%d-%s", owner, number, arm), cluster.NameLimit)
 }
 
-// name returns the name of an object of the site. In the site's own namespace it is the plain name, and in a
-// shared namespace a unique name.
+// name returns the name of an object of the site: the plain name, or in a shared namespace a unique name.
 func (s *Site) name(plain string) string {
 	if s.sharesNamespace() {
 		return cluster.Label(s.unique, cluster.NameLimit-len(plain)-1) + "-" + plain
@@ -172,16 +163,10 @@ func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 
 // ShapePods registers f, which changes every workload pod of the site before the pod is made. Ready returns
 // the errors of f.
-func (s *Site) ShapePods(f func(*corev1.Pod) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shapes.pods = append(s.shapes.pods, f)
-}
+func (s *Site) ShapePods(f func(*corev1.Pod) error) { s.shapes.pods = append(s.shapes.pods, f) }
 
 // ShapeVolume registers f, which changes the claim of each volume before the claim is made.
 func (s *Site) ShapeVolume(f func(*corev1.PersistentVolumeClaim)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.shapes.volume = append(s.shapes.volume, f)
 }
 
@@ -242,21 +227,18 @@ func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) 
 	return now, nil
 }
 
-// Await calls done again and again, with growing pauses, until ok is true. Its limit is the testbed's timeout
-// ready. Progress lines and errors name the awaited state (what) and the latest state (now), for example
-// "condition Ready of VarmorPolicy demo: status Pending".
+// Await is cluster.Await with the testbed's timeout ready as its limit.
 func (s *Site) Await(
-	ctx context.Context, what string, done func(context.Context) (ok bool, now string, err error),
+	ctx context.Context, awaited string, poll func(context.Context) (ok bool, now string, err error),
 ) error {
 	on, err := s.cluster(ctx)
 	if err != nil {
 		return err
 	}
-	return on.Await(ctx, what, s.level.Timeouts.Ready.Std(), done)
+	return on.Await(ctx, awaited, s.level.Timeouts.Ready.Std(), poll)
 }
 
-// Exec runs a program in any container of any pod, for a proof. It returns up to 1 MiB of each output. If the
-// exit status is not 0, the error is a *testbed.ExitError.
+// Exec is cluster.Exec with the testbed's timeout ready as its limit.
 func (s *Site) Exec(
 	ctx context.Context, namespace, pod, container string, args []string,
 ) (stdout, stderr []byte, err error) {

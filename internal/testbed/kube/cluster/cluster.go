@@ -91,11 +91,11 @@ func (c *Cluster) Now(ctx context.Context) time.Time {
 }
 
 // Each calls do for all elements of a list at the same time, and joins the errors.
-func Each[T any](list []T, do func(T) error) error {
+func Each[T any](list []T, do func(i int, element T) error) error {
 	errs := make([]error, len(list))
 	var wg sync.WaitGroup
 	for i, element := range list {
-		wg.Go(func() { errs[i] = do(element) })
+		wg.Go(func() { errs[i] = do(i, element) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)

@@ -19,7 +19,7 @@ import (
 
 // Mend calls Pod.Mend for several pods at the same time.
 func Mend(ctx context.Context, list []*Pod) error {
-	return cluster.Each(list, func(p *Pod) error { return p.Mend(ctx) })
+	return cluster.Each(list, func(_ int, p *Pod) error { return p.Mend(ctx) })
 }
 
 // Mend pings the pod's agents. If the pod is lost, Mend makes the pod again, on the same node: numbers from
