@@ -19,8 +19,7 @@ type ExitError struct {
 	Stderr string // end of the captured standard error
 }
 
-// Error returns the command in a form that can be pasted into a shell, its exit status, and the end of
-// its standard error.
+// Error returns the command in shell syntax, its exit status, and the end of its standard error.
 func (e *ExitError) Error() string {
 	text := fmt.Sprintf("%s: %s", Quote(e.Args), e.How())
 	if s := strings.TrimSpace(e.Stderr); s != "" {
@@ -77,15 +76,14 @@ func LookUp(program, dir string, env []string) (found, refused, path string) {
 	return "", refused, path
 }
 
-// Helper is a process of Tare's own that a layer or workload starts at a place of a site. It reads
-// requests from stdin and ends when stdin ends.
+// Helper is a process of Tare's own that a layer or workload starts at a place of a site. It reads requests
+// from stdin and ends when stdin ends.
 type Helper struct {
 	Name string // the kind of the layer, such as "wireguard", or a name that begins with the workload's kind
 	Run  func(ctx context.Context) error
 }
 
-// HelperVariable is the environment variable that names the Helper. A process with this variable runs the
-// Helper, and does not read its command line (HelperAt).
+// HelperVariable is the environment variable that names the Helper that a process runs (HelperAt).
 const HelperVariable = "TARE_HELPER"
 
 // Self is the path by which a command starts this program itself.
@@ -100,13 +98,12 @@ func HelperAt(site Site, where Place, name string) Command {
 	return cmd
 }
 
-// HelperArguments returns arguments that start this program as the named Helper, without an environment
-// variable. They are for a wrapper that may clear the environment. The helper's own arguments follow them.
+// HelperArguments returns arguments that start this program as the named Helper, for a wrapper that may clear
+// the environment. The helper's own arguments follow them.
 func HelperArguments(name string) []string { return []string{Self, HelperVariable + "=" + name} }
 
-// HelperName returns the name of the Helper that this process must run; "" if it must run none. The name in
-// the arguments takes precedence over the variable. The variable may be intended for a process that this
-// process starts.
+// HelperName returns the name of the Helper that this process must run; "" for none. The name in the arguments
+// takes precedence: the variable may be intended for a process that this process starts.
 func HelperName() string {
 	if len(os.Args) > 1 {
 		if name, ok := strings.CutPrefix(os.Args[1], HelperVariable+"="); ok {
@@ -116,8 +113,7 @@ func HelperName() string {
 	return os.Getenv(HelperVariable)
 }
 
-// HelperOwnArguments returns the helper's own arguments: those after the arguments of HelperArguments. It
-// returns nil if the helper was not started by HelperArguments.
+// HelperOwnArguments returns the helper's own arguments, after the arguments of HelperArguments, or nil.
 func HelperOwnArguments() []string {
 	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], HelperVariable+"=") {
 		return os.Args[2:]
@@ -125,8 +121,7 @@ func HelperOwnArguments() []string {
 	return nil
 }
 
-// Installed returns the path of a program. It searches PATH, and then the user's cache, where `make` with
-// this target installs the program.
+// Installed returns the path of a program from PATH, or from the user's cache, where `make TARGET` installs it.
 func Installed(program, target string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err == nil {

@@ -53,8 +53,7 @@ type connection interface {
 	close()
 }
 
-// Start starts the named helper at a place of a site. The helper runs until Close, even if the context ends
-// before.
+// Start starts the named helper at a place of a site. The helper runs until Close.
 func Start(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
 	return start(ctx, site, where, testbed.HelperAt(site, where, name))
 }
@@ -158,8 +157,7 @@ func (p *pipes) end(testbed.Process) (bool, error) { return false, p.requests.Cl
 
 func (p *pipes) close() { _ = p.responses.Close() }
 
-// failure returns the reason why an exchange failed. It is the context's cause, the exit of the process, or
-// err itself.
+// failure returns the reason why an exchange failed: the context's cause, the exit of the process, or err.
 func (h *Helper) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -182,8 +180,7 @@ func (h *Helper) Memory() (int64, error) { return h.process.Memory() }
 // Kill ends the helper immediately.
 func (h *Helper) Kill() error { return h.process.Kill() }
 
-// Close ends the helper by closing its input. If the context is done before the helper has ended, Close kills
-// the helper.
+// Close ends the helper by closing its input. When the context is done, Close kills the helper.
 func (h *Helper) Close(ctx context.Context) error {
 	killed, err := h.connection.end(h.process)
 	stop := context.AfterFunc(ctx, func() { _ = h.process.Kill() })
@@ -252,9 +249,8 @@ func Command(site testbed.Site, where testbed.Place, name string, request any) (
 	return cmd, err
 }
 
-// Once starts a helper for a single request and waits until the helper ends. It decodes the response into
-// into, unless into is nil. If the helper fails, the error is a testbed.ExitError that contains the helper's
-// standard error.
+// Once starts a helper for a single request, waits until the helper ends, and decodes the response into into,
+// unless into is nil. The helper's error is a testbed.ExitError with its standard error.
 func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
 	cmd, err := Command(site, where, name, request)
 	if err != nil {
@@ -270,8 +266,7 @@ func Once(ctx context.Context, site testbed.Site, where testbed.Place, name stri
 	return nil
 }
 
-// outputOf runs a helper and returns its standard output. The error contains the helper's standard error as
-// one line.
+// outputOf runs a helper and returns its standard output. The error has the standard error as one line.
 func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
 	var why bytes.Buffer
 	cmd.Stderr = &why
@@ -282,8 +277,7 @@ func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd t
 	return text, err
 }
 
-// Output runs a command like testbed.Run. It also returns the command's standard output, even if the command
-// failed.
+// Output runs a command like testbed.Run, and also returns its standard output, even if the command failed.
 func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, testbed.Usage, error) {
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -291,12 +285,10 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return out.Bytes(), used, err
 }
 
-// maxSingleRequest is the size of the largest single request, in bytes. It may contain thousands of HTTP
-// requests with their bodies.
+// maxSingleRequest is the size of the largest single request, in bytes. It may contain many HTTP requests.
 const maxSingleRequest = 1 << 30
 
-// Reading makes the main function of a helper that serves a single request. Error messages about the request
-// begin with name.
+// Reading makes the main function of a helper for a single request. Errors about the request begin with name.
 func Reading[O any](name string, do func(ctx context.Context, request O) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var request O

@@ -21,8 +21,8 @@ import (
 
 const reviewsAtOnce = 8
 
-// access checks each right of the kubeconfig's user, by an access review on the API server. If a right is
-// missing, the hint of its finding is the command that grants the right.
+// access checks each right of the kubeconfig's user by an access review. The hint of a missing right is the
+// command that grants the right.
 func access(ctx context.Context, client cluster.Client, rights []experiment.Right) ([]testbed.Finding, error) {
 	user := userName(ctx, client)
 	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
@@ -165,8 +165,7 @@ type examination struct {
 	Optional []testbed.Finding // rights without which the run's record is shorter
 }
 
-// Examine checks that the cluster of a context answers, and which of the rights for a use of the cluster the
-// user has.
+// Examine checks that the cluster of a context answers, and which rights for a use of the cluster the user has.
 func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Timeouts, u Use) (examination, error) {
 	on, err := t.run.onCluster(ctx, name, limits)
 	if err != nil {

@@ -18,22 +18,21 @@ import (
 	"tare/internal/toolformat/promtext"
 )
 
-// component is a group of pods that the experiment observes. A watch keeps the list of these pods up to date.
-// Trials therefore send no requests to the API server, and if a pod is replaced during a trial, this is known
-// at the trial's end.
+// component is a group of pods that the experiment observes. A watch keeps the list of these pods up to date,
+// so that trials send no requests to the API server.
 type component struct {
 	experiment.Observe
 	store cache.Store
 }
 
-// watchComponent watches the pods of a component until stop is closed. It returns when the
-// first list is complete, which may take as long as limit.
+// watchComponent watches the pods of a component until stop is closed. It returns when the first list is
+// complete, or after limit.
 func watchComponent(
 	ctx context.Context, client cluster.Client, o experiment.Observe, limit time.Duration, stop <-chan struct{},
 ) (*component, error) {
 	selector := labels.SelectorFromSet(o.Labels).String()
-	// If the API server refuses a watch, an informer tries again forever and reports no error. A direct
-	// request for the list shows the error.
+	// An informer reports no error if the API server refuses a watch. A direct request for the list shows the
+	// error.
 	one := metav1.ListOptions{LabelSelector: selector, Limit: 1}
 	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, one); err != nil {
 		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, cluster.Explain(err))
@@ -73,12 +72,12 @@ func slimPod(object any) (any, error) {
 	return s, nil
 }
 
-// staticHash is the annotation with the UID that the kubelet gives to a static pod and its
-// cgroups. The API server only knows the pod's mirror, which has another UID.
+// staticHash is the annotation with the UID of a static pod and its cgroups. The API server only knows the
+// pod's mirror, which has another UID.
 const staticHash = "kubernetes.io/config.hash"
 
-// pods lists the component's pods that have a node and have not ended. It lists only pods on the nodes of the
-// trial, unless the experiment observes all nodes.
+// pods lists the component's pods that have a node and have not ended, on the nodes of the trial or on all
+// nodes.
 func (c *component) pods(trial []string) []podRef {
 	var list []podRef
 	for _, object := range c.store.List() {
@@ -105,9 +104,8 @@ func (c *component) pods(trial []string) []podRef {
 	return list
 }
 
-// An API server often runs outside of pods, on a machine that is not a node. Its usage can therefore not be
-// read from cgroups. It is read from the counters of the API server's process, which the API server itself
-// serves (Prometheus' process collector).
+// An API server often runs outside of pods, on a machine that is not a node. Its usage is read from the
+// counters that the API server serves (Prometheus' process collector).
 
 // metricsLimit is how long an API server may take to return its metrics.
 const metricsLimit = 10 * time.Second
@@ -120,8 +118,7 @@ type serverProcess struct {
 	at      time.Time // time of the reading
 }
 
-// readServer reads the counters of the API server's process. If the cluster has several API
-// servers, the counters are those of the server that gets the request.
+// readServer reads the counters of the process of the API server that gets the request.
 func readServer(ctx context.Context, client cluster.Client) (*serverProcess, error) {
 	limited, cancel := context.WithTimeout(ctx, metricsLimit)
 	defer cancel()
@@ -153,8 +150,8 @@ func parseProcess(text []byte) (*serverProcess, error) {
 		cpu: time.Duration(min(values[usedTime], 1e9) * float64(time.Second))}, nil
 }
 
-// since returns the usage of an API server between two readings. It returns false if a reading failed. It
-// also returns false if the readings are of two processes, since their counters cannot be subtracted.
+// since returns the usage of an API server between two readings. It returns false if a reading failed, or if
+// the readings are of two processes.
 func (p *serverProcess) since(before *serverProcess) (testbed.Observed, bool) {
 	if p == nil || before == nil || p.started != before.started || p.cpu < before.cpu {
 		return testbed.Observed{}, false

@@ -62,8 +62,7 @@ type Site struct {
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
-// server returns the name under which the experiment observes the API server; "" if the experiment does not
-// observe it.
+// server returns the name under which the experiment observes the API server, or "".
 func (s Site) server() string {
 	for _, o := range s.Observe {
 		if o.Server {
@@ -88,7 +87,7 @@ type Counter struct {
 	stop       chan struct{}        // closing it ends the watches
 }
 
-// NewCounter returns a counter for a cluster. The caller must close the counter. NewCounter makes no pods.
+// NewCounter returns a counter for a cluster, which the caller must close. It makes no pods.
 func NewCounter(on *cluster.Cluster, limit time.Duration) *Counter {
 	return &Counter{on: on, limit: limit, nodePods: map[string]*pods.Pod{}, meters: map[string]*meter{}, stop: make(chan struct{})}
 }
@@ -139,8 +138,7 @@ func (c *Counter) NodePod(node string) *pods.Pod {
 	return c.nodePods[node]
 }
 
-// Cgroups reads, from their cgroups, the usage of any pods on a node, without pods whose cgroup is not found.
-// The site must have "accounting: node".
+// Cgroups reads the usage of pods on a node from their cgroups, if these exist. It needs "accounting: node".
 func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []string) ([]cgroup.Usage, error) {
 	if err := c.MakePods(ctx, s, []string{node}); err != nil {
 		return nil, err
@@ -159,8 +157,7 @@ func (c *Counter) mend(ctx context.Context, nodes []string) error {
 	return pods.Mend(ctx, list)
 }
 
-// read reads the counters of all nodes at the same time, and with "accounting: container" also the counters
-// that the site's pods have of themselves.
+// read reads the counters of all nodes, and with "accounting: container" of the site's pods, at the same time.
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
 	type query struct {
 		pod      *pods.Pod

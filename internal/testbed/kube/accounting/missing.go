@@ -11,10 +11,9 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Missing holds the values that are unknown in at least one arm of a run. Inspect fills it once, when all
-// sites are ready. Tare then leaves these values out in every arm, for two reasons. First, a rule must apply
-// to all arms or to none: a rule that applied to some arms would remove bad trials from these arms, and keep
-// bad trials in the others. Second, costs can be compared only if all their parts are known in every arm.
+// Missing holds the values that are unknown in at least one arm of a run. Inspect fills it when all sites are
+// ready. Tare leaves these values out in every arm. A rule that applied to some arms would remove bad trials
+// from these arms only. Costs can be compared only if all their parts are known in every arm.
 type Missing struct {
 	foreign, throttling, sidecars unknown
 	threads                       bool // set if CPU time of kernel threads counts as that of foreign programs
@@ -115,9 +114,8 @@ func (m *Missing) Notes() []string {
 	return notes
 }
 
-// leaveOut removes from a sample the values that are unknown in some arm. The other values were known in
-// every arm before the first trial. If the sample lacks one of them, the rules cannot be applied, and the
-// trial is invalid.
+// leaveOut removes from a sample the values that are unknown in some arm. If the sample lacks another value,
+// which was known before the first trial, the rules cannot be applied, and the trial is invalid.
 func (m *Missing) leaveOut(out testbed.Sample, s sampledPods) (testbed.Sample, error) {
 	if m == nil {
 		return out, nil // Inspect was not called

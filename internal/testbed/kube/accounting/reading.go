@@ -9,16 +9,14 @@ import (
 	"tare/internal/testbed/kube/agent/cgroup"
 )
 
-// podRef identifies a pod on a node. The pod's cgroups are named after its UID. If another pod gets the same
-// name later, it has another UID.
+// podRef identifies a pod on a node. The pod's cgroups are named after its UID.
 type podRef struct {
 	uid, node string
 	role      string    // role of a site's pod (value of inventory.RoleLabel)
 	started   time.Time // start time by the node's clock, to the second; zero if it has not started
 	// sidecars holds the names of the sidecars in a site's pod, by container id.
 	sidecars map[string]string
-	// waiting is set for a pod that may not have started. ending is set for a pod that is being deleted. Such
-	// pods may have no cgroups.
+	// waiting is set for a pod that may not have started, and ending for a pod that is being deleted.
 	waiting, ending bool
 }
 
@@ -26,8 +24,8 @@ type podRef struct {
 type reading struct {
 	at    time.Time                 // time of the reading by Tare's clock
 	nodes map[string]agent.Counters // counters of the accounting pods, by node
-	// own holds the usage that agents read from the cgroups of their own containers, by pod UID. With
-	// "accounting: container" the usage of pods is known from nowhere else.
+	// own holds the usage that agents read from their own containers' cgroups, by pod UID. With "accounting:
+	// container" there is no other source.
 	own    map[string]*cgroup.Usage
 	server *serverProcess // usage of the API server; nil if it is not observed or did not answer
 }
@@ -71,8 +69,8 @@ func (r *reading) cgroup(p podRef) *cgroup.Usage {
 	return r.own[p.uid]
 }
 
-// used returns the CPU time of a pod between two readings, and false if the time is unknown. If a counter is
-// smaller than before, it was reset between the readings, and its whole value counts.
+// used returns the CPU time of a pod between two readings, and false if it is unknown. A counter that is
+// smaller than before was reset between the readings, and its whole value counts.
 func used(before, after *reading, p podRef) (time.Duration, bool) {
 	b, a := before.cgroup(p), after.cgroup(p)
 	switch {
@@ -84,8 +82,7 @@ func used(before, after *reading, p podRef) (time.Duration, bool) {
 	return a.CPU - b.CPU, true
 }
 
-// kernelOf identifies the kernel of a node. Two nodes with the same kernel are one machine. Both then have
-// the counters of the whole machine.
+// kernelOf identifies the kernel of a node. Nodes with the same kernel are one machine, with the same counters.
 func (r *reading) kernelOf(node string) string {
 	if c, ok := r.nodes[node]; ok && c.BootID != "" {
 		return c.BootID
@@ -93,12 +90,12 @@ func (r *reading) kernelOf(node string) string {
 	return "node " + node
 }
 
-// clockTolerance is the largest allowed difference between the duration of a sample by the node's clock and
-// its duration by Tare's clock. If the difference is larger, the node's clock was set during the sample.
+// clockTolerance is the largest difference between the duration of a sample by the node's clock and by Tare's
+// clock. If it is larger, the node's clock was set during the sample.
 const clockTolerance = time.Second
 
-// wallTime returns the time between two readings of a node. It uses the node's clock, which is read together
-// with the counters. If that clock was set between the readings, it uses Tare's clock.
+// wallTime returns the time between two readings by the node's clock, which is read with the counters. If that
+// clock was set between the readings, it uses Tare's clock.
 func wallTime(before, after *reading, node string) time.Duration {
 	here := after.at.Sub(before.at)
 	there := after.nodes[node].Time.Sub(before.nodes[node].Time)
@@ -111,8 +108,8 @@ func wallTime(before, after *reading, node string) time.Duration {
 // cpuTime is a CPU time: all of it, and the part that was spent in the kernel.
 type cpuTime struct{ all, system time.Duration }
 
-// since returns the CPU time that was used since an earlier reading. If a counter is smaller than before, it
-// was reset. The kernel rounds both numbers, and so system is cut to at most all.
+// since returns the CPU time since an earlier reading. A counter that is smaller than before was reset. The
+// kernel rounds both numbers, and so system is cut to at most all.
 func (t cpuTime) since(then cpuTime) cpuTime {
 	if t.all < then.all {
 		then = cpuTime{}
@@ -121,9 +118,8 @@ func (t cpuTime) since(then cpuTime) cpuTime {
 	return cpuTime{all: all, system: min(max(0, t.system-then.system), all)}
 }
 
-// conditions computes the load of the site's machines between two readings. Each share is the largest share
-// of any machine. If the client's machine is disturbed, for example, the trial is spoilt, even if the
-// server's machine was idle.
+// conditions computes the load of the site's machines between two readings. Each share is the largest share of
+// any machine: if one machine is disturbed, the trial is spoilt.
 func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	var c machine.Conditions
 	seen := map[string]bool{}
@@ -147,8 +143,8 @@ func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	return c
 }
 
-// worst returns the larger of two shares. If one of them is unknown (-1), it returns -1, since the unknown
-// share may be the larger one. If first is set, there is no share soFar yet.
+// worst returns the larger of two shares, or -1 if one of them is unknown (-1). If first is set, there is no
+// share soFar yet.
 func worst(soFar, next float64, first bool) float64 {
 	switch {
 	case first:
@@ -165,8 +161,7 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 	c, share := a.Since(b.Totals, wallTime(before, after, node))
 	busy, interrupts := a.Busy-b.Busy, a.Interrupts-b.Interrupts
 	c.ForeignCPU, c.KernelCPU = -1, share(interrupts)
-	// Without Grouped, the CPU time of kernel threads is unknown. It then counts as CPU time of foreign
-	// programs.
+	// Without Grouped, the unknown CPU time of kernel threads counts as that of foreign programs.
 	processes := busy - interrupts
 	if a.Grouped != nil && b.Grouped != nil {
 		c.KernelCPU = share(max(interrupts, busy-(*a.Grouped-*b.Grouped)))
@@ -178,9 +173,8 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 	return c
 }
 
-// ownOn returns the CPU time that the trial used on a machine. It is the CPU time of the site's pods, of the
-// accounting pods, and of observed components, which work for the trial. known is false if the CPU time of
-// one of Tare's own pods is unknown.
+// ownOn returns the CPU time that the trial used on a machine: of the site's pods, of the accounting pods, and
+// of observed components. known is false if the CPU time of one of Tare's own pods is unknown.
 func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Duration, known bool) {
 	for _, list := range [][]podRef{s.site, s.nodePods} {
 		for _, p := range list {
@@ -209,8 +203,7 @@ func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Durat
 }
 
 // throttled counts the periods in which a CPU limit stopped a pod of the site or one of its containers. The
-// kernel counts the periods of each cgroup separately; throttled adds them up. It returns -1 if the number
-// for one pod is unknown.
+// kernel counts each cgroup separately. It returns -1 if the number for one pod is unknown.
 func throttled(before, after *reading, site []podRef) int {
 	if len(site) == 0 {
 		return -1

@@ -21,8 +21,7 @@ type Sample struct {
 	before  *reading
 }
 
-// Begin takes the first reading of a sample, from all agents at the same time. Accounting then does nothing
-// until End takes the second reading.
+// Begin takes the first reading of a sample from all agents. Accounting then does nothing until End.
 func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	nodes, err := c.Prepare(ctx, s)
 	if err != nil {
@@ -43,8 +42,7 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	return &Sample{counter: c, site: s, nodes: nodes, before: before}, nil
 }
 
-// End takes the second reading and returns the differences. It leaves out values that are missing in some arm
-// of the run. If missing is nil, it leaves out nothing.
+// End takes the second reading and returns the differences, without values that are missing in some arm.
 func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, error) {
 	list := s.counter.sampledPods(s.site, s.nodes)
 	after, err := s.counter.read(ctx, s.site, s.nodes, list.all())
@@ -55,7 +53,7 @@ func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, err
 }
 
 // Prepare makes the accounting pods and the watches for a site. It returns the nodes whose counters must be
-// read: the nodes of the site's pods and of observed pods.
+// read: those of the site's pods and of observed pods.
 func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 	if err := c.watchAll(ctx, s.Observe); err != nil {
 		return nil, err
@@ -154,8 +152,8 @@ func (c *Counter) observed(trial []string) map[string][]podRef {
 	return all
 }
 
-// observed adds up the usage of each component's pods. If one of the component's pods runs and cannot be
-// read, the component is left out: the sum over its other pods would be too small.
+// observed adds up the usage of each component's pods. A component is left out if one of its pods runs and
+// cannot be read: the sum would be too small.
 func observed(before, after *reading, s sampledPods) map[string]testbed.Observed {
 	all := map[string]testbed.Observed{}
 	for name, pods := range s.observed {
@@ -183,9 +181,8 @@ func observed(before, after *reading, s sampledPods) map[string]testbed.Observed
 	return all
 }
 
-// observedCPU returns the CPU time of an observed pod that exists at the second reading, and false if the
-// time is unknown. If the pod started after the first reading, all its CPU time counts. If a pod ended
-// between the readings, its CPU time is lost.
+// observedCPU returns the CPU time of an observed pod that exists at the second reading, and false if it is
+// unknown. If the pod started after the first reading, all its CPU time counts.
 func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	if cpu, known := used(before, after, p); known {
 		return cpu, true
@@ -197,10 +194,9 @@ func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	return c.CPU, true
 }
 
-// sidecarUsage returns the usage of sidecars that are not Tare's. It adds up the usage of the same sidecar in
-// all pods of a role. The keys have the form ROLE-NAME. If a sidecar appears only at the second reading, it
-// started between the readings. known is false if one pod cannot be read: the sum over the other pods would
-// be too small.
+// sidecarUsage returns the usage of sidecars that are not Tare's, by ROLE-NAME, over all pods of a role. A
+// sidecar that appears only at the second reading started between the readings. known is false if one pod
+// cannot be read: the sum would be too small.
 func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
 		b, a := before.cgroup(p), after.cgroup(p)

@@ -24,9 +24,8 @@ type Tally struct {
 }
 
 // Tally begins to measure a program that is about to start in a pod of the site. With "accounting: node", the
-// usage of every subject is read on the node, in all arms. Otherwise the usage is what the kernel of the pod
-// counts. If this is the kernel of a sandbox, it does not count the sandbox's own usage. The tally is then
-// unavailable.
+// usage of every subject is read on the node. Otherwise the pod's kernel counts. A sandbox's kernel does not
+// count the sandbox's own usage, and the tally is unavailable.
 func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Command) (Tally, error) {
 	switch {
 	case !cmd.Subject:
@@ -39,8 +38,7 @@ func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Co
 	return Tally{unavailable: sandbox != ""}, err
 }
 
-// Finish returns the usage of the program, which has just ended. seen is the usage as the agent in the pod
-// measured it.
+// Finish returns the usage of the program, which has ended. seen is the usage as measured by the pod's agent.
 func (t Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
 	if t.node != nil {
 		return t.node.finish(seen)
@@ -51,8 +49,7 @@ func (t Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
 	return seen, nil
 }
 
-// Abandon ends the tally of a program that failed. The program then no longer shares the pod's usage with
-// other programs.
+// Abandon ends the tally of a program that failed, which then no longer shares the pod's usage with others.
 func (t Tally) Abandon() {
 	if t.node != nil {
 		t.node.meter.mu.Lock()
@@ -124,13 +121,12 @@ func (t *nodeTally) finish(seen testbed.Usage) (testbed.Usage, error) {
 	return t.program.usage(seen.Wall, max(peak, ownMemory(now, sidecars))), nil
 }
 
-// disturbance returns an error that makes the trial invalid. The program ran, but its cost is unknown.
+// disturbance returns an error that makes the trial invalid: the program ran, but its cost is unknown.
 func (t *nodeTally) disturbance(err error) error {
 	return &testbed.Disturbance{What: t.pod.String() + " on node " + t.pod.Node() + " cannot be counted", Err: err}
 }
 
-// read reads, on the node, the pod's usage and the peak of its memory. The usage is nil if the node shows no
-// cgroup of the pod.
+// read reads, on the node, the pod's usage (nil if the node shows no cgroup of the pod) and the memory's peak.
 func (t *nodeTally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.Usage, int64, error) {
 	q.Root, q.Cgroups = nodeCgroups, []string{t.uid}
 	node := t.pod.Node()
@@ -161,8 +157,8 @@ type meter struct {
 	mu      sync.Mutex
 	last    *cgroup.Usage // latest reading; nil before the first
 	running []*programUse
-	// unnamed has the ids of those cgroups in the pod that belong to none of the pod's containers; nil before
-	// the first reading.
+	// unnamed has the ids of cgroups in the pod that belong to none of its containers; nil before the first
+	// reading.
 	unnamed map[string]bool
 }
 
@@ -192,8 +188,7 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 		grown.all -= theirs.all
 		grown.system -= theirs.system
 	}
-	// The agent reads the counters of the pod before those of the sidecars. The sidecars' counters may have
-	// grown meanwhile, and the difference may be negative.
+	// The agent reads the pod's counters before those of the sidecars, and so the difference may be negative.
 	grown.all = max(0, grown.all)
 	grown.system = min(max(0, grown.system), grown.all)
 	share := time.Duration(len(m.running))
@@ -224,10 +219,9 @@ func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 	return max(0, own)
 }
 
-// identify makes sure that the meter knows every container in the pod, so that it can distinguish sidecars
-// from programs. If a cgroup belongs to no known container at the first reading, when the pod is ready, it is
-// the container runtime's and counts as the program's. If such a cgroup appears later, it is that of a
-// restarted container: the pod is then read from the API server again.
+// identify makes sure that the meter knows every container in the pod. A cgroup without a known container at
+// the first reading is the container runtime's and counts as the program's. If such a cgroup appears later, it
+// is that of a restarted container, and the pod is read from the API server again.
 func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Container) error {
 	names := p.Containers()
 	first := m.unnamed == nil

@@ -11,8 +11,7 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Client is a connection to the agent of one pod. If the connection breaks, the Client reconnects. Several
-// goroutines may use a Client.
+// Client is a connection to the agent of one pod, which it renews. Several goroutines may use a Client.
 type Client struct {
 	dial    dial
 	o       Options
@@ -32,11 +31,10 @@ type Client struct {
 
 // Options configure a Client.
 type Options struct {
-	// Patience is how long a Client tries to reconnect. If it does not succeed, its calls fail with a
-	// *LostError. 0 means 30 s.
+	// Patience is how long a Client tries to reconnect, before its calls fail with a *LostError. 0 means 30 s.
 	Patience time.Duration
-	// Alive returns an error if reconnecting is useless, because the pod is gone. If Alive is nil, the Client
-	// always tries to reconnect.
+	// Alive returns an error if reconnecting is useless, because the pod is gone; nil: the Client always
+	// reconnects.
 	Alive func(ctx context.Context) error
 	// Version is the version of this Tare. If the agent has another version, the error is a *versionError.
 	// The versions "" and "devel" fit every other version.

@@ -1,7 +1,6 @@
 // Package cgroup reads, from their cgroups, the CPU time and memory that pods and containers have used. It
-// knows cgroup versions 1 and 2, and the layouts of both cgroup drivers of the kubelet, cgroupfs and systemd.
-// It only reads files below a directory. A process in a pod can therefore read the cgroups of the node from a
-// mount.
+// knows cgroup versions 1 and 2, and the kubelet's layouts, cgroupfs and systemd. It only reads files below a
+// directory, so that a process in a pod can read the cgroups of the node from a mount.
 package cgroup
 
 import (
@@ -20,8 +19,8 @@ import (
 // mount is the directory where a process sees cgroups, relative to its root directory.
 const mount = "sys/fs/cgroup"
 
-// Group locates the files of one cgroup. In version 1 every controller has a directory
-// of its own; in version 2 all files are in one directory.
+// Group locates the files of one cgroup. Version 1 has a directory for every controller, version 2 has one for
+// all.
 type Group struct {
 	files   fs.FS
 	pod     string // UID of the pod; "" if the cgroup is not a pod's
@@ -38,8 +37,8 @@ var (
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns the group whose files are in the directories that find returns. top is the top directory of
-// a hierarchy; controllers lists the names that the hierarchy's controllers may have.
+// groupAt returns the group whose files are in the directories that find returns for the top directory of each
+// hierarchy. controllers lists the names that the hierarchy's controllers may have.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
@@ -56,9 +55,8 @@ func groupAt(files fs.FS, root string, find func(top string, controllers []strin
 	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
 }
 
-// Own returns the cgroup of this process. groups holds the path of its cgroup, by controller (proc.Groups).
-// In a container this path may be the one on the node, which does not exist below the mount. The container
-// then sees its own cgroup as the mount itself.
+// Own returns the cgroup of this process, from its paths by controller (proc.Groups). In a container, such a
+// path may not exist below the mount. The container then sees its own cgroup as the mount itself.
 func Own(files fs.FS, groups map[string]string) Group {
 	return groupAt(files, mount, func(top string, controllers []string) string {
 		name := groups[""]
@@ -76,8 +74,7 @@ func Own(files fs.FS, groups map[string]string) Group {
 	})
 }
 
-// Read reads the group's counters. ok is false if the CPU time cannot be read, for example because the cgroup
-// has just been removed.
+// Read reads the group's counters. ok is false if the CPU time cannot be read, since the cgroup is gone.
 func (g Group) Read() (c Usage, ok bool) {
 	stat := text(g.files, path.Join(g.cpu, "cpu.stat"))
 	var used, system int64
@@ -96,8 +93,8 @@ func (g Group) Read() (c Usage, ok bool) {
 			return Usage{}, false
 		}
 		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
-		// cpuacct.usage_sys has a finer unit. But the kernel does not scale this number to the exact CPU
-		// time: it often exceeds cpuacct.usage.
+		// cpuacct.usage_sys has a finer unit, but is not scaled to the exact CPU time, and often exceeds
+		// cpuacct.usage.
 		ticks, _ := keyed(text(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
 		system = min(min(ticks, math.MaxInt64/int64(proc.Tick))*int64(proc.Tick), used)
 	}
@@ -112,9 +109,8 @@ func (g Group) Read() (c Usage, ok bool) {
 	return c, true
 }
 
-// workingSet returns the group's memory without inactive file pages, in bytes; 0 if it is unknown. current is
-// the name of the file with all memory. inactive is the name of the line in memory.stat with the inactive
-// file pages.
+// workingSet returns the group's memory without inactive file pages, in bytes; 0 if unknown. current is the
+// file with all memory, inactive the line of memory.stat with inactive file pages.
 func (g Group) workingSet(current, inactive string) int64 {
 	bytes, err := number(text(g.files, path.Join(g.memory, current)))
 	if err != nil {
@@ -127,8 +123,8 @@ func (g Group) workingSet(current, inactive string) int64 {
 // ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers reads the cgroups of a pod's containers. A container runtime may make two cgroups with the same
-// container id, one of them for its monitor process. Both are then added up.
+// containers reads the cgroups of a pod's containers. A container's cgroup and that of its monitor process may
+// have the same id, and are then added up.
 func (g Group) containers() []Container {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
@@ -151,8 +147,7 @@ func (g Group) containers() []Container {
 		all[at].CPU += c.CPU
 		all[at].System += c.System
 		all[at].WorkingSet += c.WorkingSet
-		// The kernel has no sum of throttled periods over a pod. If a container has no cgroup of the cpu
-		// controller, it has no limit of its own, and c.Throttled is -1.
+		// A container without a limit of its own has no cgroup of the cpu controller, and c.Throttled is -1.
 		all[at].Throttled += max(0, c.Throttled)
 	}
 	return all
@@ -168,8 +163,7 @@ func (g Group) below(name string) Group {
 	return g
 }
 
-// containerID returns the container id that a cgroup's name contains. It cuts off the runtime's prefix and
-// systemd's suffix.
+// containerID returns the container id in a cgroup's name, without the runtime's prefix and systemd's suffix.
 func containerID(name string) string {
 	name = strings.TrimSuffix(name, ".scope")
 	return name[strings.LastIndexByte(name, '-')+1:]
@@ -218,9 +212,8 @@ type Usage struct {
 	Containers []Container `json:"within,omitempty"` // usage of the pod's containers
 }
 
-// Container is the resource usage of one container in a pod. On most nodes the pause container, which holds
-// the pod's namespaces, has a cgroup of its own. The processes of a sandbox itself count in the pause
-// container's cgroup.
+// Container is the resource usage of one container in a pod. On most nodes the pause container, which holds the
+// pod's namespaces, has a cgroup of its own, also with the processes of a sandbox itself.
 type Container struct {
 	ID         string        `json:"id"`         // container id
 	CPU        time.Duration `json:"cpu"`        // CPU time, user and system
