@@ -39,9 +39,7 @@ func access(ctx context.Context, client cluster.Client, rights []experiment.Righ
 }
 
 // review checks every verb of a right.
-func review(
-	ctx context.Context, client cluster.Client, r experiment.Right, user string,
-) (testbed.Finding, error) {
+func review(ctx context.Context, client cluster.Client, r experiment.Right, user string) (testbed.Finding, error) {
 	f := testbed.Finding{Name: "right to " + objects(r), Status: testbed.Works, Detail: strings.Join(r.Verbs, ", ")}
 	resource, sub, _ := strings.Cut(r.Resource, "/")
 	var refused, reasons []string

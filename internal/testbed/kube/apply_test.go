@@ -171,9 +171,9 @@ func TestShapes(t *testing.T) {
 	if err != nil || made[testbed.ClientPod].Annotations["layer"] != "client" {
 		t.Errorf("pods %v, %v", made, err)
 	}
-	claim, _, err := s.bound(t.Context(), s.volumes()[0])
-	if err != nil || *claim.Spec.StorageClassName != "local" {
-		t.Errorf("claim %v, %v", claim, err)
+	bound, err := s.bound(t.Context(), s.volumes()[0])
+	if err != nil || *bound.Claim.Spec.StorageClassName != "local" {
+		t.Errorf("claim %v, %v", bound.Claim, err)
 	}
 	if out, err := runIn(t, s, testbed.ClientPod, pods.Program, "install", s.Volume()+"/written"); err != nil {
 		t.Errorf("write to the volume: %q, %v", out, err)

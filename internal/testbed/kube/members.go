@@ -46,19 +46,6 @@ func (s *Site) Clients() []testbed.Place {
 	return list
 }
 
-// planClient returns the pod of client i, counted from 1, before layers change it. Only the
-// first client has the volume.
-func (s *Site) planClient(i int) *corev1.Pod {
-	pod := s.planPod(roleClient)
-	if i == 1 {
-		s.mount(pod, testbed.ClientPod)
-		return pod
-	}
-	pod.Labels[memberLabel] = strconv.Itoa(i)
-	pod.Name = s.name(podTitle(pod))
-	return pod
-}
-
 // members returns the number of server pods.
 func (s *Site) members() int {
 	if !s.hasServer() {
@@ -74,14 +61,14 @@ func (s *Site) places() []testbed.Place {
 	})
 }
 
-// planMember returns the pod of member i, counted from 1, before layers change it.
-func (s *Site) planMember(i int) *corev1.Pod {
-	pod := s.planPod(roleServer)
-	if s.members() > 1 {
-		pod.Labels[memberLabel] = strconv.Itoa(i)
-		pod.Name = s.name(memberName(i))
+// planAt returns the pod of a client or member, whose number is counted from 1, before layers change it.
+func (s *Site) planAt(where testbed.Place, role string, number int) *corev1.Pod {
+	pod := s.planPod(role)
+	if number > 1 || role == roleServer && s.members() > 1 {
+		pod.Labels[memberLabel] = strconv.Itoa(number)
+		pod.Name = s.name(podTitle(pod))
 	}
-	s.mount(pod, testbed.Member(i))
+	s.mount(pod, where)
 	return pod
 }
 

@@ -21,9 +21,7 @@ const (
 )
 
 // makeNamespace records a namespace and then makes it. image is the image of the namespace's pods.
-func (on *clusterRun) makeNamespace(
-	ctx context.Context, ns *corev1.Namespace, image string,
-) (*corev1.Namespace, error) {
+func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, image string) (*corev1.Namespace, error) {
 	on.record.SetHolder(ns)
 	if err := on.record.Add(ctx, inventory.Namespace(ns.Name)); err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ type program struct {
 }
 
 // follow finishes the tally as soon as the program has ended. It does not wait for a call of Wait.
-func (p *program) follow(t accounting.Tally) {
+func (p *program) follow(t *accounting.Tally) {
 	defer close(p.done)
 	p.usage, p.err = p.Process.Wait()
 	var exit *testbed.ExitError

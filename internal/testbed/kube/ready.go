@@ -70,10 +70,10 @@ func (s *Site) Ready(ctx context.Context) error {
 func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*corev1.Pod, error) {
 	plans := map[testbed.Place]*corev1.Pod{}
 	for i := range s.clients() {
-		plans[testbed.Client(i+1)] = s.planClient(i + 1)
+		plans[testbed.Client(i+1)] = s.planAt(testbed.Client(i+1), roleClient, i+1)
 	}
 	for i := range s.members() {
-		plans[testbed.Member(i+1)] = s.planMember(i + 1)
+		plans[testbed.Member(i+1)] = s.planAt(testbed.Member(i+1), roleServer, i+1)
 	}
 	for _, plan := range plans {
 		for _, shape := range s.shapes.pods {
@@ -132,9 +132,7 @@ func (s *Site) placement() experiment.Placement {
 
 // planOnNodes adds the pods that use the network of their nodes. Layers do not change these pods, which stand
 // for programs on a node outside of any pod.
-func (s *Site) planOnNodes(
-	ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice,
-) error {
+func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice) error {
 	s.run.options.Say("pods in the host's network need Pod Security " + privileged +
 		": the path node-to-node is measured on the nodes themselves")
 	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, privileged, s.level.Image)

@@ -228,9 +228,7 @@ func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) 
 }
 
 // Await is cluster.Await with the testbed's timeout ready as its limit.
-func (s *Site) Await(
-	ctx context.Context, awaited string, poll func(context.Context) (ok bool, now string, err error),
-) error {
+func (s *Site) Await(ctx context.Context, awaited string, poll func(context.Context) (ok bool, now string, err error)) error {
 	on, err := s.cluster(ctx)
 	if err != nil {
 		return err
@@ -239,9 +237,7 @@ func (s *Site) Await(
 }
 
 // Exec is cluster.Exec with the testbed's timeout ready as its limit.
-func (s *Site) Exec(
-	ctx context.Context, namespace, pod, container string, args []string,
-) (stdout, stderr []byte, err error) {
+func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -143,33 +143,34 @@ type boundClaim struct {
 func (s *Site) Claims(ctx context.Context) ([]boundClaim, error) {
 	var list []boundClaim
 	for _, v := range s.volumes() {
-		claim, volume, err := s.bound(ctx, v)
+		b, err := s.bound(ctx, v)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, boundClaim{Where: v.where, Claim: claim, Volume: volume})
+		list = append(list, b)
 	}
 	return list, nil
 }
 
-// bound reads the claim of a volume and the persistent volume that it is bound to.
-func (s *Site) bound(ctx context.Context, v volume) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
+// bound reads the claim of a volume and the persistent volume that the claim is bound to.
+func (s *Site) bound(ctx context.Context, v volume) (b boundClaim, err error) {
+	b.Where = v.where
 	on, err := s.cluster(ctx)
 	if err != nil {
-		return nil, nil, err
+		return b, err
 	}
 	claim, err := on.Client.CoreV1().PersistentVolumeClaims(s.Namespace()).Get(ctx, v.name, metav1.GetOptions{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("the claim of the volume: %w", cluster.Explain(err))
+		return b, fmt.Errorf("the claim of the volume: %w", cluster.Explain(err))
 	}
+	b.Claim = claim
 	if claim.Spec.VolumeName == "" {
-		return claim, nil, fmt.Errorf("the claim %s/%s is not bound: %s", claim.Namespace, claim.Name, claim.Status.Phase)
+		return b, fmt.Errorf("the claim %s/%s is not bound: %s", claim.Namespace, claim.Name, claim.Status.Phase)
 	}
-	volume, err := on.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
-	if err != nil {
-		return claim, nil, fmt.Errorf("volume %s: %w", safetext.Head(claim.Spec.VolumeName, 100), cluster.Explain(err))
+	if b.Volume, err = on.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{}); err != nil {
+		return b, fmt.Errorf("volume %s: %w", safetext.Head(claim.Spec.VolumeName, 100), cluster.Explain(err))
 	}
-	return claim, volume, nil
+	return b, nil
 }
 
 // withClaim adds to an error about pods the state of the first claim that is not bound. A pod may be waiting
@@ -181,7 +182,8 @@ func (s *Site) withClaim(ctx context.Context, err error) error {
 	limited, cancel := context.WithTimeout(ctx, cluster.DiagnosisLimit)
 	defer cancel()
 	for _, v := range s.volumes() {
-		claim, _, bad := s.bound(limited, v)
+		b, bad := s.bound(limited, v)
+		claim := b.Claim
 		if bad == nil || claim == nil {
 			continue
 		}

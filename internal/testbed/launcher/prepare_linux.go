@@ -189,33 +189,8 @@ func become(context.Context) error {
 	return fmt.Errorf("start %s: %w", path, unix.Exec(path, p.Args, os.Environ()))
 }
 
-// spec is that part of the Open Container Initiative's runtime specification that a bundle needs. The
-// container uses the network namespace of its caller.
-type spec struct {
-	Version string  `json:"ociVersion"`
-	Process process `json:"process"`
-	Root    root    `json:"root"`
-}
-
-type process struct {
-	Args         []string            `json:"args"`
-	Env          []string            `json:"env"`
-	Cwd          string              `json:"cwd"`
-	User         user                `json:"user"`
-	Capabilities map[string][]string `json:"capabilities"`
-}
-
-type user struct {
-	UID int `json:"uid"`
-	GID int `json:"gid"`
-}
-
-type root struct {
-	Path string `json:"path"`
-}
-
 // contain makes the command run in a container. The command has the same variables and the same user as
-// without the container. If the user is root, the command has all capabilities.
+// without the container. The container uses the network namespace of its caller.
 func (p *prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
 	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) }) {
 		return errors.New("a container cannot receive descriptors: list this layer after the other one, so that it wraps it")
@@ -225,12 +200,15 @@ func (p *prepared) contain(b *Bundle, args, environment []string, directory stri
 			return err
 		}
 	}
-	s := spec{Version: "1.0.0", Root: root{Path: "/"}}
-	s.Process = process{Args: args, Env: environment, Cwd: directory, User: user{os.Getuid(), os.Getgid()}, Capabilities: map[string][]string{}}
-	for _, set := range []string{"bounding", "effective", "permitted"} {
-		s.Process.Capabilities[set] = capabilities
-	}
-	text, err := json.Marshal(s)
+	type object map[string]any
+	text, err := json.Marshal(object{ // a part of the runtime specification of the Open Container Initiative
+		"ociVersion": "1.0.0",
+		"root":       object{"path": "/"},
+		"process": object{
+			"args": args, "env": environment, "cwd": directory, "user": object{"uid": os.Getuid(), "gid": os.Getgid()},
+			"capabilities": object{"bounding": capabilities, "effective": capabilities, "permitted": capabilities},
+		},
+	})
 	if err != nil {
 		return err
 	}

@@ -37,9 +37,7 @@ type reply struct {
 }
 
 // newLink greets the agent on a new connection and names the client.
-func newLink(
-	ctx context.Context, conn io.ReadWriteCloser, version string, h hello, quiet time.Duration,
-) (*link, error) {
+func newLink(ctx context.Context, conn io.ReadWriteCloser, version string, h hello, quiet time.Duration) (*link, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	l := &link{

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"tare/internal/testbed"
 )
 
 // With these environment variables `make test` names the cluster. The kubeconfig may be that of any cluster.
@@ -102,16 +104,12 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 		},
 		func(ctx context.Context) error { return makePods(ctx, client, namespace) },
 		func(ctx context.Context) error {
-			list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{})
-			if err != nil {
-				return err
+			list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
+			if err == nil && len(list.Items) > 0 {
+				p := list.Items[0]
+				err = fmt.Errorf("pod %s/%s is %s", p.Namespace, p.Name, p.Status.Phase)
 			}
-			for _, p := range list.Items {
-				if p.Status.Phase != corev1.PodRunning {
-					return fmt.Errorf("pod %s/%s is %s", p.Namespace, p.Name, p.Status.Phase)
-				}
-			}
-			return nil
+			return err
 		},
 		func(ctx context.Context) error {
 			err := core.Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
@@ -133,10 +131,8 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 			if err == nil {
 				break
 			}
-			select {
-			case <-ctx.Done():
+			if testbed.Pause(ctx, 200*time.Millisecond) != nil {
 				return err
-			case <-time.After(200 * time.Millisecond):
 			}
 		}
 	}
@@ -162,10 +158,9 @@ func makePods(ctx context.Context, client kubernetes.Interface, namespace string
 		_, err := client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "on-" + n.Name},
 			Spec: corev1.PodSpec{
-				NodeSelector: map[string]string{corev1.LabelHostname: n.Labels[corev1.LabelHostname]},
-				Containers:   []corev1.Container{{Name: "main", Image: "tare.test/pause:1", ImagePullPolicy: corev1.PullNever}},
-				// Without a grace period, the kubelet stops the pod at once.
-				TerminationGracePeriodSeconds: new(int64(0)),
+				NodeSelector:                  map[string]string{corev1.LabelHostname: n.Labels[corev1.LabelHostname]},
+				Containers:                    []corev1.Container{{Name: "main", Image: "tare.test/pause:1", ImagePullPolicy: corev1.PullNever}},
+				TerminationGracePeriodSeconds: new(int64(0)), // the kubelet stops the pod at once
 			},
 		}, metav1.CreateOptions{})
 		if err := unless(err, apierrors.IsAlreadyExists); err != nil {

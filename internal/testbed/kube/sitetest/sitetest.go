@@ -48,9 +48,7 @@ func Unlimited() *experiment.Kubernetes {
 }
 
 // Open opens a site of an arm. It makes no pods; Ready does.
-func Open(
-	t testing.TB, bed *kube.Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes,
-) *kube.Site {
+func Open(t testing.TB, bed *kube.Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes) *kube.Site {
 	t.Helper()
 	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: needs, Level: level})
 	if err != nil {
