@@ -33,7 +33,7 @@ type Client struct {
 type Options struct {
 	// Patience is how long a Client tries to reconnect, before its calls fail with a *LostError. 0 means 30 s.
 	Patience time.Duration
-	// Alive returns an error if reconnecting is useless, because the pod is gone; nil: the Client always
+	// Alive returns an error if the pod is gone, and reconnecting is useless; nil: the Client always
 	// reconnects.
 	Alive func(ctx context.Context) error
 	// Version is the version of this Tare. If the agent has another version, the error is a *versionError.
@@ -55,14 +55,13 @@ func (e *LostError) Error() string {
 // Unwrap returns the error of the latest try.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// ErrForgotten is the error for a program that the agent no longer knows, because the agent's container was
-// stopped or restarted.
+// ErrForgotten is the error for a program that the agent no longer knows, since the agent was restarted.
 var ErrForgotten = errors.New("the agent has ended or was restarted")
 
 var errClosed = errors.New("the session with the agent is closed")
 
-// breaksLimit is how often in a row the connection may break within breakWindow after the same request. The
-// request then fails, since it is probably the cause of the breaks.
+// breaksLimit is how often in a row the connection may break within breakWindow after a request. The request is
+// then probably the cause, and fails.
 const (
 	breaksLimit = 10
 	breakWindow = 5 * time.Second
@@ -79,8 +78,7 @@ func NewClient(dial dial, o Options) *Client {
 	}
 }
 
-// call sends a request to the agent and returns the response. If the connection breaks, call reconnects and
-// repeats the request. A failure in the response becomes an error.
+// call sends a request to the agent and returns the response, over a new connection if the old one breaks.
 func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error) {
 	breaks := 0
 	for begun := time.Now(); ; {
@@ -174,8 +172,7 @@ func (s *Client) endAbandoned(l *link) {
 // closeTimeout is how long Close may take to end the session in the agent.
 const closeTimeout = 5 * time.Second
 
-// Close ends the connection. Programs that still run are killed. If the agent can be reached, they are killed
-// at once, and otherwise when the lease ends.
+// Close ends the connection. Programs that still run are killed: at once, or when the lease ends.
 func (s *Client) Close() error {
 	s.mu.Lock()
 	if s.closed {

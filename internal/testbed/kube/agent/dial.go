@@ -97,8 +97,7 @@ func (s *Client) dialUntil(ctx context.Context) (*link, error) {
 	}
 }
 
-// podAlive returns the reason why more tries are useless; nil if they are not. It takes no longer than the
-// patience.
+// podAlive returns the reason why more tries are useless, or nil, within the patience.
 func (s *Client) podAlive(ctx context.Context) error {
 	if s.o.Alive == nil {
 		return nil

@@ -28,9 +28,8 @@ type view struct {
 	log     string // kernel log; "" if the process may not read it
 }
 
-// ReadFacts returns properties of this process and of its kernel. The agent does not call it in its own
-// process. It starts a process that calls it, like any program under test, since a layer may treat programs
-// and the agent differently.
+// ReadFacts returns properties of this process and of its kernel. The agent starts a process that calls it,
+// since a layer may treat programs and the agent differently.
 func ReadFacts() Facts {
 	v := view{files: os.DirFS("/"), log: kernelLog()}
 	var name unix.Utsname
@@ -73,10 +72,9 @@ func (v view) facts() Facts {
 	return f
 }
 
-// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log, which every user may
-// read. If a seccomp profile hides the log, the kernel's release and build date identify gVisor (the date is
-// that of gVisor's first commit). Kata's guests have a special kernel command line and a shared file system.
-// The recognition of Kata is untested.
+// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log. If a seccomp profile hides
+// the log, the kernel's release or build date, that of gVisor's first commit, identifies gVisor. Kata's guests
+// have a special kernel command line and a shared file system (untested).
 func (v view) sandbox() string {
 	commandLine, mounts := readText(v.files, "proc/cmdline"), readText(v.files, "proc/self/mountinfo")
 	switch {
@@ -111,8 +109,7 @@ var encryption = regexp.MustCompile(`Memory Encryption Features active:.*SEV-SNP
 // confinement matches AppArmor's text in attr/current: a profile and its mode.
 var confinement = regexp.MustCompile(`^(unconfined|.+ \((enforce|complain|kill|unconfined|mixed|prompt)\))$`)
 
-// labels returns the AppArmor profile and the SELinux context in force. The kernel has one file attr/current:
-// it belongs to the security module that the kernel loaded first.
+// labels returns the AppArmor profile and the SELinux context in force. attr/current belongs to one of them.
 func (v view) labels() (appArmor, seLinux string) {
 	appArmor = plain(readText(v.files, "proc/self/attr/apparmor/current"))
 	current := plain(readText(v.files, "proc/self/attr/current"))

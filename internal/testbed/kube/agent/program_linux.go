@@ -101,8 +101,7 @@ func (p *program) makeFiles(order *startRequest) error {
 	return err
 }
 
-// openStdin returns a file with the program's standard input, so that no goroutine has to feed a pipe. The
-// file has no name any more when the program starts.
+// openStdin returns a file with the program's standard input. The file has no name when the program starts.
 func (p *program) openStdin(stdin []byte) (*os.File, error) {
 	if len(stdin) == 0 {
 		return os.Open(os.DevNull)
@@ -178,8 +177,8 @@ func (p *program) finish() {
 	}
 }
 
-// stop kills the program's process group as soon as the program has been started. If the program itself has
-// ended, its descendants are being killed already. why is the reason; "" if a client has requested the stop.
+// stop kills the program's process group when the program has been started. why is the reason; "" if a client
+// has requested the stop.
 func (p *program) stop(why string) {
 	<-p.forked
 	p.mu.Lock()

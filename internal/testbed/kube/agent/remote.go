@@ -15,8 +15,7 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// killTimeout is how long the client waits for a killed program to end. The agent then ends the program
-// without the client.
+// killTimeout is how long the client waits for a killed program. The agent then ends the program alone.
 const killTimeout = process.EndLimit + 2*process.OutputDelay
 
 // remoteProgram is the client's side of a program in the pod.
@@ -37,8 +36,8 @@ type remoteProgram struct {
 }
 
 // Start starts a program in the pod. When the program has ended, its outputs are written to the command's
-// writers: either complete and with matching digests, or not at all. Each output may have 256 MiB. The
-// command's standard input may have 16 MiB, and is read to its end before the program starts.
+// writers: complete and with matching digests, or not at all. Each output may have 256 MiB, and the standard
+// input, which is read before the start, 16 MiB.
 func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -190,15 +189,13 @@ func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) e
 	return nil
 }
 
-// Wait waits until the program and all its descendants have ended and its outputs are
-// written.
+// Wait waits until the program and all its descendants have ended and its outputs are written.
 func (p *remoteProgram) Wait() (testbed.Usage, error) {
 	<-p.done
 	return p.usage, p.err
 }
 
-// Printed returns a piece of the program's "stdout" or "stderr", from an offset on. The piece is empty if the
-// program has not written more yet, or if it has ended.
+// Printed returns new bytes of the program's "stdout" or "stderr", from an offset on, while the program runs.
 func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
 	if p.ended() {
 		return nil, nil

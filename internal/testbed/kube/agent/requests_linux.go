@@ -79,8 +79,8 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// next reads a request. It reserves memory for the request and its response. The caller must free held bytes.
-// If the agent has no more memory, the error is a *quotaError.
+// next reads a request. It reserves held bytes of memory, which the caller must free. Without enough memory,
+// the error is a *quotaError.
 func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err error) {
 	take := func(n int64) error {
 		err := c.server.memory.take(n)
@@ -100,8 +100,7 @@ func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err
 	return q, body, held, err
 }
 
-// begin handles the first request of a connection, which names the client's session. It reports whether the
-// connection may be used.
+// begin handles the first request of a connection. It reports whether the connection may be used.
 func (c *serverConn) begin(q *request) bool {
 	err := fmt.Errorf("%.80q before hello", string(q.Op))
 	if q.Op == opHello {
@@ -220,8 +219,8 @@ func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 // podsLimit is the maximum number of pods in one CountersRequest.
 const podsLimit = 10000
 
-// counters reads the counters that a CountersRequest asks for. It finds all cgroups first, so that it then
-// reads all counters at almost the same time.
+// counters reads the counters that a CountersRequest asks for. It finds all cgroups first, to read all counters
+// together.
 func (s *Server) counters(q *CountersRequest) (Counters, error) {
 	if q == nil {
 		q = &CountersRequest{}

@@ -27,8 +27,8 @@ import (
 type Server struct {
 	Dir     string // directory of the socket and the outputs; "" means the constant Dir
 	Version string // version of Tare in the image; "" if it is unknown
-	// Self is the command that prints ReadFacts as JSON. The agent runs it like a program under test, and so
-	// gets the facts that programs see. If Self is empty, the agent returns its own facts.
+	// Self is the command that prints ReadFacts as JSON, run like a program under test. If Self is empty, the
+	// agent returns its own facts.
 	Self []string
 
 	instance string // random text, new after every restart of the agent
@@ -36,8 +36,7 @@ type Server struct {
 	programs process.Keeper
 	serial   atomic.Int64 // number of the latest program
 
-	// These are the limits of memory, disk and programs. A limit that is 0 gets its value from memoryLimit,
-	// StoreLimit or programsLimit. Tests set lower limits.
+	// These limits are memoryLimit, StoreLimit and programsLimit, unless tests set lower ones.
 	memory, store, started quota
 	refused                atomic.Int64 // number of connections that are being refused
 
@@ -53,12 +52,11 @@ const socketName = "agent.sock"
 // programsDir is the name of the outputs' directory in the server's directory.
 const programsDir = "programs"
 
-// endTimeout is how long the agent waits, at its end, until its programs are gone. In a pod the kernel ends
-// them with the agent anyway.
+// endTimeout is how long the agent waits for its programs at its end. In a pod they end with the agent anyway.
 const endTimeout = 2 * time.Second
 
-// Serve runs the agent until the context is done. It reaps orphans, as the first process
-// of a pod must. When it returns, every program has been killed.
+// Serve runs the agent until the context is done, and then kills every program. It reaps orphans, as the first
+// process of a pod must.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.Dir == "" {
 		s.Dir = Dir
@@ -92,8 +90,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// listen prepares the agent's directory and opens the socket. After a restart of the
-// container, the directory still holds the files of the earlier agent.
+// listen prepares the agent's directory, which may have files of an earlier agent, and opens the socket.
 func (s *Server) listen() (net.Listener, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("the agent's directory: %w", err)
@@ -149,8 +146,7 @@ func (s *Server) addConn(c net.Conn) error {
 	return nil
 }
 
-// refuse refuses a connection and sends the reason. If many other connections are being refused at the same
-// time, it only closes the connection.
+// refuse closes a connection, after it has sent the reason unless many connections are being refused.
 func (s *Server) refuse(c net.Conn, why error) {
 	if s.refused.Add(1) > connLimit {
 		s.refused.Add(-1)
@@ -207,8 +203,7 @@ func (s *Server) shutDown() {
 // readyTimeout is how long Connect waits for an agent that is still starting.
 const readyTimeout = 3 * time.Second
 
-// Connect joins the streams in and out to the agent that listens in dir. It returns when the agent's
-// connection or a stream ends.
+// Connect joins the streams in and out to the agent that listens in dir, until the connection or a stream ends.
 func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
 	if dir == "" {
 		dir = Dir

@@ -18,15 +18,14 @@ import (
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is how many dropped programs a session remembers: the latest ones. No request is so late
-	// that it names an earlier program.
+	// droppedLimit is how many dropped programs a session remembers. No request comes later than that.
 	droppedLimit = 10000
 )
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// serverSession is the agent's side of one session, over any number of connections. If the client has sent
-// nothing during the lease, the session ends and its programs are killed.
+// serverSession is the agent's side of one session, over any number of connections. A session whose client has
+// sent nothing during the lease ends.
 type serverSession struct {
 	server *Server
 	name   string
@@ -88,8 +87,8 @@ func (t *serverSession) expire() {
 	t.end(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", lease))
 }
 
-// end ends the session: it kills all programs of the session and discards them. It waits for a limited time
-// until they are gone.
+// end ends the session, and kills and discards all its programs. It waits for a limited time until they are
+// gone.
 func (t *serverSession) end(why string) {
 	t.server.mu.Lock()
 	if t.server.sessions[t.name] == t {
@@ -131,8 +130,7 @@ func (t *serverSession) close() map[string]*program {
 	return programs
 }
 
-// start starts a program. A client repeats its request when the connection breaks. If the program was started
-// before, start only waits for the result.
+// start starts a program, or waits for the result of the client's earlier request.
 func (t *serverSession) start(name string, order *startRequest, stdin []byte) error {
 	p, known, err := t.add(name, order)
 	if err != nil {
@@ -182,8 +180,7 @@ func (t *serverSession) program(name string) (*program, error) {
 	return p, p.failed
 }
 
-// drop kills and discards a program. Until the program is gone, it belongs to the session, which must not end
-// earlier.
+// drop kills and discards a program. Until the program is gone, it belongs to the session.
 func (t *serverSession) drop(name string) {
 	t.mu.Lock()
 	p := t.programs[name]
@@ -206,8 +203,8 @@ func (t *serverSession) drop(name string) {
 	delete(t.programs, name)
 }
 
-// newProgram makes a program that is not started yet. The program holds cost bytes of the agent's memory until
-// it is discarded. The client does not choose the names of the program's directory and mark.
+// newProgram makes a program that is not started yet, and that holds cost bytes of the agent's memory. The
+// client does not choose the names of the program's directory and mark.
 func (s *Server) newProgram(cost int64) (*program, error) {
 	if err := s.started.take(1); err != nil {
 		return nil, err
@@ -235,9 +232,8 @@ type follower struct {
 	peak int64 // bytes
 }
 
-// sampleTimes are the times between two samples of a pod's working set. The first times are short, for
-// programs that end soon. At the last one, samples cost a trial nothing: each reads two small files of each
-// container.
+// sampleTimes are the times between two samples of a pod's working set: short for programs that end soon, then
+// so long that samples, which read two small files of each container, cost a trial nothing.
 var sampleTimes = process.Intervals{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
 
 const (
@@ -245,8 +241,7 @@ const (
 	followsKept  = time.Minute // how long an ended follower is kept: its response may be lost, and the request repeated
 )
 
-// follow ends the follower that a CountersRequest names, and begins the one that it requests. If the same
-// CountersRequest comes again, it changes nothing.
+// follow ends the follower that a CountersRequest names, and begins the one that it requests, once.
 func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

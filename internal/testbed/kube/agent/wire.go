@@ -25,8 +25,7 @@ import (
 // four bytes each, the most significant byte first. Then comes the head: a request or a response in JSON.
 // Last comes the body: raw bytes. Responses may come in any order.
 
-// protocol is the version of the frames' meaning. Programs with different versions do not talk to each other.
-// The form of the first line is the same in all versions.
+// protocol is the version of the frames' meaning. The form of the first line is the same in all versions.
 const protocol = 1
 
 const (
@@ -54,8 +53,7 @@ const (
 	opBye      op = "bye"      // kill all programs of the session and end it
 )
 
-// request is the head of a client's frame. A client may repeat any request over another connection. The agent
-// still carries out the request only once.
+// request is the head of a client's frame. A request that is repeated is carried out only once.
 type request struct {
 	ID              uint64           `json:"id"`
 	Op              op               `json:"op"`
@@ -149,9 +147,8 @@ func encode(head any, body []byte) ([]byte, error) {
 	return append(append(frame, text...), body...), nil
 }
 
-// decode reads one frame. It allocates memory only for bytes that arrive, and not for the size that the frame
-// claims to have. If reserve is not nil, decode calls it with the claimed size before it reads the frame. If
-// reserve returns an error, decode returns this error.
+// decode reads one frame. It allocates memory only for bytes that arrive. It first calls reserve, unless it is
+// nil, with the size that the frame claims to have, and returns the error of reserve.
 func decode(r io.Reader, head any, reserve func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {
@@ -246,8 +243,7 @@ func (e *versionError) Error() string {
 		"build the image again (make image) or name one of this version in testbed.kubernetes.image", e.Image, e.Here)
 }
 
-// sameVersion reports whether programs of two versions may work together. A build without a version, such as
-// a test, fits every other version with the same protocol.
+// sameVersion reports whether programs of two versions may work together. A build without a version fits all.
 func sameVersion(a, b string) bool {
 	known := func(v string) bool { return v != "" && v != "unknown" && v != "devel" }
 	return !known(a) || !known(b) || plainVersion(a) == plainVersion(b)

@@ -24,8 +24,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Client has the groups of Kubernetes' API that Tare uses. kubernetes.Interface has them as well, and forty more,
-// which would add 7 MB to the program.
+// Client has the groups of Kubernetes' API that Tare uses. The others of kubernetes.Interface would add 7 MB.
 type Client interface {
 	Discovery() discovery.DiscoveryInterface
 	AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface
@@ -92,8 +91,8 @@ func (c *client) StorageV1() storage.StorageV1Interface {
 	return group(c, storage.NewForConfigAndClient)
 }
 
-// PodInformer follows the pods of a namespace that a selector of labels selects, once it is run. It is made here,
-// since the factories of package informers would add the informers and listers of every resource to the program.
+// PodInformer follows the pods of a namespace that a selector of labels selects, once it is run. The factories
+// of package informers would add the informers of every resource to the program.
 func PodInformer(client Client, namespace, selector string) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

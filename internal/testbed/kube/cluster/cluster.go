@@ -34,8 +34,8 @@ type Options struct {
 	Say        func(string) // takes a line of progress; nil drops it
 }
 
-// Cluster is the connection to one cluster. Client and Dynamic limit every request by the testbed's timeout
-// request, and repeat a request after temporary errors. Config does neither of these.
+// Cluster is the connection to one cluster. Client and Dynamic limit every request by the timeout request, and
+// repeat a request after temporary errors. Config does not.
 type Cluster struct {
 	Context string // name of the context in the kubeconfig
 	UID     string // UID of the namespace kube-system, which identifies the cluster
@@ -56,9 +56,8 @@ func (c *Cluster) Say(line string) {
 	}
 }
 
-// Mapping returns the resource of a kind, from a cache of the cluster's kinds. A kind that is not in the cache
-// may just have been installed. Mapping then reads the kinds again. If the kind is unknown,
-// meta.IsNoMatchError is true for the error.
+// Mapping returns the resource of a kind, from a cache. If the cache lacks the kind, which may just have been
+// installed, Mapping reads the kinds again. If the kind is unknown, meta.IsNoMatchError is true for the error.
 func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if !meta.IsNoMatchError(err) {
@@ -68,8 +67,7 @@ func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
-// Now returns the time by the API server's clock, which is the same for all clients. If the API server does
-// not return its time, Now returns the time of this machine.
+// Now returns the time by the API server's clock or, if this is unknown, by the clock of this machine.
 func (c *Cluster) Now(ctx context.Context) time.Time {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -104,8 +102,7 @@ func Each[T any](list []T, do func(i int, element T) error) error {
 // NameLimit is the maximum length of a DNS label. Names of most objects must be DNS labels.
 const NameLimit = 63
 
-// Label turns a text into a DNS label: lower-case letters, digits and single dashes inside.
-// The result is also valid as the value of a Kubernetes label.
+// Label turns a text into a DNS label, which is also valid as the value of a Kubernetes label.
 func Label(text string, limit int) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {
@@ -121,8 +118,8 @@ func Label(text string, limit int) string {
 	return strings.Trim(b.String(), "-")
 }
 
-// FirstPoll and LastPoll are the first and the longest pause between two polls of an awaited state. Tare polls
-// and does not watch. Polling needs fewer rights, and survives a restart of the API server.
+// FirstPoll and LastPoll are the first and the longest pause between two polls of an awaited state. Polling
+// needs fewer rights than watching, and survives a restart of the API server.
 const (
 	FirstPoll = 50 * time.Millisecond
 	LastPoll  = time.Second

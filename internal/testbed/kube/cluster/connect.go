@@ -31,8 +31,7 @@ import (
 // inCluster is the name that the context gets if Tare runs in a pod without a kubeconfig.
 const inCluster = "in-cluster"
 
-// dropLogs discards the logs of client-go. They are about requests that Tare repeats anyway, or whose errors
-// Tare reports anyway.
+// dropLogs discards the logs of client-go, which are about errors that Tare handles itself.
 var dropLogs = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 // Connect connects to the cluster of a context in the kubeconfig.
@@ -69,8 +68,8 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 	return c, nil
 }
 
-// firstRequest reads the namespace kube-system. A credential plugin of the kubeconfig runs during this
-// request. client-go sets no time limit for the plugin, and so firstRequest sets one.
+// firstRequest reads the namespace kube-system. It sets a time limit for a credential plugin, which client-go
+// does not.
 func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -144,8 +143,7 @@ func configure(o Options, name string) (*rest.Config, string, error) {
 	return config, name, nil
 }
 
-// unreachable explains why the first request to an API server failed. Where possible, the error names a
-// remedy.
+// unreachable explains why the first request to an API server failed, with a remedy where possible.
 func unreachable(name, host string, err error) error {
 	var certificate x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError

@@ -47,8 +47,7 @@ func (e *DiagnosedError) Error() string {
 // Unwrap returns Err.
 func (e *DiagnosedError) Unwrap() error { return e.Err }
 
-// Events returns the newest events about an object, the newest last. If uid is empty, the events are about
-// every object with this name.
+// Events returns the events about an object, the newest last; about every object of this name if uid is "".
 func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []string {
 	selector := "involvedObject.name=" + name
 	if uid != "" {
@@ -83,8 +82,7 @@ func eventTime(e *corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// LastLines returns the last log lines of a pod's containers. It leaves out containers that are ready, except
-// the named container.
+// LastLines returns the last log lines of a pod's containers, except ready ones other than the named container.
 func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string) []string {
 	var lines []string
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {

@@ -22,8 +22,8 @@ import (
 // outputLimit is the maximum number of bytes that Exec keeps of each output stream.
 const outputLimit = 1 << 20
 
-// Exec runs a program in any container of any pod. It returns up to 1 MiB of each output. If the exit status
-// is not 0, the error is a *testbed.ExitError.
+// Exec runs a program in any container of any pod. It returns up to 1 MiB of each output. If the exit status is
+// not 0, the error is a *testbed.ExitError.
 func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
 	options := &corev1.PodExecOptions{Container: container, Command: args, Stdout: true, Stderr: true}
 	executor, err := c.executor(namespace, pod, options)
@@ -68,8 +68,8 @@ func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (rem
 	})
 }
 
-// Dial runs a program in a container of a pod. It returns a stream of the program's standard input and
-// standard output. Closing the stream ends the program's exec.
+// Dial runs a program in a container of a pod. It returns the program's standard input and output as a stream,
+// whose Close ends the exec.
 func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, args []string) (io.ReadWriteCloser, error) {
 	options := &corev1.PodExecOptions{Container: container, Command: args, Stdin: true, Stdout: true, Stderr: true}
 	executor, err := c.executor(namespace, pod, options)

@@ -18,12 +18,12 @@ import (
 	"tare/internal/testbed"
 )
 
-// API servers restart, and may be overloaded. Retrying repeats a request if its failure has nothing to do
-// with the request itself. It does so until a time limit.
+// API servers restart, and may be overloaded. Retrying repeats requests whose failure has another cause than
+// the request, until a time limit.
 
-// firstPause and longestPause are the first and the longest pause between tries; the pauses double. One try
-// may take the time limit divided by tryDivisor. By default this is more than the 10 s for which an API server
-// waits for an admission webhook. The API server's error then names the webhook.
+// firstPause and longestPause are the first and the longest pause between tries. One try may take the time
+// limit divided by tryDivisor. By default this is more than the 10 s after which an API server names an
+// admission webhook that does not answer.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = time.Second
@@ -43,8 +43,7 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("%s: not answered in %v (%d tries): %v", e.request, after, e.tries, e.err)
 }
 
-// Is compares target with the error of the last try. The type has no Unwrap. With Unwrap, client-go would
-// repeat the request again after some errors.
+// Is compares target with the error of the last try. With a method Unwrap, client-go would repeat the request.
 func (e *unansweredError) Is(target error) bool { return errors.Is(e.err, target) }
 
 // As sets target to the error of the last try, for the types that unreachable explains.
@@ -98,8 +97,7 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// try sends the request once, with a time limit, and reads the whole response. again is set for every try
-// except the first.
+// try sends the request once, again or for the first time, with a time limit, and reads the whole response.
 func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), max(t.limit/tryDivisor, time.Second))
 	defer cancel()

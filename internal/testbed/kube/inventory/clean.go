@@ -35,8 +35,8 @@ func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace st
 	return findLeftovers(ctx, c, namespace)
 }
 
-// Clean removes the leftovers that Leftovers finds, except the objects of living runs, and returns the removed
-// leftovers. If it cannot remove a leftover, it continues with the others.
+// Clean removes and returns the leftovers that Leftovers finds, except the objects of living runs, as far as it
+// can.
 func Clean(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
@@ -81,8 +81,8 @@ func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	})
 }
 
-// removeSessions removes the leftovers of earlier sessions. If an earlier session may still be alive, it
-// waits until the record of that session is stale, but no longer than patience.
+// removeSessions removes the leftovers of earlier sessions. It waits until the records of sessions that may be
+// alive are stale, but no longer than patience.
 func (r *Record) removeSessions(ctx context.Context, namespace string, patience time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

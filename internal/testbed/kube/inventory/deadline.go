@@ -51,8 +51,8 @@ func (e *expiredError) Is(target error) bool { return target == ErrCleaned }
 // deadlineName returns the name of the session's deadlines.
 func (o Owner) deadlineName() string { return "tare-" + string(o) + "-deadline" }
 
-// AddDeadline makes the deadline of a namespace, unless it exists. image is the image of the run's pods. The
-// Job starts no pod, but policies may check the Job's image.
+// AddDeadline makes the deadline of a namespace, unless it exists. image is for policies that check the Job's
+// image.
 func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error {
 	r.addingDeadline.Lock()
 	defer r.addingDeadline.Unlock()
@@ -164,8 +164,8 @@ func (r *Record) extendAll(ctx context.Context) {
 // extend extends the deadline of a namespace. If the deadline has passed, the error is an expiredError.
 func (r *Record) extend(ctx context.Context, namespace string) error {
 	d := r.deadline(namespace)
-	// The monotonic clock stops while this machine sleeps, and the wall clock may be set back. Both make the
-	// age too small, and so the larger age is right.
+	// The monotonic clock stops while this machine sleeps, and the wall clock may be set back: the larger age
+	// is right.
 	age := max(time.Since(d.made), time.Now().Round(0).Sub(d.made.Round(0)))
 	due := max(d.seconds, seconds(age+r.limits.Silence.Std()))
 	patch := fmt.Appendf(nil, `{"spec":{"activeDeadlineSeconds":%d}}`, due)

@@ -11,8 +11,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Item is one object that a run has made or is about to make. An Item without a name stands for all objects
-// of a kind in a namespace that have the owner's label.
+// Item is one object that a run has made or is about to make. Without a name, it stands for all objects of a
+// kind in a namespace with the owner's label.
 type Item struct {
 	Group     string `json:"group,omitempty"`
 	Version   string `json:"version"`
@@ -60,8 +60,7 @@ const maxItems = 1000
 const maxPathName = 253
 
 // readItems parses the items of a record and validates them. Everyone who may write ConfigMaps can write a
-// record, and tare clean uses the record with the rights of another user. Each item must therefore be the
-// valid name of an object. It must not be, for example, a path through a proxy.
+// record, and tare clean uses it with other rights. Each item must be an object, not a path through a proxy.
 func readItems(text string) (items []Item, err error) {
 	if err := json.Unmarshal([]byte(text), &items); err != nil {
 		return nil, fmt.Errorf("its inventory: %w", err)

@@ -100,8 +100,8 @@ func (l *Leftover) remove(ctx context.Context, r *remover) error {
 			"delete them with kubectl if they are the run's, and call tare clean again", l.record, strings.Join(names, ", ")))
 }
 
-// findLeftovers reads the records of all runs. It also finds the namespaces of runs that were killed before
-// they wrote a record.
+// findLeftovers reads the records of all runs. It also finds namespaces of runs that were killed before they
+// wrote a record.
 func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
 	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx,
 		metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})

@@ -33,8 +33,8 @@ const (
 	ManagedBy  = "app.kubernetes.io/managed-by" // always "tare"
 	OwnerLabel = "tare/owner"                   // the session's Owner
 	ArmLabel   = "tare/arm"                     // the arm, as a DNS label
-	// RoleLabel is the role of a pod: "client", "server" (all members), "client-node",
-	// "server-node", or "node" (accounting).
+	// RoleLabel is a pod's role: "client", "server" (all members), "client-node", "server-node" or "node"
+	// (accounting).
 	RoleLabel = "tare/role"
 )
 
@@ -157,8 +157,7 @@ const (
 	ended
 )
 
-// state looks for the holder among the processes of this machine. A process is unseen if its start time cannot
-// be read: only Linux has /proc, which may hide the processes of other users.
+// state looks for the holder among the processes of this machine. Only on Linux, /proc shows the start time.
 func (h holder) state() state {
 	boot, processes := machineKey()
 	if h.Boot == "" || h.Boot != boot || h.Processes == "" || h.Processes != processes || h.PID <= 0 {

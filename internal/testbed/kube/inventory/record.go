@@ -60,8 +60,7 @@ type Record struct {
 	stopped   chan struct{}        // closed when renew has returned
 }
 
-// ErrCleaned is the error of a run whose record is gone. The run ends, because nothing would remove the
-// objects that it would make from now on.
+// ErrCleaned is the error of a run whose record is gone. The run ends, since nothing would remove its objects.
 var ErrCleaned = errors.New("this run was cleaned away by tare clean, or its record was deleted: " +
 	"nothing more is made; start it again with tare resume")
 
@@ -85,8 +84,7 @@ func (r *Record) Begun() bool {
 	return r.namespace != ""
 }
 
-// Begin writes the record into a namespace and starts to renew the record. If the record has begun already,
-// it does nothing.
+// Begin writes the record into a namespace and starts to renew it, unless the record has begun already.
 func (r *Record) Begin(ctx context.Context, namespace string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

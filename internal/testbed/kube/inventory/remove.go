@@ -21,8 +21,7 @@ import (
 // RemovalVerbs are the rights that are needed to remove all objects of a kind that a session has made.
 var RemovalVerbs = []string{"deletecollection", "get", "list"}
 
-// remove deletes those items that have the owner's label, and waits until they are gone. If one item cannot
-// be deleted, it continues with the others.
+// remove deletes those items that have the owner's label, as far as it can, and waits until they are gone.
 func (r *remover) remove(ctx context.Context, items []Item) error {
 	var errs []error
 	var waits []Item
@@ -36,8 +35,7 @@ func (r *remover) remove(ctx context.Context, items []Item) error {
 	return errors.Join(append(errs, r.awaitGone(ctx, waits))...)
 }
 
-// delete deletes the objects that an item stands for. It returns the deleted objects. They may exist for a
-// while longer.
+// delete deletes and returns the objects that an item stands for. They may exist for a while longer.
 func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	if i.Name == "" {
@@ -66,8 +64,7 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	return []Item{i}, err
 }
 
-// deleteAll deletes all objects of a kind in a namespace that have the owner's label. It
-// needs RemovalVerbs.
+// deleteAll deletes all objects of a kind in a namespace with the owner's label. It needs RemovalVerbs.
 func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	list, err := client.List(ctx, r.owner.selector())
@@ -90,10 +87,9 @@ func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 // podsFirst is how long removeAll waits until pods are gone. It then deletes the pods' namespaces.
 const podsFirst = 10 * time.Second
 
-// removeAll removes all items of a record. First it removes the objects that layers applied and the objects in
-// namespaces that stay, the newest first, while their namespaces and controllers exist. Then it removes Tare's
-// namespaces. Last, when everything else is gone, it removes the record. recordIn is the namespace of the
-// record. If recordIn is "", the record is kept.
+// removeAll removes all items of a record: first the objects that layers applied and the objects in namespaces
+// that stay, the newest first, while their namespaces and controllers exist; then Tare's namespaces; last the
+// record, in the namespace recordIn. If recordIn is "", the record is kept.
 func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) error {
 	var namespaces, rest []Item
 	for _, i := range slices.Backward(items) {

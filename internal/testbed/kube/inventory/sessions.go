@@ -11,11 +11,10 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Everyone who may write ConfigMaps in some namespace can forge a record of any session. Another user may
-// then call tare clean, which has more rights than the forger. The forger could try to make it delete objects
-// that he may not delete himself. Two rules prevent this. First, a session counts as dead only if all records
-// and namespaces with its name say so. Second, items outside of a record's namespace count only if the
-// session has made that namespace.
+// Everyone who may write ConfigMaps can forge a record of any session, to make tare clean, which another user
+// runs with more rights, delete other objects. Two rules prevent this. First, a session counts as dead only if
+// all records and namespaces with its name say so. Second, items outside of a record's namespace count only if
+// the session has made that namespace.
 
 // sessionObjects holds the records and namespaces of one session.
 type sessionObjects struct {
@@ -68,8 +67,8 @@ func groupByOwner(
 	return sessions, errs
 }
 
-// leftovers returns the leftovers of a session, or the objects of a living session with Alive set. all is set
-// if all namespaces were searched.
+// leftovers returns the leftovers of a session, or its objects with Alive set. all: all namespaces were
+// searched.
 func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) {
 	if s.unreadable {
 		return nil, nil // groupByOwner has returned the error
@@ -114,9 +113,8 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 	return found, errors.Join(errs...)
 }
 
-// fromNamespaces returns the leftover of a session as the session's namespaces show it. A session makes its
-// first namespace before its record. Each namespace has an annotation with the holder. If one of these holders
-// seems to be alive, the session is alive.
+// fromNamespaces returns the leftover of a session as its namespaces show it, the first of which is made before
+// the record. If the holder in the annotation of a namespace seems to be alive, the session is alive.
 func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
 	made := Leftover{Owner: s.owner}
 	for _, n := range s.namespaces {

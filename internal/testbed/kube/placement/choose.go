@@ -131,8 +131,8 @@ func controlPlane(n *corev1.Node) int {
 	return 0
 }
 
-// Pin binds a pod to a node by a node selector. The node's name in the pod would bypass the scheduler, which
-// is needed to bind volumes.
+// Pin binds a pod to a node by a node selector. Unlike the node's name, a selector lets the scheduler bind
+// volumes.
 func Pin(pod *corev1.Pod, n *corev1.Node) {
 	pod.Spec.NodeSelector = maps.Clone(pod.Spec.NodeSelector)
 	if pod.Spec.NodeSelector == nil {
@@ -141,8 +141,8 @@ func Pin(pod *corev1.Pod, n *corev1.Node) {
 	pod.Spec.NodeSelector[corev1.LabelHostname] = n.Labels[corev1.LabelHostname]
 }
 
-// chooseMembers chooses the nodes of members after the first. It assigns them in turn to the server's node and
-// to other nodes without a client. With placement same-node, all members are on one node.
+// chooseMembers chooses the nodes of members after the first: in turn the server's node and others without a
+// client, or with placement same-node one node.
 func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	c.Members = nil
 	if len(r.Members) == 0 {
@@ -160,9 +160,8 @@ func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	return nil
 }
 
-// chooseClients chooses the nodes of clients after the first. It assigns them in turn to the client's node
-// and to all other nodes without a server. Nodes of an earlier choice come first. With placement same-node,
-// all clients are on one node.
+// chooseClients chooses the nodes of clients after the first: in turn the client's node and all others without
+// a server, those of an earlier choice first, or with placement same-node one node.
 func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	c.Clients = nil
 	if len(r.Clients) == 0 {
@@ -227,8 +226,7 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.N
 	return found, nil
 }
 
-// checkRoom returns an error if a node is too small for all pods on it. choosePair has checked the nodes of
-// one client and one server.
+// checkRoom returns an error if a node is too small for all pods on it. choosePair has checked single pods.
 func (c *Choice) checkRoom(r Request) error {
 	if len(c.Members)+len(c.Clients) == 0 {
 		return nil

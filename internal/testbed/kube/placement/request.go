@@ -25,8 +25,8 @@ type Request struct {
 	Client, Server PodNeeds
 	Members        []PodNeeds // server pods after the first, if the service has several members
 	Clients        []PodNeeds // client pods after the first
-	// Nodes is the required number of nodes of the members, including the server's node. 0 means one node per
-	// member, or fewer if the cluster has fewer nodes.
+	// Nodes is the required number of nodes of the members; 0: one per member, or fewer if the cluster has
+	// fewer nodes.
 	Nodes int
 }
 
@@ -51,8 +51,7 @@ func (r Request) fits(client, server *corev1.Node) bool {
 	return r.Placement == experiment.SameNode || r.differ(client, server)
 }
 
-// differ reports whether two nodes have different values of the label Spread. Without Spread,
-// it returns true.
+// differ reports whether two nodes have different values of the label Spread, if there is one.
 func (r Request) differ(client, server *corev1.Node) bool {
 	a, b := client.Labels[r.Spread], server.Labels[r.Spread]
 	return r.Spread == "" || a != b && a != "" && b != ""
@@ -104,8 +103,7 @@ func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	})
 }
 
-// tooSmall names the resource of which an empty node has less than the pods request; "" if the node is large
-// enough. Other pods on the node are not counted.
+// tooSmall names the resource of which an empty node has less than the pods request; "" if there is none.
 func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		sum := resource.Quantity{}

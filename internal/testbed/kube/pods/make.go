@@ -38,8 +38,7 @@ func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 	return nil
 }
 
-// create makes the pod. In a new namespace, it first waits until the controller manager has made the default
-// service account.
+// create makes the pod, when the controller manager has made the namespace's default service account.
 func (p *Pod) create(ctx context.Context) error {
 	if err := p.maker.Record.Add(ctx, inventory.Core("pods", p.plan.Namespace, p.plan.Name)); err != nil {
 		return err // the record may be gone, and then no object may be made
@@ -174,8 +173,7 @@ func terminated(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// These are the times that a pod has to leave a state from which pods seldom recover. Each comment says when a
-// pod does recover.
+// A pod may take these times to leave a state from which pods seldom recover; each comment says when they do.
 const (
 	imageGrace    = 20 * time.Second // the registry returns an error once
 	scheduleGrace = 15 * time.Second // the scheduler's cache is stale, or volumes are being bound

@@ -22,8 +22,8 @@ func Mend(ctx context.Context, list []*Pod) error {
 	return cluster.Each(list, func(_ int, p *Pod) error { return p.Mend(ctx) })
 }
 
-// Mend pings the pod's agents. If the pod is lost, Mend makes the pod again, on the same node: numbers from
-// another node could not be compared.
+// Mend pings the pod's agents. It makes a lost pod again, on the same node: another node's numbers would
+// differ.
 func (p *Pod) Mend(ctx context.Context) error {
 	err := p.ping(ctx)
 	switch {
@@ -159,8 +159,7 @@ func (p *Pod) alive(ctx context.Context) error {
 	return p.gone(got)
 }
 
-// diagnosed adds to an error the pod's state, events and last log lines. It has a time limit of its own, and
-// also works when the context is done.
+// diagnosed adds to an error the pod's state, events and last log lines, also when the context is done.
 func (p *Pod) diagnosed(ctx context.Context, err error) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.DiagnosisLimit)
 	defer cancel()
@@ -177,8 +176,7 @@ func (p *Pod) diagnosed(ctx context.Context, err error) error {
 	return d
 }
 
-// Disturbed turns the error of a lost agent into a *testbed.Disturbance with the reason. Other errors stay as
-// they are.
+// Disturbed turns the error of a lost agent into a *testbed.Disturbance. Other errors stay as they are.
 func (p *Pod) Disturbed(ctx context.Context, err error) error {
 	var lost *agent.LostError
 	var gone *goneError

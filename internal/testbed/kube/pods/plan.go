@@ -63,8 +63,8 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	return pod
 }
 
-// agentVolumeSize is the size limit of an agent's volume, in bytes. It is the limit of the outputs, and 256 MiB
-// for the agent's program and the file system. If the volume grows larger, the kubelet evicts the pod.
+// agentVolumeSize is the size in bytes at which the kubelet evicts a pod: the outputs, and 256 MiB for the
+// rest.
 const agentVolumeSize = agent.StoreLimit + 256<<20
 
 // OnHost makes a pod use its node's network.
@@ -122,17 +122,16 @@ func agentContainers(pod *corev1.Pod) []string {
 	return names
 }
 
-// AddSidecar adds a container for a layer's own processes to a planned pod. The processes run as root with the
-// requested capabilities only: a container's capabilities apply only to root. The agent comes from Tare's
-// image. The agent's directory is in memory, so that no secret is written to a disk.
+// AddSidecar adds a container for a layer's own processes to a planned pod. The processes run as root, since
+// the requested capabilities apply only to root. The agent comes from Tare's image, and keeps no secret on a
+// disk.
 func AddSidecar(pod *corev1.Pod, tare string, want testbed.Sidecar) {
 	name := Sidecar(want.Name)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 		EmptyDir: &corev1.EmptyDirVolumeSource{
 			Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse("64Mi")),
 		}}})
-	// These resources are like those in a service mesh: a small request, and no CPU limit, which would throttle
-	// the sidecar.
+	// As in a service mesh, a sidecar has a small request, and no CPU limit, which would throttle the sidecar.
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},

@@ -34,8 +34,7 @@ type Maker struct {
 	Version string // version of Tare; agents must have the same version
 }
 
-// Pod is one of Tare's pods, with the connections to its agents. If it is lost, it is made again from the
-// same plan, on the same node.
+// Pod is one of Tare's pods, with the connections to its agents. It can be made again from its plan.
 type Pod struct {
 	maker *Maker
 	plan  *corev1.Pod
@@ -84,8 +83,7 @@ func (p *Pod) Get(ctx context.Context) (*corev1.Pod, error) {
 // Plan returns the pod as Tare planned it.
 func (p *Pod) Plan() *corev1.Pod { return p.plan }
 
-// Seen returns the pod's state when it was made or when it was last seen ready. Before the pod is made, it
-// returns the plan.
+// Seen returns the pod's state when it was made or last seen ready, and before that the plan.
 func (p *Pod) Seen() *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,8 +116,7 @@ func (m *Maker) New(plan *corev1.Pod) *Pod {
 	return p
 }
 
-// connect returns clients of the pod's agents. A client connects when it is first used, and so the pod need
-// not exist yet.
+// connect returns clients of the pod's agents, which connect when they are first used.
 func (p *Pod) connect() map[string]*agent.Client {
 	all := map[string]*agent.Client{}
 	for _, name := range agentContainers(p.plan) {
@@ -134,8 +131,7 @@ func (p *Pod) connect() map[string]*agent.Client {
 	return all
 }
 
-// SidecarNames lists the names of the pod's sidecars, including sidecars that the cluster has injected.
-// Tare's own sidecars are left out, since their layers measure their usage.
+// SidecarNames lists the names of the pod's sidecars, also injected ones, without Tare's own sidecars.
 func (p *Pod) SidecarNames() []string { return sidecarNames(p.Seen()) }
 
 func sidecarNames(p *corev1.Pod) []string {
@@ -153,8 +149,7 @@ func sidecarNames(p *corev1.Pod) []string {
 	return names
 }
 
-// Sidecars returns the names of the pod's started containers, by container id, without the container for
-// programs.
+// Sidecars returns the names of the pod's started containers except that for programs, by container id.
 func (p *Pod) Sidecars() map[string]string {
 	names := p.Containers()
 	maps.DeleteFunc(names, func(_, name string) bool { return name == Container })
@@ -173,8 +168,8 @@ func (p *Pod) Containers() map[string]string {
 	return names
 }
 
-// Refresh reads the pod's containers from the API server again. It is needed after a restart of a container,
-// which then has a new id. If another pod has the pod's name now, Refresh does nothing.
+// Refresh reads the pod's containers from the API server again: a restarted container has a new id. If another
+// pod has the pod's name now, Refresh does nothing.
 func (p *Pod) Refresh(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	if err != nil || string(got.UID) != p.UID() {
