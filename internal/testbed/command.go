@@ -48,9 +48,8 @@ func Quote(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// LookUp finds a program in the PATH of the environment env, in which the program will run. dir is the
-// working directory of the program. If LookUp finds no program, found is "" and path is the PATH that it has
-// searched. If it found a file of this name that is not executable, refused is this file.
+// LookUp finds a program in the PATH of the environment env and the working directory dir. If there is no such
+// program, found is "", path is the searched PATH, and refused is a file of this name that is not executable.
 func LookUp(program, dir string, env []string) (found, refused, path string) {
 	if strings.Contains(program, "/") {
 		return program, "", "" // is relative to the working directory of the program
@@ -76,8 +75,7 @@ func LookUp(program, dir string, env []string) (found, refused, path string) {
 	return "", refused, path
 }
 
-// Helper is a process of Tare's own that a layer or workload starts at a place of a site. It reads requests
-// from stdin and ends when stdin ends.
+// Helper is a process of Tare's own at a place of a site, which reads requests from stdin until stdin ends.
 type Helper struct {
 	Name string // the kind of the layer, such as "wireguard", or a name that begins with the workload's kind
 	Run  func(ctx context.Context) error
@@ -98,12 +96,12 @@ func HelperAt(site Site, where Place, name string) Command {
 	return cmd
 }
 
-// HelperArguments returns arguments that start this program as the named Helper, for a wrapper that may clear
-// the environment. The helper's own arguments follow them.
+// HelperArguments returns arguments that start this program as the named Helper, for wrappers that may clear
+// the environment. The helper's own arguments follow.
 func HelperArguments(name string) []string { return []string{Self, HelperVariable + "=" + name} }
 
-// HelperName returns the name of the Helper that this process must run; "" for none. The name in the arguments
-// takes precedence: the variable may be intended for a process that this process starts.
+// HelperName returns the name of the Helper that this process must run, or "". The variable may be intended for
+// a process that this process starts, and so the name in the arguments takes precedence.
 func HelperName() string {
 	if len(os.Args) > 1 {
 		if name, ok := strings.CutPrefix(os.Args[1], HelperVariable+"="); ok {

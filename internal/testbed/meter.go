@@ -13,16 +13,13 @@ import (
 	"tare/internal/run/machine"
 )
 
-// Resource is a trial's use of a resource that the trial's programs share. In a reading of the counters, the
-// numbers are running totals.
+// Resource is a trial's use of a resource that its programs share, or in a reading a running total.
 type Resource struct {
 	Name string `json:"name"` // one of the constants below
-	// Used is a share of Of, from 0 to 1. In a reading, it is the number of bits sent so far, or of CPU
-	// seconds used so far.
+	// Used is a share of Of, from 0 to 1. In a reading, it is the number of bits sent, or of CPU seconds used.
 	Used float64 `json:"used,omitempty"`
 	Held float64 `json:"-"` // in a reading: occupied entries of a table
-	// capacity: bit/s in each direction of the wire, number of processors, or entries of a table; 0:
-	// unlimited or unknown
+	// Of is the capacity: bit/s in each direction of the wire, processors, or entries of a table; 0: unknown.
 	Of      float64 `json:"of,omitempty"`
 	Packets uint64  `json:"packets,omitempty"` // packets sent to the wire
 	Dropped uint64  `json:"dropped,omitempty"` // packets that the wire dropped, since its queues were full
@@ -48,13 +45,13 @@ const (
 
 // metered is a site that counts the use of resources shared by a trial's programs.
 type metered interface {
-	// Meter reads the counters, always in the same order. A resource may have several counters, such as one
-	// for each direction.
+	// Meter reads the counters, always in the same order. A resource may have several, such as for each
+	// direction.
 	Meter(ctx context.Context) ([]Resource, error)
 }
 
-// StartMeter reads a site's counters. The function that it returns reads them again, and returns the use
-// between the two readings. If a reading fails, or if the site has no counters, that function returns nil.
+// StartMeter reads a site's counters. The returned function reads them again, and returns the use in between,
+// or nil if the site has no counters or a reading fails.
 func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) []Resource) {
 	at, ok := As[metered](site)
 	if !ok {
@@ -87,8 +84,7 @@ func (r *Resource) counts() []*uint64 {
 	return []*uint64{&r.Packets, &r.Dropped, &r.Segments, &r.Retransmitted, &r.Timeouts}
 }
 
-// Joined joins the use over several periods, or in several directions. The share is the highest one. The
-// counts are added.
+// Joined joins the use over several periods or directions: the highest share, and the sums of the counts.
 func Joined(lists ...[]Resource) (all []Resource) {
 	for _, r := range slices.Concat(lists...) {
 		i := slices.IndexFunc(all, func(o Resource) bool { return o.Name == r.Name })
@@ -105,8 +101,8 @@ func Joined(lists ...[]Resource) (all []Resource) {
 	return all
 }
 
-// ReadConnections reads the number of entries and the size of the connection tracking table, in the
-// network namespace of the calling thread. Both are 0 if the system has no such table.
+// ReadConnections reads the entries and size of the connection tracking table, in the network namespace of the
+// calling thread; 0 if there is none.
 func ReadConnections() Resource {
 	read := func(name string) (n float64) {
 		text, _ := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_" + name)
@@ -116,8 +112,7 @@ func ReadConnections() Resource {
 	return Resource{Name: ResourceConnections, Held: read("count"), Of: read("max")}
 }
 
-// ReadNetwork reads the TCP counters in the network namespace of the calling thread. name is the name of
-// the returned resource.
+// ReadNetwork reads the TCP counters in the calling thread's network namespace, as a resource of this name.
 func ReadNetwork(name string) (tcp Resource, err error) {
 	counters := map[string]float64{}
 	for _, file := range []string{"net/snmp", "net/netstat"} {
@@ -147,12 +142,10 @@ type Sample struct {
 	Conditions machine.Conditions
 	// Machine is the source of Conditions, if they are of one machine; nil: unknown.
 	Machine *machine.Activity
-	// Sidecars holds the usage of those containers of the site's pods in which no program under test runs. A
-	// key consists of the role of the pod and the name of the container ("client-istio-proxy"). MaxRSS is the
-	// container's working set at the end.
+	// Sidecars holds the usage of containers in which no program under test runs, by the role of the pod and
+	// the name of the container ("client-istio-proxy"). MaxRSS is the container's working set at the end.
 	Sidecars map[string]Usage
-	// SidecarsUnavailable is set if there are sidecars whose usage is unknown. If this is so in one arm, it
-	// is set in every arm, since arms are compared only by usage that is known in all of them.
+	// SidecarsUnavailable is set in every arm if there is one arm with sidecars whose usage is unknown.
 	SidecarsUnavailable bool
 	// Observed is the usage of the components that the experiment observes, by name.
 	Observed map[string]Observed
@@ -165,8 +158,8 @@ type Observed struct {
 	Memory int64         // working set of all its pods at the end, in bytes
 }
 
-// Joined joins the samples of two periods of a trial. o is the sample of the later period; first and later
-// are the durations. CPU times are added. Memory is the memory of the later period.
+// Joined joins the samples of two periods of a trial, whose durations are first and later. CPU times are added.
+// Memory is that of the later period, o.
 func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 	sum := Sample{
 		Conditions:          s.Conditions.Joined(o.Conditions, first, later),

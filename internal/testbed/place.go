@@ -10,8 +10,7 @@ import (
 // Place names the part of a site where a command runs.
 type Place string
 
-// These are the places of a site. Host is outside of any node and always exists. The other places need a
-// network.
+// These are the places of a site. Host is outside of any node. The other places need a network.
 const (
 	Host       Place = "host"
 	ClientNode Place = "client-node"
@@ -20,8 +19,7 @@ const (
 	ServerPod  Place = "server-pod"
 )
 
-// Values lists the places that an experiment file can name. Further members of a service and their nodes are
-// left out, since only Tare itself starts programs there.
+// Values lists the places that an experiment file can name. Only Tare starts programs at further members.
 func (Place) Values() []string {
 	return []string{string(Host), string(ClientPod), string(ServerPod), string(ClientNode), string(ServerNode)}
 }
@@ -29,8 +27,7 @@ func (Place) Values() []string {
 // Member returns the pod of member i of a service, counted from 1: ServerPod, server-pod-2 and so on.
 func Member(i int) Place { return numbered(ServerPod, i) }
 
-// MemberNode returns the node of members with number i, from 1: ServerNode, server-node-2 and so on. If there
-// are fewer nodes than members, Spread determines the node of each member.
+// MemberNode returns the node of members with number i, from 1: ServerNode, server-node-2 and so on (Spread).
 func MemberNode(i int) Place { return numbered(ServerNode, i) }
 
 // Client returns the pod of client i, counted from 1: ClientPod, client-pod-2 and so on.
@@ -48,8 +45,7 @@ func (p Place) Server() bool {
 	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
 }
 
-// Spread assigns members to nodes in turn. It returns for each member the number of its node, from 1. If
-// nodes is 0, each member has a node of its own.
+// Spread returns for each member the number of its node, from 1, in turn. If nodes is 0, each has its own.
 func Spread(members, nodes int) []int {
 	if nodes <= 0 {
 		nodes = members

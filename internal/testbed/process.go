@@ -16,27 +16,24 @@ type Command struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
-	// Subject marks a program under test. Only such programs get the layers' wrappers; Tare's own probes do
-	// not.
+	// Subject marks a program under test, which gets the layers' wrappers. Tare's own probes do not.
 	Subject bool
-	// Files are open in the program as descriptors 3 and following. They work only for programs on this
-	// machine.
+	// Files are open in the program, which must be on this machine, as descriptors 3 and following.
 	Files []*os.File
 }
 
-// Process is a started command. The process and its descendants end at the latest when Wait returns, when
-// Kill is called, or when the process that started them ends.
+// Process is a started command. It ends with its descendants when Wait or Kill returns, or with its starter.
 type Process interface {
-	// Wait waits until the process has ended. It returns the usage even if the command failed. If the exit
-	// status is not 0, the error is an *ExitError.
+	// Wait waits until the process has ended, and returns its usage. If the exit status is not 0, the error is
+	// an *ExitError.
 	Wait() (Usage, error)
 	// Kill ends the process and its descendants. A waiting Wait then returns.
 	Kill() error
-	// CPU returns the CPU time that the process and all its descendants have used so far. If the CPU time and
-	// memory are unknown, CPU and Memory return ErrUncounted.
+	// CPU returns the CPU time that the process and all its descendants have used so far. CPU and Memory may
+	// return ErrUncounted.
 	CPU() (time.Duration, error)
-	// Memory returns the present resident memory of the process and its descendants, in bytes. A page that
-	// processes share counts for each of them. When all have ended, Memory returns 0.
+	// Memory returns the present resident memory of the process and its descendants, in bytes. A shared page
+	// counts for each of them.
 	Memory() (int64, error)
 }
 
@@ -53,16 +50,14 @@ func Until(ctx context.Context, ended <-chan struct{}) (context.Context, context
 	return ctx, cancel
 }
 
-// ErrUncounted is the error of a Process whose CPU time and memory are unknown, because the program itself
-// runs elsewhere. The Usage of such a process is Unavailable.
+// ErrUncounted is the error of a Process that runs elsewhere, with unknown CPU time and memory.
 var ErrUncounted = errors.New("the program's CPU time and memory are unknown")
 
-// Printer is a Process whose output is passed on only when it has ended, but can be read before. Other
-// processes pass their output on immediately.
+// Printer is a Process whose output is passed on when it has ended, and not immediately, but can be read
+// before.
 type Printer interface {
-	// Printed reads what the process has printed so far on "stdout" or "stderr", from an offset on, if the
-	// process keeps this output. The result is empty if there is no more output yet, or if the process has
-	// ended.
+	// Printed reads new output on "stdout" or "stderr", from an offset on. It is empty after the end, and if
+	// the process does not keep the output.
 	Printed(stream string, from int64) ([]byte, error)
 }
 
@@ -73,8 +68,8 @@ type Timed interface {
 
 // Proportional is a Process whose memory is known without counting shared pages twice.
 type Proportional interface {
-	// Proportional returns the resident memory of the process and its descendants, in bytes (PSS). A page
-	// that several processes share is divided equally among them.
+	// Proportional returns the resident memory of the process and its descendants, in bytes, with shared pages
+	// divided among their processes (PSS).
 	Proportional() (int64, error)
 }
 
@@ -86,14 +81,13 @@ type Usage struct {
 	User   time.Duration `json:"user"`
 	System time.Duration `json:"system"`
 	Wall   time.Duration `json:"wall"`
-	// MaxRSS is the peak of resident memory in bytes. It is 0 if the peak is unknown, for example because a
-	// small program ended before it was measured.
+	// MaxRSS is the peak of resident memory in bytes; 0 if it is unknown, as for a small program that ended
+	// early.
 	MaxRSS int64 `json:"maxRSS"`
-	// Left lists the command lines of descendants that were left. They still ran 2 seconds after the command
-	// had ended, and were killed.
+	// Left lists the command lines of descendants that still ran 2 seconds after the command, and were killed.
 	Left []string `json:"left,omitempty"`
-	// Unavailable is set if CPU time and memory are unknown, for example because a sandbox counts by its own
-	// clock. These fields are then zero. In stored runs the field has an older name.
+	// Unavailable is set if CPU time and memory are unknown, and zero. In stored runs the field has an older
+	// name.
 	Unavailable bool `json:"untold,omitempty"`
 }
 

@@ -46,8 +46,8 @@ func Run(ctx context.Context, site Site, where Place, cmd Command) (Usage, error
 	return process.Wait()
 }
 
-// Output runs a program at a place of a site and returns its standard output. The error contains the end of
-// the program's standard error.
+// Output runs a program at a place of a site and returns its standard output. The error has the standard
+// error's end.
 func Output(ctx context.Context, site Site, where Place, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	_, err := Run(ctx, site, where, Command{Args: args, Stdout: &out})
@@ -79,16 +79,14 @@ type Testbed interface {
 type Request struct {
 	Name  string           // name of the arm
 	Needs experiment.Needs // needs of all workloads and layers at the site
-	// Level holds the testbed's parameters at one level. Its type depends on the testbed:
-	// *experiment.Local or *experiment.Kubernetes.
+	// Level holds the testbed's parameters at one level: *experiment.Local or *experiment.Kubernetes.
 	Level any
 }
 
 // As finds the optional interface T. It is an interface of the site, or of a site that this site wraps.
 func As[T any](s Site) (T, bool) { return find[T](s) }
 
-// Need is As for an interface that the caller cannot do without. If the site does not have it, the error is
-// lack.
+// Need is As for an interface that the caller cannot do without. Otherwise the error is lack.
 func Need[T any](s Site, lack string) (T, error) {
 	t, ok := As[T](s)
 	if !ok {
@@ -152,9 +150,8 @@ func (h holding) Unwrap() Site { return h.Site }
 // Holds lists the additional values.
 func (h holding) Holds() []any { return h.held }
 
-// Disturbance is an error that spoils the present trial, but does not depend on the measured system:
-// something around the trial was lost. For example, a pod was evicted, its node failed, or the connection
-// broke. When the site is repaired, the run continues.
+// Disturbance is an error that spoils the present trial, but does not depend on the measured system. For
+// example, a pod was evicted, or a connection broke. When the site is repaired, the run continues.
 type Disturbance struct {
 	What string // "pod tare-1/client on node-2 cannot be reached"
 	Err  error
@@ -166,8 +163,7 @@ func (e *Disturbance) Error() string { return e.What + ": " + e.Err.Error() }
 // Unwrap returns the reason.
 func (e *Disturbance) Unwrap() error { return e.Err }
 
-// Broken reports that a site is damaged, and that only opening it anew can repair it. What describes the
-// damage.
+// Broken reports that a site is damaged (What), and that only opening it anew can repair it.
 type Broken struct{ What string }
 
 // Error describes the damage.
@@ -199,8 +195,7 @@ func (f Finding) Tried(err error) Finding {
 	return f
 }
 
-// AlwaysWorks returns the probe of a feature that works on every machine. detail says what the feature can be
-// used with.
+// AlwaysWorks returns the probe of a feature that works on every machine. detail says what it can be used with.
 func AlwaysWorks(name, detail string) func(context.Context) []Finding {
 	return func(context.Context) []Finding { return []Finding{{Name: name, Status: Works, Detail: detail}} }
 }

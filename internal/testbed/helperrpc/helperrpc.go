@@ -47,8 +47,7 @@ type Helper struct {
 type connection interface {
 	// exchange sends a request, which is one line, and returns the response.
 	exchange(ctx context.Context, request []byte) ([]byte, error)
-	// end makes the helper end; the caller then waits until it has ended. killed reports whether end has
-	// killed the helper. Its exit status is then no error.
+	// end makes the helper end. If end kills the helper, killed is true, and the exit status is no error.
 	end(testbed.Process) (killed bool, err error)
 	close()
 }
@@ -104,8 +103,8 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 	return &Helper{process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request and waits for the response. It decodes the response into into, unless into is nil. The
-// error is the one that the helper reports, or the reason why there is no response.
+// Ask sends a request, waits for the response, and decodes it into into, unless into is nil. The error is the
+// helper's, or the reason why there is no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -193,8 +192,7 @@ func (h *Helper) Close(ctx context.Context) error {
 	return errors.Join(exit, err)
 }
 
-// Main is the main function of a helper that serves many requests from its standard input. It returns
-// when the input ends or the context is done.
+// Main is the main function of a helper that serves requests from its standard input until the input ends.
 func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request O) (A, error)) error {
 	if socket := os.Getenv(serverVariable); socket != "" {
 		return Listen(ctx, socket, func(conn net.Conn) {
@@ -240,8 +238,8 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 // maxRequest is the size of the longest request, in bytes.
 const maxRequest = 1 << 20
 
-// Command returns the command that starts the named helper at a place of a site, with a single request on its
-// standard input. Reading or Answering must make the helper's main function.
+// Command returns the command that starts the named helper, made by Reading or Answering, with a single
+// request.
 func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
 	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)

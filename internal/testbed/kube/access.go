@@ -21,8 +21,7 @@ import (
 
 const reviewsAtOnce = 8
 
-// access checks each right of the kubeconfig's user by an access review. The hint of a missing right is the
-// command that grants the right.
+// access checks each right of the kubeconfig's user. The hint of a missing right is the command that grants it.
 func access(ctx context.Context, client cluster.Client, rights []experiment.Right) ([]testbed.Finding, error) {
 	user := userName(ctx, client)
 	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))

@@ -19,8 +19,8 @@ import (
 	"tare/internal/testbed/kube/placement"
 )
 
-// Describe describes the clusters of the sites, which must be ready. It also makes the accounting pods on the
-// nodes, and finds the counters that are missing in some arm.
+// Describe describes the clusters of the ready sites, makes the accounting pods, and finds the missing
+// counters.
 func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 	var clusters []*clusterRun
 	sites := map[*clusterRun][]*Site{}
@@ -171,8 +171,7 @@ func sharedKernels(nodes []machine.Node) []string {
 	return notes
 }
 
-// relevant lists beginnings of the names of DaemonSets and Deployments whose versions a run records, since they
-// can influence a measurement.
+// relevant lists prefixes of DaemonSets and Deployments that can influence a measurement and are recorded.
 var relevant = []string{
 	"antrea", "aws-node", "azure-cni", "azure-ip-masq", "calico", "canal", "cilium", "flannel", "kube-flannel",
 	"kube-ovn", "kube-proxy", "kube-router", "weave-net", "netd", "tigera-operator",
@@ -187,12 +186,12 @@ var relevant = []string{
 // componentLimit is the largest number of DaemonSets that are listed, and also of Deployments.
 const componentLimit = 2000
 
-// standInAnnotation is the annotation of pods with a stand-in, such as a fake device. Every run on the cluster
-// has the annotation's text as a warning.
+// standInAnnotation is the annotation of pods with a stand-in, such as a fake device, with the text of a
+// warning.
 const standInAnnotation = "tare/stand-in"
 
-// components returns the images of relevant components, and the stand-in annotations of all components, by name.
-// Both maps are empty if the user may not list components.
+// components returns the images of relevant components, and the stand-ins of all, as far as the user may list
+// them.
 func (on *clusterRun) components(ctx context.Context) (images, standIns map[string]string) {
 	add := func(name string, pods *corev1.PodTemplateSpec) {
 		standIns = addText(standIns, name, pods.Annotations[standInAnnotation])

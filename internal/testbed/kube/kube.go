@@ -106,8 +106,7 @@ func (t *Testbed) opened() []*Site {
 	return slices.Clone(t.sites)
 }
 
-// Close removes all objects of the run from the run's clusters. It has time limits of its own, and also works
-// when the run's context has ended.
+// Close removes all objects of the run from the run's clusters, even if the run's context has ended.
 func (t *Testbed) Close() error {
 	clusters, host := t.run.close()
 	for _, s := range t.opened() {
@@ -127,8 +126,8 @@ func (t *Testbed) Close() error {
 
 var _ testbed.Closer = (*Site)(nil)
 
-// Close removes the site's pods, service and volumes, and waits until they are gone. The namespace stays, since
-// its removal takes long. The next site with the same arm and needs uses the namespace again.
+// Close removes the site's pods, service and volumes, and waits until they are gone. The namespace stays for
+// the next site with the same arm and needs, since its removal takes long.
 func (s *Site) Close() error {
 	s.mu.Lock()
 	on, made := s.on, s.pods
@@ -167,8 +166,7 @@ func (t *Testbed) retire(s *Site) bool {
 	return true
 }
 
-// reuse gives a new site the namespace of a retired site with the same arm, level and needs. It reports whether
-// there was one. The caller holds the lock.
+// reuse gives a new site the namespace of a retired site with the same arm, level and needs, if there is one.
 func (t *Testbed) reuse(s *Site) bool {
 	i := slices.IndexFunc(t.retired, func(old *Site) bool {
 		return old.arm == s.arm && old.level == s.level && reflect.DeepEqual(old.needs, s.needs)

@@ -20,8 +20,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// memberLabel is the label with a member's number, from 1, if the service has several members. All members
-// have the role "server". For clients after the first, the label holds the client's number.
+// memberLabel is the label with the number of a member, if there are several, or of a client after the first.
 const memberLabel = "tare/member"
 
 var (
@@ -80,8 +79,7 @@ func memberName(i int) string {
 	return roleServer + "-" + strconv.Itoa(i)
 }
 
-// podTitle returns the role of a pod. For a member or a client after the first, its number follows:
-// "server-2".
+// podTitle returns the role of a pod, with the number of a member or client after the first: "server-2".
 func podTitle(pod *corev1.Pod) string {
 	if n := pod.Labels[memberLabel]; n != "" && n != "1" {
 		return pod.Labels[inventory.RoleLabel] + "-" + n
@@ -102,8 +100,7 @@ func (s *Site) Members() []netip.Addr {
 	return list
 }
 
-// nodeCount returns the number of nodes on which the first n pods of a kind run. place returns the place of
-// the pod with a number, from 1.
+// nodeCount returns the number of nodes of n pods. place returns the place of a pod by its number, from 1.
 func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,8 +113,7 @@ func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	return len(nodes)
 }
 
-// clientNote returns a note for the run to record if clients share nodes, and otherwise "". A second client
-// on the same node may not add load.
+// clientNote returns a note if clients share nodes, where they may not add load, and otherwise "".
 func (s *Site) clientNote() string {
 	nodes := s.nodeCount(s.clients(), testbed.Client)
 	if nodes == s.clients() {
@@ -127,8 +123,7 @@ func (s *Site) clientNote() string {
 		shorten(s.arm), s.clients(), nodes)
 }
 
-// memberNote returns a note for the run to record if members share nodes because the cluster has too few
-// nodes, and otherwise "".
+// memberNote returns a note if members share nodes since the cluster has too few nodes, and otherwise "".
 func (s *Site) memberNote() string {
 	nodes := s.nodeCount(s.members(), testbed.Member)
 	if nodes == s.members() || len(s.level.Nodes) > 0 || s.placement() == experiment.SameNode {
@@ -149,8 +144,7 @@ type addedSidecar struct {
 // separator stands between the pod and the sidecar in the name of a sidecar's place.
 const separator = "/"
 
-// AddSidecar adds a container to the pod at a place. The pod must not have been made yet. AddSidecar returns
-// the place of the sidecar.
+// AddSidecar adds a container to the pod at a place before the pod is made. It returns the sidecar's place.
 func (s *Site) AddSidecar(pod testbed.Place, want testbed.Sidecar) (testbed.Place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,8 +161,7 @@ func (s *Site) AddSidecar(pod testbed.Place, want testbed.Sidecar) (testbed.Plac
 	return pod + separator + testbed.Place(want.Name), nil
 }
 
-// SidecarPods lists the places of pods that can have sidecars: all clients, and all members
-// of the service.
+// SidecarPods lists the places of all clients and members.
 func (s *Site) SidecarPods() []testbed.Place {
 	list := s.Clients()
 	for i := range s.members() {
@@ -204,8 +197,7 @@ func containerAt(where testbed.Place) (pod testbed.Place, container string) {
 // Ports lists the server's ports that the service forwards, TCP and UDP.
 func (s *Site) Ports() []uint16 { return testbed.ServicePorts() }
 
-// Address returns the server's address on a path. The address is invalid before the site is ready, and also
-// if no workload needs the path.
+// Address returns the server's address on a path, which is invalid if the site is not ready or lacks the path.
 func (s *Site) Address(path testbed.Path) netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,8 +214,7 @@ func (s *Site) Address(path testbed.Path) netip.Addr {
 // LinkRate returns 0: the rate of the network is unknown on a cluster.
 func (s *Site) LinkRate() float64 { return 0 }
 
-// planService returns the Kubernetes service in front of the server. If the server has several members, the
-// service leads only to the first member.
+// planService returns the Kubernetes service in front of the server, which is the first of several members.
 func (s *Site) planService() *corev1.Service {
 	labels := s.run.session.Owner.Labels(s.arm, roleServer)
 	want := &corev1.Service{

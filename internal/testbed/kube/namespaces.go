@@ -53,9 +53,8 @@ func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string)
 	return on.record.AddDeadline(ctx, namespace, image)
 }
 
-// makeNodesNamespace makes a namespace for pods that belong to a node, and not to an arm. It makes one such
-// namespace per cluster and level of Pod Security, and returns its name. If the experiment names a namespace
-// (given), it returns that namespace.
+// makeNodesNamespace returns the namespace for pods that belong to a node: given, if the experiment names it,
+// or a new one per cluster and level of Pod Security.
 func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, image string) (string, error) {
 	if given != "" {
 		return given, on.useNamespace(ctx, given, image)
@@ -96,8 +95,7 @@ func (s *Site) planNamespace() *corev1.Namespace {
 	return ns
 }
 
-// ensureNamespace makes the site's namespace if it does not exist. If layers have registered new changes, it
-// updates the namespace. It returns the site's cluster.
+// ensureNamespace makes the site's namespace, or updates it if layers have registered new changes.
 func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// Start starts a program in the pod at a place; at testbed.Host, on the machine on which Tare runs. If the pod
-// cannot be reached, the error is a *testbed.Disturbance.
+// Start starts a program in the pod at a place, or at Host on this machine. If the pod cannot be reached, the
+// error is a *testbed.Disturbance.
 func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if where == testbed.Host {
 		return s.run.onHost(ctx, cmd)
@@ -137,8 +137,8 @@ func (s *Site) Mend(ctx context.Context) error {
 	return pods.Mend(ctx, s.podList())
 }
 
-// sampler is the runner's Sampler for this testbed. It reads the counters of all agents on the site's nodes at
-// the same time, once before the trial and once after it (docs/cluster.md).
+// sampler is the runner's Sampler. It reads the counters of all agents before and after a trial
+// (docs/cluster.md).
 type sampler struct {
 	bed    *Testbed
 	sample *accounting.Sample // sample that Start has begun; nil if there is none
@@ -175,8 +175,7 @@ func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, er
 	return sample.End(ctx, missing)
 }
 
-// Meter reads the use of processors and networks from the agents in the site's pods. The processors are those
-// of the node, or those that a sandbox shows. The capacity of the network is unknown.
+// Meter reads the use of processors, as seen by the agents in the pods, and of networks, of unknown capacity.
 func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
 	all, sides := s.podList(), map[string]string{} // sides holds a resource name for each boot id
 	counted := make([]agent.Counters, len(all))

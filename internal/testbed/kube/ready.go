@@ -19,12 +19,12 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Ready makes the site with the layers' changes, and waits until the site's pods are ready. Without pods, it
-// makes at most a namespace.
+// Ready makes the site with the layers' changes, and waits until its pods are ready. Without pods, it makes at
+// most a namespace.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.PodsOnClusters() {
-		// A workload that works only on clusters makes objects in the namespace. The namespace is made in
-		// every arm, so that proofs can show in the baseline that layers are off.
+		// A workload that works only on clusters needs the namespace in every arm, also for proofs in the
+		// baseline.
 		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
 			_, err := s.ensureNamespace(ctx)
 			return err
@@ -130,8 +130,7 @@ func (s *Site) placement() experiment.Placement {
 	return s.level.Placement.One()
 }
 
-// planOnNodes adds the pods that use the network of their nodes. Layers do not change these pods, which stand
-// for programs on a node outside of any pod.
+// planOnNodes adds the pods that use their nodes' network and stand for programs on a node: layers skip them.
 func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice) error {
 	s.run.options.Say("pods in the host's network need Pod Security " + privileged +
 		": the path node-to-node is measured on the nodes themselves")
@@ -151,8 +150,8 @@ func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbe
 	return nil
 }
 
-// planPod returns a pod of the site before layers change it. The pod meets Pod Security restricted. Its
-// quality-of-service class is Guaranteed, unless the experiment sets other resources.
+// planPod returns a pod of the site before layers change it, of Pod Security restricted. By default, its
+// quality-of-service class is Guaranteed.
 func (s *Site) planPod(role string) *corev1.Pod {
 	pod := pods.Plan(s.run.session.Owner, s.level, s.name(role), role)
 	pod.Labels = s.run.session.Owner.Labels(s.arm, role)
@@ -165,8 +164,7 @@ func (s *Site) planPod(role string) *corev1.Pod {
 	return pod
 }
 
-// requirements returns a container's limits and requests. If the experiment does not set a request, the
-// request equals the limit.
+// requirements returns a container's limits and requests. By default, a request equals the limit.
 func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{Limits: corev1.ResourceList{}, Requests: corev1.ResourceList{}}
 	set := func(name corev1.ResourceName, limit, request string) {
@@ -182,8 +180,8 @@ func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	return out
 }
 
-// amount parses a valid quantity, "none" or "". ok is false for "none" and "". Tare's suffix K becomes k, the
-// suffix that Kubernetes requires.
+// amount parses a valid quantity, in which Tare's suffix K becomes Kubernetes' k. ok is false for "none" and
+// "".
 func amount(text string) (resource.Quantity, bool) {
 	if n, ok := strings.CutSuffix(text, "K"); ok {
 		text = n + "k"
@@ -200,8 +198,7 @@ func (s *Site) accountingSite(on *clusterRun) accounting.Site {
 	}
 }
 
-// makeNodePod makes the pod that reads a node's counters. The pod belongs to no arm, and stays until the testbed
-// closes.
+// makeNodePod makes the pod that reads a node's counters for all arms, until the testbed closes.
 func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*pods.Pod, error) {
 	level := restricted
 	if s.level.Accounting == experiment.OnNode {
@@ -215,8 +212,8 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
 	}
-	// The pod's name is cut at a limit. Names of nodes often differ only in their last letters, and so the digest
-	// makes the pod's name unique.
+	// The name is cut at a limit, and nodes' names often differ only in their last letters: the digest is
+	// unique.
 	digest := fnv.New32a()
 	digest.Write([]byte(node))
 	plan := s.planNodePod(fmt.Sprintf("tare-%s-%s-%08x-%s", on.owner, accounting.RoleNode, digest.Sum32(), node))

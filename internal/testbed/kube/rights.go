@@ -7,9 +7,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// Use describes what an experiment uses a cluster for. This determines the rights that Tare needs. The
-// function Rights makes one table of rights. The manifests in hack/deploy/rbac, tare doctor and the
-// documentation all use this table.
+// Use describes what an experiment uses a cluster for, and so the rights that Tare needs. The table of Rights
+// is the source of the manifests in hack/deploy/rbac, of tare doctor and of the documentation.
 type Use struct {
 	Namespace string             // namespace that the experiment names; "" if Tare makes its own
 	Network   bool               // the experiment has a server pod and a service
@@ -113,8 +112,7 @@ func optional(u Use) []experiment.Right {
 	return list
 }
 
-// merge combines the rights to the same resource in the same namespace. The result is optional only if all
-// these rights are optional.
+// merge combines the rights to the same resource in the same namespace, optional only if all of them are.
 func merge(list []experiment.Right) []experiment.Right {
 	var merged []experiment.Right
 	for _, r := range list {

@@ -22,18 +22,16 @@ type Options struct {
 	Kubeconfig string // path of the kubeconfig; "" means kubectl's defaults
 	Version    string // version of Tare
 	Run        string // run directory, which holds the run's id
-	// Resumed is set if an earlier session began the run. Before Tare uses a cluster, it removes the
-	// leftovers of the earlier session from this cluster.
+	// Resumed is set if an earlier session began the run, whose leftovers are removed when Tare uses a cluster.
 	Resumed bool
-	// Host makes the testbed on this machine, for programs that run outside the cluster. It is called before
-	// the first of these programs starts. The testbed that it makes is closed with this testbed.
+	// Host makes the testbed for programs on this machine before the first of them starts. It is closed with
+	// this testbed.
 	Host func() (testbed.Testbed, error)
 	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
 	Say func(string)
 }
 
-// run is the state of one session of a run: its connections to clusters, and the testbed
-// on Tare's own machine.
+// run is the state of one session of a run: its clusters, and the testbed on Tare's own machine.
 type run struct {
 	options Options
 	session inventory.Session
@@ -102,8 +100,8 @@ func (r *run) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process,
 	return site.Start(ctx, testbed.Host, cmd)
 }
 
-// close makes the run refuse further connections and programs. Its first call returns the clusters and the
-// host testbed, which the caller must close.
+// close makes the run refuse further connections and programs. Its first call returns what the caller must
+// close.
 func (r *run) close() (clusters []*clusterRun, host testbed.Testbed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,8 +112,7 @@ func (r *run) close() (clusters []*clusterRun, host testbed.Testbed) {
 	return slices.Collect(maps.Values(r.clusters)), r.host
 }
 
-// clusterRun is the state of a run on one cluster: the record of its objects, the chosen
-// nodes, the maker of pods and the counter of their usage.
+// clusterRun is the state of a run on one cluster.
 type clusterRun struct {
 	*cluster.Cluster
 	owner   inventory.Owner
@@ -125,8 +122,7 @@ type clusterRun struct {
 	counter *accounting.Counter
 
 	mu sync.Mutex
-	// nodesNamespaces holds the names of the namespaces for pods that belong to a node, by level of Pod
-	// Security (makeNodesNamespace).
+	// nodesNamespaces holds the namespaces of makeNodesNamespace, by level of Pod Security.
 	nodesNamespaces map[string]string
 }
 

@@ -58,14 +58,12 @@ type shapes struct {
 	sidecars  []addedSidecar
 }
 
-// Of returns the *Site that site is or wraps. If there is none, the error says that the layer or workload
-// needs a cluster.
+// Of returns the *Site that site is or wraps, or an error that the layer or workload needs a cluster.
 func Of(site testbed.Site) (*Site, error) {
 	return testbed.Need[*Site](site, "this works on a cluster only (testbed: kubernetes)")
 }
 
-// UseContext puts the site on the cluster of another context. A layer must call it before it calls any other
-// method of the site.
+// UseContext puts the site on the cluster of another context, before any other method of the site is called.
 func (s *Site) UseContext(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,12 +119,10 @@ func (s *Site) sharesNamespace() bool { return s.level.Namespace != "" }
 // Parameters returns the testbed's parameters; each factor has the site's level.
 func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 
-// Labels returns the labels that all objects at the site have: ManagedBy, OwnerLabel and ArmLabel of package
-// inventory. If a workload makes objects, it must set these labels and a RoleLabel.
+// Labels returns the labels that every object at the site must have: ManagedBy, OwnerLabel and ArmLabel.
 func (s *Site) Labels() map[string]string { return s.run.session.Owner.Labels(s.arm, "") }
 
-// Owners returns the owner references by which the cluster removes an object in the site's namespace if Tare is
-// lost. Apply sets them, and so does the site for its own objects.
+// Owners returns the owner references, set by Apply, by which the cluster removes an object if Tare is lost.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -148,8 +144,7 @@ func (s *Site) name(plain string) string {
 	return plain
 }
 
-// ShapeNamespace registers f, which changes the namespace before the namespace is made. If the experiment
-// names a namespace, it returns an error.
+// ShapeNamespace registers f, which changes Tare's own namespace before it is made, or returns an error.
 func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	if s.sharesNamespace() {
 		return fmt.Errorf("arm %s changes its namespace, but testbed.kubernetes.namespace is %s, "+
@@ -161,8 +156,8 @@ func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	return nil
 }
 
-// ShapePods registers f, which changes every workload pod of the site before the pod is made. Ready returns
-// the errors of f.
+// ShapePods registers f, which changes every workload pod of the site before it is made. Ready returns f's
+// errors.
 func (s *Site) ShapePods(f func(*corev1.Pod) error) { s.shapes.pods = append(s.shapes.pods, f) }
 
 // ShapeVolume registers f, which changes the claim of each volume before the claim is made.

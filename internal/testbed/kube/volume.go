@@ -22,8 +22,7 @@ const (
 	volumeName      = "volume"
 )
 
-// Volume returns the mount point of the client's volume in the client's pod. If the volume is a block device,
-// it returns the device's path. Without a volume, it returns "".
+// Volume returns the path of the client's volume, a mount point or a block device, in the client's pod, or "".
 func (s *Site) Volume() string {
 	switch {
 	case s.needs.Volume == nil:
@@ -65,8 +64,7 @@ func (s *Site) volumes() []volume {
 
 var _ testbed.MemberVolumes = (*Site)(nil)
 
-// MemberVolume returns the mount point of the volume of member i, counted from 1, in the member's pod.
-// Without a volume, it returns "".
+// MemberVolume returns the mount point of the volume of member i, from 1, in the member's pod, or "".
 func (s *Site) MemberVolume(i int) string {
 	if s.needs.MemberVolume == 0 || i < 1 || i > s.members() {
 		return ""
@@ -98,8 +96,8 @@ func (s *Site) planClaim(v volume) *corev1.PersistentVolumeClaim {
 	return want
 }
 
-// claim makes the claims of the volumes. The storage class decides when a claim is bound: at once, or when
-// the claim's pod is scheduled. In both cases the pod waits for the claim.
+// claim makes the claims of the volumes. Each pod waits for its claim, which may be bound when the pod is
+// scheduled.
 func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	for _, v := range s.volumes() {
 		want := s.planClaim(v)
@@ -173,8 +171,7 @@ func (s *Site) bound(ctx context.Context, v volume) (b boundClaim, err error) {
 	return b, nil
 }
 
-// withClaim adds to an error about pods the state of the first claim that is not bound. A pod may be waiting
-// for this claim.
+// withClaim adds to an error about pods the first claim that is not bound, for which a pod may be waiting.
 func (s *Site) withClaim(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

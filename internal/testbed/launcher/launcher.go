@@ -50,8 +50,8 @@ var Capabilities = []string{"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER"
 	"SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
 	"WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"}
 
-// CapabilityBits returns the bit set of the named capabilities. A name may begin with CAP_. The name ALL
-// stands for all capabilities. Unknown names are ignored.
+// CapabilityBits returns the bit set of named capabilities, or of ALL. It ignores a prefix CAP_ and unknown
+// names.
 func CapabilityBits(names ...string) (bits uint64) {
 	for i, known := range Capabilities {
 		if slices.ContainsFunc(names, func(n string) bool { return n == "ALL" || strings.TrimPrefix(n, "CAP_") == known }) {

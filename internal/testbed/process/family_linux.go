@@ -23,8 +23,8 @@ type family struct {
 	all       map[int]proc.Stat // all descendants of this process
 	of        map[int]bool
 	abandoned []int // dead children of this process that descend from one of its programs
-	// unsettled is how long an empty environment cannot be trusted, because a process is in the middle of an
-	// exec or of its exit; 0: there is no such process.
+	// unsettled is how long an empty environment may belong to a process in an exec or in its exit; 0: none
+	// does.
 	unsettled time.Duration
 }
 
@@ -72,8 +72,8 @@ func (p *Program) family() family {
 		case alone && (p.keeper.First || p.keeper.mayBeOurs(s)) || p.processes[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
-			// Programs started without a keeper are in this process's group or lead their own.
-			// The code that started them reaps them.
+			// The code that started programs without a keeper, in this process's group or their own, reaps
+			// them.
 			if s.PGRP != group && s.PGRP != pid && running[s.PGRP] == nil {
 				f.abandoned = append(f.abandoned, pid)
 			}
@@ -95,8 +95,8 @@ func (p *Program) family() family {
 	return f
 }
 
-// onlyProgram reports whether no other program runs that may start processes. An orphan without an owner then
-// belongs to this program. The caller holds the keeper's lock.
+// onlyProgram reports whether no other program may start processes: orphans then belong to this program. The
+// caller holds the keeper's lock.
 func (p *Program) onlyProgram() bool {
 	for _, other := range p.keeper.running {
 		if other != p && !other.helper {
@@ -106,21 +106,19 @@ func (p *Program) onlyProgram() bool {
 	return true
 }
 
-// mayBeOurs reports whether an orphan may come from a program: this process has not started the orphan itself,
-// in its own group or with Beside. The caller holds the keeper's lock.
+// mayBeOurs reports whether a program, and not this process itself, may have started an orphan. The caller
+// holds the keeper's lock.
 func (k *Keeper) mayBeOurs(s proc.Stat) bool {
 	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
 
-// These are the times after which an empty environment of a process counts as final. Without arguments, the
-// process may be in the middle of an exec or of its exit. With arguments, the variables follow soon.
+// These are the times after which an empty environment of a process counts as final.
 const (
-	execLimit      = 2 * time.Second
-	variablesLimit = 50 * time.Millisecond
+	execLimit      = 2 * time.Second       // without arguments: the process may be in an exec or in its exit
+	variablesLimit = 50 * time.Millisecond // with arguments: the variables follow soon
 )
 
-// Environment reads the variables of a process. During an exec, a process has no variables for a moment.
-// unsettled is how long this moment may still last; 0: the environment is final.
+// Environment reads the variables of a process. unsettled is how long an exec may still hide the variables.
 func Environment(pid int) (variables []string, unsettled time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || len(text) > 0 {
@@ -136,8 +134,7 @@ func Environment(pid int) (variables []string, unsettled time.Duration) {
 	return nil, execLimit
 }
 
-// awaitLeftovers waits, after a leader has ended, until the leader's descendants have ended. It returns the
-// names of those that still run after leftGrace.
+// awaitLeftovers waits for the end of a leader's descendants. It returns those that still run after leftGrace.
 func (p *Program) awaitLeftovers() (names []string) {
 	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
 		p.keeper.mu.Lock()
@@ -167,8 +164,8 @@ func name(pid int, s proc.Stat) string {
 	return strings.Join(words, " ")
 }
 
-// endFamily kills and reaps the processes that a leader has left. When a process ends, its children become
-// children of this process. endFamily therefore repeats until it finds nothing twice in a row.
+// endFamily kills and reaps the processes that a leader has left. Their children become children of this
+// process, and so it repeats until it finds nothing twice in a row.
 func (p *Program) endFamily() error {
 	quiet := 0
 	for begun := time.Now(); ; {

@@ -19,11 +19,11 @@ import (
 // ErrClosed is the error of Start after the keeper is closed.
 var ErrClosed = errors.New("no more programs are started: everything is ending")
 
-// Keeper keeps all programs of this process. With several Keepers, orphans could be assigned to the wrong
-// program. The Keeper's fields must be set before the first Start.
+// Keeper keeps all programs of this process: with several Keepers, orphans could be assigned wrongly. The
+// Keeper's fields must be set before the first Start.
 type Keeper struct {
-	// First is set if this process is the first one of a process id namespace, and alone starts programs there.
-	// Every orphan then belongs to a program.
+	// First is set if this process alone, the first of a process id namespace, starts programs there, and owns
+	// all orphans.
 	First bool
 	// Scopes makes a cgroup for each program; nil if this is impossible.
 	Scopes *Scopes
@@ -51,8 +51,8 @@ type Spec struct {
 	Name string
 	// Within is the group that contains the program's cgroup; nil: this process's own cgroup contains it.
 	Within *Group
-	// Mark holds variables of Env that no other program has. Descendants inherit them, unless they clear
-	// their environment.
+	// Mark holds variables of Env that no other program has. Descendants that keep their environment have them,
+	// too.
 	Mark []string
 	// Helper is set if the program leaves no processes behind.
 	Helper bool
@@ -81,8 +81,7 @@ func (k *Keeper) Start(ctx context.Context, o Spec) (*Program, error) {
 			p.cmd.Stderr = &limitedWriter{name: "stderr", to: p.tail, of: p}
 		}
 	}
-	// A goroutine feeds input that is not a file through a pipe. Waiting for the program thus never
-	// waits for its input.
+	// A goroutine feeds input that is not a file. Waiting for the program thus never waits for its input.
 	var feed io.WriteCloser
 	if _, isFile := o.Stdin.(*os.File); !isFile && o.Stdin != nil {
 		var err error
@@ -152,8 +151,8 @@ func (k *Keeper) Close() {
 	k.closed = true
 }
 
-// Reap reaps the orphans of programs when the orphans end, until the context is done. The first process of a
-// namespace reaps all orphans.
+// Reap reaps the programs' orphans, for the first process of a namespace all orphans, until the context is
+// done.
 func (k *Keeper) Reap(ctx context.Context) {
 	ended := make(chan os.Signal, 1) // a capacity of one is enough: each pass finds all ended processes
 	signal.Notify(ended, unix.SIGCHLD)
@@ -195,8 +194,8 @@ func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	return k.running[dead.PGRP]
 }
 
-// reap reaps a dead child, and adds its usage to its program, unless the program is nil. It reports whether
-// the child is gone. The caller holds the keeper's lock.
+// reap reaps a dead child, and adds its usage to a program, or to none (nil). It reports whether the child is
+// gone. The caller holds the keeper's lock.
 func reap(pid int, of *Program) bool {
 	var used unix.Rusage
 	for {

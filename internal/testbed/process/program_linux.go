@@ -16,8 +16,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// Program is a running program, a testbed.Process: the leader of a process group of its own, and all its
-// descendants.
+// Program is a running testbed.Process: the leader of a process group of its own, and all its descendants.
 type Program struct {
 	keeper *Keeper
 	args   []string
@@ -172,8 +171,8 @@ func (p *Program) account() {
 	u.MaxRSS = p.peak.Bytes()
 }
 
-// Signal kills the program, and reports whether it did. If the leader has ended, Signal does nothing: the
-// leader's id may have been reused, and follow ends the other processes.
+// Signal kills the program, and reports whether it did: if the leader has ended, follow ends its descendants,
+// since the leader's id may have been reused.
 func (p *Program) Signal() bool {
 	p.keeper.mu.Lock()
 	defer p.keeper.mu.Unlock()
@@ -278,8 +277,7 @@ func (p *Program) Memory() (int64, error) {
 	return p.sum(func(_ int, stat proc.Stat) (int64, error) { return int64(stat.ResidentMemory()), nil })
 }
 
-// Proportional is the present resident memory of all processes of the program, in bytes. A page shared by
-// several processes counts for each of them in equal parts.
+// Proportional is the present resident memory of the program, in bytes, with shared pages divided (PSS).
 func (p *Program) Proportional() (int64, error) {
 	return p.sum(func(pid int, stat proc.Stat) (int64, error) {
 		if stat.Gone() {
@@ -313,8 +311,7 @@ func (p *Program) sum(memory func(pid int, stat proc.Stat) (int64, error)) (tota
 // Begun is the time of the fork.
 func (p *Program) Begun() time.Time { return p.begun }
 
-// used is the CPU time of living processes, of processes that they have waited for, and of reaped orphans,
-// while the leader exists. The caller holds the keeper's lock.
+// used is the CPU time of all processes while the leader exists. The caller holds the keeper's lock.
 func (p *Program) used() time.Duration {
 	var used time.Duration
 	f := p.family()

@@ -171,13 +171,12 @@ func (s *Group) has(pid int) bool {
 // unreported is the CPU time of this process's programs that is missing from every resource usage.
 var unreported atomic.Int64
 
-// Unreported is the CPU time of this process's programs, since this process began, that getrusage does not
-// report: the CPU time of processes that nobody waited for.
+// Unreported is the CPU time of this process's programs that getrusage omits, since nobody waited for a
+// process.
 func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 
-// used is the CPU time of all processes that have run in the cgroup; 0 if it is unknown. It includes processes
-// that no parent waited for. For example, the first process of a process id namespace waits for none while it
-// dies.
+// used is the CPU time of all processes that have run in the cgroup, also of those that no parent waited for,
+// as in a process id namespace whose first process dies; 0 if it is unknown.
 func (s *Group) used() (user, system time.Duration) {
 	text, _ := os.ReadFile(filepath.Join(s.of.path(s.group), "cpu.stat"))
 	for line := range strings.Lines(string(text)) {

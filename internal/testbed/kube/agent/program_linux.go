@@ -21,7 +21,7 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// markVariable is the environment variable that holds a program's mark. Descendants inherit it or clear it.
+// markVariable is the environment variable that holds a program's mark, for descendants to inherit.
 const markVariable = "TARE_PROGRAM"
 
 // program is the agent's side of a program under test, together with the program's outputs.

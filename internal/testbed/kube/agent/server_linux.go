@@ -146,7 +146,7 @@ func (s *Server) addConn(c net.Conn) error {
 	return nil
 }
 
-// refuse closes a connection, after it has sent the reason unless many connections are being refused.
+// refuse sends the reason and closes a connection. If many are being refused, it only closes the connection.
 func (s *Server) refuse(c net.Conn, why error) {
 	if s.refused.Add(1) > connLimit {
 		s.refused.Add(-1)

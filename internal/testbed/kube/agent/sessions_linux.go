@@ -18,7 +18,7 @@ import (
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is how many dropped programs a session remembers. No request comes later than that.
+	// droppedLimit is how many dropped programs a session remembers. No late request names an earlier program.
 	droppedLimit = 10000
 )
 

@@ -1,5 +1,4 @@
-// Package kubetest gives tests access to the cluster that `make test` starts for them.
-// Without a cluster it skips the test with the reason.
+// Package kubetest gives tests the cluster that `make test` starts for them, or skips the tests.
 package kubetest
 
 import (
@@ -23,8 +22,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// With these environment variables `make test` names the cluster. The kubeconfig may be that of any cluster.
-// Tests that break parts of a cluster need one that a program below hack/cluster has made.
+// With these environment variables `make test` names any cluster, and the program below hack/cluster that has
+// made the cluster, for tests that break parts of it.
 const (
 	kubeconfigVariable = "TARE_TEST_KUBECONFIG"      // path of the kubeconfig
 	nameVariable       = "TARE_TEST_CLUSTER"         // name of the cluster in that program
@@ -41,8 +40,8 @@ func Kubeconfig(t testing.TB) string {
 	return path
 }
 
-// Control runs a command of the program that made the test cluster, such as "stop node2 kubelet". It returns
-// the program's output. If there is no test cluster, it skips the test.
+// Control runs a command of the program that made the test cluster, such as "stop node2 kubelet", and returns
+// its output. Without such a cluster, it skips the test.
 func Control(t testing.TB, args ...string) string {
 	t.Helper()
 	program, name := os.Getenv(programVariable), os.Getenv(nameVariable)
@@ -63,10 +62,9 @@ func Control(t testing.TB, args ...string) string {
 // mendLimit is how long a cluster may take to work again after a test.
 const mendLimit = 3 * time.Minute
 
-// Breaks must be called first by tests that break parts of the cluster. If there is no test cluster, it skips
-// the test. At the end of the test it waits until the whole cluster works again. The API server may be back
-// earlier, but the other components reconnect to it only after pauses of their own. Such tests must not run
-// in parallel with other tests.
+// Breaks must be called first by tests that break parts of the cluster, which must not run in parallel with
+// other tests. Without a test cluster, it skips the test. At the end of the test it waits until the whole
+// cluster works again: components reconnect to the API server only after pauses.
 func Breaks(t testing.TB) {
 	t.Helper()
 	Control(t, "status")
@@ -87,8 +85,8 @@ func Breaks(t testing.TB) {
 	})
 }
 
-// awaitCluster waits until all parts of a cluster work. To test this, it makes a namespace with a pod on each
-// node, and deletes the namespace. It repeats each step until the step succeeds.
+// awaitCluster waits until all parts of a cluster work: until a namespace with a pod on each node could be made
+// and deleted. It repeats each step until the step succeeds.
 func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	core := client.CoreV1()
 	steps := []func(context.Context) error{
@@ -139,8 +137,7 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 	return nil
 }
 
-// unless returns err, or nil if is(err) is true. is recognises the error after an earlier request that did
-// its work, but whose response was lost.
+// unless returns err, or nil if is(err): an earlier request did its work, but its response was lost.
 func unless(err error, is func(error) bool) error {
 	if is(err) {
 		return nil

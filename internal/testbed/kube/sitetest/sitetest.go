@@ -1,5 +1,4 @@
-// Package sitetest opens sites on the test cluster, for the tests of layers and workloads. If there is no
-// cluster, it skips the tests (package kubetest).
+// Package sitetest opens sites for tests on the test cluster, or skips the tests (package kubetest).
 package sitetest
 
 import (
@@ -29,8 +28,7 @@ func Bed(t testing.TB) *kube.Testbed {
 	return bed
 }
 
-// Small returns parameters for small pods and long timeouts. With them, many tests can run at
-// the same time on a busy machine.
+// Small returns parameters for small pods and long timeouts, for tests in parallel on a busy machine.
 func Small(placement experiment.Placement) *experiment.Kubernetes {
 	level := experiment.NewKubernetes()
 	level.Placement = factor.Of(placement)
