@@ -38,7 +38,7 @@ type response struct {
 
 // Helper is a running helper.
 type Helper struct {
-	process    testbed.Process
+	testbed.Process
 	mu         sync.Mutex // held during a request, since the helper serves one at a time
 	connection connection
 }
@@ -100,7 +100,7 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 		_ = responses.Close()
 		return nil, err
 	}
-	return &Helper{process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
+	return &Helper{Process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
 // Ask sends a request, waits for the response, and decodes it into into, unless into is nil. The error is the
@@ -162,7 +162,7 @@ func (h *Helper) failure(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) {
-		if _, exit := h.process.Wait(); exit != nil {
+		if _, exit := h.Process.Wait(); exit != nil {
 			return exit
 		}
 		return errors.New("it has ended")
@@ -170,21 +170,12 @@ func (h *Helper) failure(ctx context.Context, err error) error {
 	return err
 }
 
-// CPU returns the CPU time that the helper has used.
-func (h *Helper) CPU() (time.Duration, error) { return h.process.CPU() }
-
-// Memory returns the helper's present resident memory, in bytes.
-func (h *Helper) Memory() (int64, error) { return h.process.Memory() }
-
-// Kill ends the helper immediately.
-func (h *Helper) Kill() error { return h.process.Kill() }
-
 // Close ends the helper by closing its input. When the context is done, Close kills the helper.
 func (h *Helper) Close(ctx context.Context) error {
-	killed, err := h.connection.end(h.process)
-	stop := context.AfterFunc(ctx, func() { _ = h.process.Kill() })
+	killed, err := h.connection.end(h.Process)
+	stop := context.AfterFunc(ctx, func() { _ = h.Process.Kill() })
 	defer stop()
-	_, exit := h.process.Wait()
+	_, exit := h.Process.Wait()
 	h.connection.close()
 	if failed := (*testbed.ExitError)(nil); killed && errors.As(exit, &failed) {
 		return err

@@ -43,7 +43,7 @@ func startRemote(ctx context.Context, site testbed.Site, where testbed.Place, cm
 		_, _ = process.Wait()
 		close(r.ended)
 	}()
-	return &Helper{process: process, connection: r}, nil
+	return &Helper{Process: process, connection: r}, nil
 }
 
 func (r *remote) exchange(ctx context.Context, request []byte) ([]byte, error) {

@@ -201,21 +201,12 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 	for _, q := range queries {
 		// A sandbox with a kernel, and so a boot id, of its own does not count the sandbox's own usage.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
-			r.own[q.pod.UID()] = addUsage(r.own[q.pod.UID()], own)
+			sum := *own
+			if before := r.own[q.pod.UID()]; before != nil {
+				sum = before.Plus(*own)
+			}
+			r.own[q.pod.UID()] = &sum
 		}
 	}
 	return r, nil
-}
-
-// addUsage returns the sum of two containers' usage. The first may be nil.
-func addUsage(a, b *cgroup.Usage) *cgroup.Usage {
-	if a == nil {
-		return b
-	}
-	sum := *a
-	sum.CPU, sum.System, sum.WorkingSet = a.CPU+b.CPU, a.System+b.System, a.WorkingSet+b.WorkingSet
-	if sum.Throttled = a.Throttled + b.Throttled; a.Throttled < 0 || b.Throttled < 0 {
-		sum.Throttled = -1
-	}
-	return &sum
 }

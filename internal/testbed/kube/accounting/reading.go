@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tare/internal/run/machine"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/agent/cgroup"
 )
@@ -105,17 +106,15 @@ func wallTime(before, after *reading, node string) time.Duration {
 	return there
 }
 
-// cpuTime is a CPU time: all of it, and the part that was spent in the kernel.
-type cpuTime struct{ all, system time.Duration }
-
-// since returns the CPU time since an earlier reading. A counter that is smaller than before was reset. The
-// kernel rounds both numbers, and so system is cut to at most all.
-func (t cpuTime) since(then cpuTime) cpuTime {
-	if t.all < then.all {
-		then = cpuTime{}
+// since returns the CPU time since an earlier reading of a cgroup. A counter that is smaller than before was
+// reset. The kernel rounds both numbers, and so the system time is cut to at most all of it.
+func since(now, then cgroup.Usage) testbed.Usage {
+	if now.CPU < then.CPU {
+		then = cgroup.Usage{}
 	}
-	all := t.all - then.all
-	return cpuTime{all: all, system: min(max(0, t.system-then.system), all)}
+	all := now.CPU - then.CPU
+	system := min(max(0, now.System-then.System), all)
+	return testbed.Usage{User: all - system, System: system}
 }
 
 // conditions computes the load of the site's machines between two readings. Each share is the largest share of

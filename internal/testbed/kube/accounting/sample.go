@@ -209,11 +209,9 @@ func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed
 				continue
 			}
 			name = p.role + "-" + name
-			then := containerOf(b, now.ID)
-			grown := cpuTime{now.CPU, now.System}.since(cpuTime{then.CPU, then.System})
-			u := all[name]
-			u.User += grown.all - grown.system
-			u.System += grown.system
+			grown, u := since(now, containerOf(b, now.ID)), all[name]
+			u.User += grown.User
+			u.System += grown.System
 			u.Wall = max(u.Wall, wallTime(before, after, p.node))
 			u.MaxRSS += now.WorkingSet
 			if all == nil {
@@ -226,11 +224,11 @@ func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed
 }
 
 // containerOf returns the container of a pod that has this id; the zero value if there is none.
-func containerOf(pod *cgroup.Usage, id string) cgroup.Container {
+func containerOf(pod *cgroup.Usage, id string) cgroup.Usage {
 	for _, c := range pod.Containers {
 		if c.ID == id {
 			return c
 		}
 	}
-	return cgroup.Container{}
+	return cgroup.Usage{}
 }

@@ -150,7 +150,7 @@ type meter struct {
 }
 
 // programUse is the CPU time of one program so far.
-type programUse struct{ cpu cpuTime }
+type programUse struct{ user, system time.Duration }
 
 // read processes a reading. sidecars holds the names of the pod's sidecars, by container id.
 func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
@@ -159,7 +159,8 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	if then == nil || len(m.running) == 0 {
 		return nil
 	}
-	grown := cpuTime{now.CPU, now.System}.since(cpuTime{then.CPU, then.System})
+	grown := since(now, *then)
+	all, system := grown.CPU(), grown.System
 	for _, c := range then.Containers {
 		if name := sidecars[c.ID]; name != "" && containerOf(&now, c.ID).ID == "" {
 			return fmt.Errorf("the container %s ended while a program ran beside it: "+
@@ -167,21 +168,18 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 		}
 	}
 	for _, c := range now.Containers {
-		if sidecars[c.ID] == "" {
-			continue
+		if sidecars[c.ID] != "" {
+			theirs := since(c, containerOf(then, c.ID))
+			all, system = all-theirs.CPU(), system-theirs.System
 		}
-		before := containerOf(then, c.ID)
-		theirs := cpuTime{c.CPU, c.System}.since(cpuTime{before.CPU, before.System})
-		grown.all -= theirs.all
-		grown.system -= theirs.system
 	}
 	// The agent reads the pod's counters before those of the sidecars, and so the difference may be negative.
-	grown.all = max(0, grown.all)
-	grown.system = min(max(0, grown.system), grown.all)
+	all = max(0, all)
+	system = min(max(0, system), all)
 	share := time.Duration(len(m.running))
 	for _, p := range m.running {
-		p.cpu.all += grown.all / share
-		p.cpu.system += grown.system / share
+		p.user += (all - system) / share
+		p.system += system / share
 	}
 	return nil
 }
@@ -192,7 +190,7 @@ func (m *meter) remove(p *programUse) {
 }
 
 func (p *programUse) usage(wall time.Duration, peak int64) testbed.Usage {
-	return testbed.Usage{User: p.cpu.all - p.cpu.system, System: p.cpu.system, Wall: wall, MaxRSS: peak}
+	return testbed.Usage{User: p.user, System: p.system, Wall: wall, MaxRSS: peak}
 }
 
 // ownMemory returns the working set of a pod without its sidecars, in bytes.
@@ -209,7 +207,7 @@ func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 // identify makes sure that the meter knows every container in the pod. A cgroup without a known container at
 // the first reading is the container runtime's and counts as the program's. If such a cgroup appears later, it
 // is that of a restarted container, and the pod is read from the API server again.
-func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Container) error {
+func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Usage) error {
 	names := p.Containers()
 	first := m.unnamed == nil
 	if first {

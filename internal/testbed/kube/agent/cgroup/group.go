@@ -125,12 +125,11 @@ const ContainersLimit = 100
 
 // containers reads the cgroups of a pod's containers. A container's cgroup and that of its monitor process may
 // have the same id, and are then added up.
-func (g Group) containers() []Container {
+func (g Group) containers() (all []Usage) {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
 		return nil
 	}
-	var all []Container
 	for _, e := range entries {
 		if !e.IsDir() || len(all) >= ContainersLimit {
 			continue
@@ -139,16 +138,13 @@ func (g Group) containers() []Container {
 		if !ok {
 			continue // the container has just ended
 		}
-		id := safetext.Head(containerID(e.Name()), 255)
-		at := slices.IndexFunc(all, func(w Container) bool { return w.ID == id })
-		if at < 0 {
-			at, all = len(all), append(all, Container{ID: id})
+		c.ID = safetext.Head(containerID(e.Name()), 255)
+		c.Throttled = max(0, c.Throttled) // a container without a limit of its own has no cgroup of the cpu controller
+		if at := slices.IndexFunc(all, func(o Usage) bool { return o.ID == c.ID }); at >= 0 {
+			all[at] = all[at].Plus(c)
+		} else {
+			all = append(all, c)
 		}
-		all[at].CPU += c.CPU
-		all[at].System += c.System
-		all[at].WorkingSet += c.WorkingSet
-		// A container without a limit of its own has no cgroup of the cpu controller, and c.Throttled is -1.
-		all[at].Throttled += max(0, c.Throttled)
 	}
 	return all
 }
@@ -200,24 +196,26 @@ func text(files fs.FS, name string) string {
 	return string(data)
 }
 
-// Usage is the resource usage of a cgroup so far.
+// Usage is the resource usage of the cgroup of a pod or container so far. On most nodes a pod's pause container,
+// which holds the pod's namespaces, has a cgroup of its own, also with the processes of a sandbox itself.
 type Usage struct {
-	Pod        string        `json:"pod,omitempty"` // UID of the pod
+	Pod        string        `json:"pod,omitempty"` // UID of the pod; "" for a container
+	ID         string        `json:"id,omitempty"`  // container id; "" for a pod
 	CPU        time.Duration `json:"cpu"`           // CPU time, user and system
 	System     time.Duration `json:"system"`        // CPU time in the kernel, part of CPU; 0 if unknown
 	WorkingSet int64         `json:"workingSet"`    // memory without inactive file pages, in bytes
 	// Throttled is the number of periods in which the cgroup's own CPU limit stopped the cgroup; -1 if it is
 	// unknown. Limits of the cgroup's children do not count.
-	Throttled  int         `json:"throttled"`
-	Containers []Container `json:"within,omitempty"` // usage of the pod's containers
+	Throttled  int     `json:"throttled"`
+	Containers []Usage `json:"within,omitempty"` // usage of the pod's containers
 }
 
-// Container is the resource usage of one container in a pod. On most nodes the pause container, which holds the
-// pod's namespaces, has a cgroup of its own, also with the processes of a sandbox itself.
-type Container struct {
-	ID         string        `json:"id"`         // container id
-	CPU        time.Duration `json:"cpu"`        // CPU time, user and system
-	System     time.Duration `json:"system"`     // CPU time in the kernel, part of CPU
-	WorkingSet int64         `json:"workingSet"` // memory without inactive file pages, in bytes
-	Throttled  int           `json:"throttled"`  // throttled periods; 0 if the container has no limit of its own
+// Plus adds up the usage of two cgroups of a pod. If Throttled is unknown for one of them, it stays unknown.
+func (u Usage) Plus(o Usage) Usage {
+	u.CPU, u.System, u.WorkingSet = u.CPU+o.CPU, u.System+o.System, u.WorkingSet+o.WorkingSet
+	known := u.Throttled >= 0 && o.Throttled >= 0
+	if u.Throttled += o.Throttled; !known {
+		u.Throttled = -1
+	}
+	return u
 }
