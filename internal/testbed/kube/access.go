@@ -164,7 +164,7 @@ type examination struct {
 
 // Examine checks that the cluster of a context answers, and which rights for a use of the cluster the user has.
 func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Timeouts, u Use) (examination, error) {
-	on, err := t.run.onCluster(ctx, name, limits)
+	on, err := t.onCluster(ctx, name, limits)
 	if err != nil {
 		if ctx.Err() != nil {
 			return examination{}, ctx.Err()

@@ -55,7 +55,7 @@ func bedOf(t *testing.T, o Options) *Testbed {
 		if err := bed.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		nothingLeft(t, bed.run.session.Owner)
+		nothingLeft(t, bed.session.Owner)
 	})
 	return bed
 }

@@ -155,7 +155,7 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dryRunOnly)
 	d.add("namespace"+of, "would be made, with Pod Security "+shorten(ns.Labels[cluster.EnforceLabel]), err)
 	if s.level.Accounting == experiment.OnNode || s.needs.HostNetwork {
-		ns.Name = cluster.Label("tare-"+string(s.run.session.Owner)+"-nodes", cluster.NameLimit)
+		ns.Name = cluster.Label("tare-"+string(s.bed.session.Owner)+"-nodes", cluster.NameLimit)
 		ns.Labels[cluster.EnforceLabel] = privileged
 		_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dryRunOnly)
 		d.add("namespace of pods on nodes", "would be made, with Pod Security "+privileged, err)

@@ -40,7 +40,15 @@ import (
 
 // Testbed makes sites on one or more clusters.
 type Testbed struct {
-	run *run
+	options Options
+	session inventory.Session
+
+	connecting sync.Mutex // held while a connection is made, which may take long; locked before using
+
+	using    sync.Mutex // guards these fields
+	closed   bool
+	clusters map[string]*clusterRun // by context
+	host     testbed.Testbed        // testbed on Tare's own machine; nil before it is needed
 
 	mu      sync.Mutex
 	number  int                 // number of sites with a name of their own so far
@@ -49,13 +57,17 @@ type Testbed struct {
 	missing *accounting.Missing // counters that are missing in some arm; nil before Describe
 }
 
-var (
-	_ testbed.Testbed = (*Testbed)(nil)
-	_ testbed.Staged  = (*Site)(nil)
-	_ testbed.Network = (*Site)(nil)
-	_ testbed.Volume  = (*Site)(nil)
-	_ testbed.Mender  = (*Site)(nil)
-)
+var _ interface {
+	testbed.Staged
+	testbed.Network
+	testbed.Members
+	testbed.Clients
+	testbed.Sidecars
+	testbed.Volume
+	testbed.MemberVolumes
+	testbed.Mender
+	testbed.Closer
+} = (*Site)(nil)
 
 // New makes a testbed, which the caller must close. It does not yet connect to a cluster.
 func New(o Options) (*Testbed, error) {
@@ -66,7 +78,7 @@ func New(o Options) (*Testbed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the run's id for its records on clusters: %w", err)
 	}
-	return &Testbed{run: &run{options: o, session: session, clusters: map[string]*clusterRun{}}}, nil
+	return &Testbed{options: o, session: session, clusters: map[string]*clusterRun{}}, nil
 }
 
 // Open returns a new site without objects. Ready makes its first object, or a layer that applies one.
@@ -83,18 +95,15 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if _, err := t.run.connected(level.Context); err != nil {
+	if _, err := t.connected(level.Context); err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := &Site{
-		run: t.run, bed: t, arm: want.Name, needs: want.Needs, level: level, context: level.Context,
-		pods: map[testbed.Place]*pods.Pod{},
-	}
+	s := &Site{bed: t, arm: want.Name, needs: want.Needs, level: level, context: level.Context, pods: map[testbed.Place]*pods.Pod{}}
 	if !t.reuse(s) {
 		t.number++
-		s.unique = siteName(t.run.session.Owner, t.number, want.Name)
+		s.unique = siteName(t.session.Owner, t.number, want.Name)
 	}
 	t.sites = append(t.sites, s)
 	return s, nil
@@ -108,7 +117,10 @@ func (t *Testbed) opened() []*Site {
 
 // Close removes all objects of the run from the run's clusters, even if the run's context has ended.
 func (t *Testbed) Close() error {
-	clusters, host := t.run.close()
+	t.using.Lock()
+	clusters, host := t.clusters, t.host
+	t.closed, t.clusters, t.host = true, nil, nil
+	t.using.Unlock()
 	for _, s := range t.opened() {
 		for _, p := range s.podList() {
 			p.Disconnect() // the pod is about to be deleted
@@ -116,15 +128,14 @@ func (t *Testbed) Close() error {
 	}
 	var errs []error
 	for _, on := range clusters {
-		errs = append(errs, on.close())
+		on.counter.Close()
+		errs = append(errs, on.record.End())
 	}
 	if host != nil {
 		errs = append(errs, host.Close())
 	}
 	return errors.Join(errs...)
 }
-
-var _ testbed.Closer = (*Site)(nil)
 
 // Close removes the site's pods, service and volumes, and waits until they are gone. The namespace stays for
 // the next site with the same arm and needs, since its removal takes long.

@@ -23,11 +23,6 @@ import (
 // memberLabel is the label with the number of a member, if there are several, or of a client after the first.
 const memberLabel = "tare/member"
 
-var (
-	_ testbed.Members = (*Site)(nil)
-	_ testbed.Clients = (*Site)(nil)
-)
-
 // clients returns the number of client pods.
 func (s *Site) clients() int {
 	if !s.needs.Network {
@@ -134,8 +129,6 @@ func (s *Site) memberNote() string {
 		shorten(s.arm), s.members(), nodes)
 }
 
-var _ testbed.Sidecars = (*Site)(nil)
-
 type addedSidecar struct {
 	pod     testbed.Place
 	sidecar testbed.Sidecar
@@ -216,7 +209,7 @@ func (s *Site) LinkRate() float64 { return 0 }
 
 // planService returns the Kubernetes service in front of the server, which is the first of several members.
 func (s *Site) planService() *corev1.Service {
-	labels := s.run.session.Owner.Labels(s.arm, roleServer)
+	labels := s.bed.session.Owner.Labels(s.arm, roleServer)
 	want := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: s.name("server"), Namespace: s.Namespace(), Labels: labels},
 		Spec:       corev1.ServiceSpec{Selector: maps.Clone(labels)},

@@ -35,7 +35,7 @@ func onNodes(t *testing.T, needs experiment.Needs, level *experiment.Kubernetes,
 	}
 	c := &cluster.Cluster{Context: "test", Client: fake.NewClientset(objects...)}
 	s := open(t, bed, "plain", needs, level)
-	return s, newClusterRun(c, bed.run.session, "", level.Timeouts)
+	return s, newClusterRun(c, bed.session, "", level.Timeouts)
 }
 
 // Each member has a pod of its own, with the role of the server and its number; the one

@@ -101,7 +101,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.run.options.Resumed {
+	if s.bed.options.Resumed {
 		on.record.RemoveEarlier(ctx, s.level.Namespace)
 	}
 	s.mu.Lock()
@@ -130,7 +130,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 		}
 		return on, nil
 	}
-	s.run.options.Say("making namespace " + ns.Name)
+	s.bed.options.Say("making namespace " + ns.Name)
 	if s.namespace, err = on.makeNamespace(ctx, ns, s.level.Image); err != nil {
 		return on, err
 	}
@@ -146,7 +146,7 @@ func (s *Site) podSecurity() string {
 		if why.Level == privileged || why.Level == baseline && level == restricted {
 			level = why.Level
 		}
-		s.run.options.Say(fmt.Sprintf("pods need Pod Security %s: %s", why.Level, why.Why))
+		s.bed.options.Say(fmt.Sprintf("pods need Pod Security %s: %s", why.Level, why.Why))
 	}
 	return level
 }

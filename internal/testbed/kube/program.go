@@ -18,7 +18,7 @@ import (
 // error is a *testbed.Disturbance.
 func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if where == testbed.Host {
-		return s.run.onHost(ctx, cmd)
+		return s.bed.onHost(ctx, cmd)
 	}
 	where, container := containerAt(where)
 	p, err := s.pod(where)
@@ -103,8 +103,6 @@ func (p *program) CPU() (used time.Duration, err error) {
 	used, err = p.Process.CPU()
 	return used, p.pod.Disturbed(context.Background(), err)
 }
-
-var _ testbed.Printer = (*program)(nil)
 
 // Printed returns a piece of the output that the program has printed so far.
 func (p *program) Printed(stream string, from int64) (piece []byte, err error) {

@@ -56,7 +56,7 @@ func (s *Site) Ready(ctx context.Context) error {
 	s.mu.Lock()
 	s.pods = made
 	s.mu.Unlock()
-	s.run.options.Say(fmt.Sprintf("making the pods of arm %s", safetext.Head(s.arm, 100)))
+	s.bed.options.Say(fmt.Sprintf("making the pods of arm %s", safetext.Head(s.arm, 100)))
 	if err := on.pods.Launch(ctx, list...); err != nil {
 		return s.withClaim(ctx, err)
 	}
@@ -132,7 +132,7 @@ func (s *Site) placement() experiment.Placement {
 
 // planOnNodes adds the pods that use their nodes' network and stand for programs on a node: layers skip them.
 func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice) error {
-	s.run.options.Say("pods in the host's network need Pod Security " + privileged +
+	s.bed.options.Say("pods in the host's network need Pod Security " + privileged +
 		": the path node-to-node is measured on the nodes themselves")
 	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, privileged, s.level.Image)
 	if err != nil {
@@ -153,8 +153,8 @@ func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbe
 // planPod returns a pod of the site before layers change it, of Pod Security restricted. By default, its
 // quality-of-service class is Guaranteed.
 func (s *Site) planPod(role string) *corev1.Pod {
-	pod := pods.Plan(s.run.session.Owner, s.level, s.name(role), role)
-	pod.Labels = s.run.session.Owner.Labels(s.arm, role)
+	pod := pods.Plan(s.bed.session.Owner, s.level, s.name(role), role)
+	pod.Labels = s.bed.session.Owner.Labels(s.arm, role)
 	pod.Labels[siteLabel] = s.unique
 	pod.Namespace = s.Namespace()
 	pod.Spec.Containers[0].Resources = requirements(s.level.Resources)
@@ -226,7 +226,7 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 
 // planNodePod returns the pod that will read a node's counters. The pod has no node yet.
 func (s *Site) planNodePod(name string) *corev1.Pod {
-	plan := pods.Plan(s.run.session.Owner, s.level, cluster.Label(name, cluster.NameLimit), accounting.RoleNode)
+	plan := pods.Plan(s.bed.session.Owner, s.level, cluster.Label(name, cluster.NameLimit), accounting.RoleNode)
 	accounting.ShapeNodePod(plan, s.level.Accounting)
 	return plan
 }

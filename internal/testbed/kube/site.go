@@ -33,7 +33,6 @@ const (
 
 // Site is one set-up of an arm on a cluster: a namespace with pods.
 type Site struct {
-	run     *run
 	bed     *Testbed
 	arm     string
 	needs   experiment.Needs
@@ -88,7 +87,7 @@ func (s *Site) cluster(ctx context.Context) (*clusterRun, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.on == nil {
-		on, err := s.run.onCluster(ctx, s.context, s.level.Timeouts)
+		on, err := s.bed.onCluster(ctx, s.context, s.level.Timeouts)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +119,7 @@ func (s *Site) sharesNamespace() bool { return s.level.Namespace != "" }
 func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 
 // Labels returns the labels that every object at the site must have: ManagedBy, OwnerLabel and ArmLabel.
-func (s *Site) Labels() map[string]string { return s.run.session.Owner.Labels(s.arm, "") }
+func (s *Site) Labels() map[string]string { return s.bed.session.Owner.Labels(s.arm, "") }
 
 // Owners returns the owner references, set by Apply, by which the cluster removes an object if Tare is lost.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {

@@ -62,8 +62,6 @@ func (s *Site) volumes() []volume {
 	return list
 }
 
-var _ testbed.MemberVolumes = (*Site)(nil)
-
 // MemberVolume returns the mount point of the volume of member i, from 1, in the member's pod, or "".
 func (s *Site) MemberVolume(i int) string {
 	if s.needs.MemberVolume == 0 || i < 1 || i > s.members() {
@@ -80,7 +78,7 @@ func (s *Site) planClaim(v volume) *corev1.PersistentVolumeClaim {
 	}
 	want := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: v.name, Namespace: s.Namespace(), Labels: s.run.session.Owner.Labels(s.arm, v.role),
+			Name: v.name, Namespace: s.Namespace(), Labels: s.bed.session.Owner.Labels(s.arm, v.role),
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},

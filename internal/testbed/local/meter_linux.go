@@ -83,11 +83,6 @@ func (n *network) Watch(ctx context.Context, pattern []byte) (func() (int, error
 	}, nil
 }
 
-var (
-	_ testbed.Mender = (*network)(nil)
-	_ testbed.Closer = (*site)(nil)
-)
-
 // Mend checks that the interfaces, addresses, default routes and the service are still as they were built.
 // Layers add interfaces and routes, but change no interface of the site itself.
 func (n *network) Mend(context.Context) error {

@@ -10,8 +10,6 @@ import (
 	"tare/internal/testbed"
 )
 
-var _ testbed.Shaper = (*network)(nil)
-
 // Parameters of the token bucket filter. Tests have shown that a bucket of 1 MiB and a queue of 20 ms hold 1 and
 // 10 Gbit/s. At much lower or higher rates, the size of the bucket follows the rate: a fixed size would hold
 // seconds of traffic on a slow link, and microseconds on a fast one.

@@ -29,10 +29,15 @@ type volumeSite struct {
 	*volume
 }
 
-var (
-	_ testbed.VolumeStack = volumeSite{}
-	_ testbed.Staged      = volumeSite{}
-)
+var _ interface {
+	testbed.VolumeStack
+	testbed.Staged
+	testbed.Shaper
+	testbed.MemberVolumes
+	testbed.Scratch
+	testbed.Mender
+	testbed.Closer
+} = volumeSite{}
 
 // volume is the volume of a client's pod.
 type volume struct {
@@ -263,8 +268,6 @@ func unmountBelow(dir string) error {
 // volumeKind is the kind in the names of members' volumes, of a client's volume, and of scratch directories.
 const volumeKind = "volume"
 
-var _ testbed.MemberVolumes = (*network)(nil)
-
 // MemberVolume is the directory of a member, from 1; "" if there is none.
 func (n *network) MemberVolume(i int) string {
 	if i < 1 || i > len(n.volumes) {
@@ -284,8 +287,6 @@ func (n *network) makeVolumes() error {
 	}
 	return nil
 }
-
-var _ testbed.Scratch = (*site)(nil)
 
 // Scratch makes the directory in TMPDIR. Its name identifies the owner, so that it is removed if this
 // process is killed.

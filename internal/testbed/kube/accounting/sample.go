@@ -27,19 +27,19 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := c.sampledPods(s, nodes)
-	before, err := c.read(ctx, s, nodes, list.all())
-	if err != nil && ctx.Err() == nil {
-		// The runner makes lost pods of the site again, but not lost accounting pods.
-		if err = c.mend(ctx, nodes); err == nil {
-			list = c.sampledPods(s, nodes)
-			before, err = c.read(ctx, s, nodes, list.all())
+	for again := false; ; again = true {
+		list := c.sampledPods(s, nodes)
+		before, err := c.read(ctx, s, nodes, list.all())
+		if err == nil {
+			return &Sample{counter: c, site: s, nodes: nodes, before: before}, nil
+		}
+		if again || ctx.Err() != nil {
+			return nil, err
+		}
+		if err := c.mend(ctx, nodes); err != nil { // the runner mends only pods of the site
+			return nil, err
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &Sample{counter: c, site: s, nodes: nodes, before: before}, nil
 }
 
 // End takes the second reading and returns the differences, without values that are missing in some arm.
@@ -102,17 +102,11 @@ func sample(before, after *reading, s sampledPods) testbed.Sample {
 
 // Inspect reads the counters of a site and adds the values that are unknown to missing.
 func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
-	nodes, err := c.Prepare(ctx, s)
-	if err != nil {
-		return err
+	sample, err := c.Begin(ctx, s)
+	if err == nil {
+		missing.inspect(sample.before, c.sampledPods(s, sample.nodes), s.Arm)
 	}
-	list := c.sampledPods(s, nodes)
-	r, err := c.read(ctx, s, nodes, list.all())
-	if err != nil {
-		return err
-	}
-	missing.inspect(r, list, s.Arm)
-	return nil
+	return err
 }
 
 // watchAll begins to watch the components that the experiment observes. Only its first call does so.

@@ -61,9 +61,9 @@ func (v view) facts() Facts {
 		KernelTag:    plain(v.version),
 		Sandbox:      v.sandbox(),
 		Seccomp:      seccomp[proc.Field(status, "Seccomp")],
-		NoNewPrivs:   bit(proc.Field(status, "NoNewPrivs")),
-		CapEff:       hexadecimal(proc.Field(status, "CapEff")),
-		CapBnd:       hexadecimal(proc.Field(status, "CapBnd")),
+		NoNewPrivs:   plain(proc.Field(status, "NoNewPrivs")),
+		CapEff:       plain(proc.Field(status, "CapEff")),
+		CapBnd:       plain(proc.Field(status, "CapBnd")),
 		UIDMap:       plain(strings.Join(strings.Fields(text("proc/self/uid_map")), " ")),
 		BootID:       plain(text("proc/sys/kernel/random/boot_id")),
 		Confidential: v.confidential(),
@@ -144,20 +144,6 @@ func plain(text string) string {
 	return safetext.Head(line, 255)
 }
 
-func bit(text string) string {
-	if text == "0" || text == "1" {
-		return text
-	}
-	return ""
-}
-
-func hexadecimal(text string) string {
-	if _, err := strconv.ParseUint(text, 16, 64); err != nil {
-		return ""
-	}
-	return text
-}
-
 // kernelLog reads the kernel log; "" if this process may not read it.
 func kernelLog() string {
 	const readAll = 3 // value of SYSLOG_ACTION_READ_ALL in syslog(2)
@@ -172,22 +158,27 @@ func kernelLog() string {
 // factsTimeout is how long the process that is started for facts may take to print them.
 const factsTimeout = 20 * time.Second
 
-// facts starts a process like a program under test and returns the facts that it prints.
-func (s *Server) facts(ctx context.Context) (Facts, error) {
+// facts returns the facts that a process, started like a program under test, prints.
+func (s *Server) facts(ctx context.Context) (f Facts, err error) {
 	if len(s.Self) == 0 {
-		f := ReadFacts()
-		f.Version = plainVersion(s.Version)
-		return f, nil
+		f = ReadFacts()
+	} else if f, err = s.printedFacts(ctx); err != nil {
+		return Facts{}, err
 	}
+	f.Version = plainVersion(s.Version)
+	return f, nil
+}
+
+func (s *Server) printedFacts(ctx context.Context) (f Facts, err error) {
 	order := &startRequest{Args: s.Self, Stdout: true}
 	p, err := s.newProgram(order.cost())
 	if err != nil {
-		return Facts{}, fmt.Errorf("facts: %w", err)
+		return f, fmt.Errorf("facts: %w", err)
 	}
 	p.start(order, nil)
 	defer p.discard()
 	if p.failed != nil {
-		return Facts{}, fmt.Errorf("facts: %w", p.failed)
+		return f, fmt.Errorf("facts: %w", p.failed)
 	}
 	limited, cancel := context.WithTimeout(ctx, factsTimeout)
 	defer cancel()
@@ -196,19 +187,17 @@ func (s *Server) facts(ctx context.Context) (Facts, error) {
 	case <-limited.Done():
 		p.stop("")
 		<-p.done
-		return Facts{}, fmt.Errorf("facts: %v did not print them within %v", s.Self, factsTimeout)
+		return f, fmt.Errorf("facts: %v did not print them within %v", s.Self, factsTimeout)
 	}
 	if p.end.Failure != "" || p.end.Code != 0 {
-		return Facts{}, fmt.Errorf("facts: %v ended with %d: %s%.500q", s.Self, p.end.Code, p.end.Failure, p.end.Tail)
+		return f, fmt.Errorf("facts: %v ended with %d: %s%.500q", s.Self, p.end.Code, p.end.Failure, p.end.Tail)
 	}
 	text, err := p.fetch(&fetchRequest{Stream: "stdout"})
 	if err != nil {
-		return Facts{}, err
+		return f, err
 	}
-	var f Facts
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&f); err != nil {
-		return Facts{}, fmt.Errorf("facts: %v printed %.200q: %w", s.Self, text, err)
+		return f, fmt.Errorf("facts: %v printed %.200q: %w", s.Self, text, err)
 	}
-	f.Version = plainVersion(s.Version)
 	return f, nil
 }
