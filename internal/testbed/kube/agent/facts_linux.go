@@ -61,9 +61,9 @@ func (v view) facts() Facts {
 		KernelTag:    plain(v.version),
 		Sandbox:      v.sandbox(),
 		Seccomp:      seccomp[proc.Field(status, "Seccomp")],
-		NoNewPrivs:   plain(proc.Field(status, "NoNewPrivs")),
-		CapEff:       plain(proc.Field(status, "CapEff")),
-		CapBnd:       plain(proc.Field(status, "CapBnd")),
+		NoNewPrivs:   bit(proc.Field(status, "NoNewPrivs")),
+		CapEff:       hexadecimal(proc.Field(status, "CapEff")),
+		CapBnd:       hexadecimal(proc.Field(status, "CapBnd")),
 		UIDMap:       plain(strings.Join(strings.Fields(text("proc/self/uid_map")), " ")),
 		BootID:       plain(text("proc/sys/kernel/random/boot_id")),
 		Confidential: v.confidential(),
@@ -142,6 +142,20 @@ func readText(files fs.FS, name string) string {
 func plain(text string) string {
 	line, _, _ := strings.Cut(strings.Trim(text, " \t\r\n\x00"), "\n")
 	return safetext.Head(line, 255)
+}
+
+func bit(text string) string {
+	if text == "0" || text == "1" {
+		return text
+	}
+	return ""
+}
+
+func hexadecimal(text string) string {
+	if _, err := strconv.ParseUint(text, 16, 64); err != nil {
+		return ""
+	}
+	return text
 }
 
 // kernelLog reads the kernel log; "" if this process may not read it.
