@@ -95,7 +95,6 @@ func Need[T any](s Site, lack string) (T, error) {
 	return t, nil
 }
 
-// find returns the first value of type T among w and the values that it wraps.
 func find[T, Wrapping any](w Wrapping) (T, bool) {
 	for {
 		if t, ok := any(w).(T); ok {

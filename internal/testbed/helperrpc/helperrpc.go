@@ -30,7 +30,6 @@ import (
 // Limit is how long a response may take.
 const Limit = 20 * time.Second
 
-// response is the line with the response to a request.
 type response struct {
 	Error  string          `json:"error,omitempty"`
 	Answer json.RawMessage `json:"answer,omitempty"`
@@ -43,7 +42,6 @@ type Helper struct {
 	connection connection
 }
 
-// connection is a connection to a helper.
 type connection interface {
 	// exchange sends a request, which is one line, and returns the response.
 	exchange(ctx context.Context, request []byte) ([]byte, error)
@@ -226,7 +224,6 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 	return lines.Err()
 }
 
-// maxRequest is the size of the longest request, in bytes.
 const maxRequest = 1 << 20
 
 // Command returns the command that starts the named helper, made by Reading or Answering, with a single

@@ -37,7 +37,6 @@ func access(ctx context.Context, client cluster.Client, rights []experiment.Righ
 	return findings, cmp.Or(errs...)
 }
 
-// review checks every verb of a right.
 func review(ctx context.Context, client cluster.Client, r experiment.Right, user string) (testbed.Finding, error) {
 	f := testbed.Finding{Name: "right to " + objects(r), Status: testbed.Works, Detail: strings.Join(r.Verbs, ", ")}
 	resource, sub, _ := strings.Cut(r.Resource, "/")
@@ -87,7 +86,6 @@ func objects(r experiment.Right) string {
 	return r.Name() + " in namespace " + r.Namespace
 }
 
-// userName returns the user's name on the API server; "" if it cannot be read.
 func userName(ctx context.Context, client cluster.Client) string {
 	got, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
 		&authentication.SelfSubjectReview{}, metav1.CreateOptions{})

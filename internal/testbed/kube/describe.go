@@ -60,7 +60,6 @@ func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 	return list, nil
 }
 
-// describe describes one cluster, and the nodes of the sites on this cluster.
 func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Cluster, error) {
 	version, err := on.Client.Discovery().ServerVersion()
 	if err != nil {
@@ -130,7 +129,6 @@ func (s *Site) usageNote(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// describeNode combines the API server's description of a node with an agent's facts.
 func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {
 	info := n.Status.NodeInfo
 	return machine.Node{
@@ -183,7 +181,6 @@ var relevant = []string{
 	"constellation", "kata-deploy", "cert-manager", "vault", "openbao",
 }
 
-// componentLimit is the largest number of DaemonSets that are listed, and also of Deployments.
 const componentLimit = 2000
 
 // standInAnnotation is the annotation of pods with a stand-in, such as a fake device, with the text of a

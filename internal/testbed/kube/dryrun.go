@@ -33,10 +33,8 @@ type dryRun struct {
 	findings []testbed.Finding
 }
 
-// warningCode is the code of all warnings of an API server.
 const warningCode = 299
 
-// dryRunOnly are the options of a request that makes nothing.
 var dryRunOnly = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
 func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
@@ -121,7 +119,6 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	return d.findings, ctx.Err()
 }
 
-// chosenNodes lists the pods, each with its node.
 func chosenNodes(plans map[testbed.Place]*corev1.Pod) string {
 	var list []string
 	for _, place := range slices.Sorted(maps.Keys(plans)) {

@@ -23,7 +23,6 @@ import (
 // memberLabel is the label with the number of a member, if there are several, or of a client after the first.
 const memberLabel = "tare/member"
 
-// clients returns the number of client pods.
 func (s *Site) clients() int {
 	if !s.needs.Network {
 		return 1
@@ -40,7 +39,6 @@ func (s *Site) Clients() []testbed.Place {
 	return list
 }
 
-// members returns the number of server pods.
 func (s *Site) members() int {
 	if !s.hasServer() {
 		return 0
@@ -234,7 +232,6 @@ func (s *Site) planService() *corev1.Service {
 	return want
 }
 
-// makeService makes the service and keeps its address.
 func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
 	if !s.hasServer() {
 		return nil

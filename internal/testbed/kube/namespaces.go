@@ -83,10 +83,8 @@ func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, imag
 	return ns.Name, nil
 }
 
-// armAnnotation is the annotation of a namespace that holds the arm's name in the experiment.
 const armAnnotation = "tare/arm"
 
-// planNamespace returns the site's namespace before layers change it.
 func (s *Site) planNamespace() *corev1.Namespace {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: s.unique, Labels: s.Labels(), Annotations: map[string]string{armAnnotation: s.arm},
@@ -139,7 +137,6 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	return on, nil
 }
 
-// podSecurity returns the level of Pod Security that the pods of the site need.
 func (s *Site) podSecurity() string {
 	level := restricted
 	for _, why := range s.needs.PodSecurity {

@@ -190,7 +190,6 @@ func amount(text string) (resource.Quantity, bool) {
 	return q, err == nil
 }
 
-// accountingSite describes the site for package accounting.
 func (s *Site) accountingSite(on *clusterRun) accounting.Site {
 	return accounting.Site{
 		Arm: s.arm, Pods: s.podList(), Nodes: s.nodes(), How: s.level.Accounting, Observe: s.level.Observe,

@@ -54,7 +54,6 @@ func (t *Testbed) onCluster(ctx context.Context, name string, limits experiment.
 	return on, nil
 }
 
-// connected returns the run's state on a cluster; nil if the run is not connected to the cluster yet.
 func (t *Testbed) connected(name string) (*clusterRun, error) {
 	t.using.Lock()
 	defer t.using.Unlock()
@@ -64,7 +63,6 @@ func (t *Testbed) connected(name string) (*clusterRun, error) {
 	return t.clusters[name], nil
 }
 
-// onHost starts a program on the machine on which Tare itself runs.
 func (t *Testbed) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	t.using.Lock()
 	defer t.using.Unlock()
@@ -85,7 +83,6 @@ func (t *Testbed) onHost(ctx context.Context, cmd testbed.Command) (testbed.Proc
 	return site.Start(ctx, testbed.Host, cmd)
 }
 
-// clusterRun is the state of a run on one cluster.
 type clusterRun struct {
 	*cluster.Cluster
 	owner   inventory.Owner

@@ -23,7 +23,6 @@ import (
 // siteLabel is the label with the site's name. It distinguishes the pods of two sites of the same arm.
 const siteLabel = "tare/site"
 
-// These are the roles of pods, as they stand in the pods' labels and names.
 const (
 	roleClient     = "client"
 	roleServer     = "server"
@@ -183,7 +182,6 @@ func (s *Site) pod(where testbed.Place) (*pods.Pod, error) {
 	return nil, fmt.Errorf("the site of arm %s has no %s: no workload needs one, or it is not ready yet", s.arm, where)
 }
 
-// podList lists the site's pods, in the order of their places.
 func (s *Site) podList() []*pods.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,5 +239,4 @@ func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args 
 	return on.Exec(limited, namespace, pod, container, args)
 }
 
-// hasServer reports whether the site has a server beside the client.
 func (s *Site) hasServer() bool { return s.needs.Network || s.needs.HostNetwork }

@@ -33,7 +33,6 @@ func (s *Site) Volume() string {
 	return volumeDirectory
 }
 
-// volume is a volume of the site, made by a claim.
 type volume struct {
 	where testbed.Place // place of the pod that uses the volume
 	role  string        // role of that pod
@@ -42,7 +41,6 @@ type volume struct {
 	block bool // a block device; otherwise a file system
 }
 
-// volumes lists the volumes that the workload needs, for the client and for members.
 func (s *Site) volumes() []volume {
 	var list []volume
 	if v := s.needs.Volume; v != nil {
@@ -110,7 +108,6 @@ func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	return nil
 }
 
-// mount adds the volumes of a place to its pod.
 func (s *Site) mount(pod *corev1.Pod, where testbed.Place) {
 	for _, v := range s.volumes() {
 		if v.where != where {
@@ -128,7 +125,6 @@ func (s *Site) mount(pod *corev1.Pod, where testbed.Place) {
 	}
 }
 
-// boundClaim is a claim of the site with the volume that it is bound to.
 type boundClaim struct {
 	Where  testbed.Place // place of the pod that uses the volume
 	Claim  *corev1.PersistentVolumeClaim
@@ -148,7 +144,6 @@ func (s *Site) Claims(ctx context.Context) ([]boundClaim, error) {
 	return list, nil
 }
 
-// bound reads the claim of a volume and the persistent volume that the claim is bound to.
 func (s *Site) bound(ctx context.Context, v volume) (b boundClaim, err error) {
 	b.Where = v.where
 	on, err := s.cluster(ctx)

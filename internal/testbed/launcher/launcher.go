@@ -22,7 +22,6 @@ import (
 	"tare/cmd/launcher"
 )
 
-// prefix is the beginning of an argument that stands for a launcher.
 const prefix = "tare-launcher:"
 
 // Settings are the restrictions that a launcher applies. The zero value restricts nothing.
@@ -107,7 +106,6 @@ func Count(args []string) (n int) {
 	return n
 }
 
-// prepared is a command that is ready to start.
 type prepared struct {
 	Args  []string
 	Files []*os.File // descriptors 3 and following: files of the command, then files of launchers
@@ -162,7 +160,6 @@ func (p *prepared) add(f *os.File) string {
 	return fmt.Sprint(2 + len(p.Files))
 }
 
-// set adds the options of the launcher to the command line.
 func (p *prepared) set(s Settings) error {
 	option := func(name string, value any) { p.Args = append(p.Args, name, fmt.Sprint(value)) }
 	if s.UserNamespace {

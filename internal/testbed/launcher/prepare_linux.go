@@ -79,7 +79,6 @@ const (
 	fileRights = syscall.AccessFSExecute | syscall.AccessFSWriteFile | syscall.AccessFSReadFile | syscall.AccessFSTruncate | syscall.AccessFSIoctlDev
 )
 
-// rights returns the rights that a kernel with this version of Landlock knows.
 func rights(version int) uint64 {
 	switch {
 	case version < 2:

@@ -18,7 +18,6 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// commands keeps the running commands of all testbeds of this process.
 var commands process.Keeper
 
 // scopes makes the cgroups of commands; nil if this process may not make any.
@@ -164,7 +163,6 @@ func (s *site) makeGroups() error {
 	return nil
 }
 
-// groupOf returns the group in which a command starts; nil if it starts in no group.
 func (s *site) groupOf(where testbed.Place, cmd testbed.Command) *process.Group {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,7 +48,6 @@ func Guard(cleaner ...string) {
 // Trials returns nil: trials can run on this system.
 func Trials() error { return nil }
 
-// raiseGuard starts the guard, unless it runs already or no cleaner is set.
 func raiseGuard() error {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()
@@ -105,13 +104,10 @@ type marker struct {
 	serial int // number of the owner's command
 }
 
-// scopeKind is the kind that the names of commands' cgroups contain.
 const scopeKind = "run"
 
-// scope is the name of the command's cgroup.
 func (m marker) scope() string { return m.owner.Name(scopeKind) + strconv.Itoa(m.serial) }
 
-// ownerOfScope returns the owner of a command's cgroup, from its name.
 func ownerOfScope(name string) (owned.Owner, bool) {
 	o, kind, ok := owned.Of(name)
 	return o, ok && kind == scopeKind

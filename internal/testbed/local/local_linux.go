@@ -116,7 +116,6 @@ func (t *Testbed) Close() error {
 	return err
 }
 
-// site is what surrounds the commands of one arm.
 type site struct {
 	bed     *Testbed
 	name    string

@@ -17,10 +17,8 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// errSystem is the reason why this system has no local testbed.
 var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runtime.GOOS)
 
-// hint tells the user of alternatives.
 const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
 
 // Testbed starts programs on this machine that control a cluster. It is also its only site, with the place Host.

@@ -98,7 +98,6 @@ func (n *network) Mend(context.Context) error {
 	return nil
 }
 
-// describe returns a description of each part of the network, by name.
 func (n *network) describe() (map[string]string, error) {
 	parts := map[string]string{}
 	for _, s := range append(n.namespaces(), n.wire) {

@@ -38,7 +38,6 @@ func podAddress(n, pod int) netip.Addr {
 	return netip.AddrFrom4([4]byte{198, 18, byte(n + 11), byte(pod + 2)})
 }
 
-// maxMembers is the maximum number of server pods of a site.
 const maxMembers = 64
 
 // These are the names of interfaces. Each pod has an eth0 to its node, and each node has an eth0 to the wire.
@@ -69,7 +68,6 @@ type network struct {
 	volumes []string // directories of the members; nil: not requested
 }
 
-// netNamespace is a network namespace with the thread that lives in it.
 type netNamespace struct {
 	name   string
 	thread *thread
@@ -242,7 +240,6 @@ func (n *network) close() {
 	}
 }
 
-// namespaces lists the namespaces of nodes and pods.
 func (n *network) namespaces() (list []*netNamespace) {
 	for _, node := range n.nodes {
 		list = append(list, node.netNamespace)
@@ -338,7 +335,6 @@ func (n *network) DeliverBetween(ctx context.Context, from, to testbed.Place, pa
 	return false, fmt.Errorf("deliver: %w", err)
 }
 
-// listen opens a UDP socket inside the namespace, on a random port chosen by the kernel.
 func (s *netNamespace) listen(address netip.Addr) (socket *net.UDPConn, err error) {
 	err = s.thread.do(func() (err error) {
 		socket, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 0)))

@@ -12,7 +12,6 @@ import (
 	"tare/internal/testbed"
 )
 
-// node is one of the nodes of a site.
 type node struct {
 	*netNamespace
 	network *network

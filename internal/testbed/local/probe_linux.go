@@ -114,7 +114,6 @@ func (n *network) probeNamespaces() error {
 	return s.sysctl("ipv4/ip_forward", "1")
 }
 
-// probeCables plugs a node into the wire.
 func (n *network) probeCables() error {
 	if err := cable(n.nodes[0].netNamespace, ethernet, n.wire, "node1", n.mtu); err != nil {
 		return err
@@ -122,7 +121,6 @@ func (n *network) probeCables() error {
 	return n.plugIn("node1")
 }
 
-// tryShape shapes one direction and reads the result back.
 func (n *node) tryShape(want testbed.Shape) error {
 	if err := n.shape(want); err != nil {
 		return err

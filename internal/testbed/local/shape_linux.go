@@ -53,7 +53,6 @@ func (n *network) Shape(s testbed.Shape) error {
 	return nil
 }
 
-// ends returns the interfaces between the pods, by their namespaces.
 func (n *network) ends() map[*netNamespace][]string {
 	ends := map[*netNamespace][]string{n.wire: {wireName}}
 	for _, node := range n.nodes {
@@ -90,7 +89,6 @@ func (n *network) resize(mtu int) error {
 	return err
 }
 
-// shape replaces the queueing disciplines of one direction.
 func (n *node) shape(s testbed.Shape) error {
 	link, _, own, err := n.shaped()
 	if err != nil {
@@ -118,7 +116,6 @@ func (n *node) shape(s testbed.Shape) error {
 	return n.throttle(link, parent, s)
 }
 
-// throttle adds a token bucket filter below a parent.
 func (n *node) throttle(link netlink.Link, parent uint32, s testbed.Shape) error {
 	bytesPerSecond := uint64(math.Round(s.Rate / 8))
 	if bytesPerSecond == 0 {

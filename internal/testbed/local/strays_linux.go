@@ -92,7 +92,6 @@ func endNamespace() (ended []Stray, err error) {
 	return ended, nil
 }
 
-// orphanedScopes lists the cgroups of commands whose owner is dead.
 func orphanedScopes(self owned.Owner) []*process.Group {
 	all := scopes()
 	if all == nil {
@@ -104,7 +103,6 @@ func orphanedScopes(self owned.Owner) []*process.Group {
 	})
 }
 
-// straysIn lists the processes in the cgroup of a command.
 func straysIn(group *process.Group) (strays []Stray) {
 	owner, _ := ownerOfScope(group.Name())
 	for _, pid := range group.Processes() {

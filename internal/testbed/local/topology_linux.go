@@ -33,7 +33,6 @@ func (n *network) buildWire() error {
 	return n.wire.up(wireName)
 }
 
-// buildNode makes a node and plugs it into the wire.
 func (n *network) buildNode(place testbed.Place) error {
 	s, err := openSpace(string(place))
 	if err != nil {
@@ -65,7 +64,6 @@ func (n *node) build() error {
 	return n.addAddress(ethernet, netip.PrefixFrom(n.Address(), 24))
 }
 
-// pod is a pod on a node.
 type pod struct {
 	*netNamespace
 	place   testbed.Place
@@ -126,7 +124,6 @@ func (p *pod) linkRoutes(name string, gateway netip.Addr) error {
 	return p.node.pods[0].routeVia(own, gateway, 0)
 }
 
-// route makes each node send traffic for other nodes' pods over the wire.
 func (n *network) route() (err error) {
 	for _, from := range n.nodes {
 		for _, to := range n.nodes {
@@ -141,7 +138,6 @@ func (n *network) route() (err error) {
 	return nil
 }
 
-// cable joins two namespaces with a pair of virtual Ethernet interfaces.
 func cable(a *netNamespace, aName string, b *netNamespace, bName string, mtu int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = aName, mtu
@@ -156,7 +152,6 @@ func cable(a *netNamespace, aName string, b *netNamespace, bName string, mtu int
 	return a.up(aName)
 }
 
-// plugIn makes an interface of the wire's namespace a port of the bridge.
 func (n *network) plugIn(port string) error {
 	bridge, err1 := n.wire.link(wireName)
 	link, err2 := n.wire.link(port)
@@ -191,7 +186,6 @@ func (s *netNamespace) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu i
 	return nil
 }
 
-// routeOver routes packets for prefix over an interface.
 func (s *netNamespace) routeOver(prefix netip.Prefix, dev string) error {
 	link, err := s.link(dev)
 	if err != nil {
@@ -204,12 +198,10 @@ func (s *netNamespace) routeOver(prefix netip.Prefix, dev string) error {
 	return nil
 }
 
-// ipNet converts a prefix to netlink's type.
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Masked().Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// serviceTable is the name of the service's rules.
 const serviceTable = "service"
 
 // addService makes the ClusterIP on the client's node, like kube-proxy by destination NAT before routing.

@@ -121,7 +121,6 @@ func below(pid int, namespace uint64) bool {
 	return false
 }
 
-// forwarded lists the signals that are forwarded to the program in the user namespace.
 var forwarded = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
 	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT,
@@ -145,7 +144,6 @@ func forward(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
 	}
 }
 
-// explain adds advice to an error in setting up a network.
 func explain(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: this takes root or a user namespace (see tare doctor)", err)

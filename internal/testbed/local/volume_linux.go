@@ -39,7 +39,6 @@ var _ interface {
 	testbed.Closer
 } = volumeSite{}
 
-// volume is the volume of a client's pod.
 type volume struct {
 	bed   *Testbed
 	pod   *thread // thread of the client's pod, which sees the mounts
@@ -205,7 +204,6 @@ func (v *volume) mount(ctx context.Context, device string) error {
 	return nil
 }
 
-// run runs a program that sees the mounts of the client's pod.
 func (v *volume) run(ctx context.Context, args ...string) error {
 	var said bytes.Buffer
 	p, err := v.bed.start(ctx, v.pod, nil, testbed.Command{Args: args, Stdout: &said, Stderr: &said})
@@ -218,7 +216,6 @@ func (v *volume) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// unmountLimit is the time limit for unmounting a file system that an ending program still uses.
 const unmountLimit = 5 * time.Second
 
 // close takes the volume down. All programs in the pod must have ended.
@@ -237,7 +234,6 @@ func (v *volume) close() error {
 	return errors.Join(append(errs, closeMapping(filepath.Base(v.dir)), owned.Remove(v.dir))...)
 }
 
-// unmount unmounts the file system and everything mounted below it.
 func (v *volume) unmount() error {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := unmountBelow(v.mountPoint)
@@ -276,7 +272,6 @@ func (n *network) MemberVolume(i int) string {
 	return n.volumes[i-1]
 }
 
-// makeVolumes makes a directory for each member in TMPDIR. Its size is that of the file system there.
 func (n *network) makeVolumes() error {
 	for range n.Members() {
 		dir, err := owned.Dir("", volumeKind)

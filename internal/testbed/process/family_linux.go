@@ -49,7 +49,6 @@ func descendants() map[int]proc.Stat {
 	return all
 }
 
-// family finds a program's processes. The caller holds the keeper's lock.
 func (p *Program) family() family {
 	f := family{all: descendants(), of: map[int]bool{}}
 	running := p.keeper.running

@@ -41,7 +41,6 @@ type Program struct {
 	end  end
 }
 
-// end describes how a program ended.
 type end struct {
 	Usage  testbed.Usage
 	CPU    time.Duration      // later result of Program.CPU
@@ -81,7 +80,6 @@ func (p *Program) fork() error {
 	return nil
 }
 
-// look reads the peak memory of a process and its living descendants.
 func (p *Program) look(pid, generation int) {
 	p.peak.Look(pid)
 	if generation >= generations {
@@ -156,7 +154,6 @@ func (p *Program) finish() {
 	p.end.CPU = max(used, p.end.Usage.CPU())
 }
 
-// account adds up the usage of the leader, the descendants that it waited for, and the orphans.
 func (p *Program) account() {
 	u := &p.end.Usage
 	u.User, u.System = p.cmd.ProcessState.UserTime(), p.cmd.ProcessState.SystemTime()
@@ -187,7 +184,6 @@ func (p *Program) Signal() bool {
 	return true
 }
 
-// spoil kills the program because of its output. The first reason counts.
 func (p *Program) spoil(why error) {
 	p.keeper.mu.Lock()
 	p.spoilt = cmp.Or(p.spoilt, why)
@@ -195,7 +191,6 @@ func (p *Program) spoil(why error) {
 	p.Signal()
 }
 
-// limitedWriter passes a program's output on, up to a limit.
 type limitedWriter struct {
 	name string // "stdout", "stderr"
 	to   io.Writer

@@ -83,7 +83,6 @@ func Mounted(kind string) (*os.File, error) {
 // Close unmounts the hierarchy; its cgroups stay.
 func (s *Scopes) Close() { _ = s.mount.Close() }
 
-// path is the path of a cgroup for this process.
 func (s *Scopes) path(name string) string {
 	return filepath.Join(fmt.Sprintf("/proc/self/fd/%d", s.mount.Fd()), name)
 }
@@ -195,7 +194,6 @@ func (s *Group) used() (user, system time.Duration) {
 	return user, system
 }
 
-// isGone reports whether err means that a cgroup or its file no longer exists.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }
 
 // kill kills all processes in the cgroup, also those that are just being forked. A missing cgroup is no error.

@@ -87,7 +87,6 @@ func (w *Watch) run() {
 	w.err = cmp.Or(w.err, err)
 }
 
-// drain reads all frames that have been captured.
 func (w *Watch) drain(socket int, frame []byte) error {
 	for {
 		size, from, err := unix.Recvfrom(socket, frame, 0)
@@ -107,7 +106,6 @@ func (w *Watch) drain(socket int, frame []byte) error {
 	}
 }
 
-// lost returns an error if the kernel dropped frames.
 func lost(socket int) error {
 	stats, err := unix.GetsockoptTpacketStats(socket, unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err != nil {

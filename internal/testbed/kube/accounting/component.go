@@ -107,10 +107,8 @@ func (c *component) pods(trial []string) []podRef {
 // An API server often runs outside of pods, on a machine that is not a node. Its usage is read from the
 // counters that the API server serves (Prometheus' process collector).
 
-// metricsLimit is how long an API server may take to return its metrics.
 const metricsLimit = 10 * time.Second
 
-// serverProcess is the usage of an API server's process so far.
 type serverProcess struct {
 	started float64 // start time in seconds since 1970, which identifies the process
 	cpu     time.Duration
@@ -140,7 +138,6 @@ const (
 	resident  = "process_resident_memory_bytes"
 )
 
-// parseProcess reads the counters of a process in Prometheus' text format.
 func parseProcess(text []byte) (*serverProcess, error) {
 	values, err := promtext.Values(text, startTime, usedTime, resident)
 	if err != nil {

@@ -148,7 +148,6 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 	return counters.Pods, p.Disturbed(ctx, err)
 }
 
-// mend makes accounting pods that are lost again.
 func (c *Counter) mend(ctx context.Context, nodes []string) error {
 	var list []*pods.Pod
 	for _, node := range nodes {

@@ -54,14 +54,12 @@ func (u *unknown) String() string {
 const threadsNote = "the CPU time of the nodes' kernel threads is unknown: it counts as that of other programs " +
 	"(limits.foreignCPU), although they may work for the trial, such as by encrypting"
 
-// These are reasons why a value is unknown in an arm.
 const (
 	notShown = "the container runtime does not show the usage of its pods; accounting: " +
 		string(experiment.OnNode) + " may"
 	notCounted = "the kernel does not count it for its pods"
 )
 
-// inspect adds to Missing the values that a reading of a site does not have.
 func (m *Missing) inspect(r *reading, s sampledPods, arm string) {
 	for _, p := range slices.Concat(s.site, s.nodePods) {
 		if r.cgroup(p) != nil {

@@ -15,8 +15,7 @@ type podRef struct {
 	uid, node string
 	role      string    // role of a site's pod (value of inventory.RoleLabel)
 	started   time.Time // start time by the node's clock, to the second; zero if it has not started
-	// sidecars holds the names of the sidecars in a site's pod, by container id.
-	sidecars map[string]string
+	sidecars  map[string]string
 	// waiting is set for a pod that may not have started, and ending for a pod that is being deleted.
 	waiting, ending bool
 }
@@ -49,7 +48,6 @@ func (s *sampledPods) all() []podRef {
 	return list
 }
 
-// uidsOn lists the UIDs of the pods on a node, each once.
 func uidsOn(node string, pods []podRef) []string {
 	var uids []string
 	for _, p := range pods {
@@ -60,7 +58,6 @@ func uidsOn(node string, pods []podRef) []string {
 	return uids
 }
 
-// cgroup returns the usage of a pod; nil if it is unknown.
 func (r *reading) cgroup(p podRef) *cgroup.Usage {
 	for i := range r.nodes[p.node].Pods {
 		if c := &r.nodes[p.node].Pods[i]; c.Pod == p.uid {

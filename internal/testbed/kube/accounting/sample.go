@@ -70,7 +70,6 @@ func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 	return nodes, c.MakePods(ctx, s, nodes)
 }
 
-// sampledPods lists the pods that a sample covers at this moment.
 func (c *Counter) sampledPods(s Site, nodes []string) sampledPods {
 	list := sampledPods{observed: c.observed(s.Nodes), server: s.server(), onNode: s.onNode()}
 	for _, node := range nodes {
@@ -89,7 +88,6 @@ func (c *Counter) sampledPods(s Site, nodes []string) sampledPods {
 	return list
 }
 
-// sample computes the differences between two readings.
 func sample(before, after *reading, s sampledPods) testbed.Sample {
 	out := testbed.Sample{Conditions: conditions(before, after, s), Observed: observed(before, after, s)}
 	known := false
@@ -135,7 +133,6 @@ func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error
 	return nil
 }
 
-// observed lists the current pods of each component.
 func (c *Counter) observed(trial []string) map[string][]podRef {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +214,6 @@ func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed
 	return all, true
 }
 
-// containerOf returns the container of a pod that has this id; the zero value if there is none.
 func containerOf(pod *cgroup.Usage, id string) cgroup.Usage {
 	for _, c := range pod.Containers {
 		if c.ID == id {

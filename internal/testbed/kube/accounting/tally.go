@@ -149,7 +149,6 @@ type meter struct {
 	unnamed map[string]bool
 }
 
-// programUse is the CPU time of one program so far.
 type programUse struct{ user, system time.Duration }
 
 // read processes a reading. sidecars holds the names of the pod's sidecars, by container id.
@@ -184,7 +183,6 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	return nil
 }
 
-// remove stops charging a program with usage.
 func (m *meter) remove(p *programUse) {
 	m.running = slices.DeleteFunc(m.running, func(o *programUse) bool { return o == p })
 }
@@ -193,7 +191,6 @@ func (p *programUse) usage(wall time.Duration, peak int64) testbed.Usage {
 	return testbed.Usage{User: p.user, System: p.system, Wall: wall, MaxRSS: peak}
 }
 
-// ownMemory returns the working set of a pod without its sidecars, in bytes.
 func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 	own := now.WorkingSet
 	for _, c := range now.Containers {

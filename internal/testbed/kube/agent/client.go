@@ -119,7 +119,6 @@ func (s *Client) Counters(ctx context.Context, q CountersRequest) (Counters, err
 	return part(a.Counters, "counters", err)
 }
 
-// part returns a part of a response, which must not be missing.
 func part[T any](p *T, name string, err error) (T, error) {
 	if err == nil && p == nil {
 		err = fmt.Errorf("%s: %w: the answer has none", name, errFrame)
@@ -169,7 +168,6 @@ func (s *Client) endAbandoned(l *link) {
 	}
 }
 
-// closeTimeout is how long Close may take to end the session in the agent.
 const closeTimeout = 5 * time.Second
 
 // Close ends the connection. Programs that still run are killed: at once, or when the lease ends.
@@ -203,7 +201,6 @@ func (s *Client) Close() error {
 	return nil
 }
 
-// bye ends the session in the agent and closes the link.
 func (s *Client) bye(ctx context.Context, l *link) error {
 	if l == nil {
 		return errClosed

@@ -23,7 +23,6 @@ type connecting struct {
 	err    error
 }
 
-// connected returns a connection that has no known error. If there is none, it connects.
 func (s *Client) connected(ctx context.Context) (*link, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -52,7 +51,6 @@ func (s *Client) connected(ctx context.Context) (*link, error) {
 	}
 }
 
-// connect runs a series of tries and publishes its result.
 func (s *Client) connect(ctx context.Context, a *connecting) {
 	defer a.cancel(nil)
 	a.link, a.err = s.dialUntil(ctx)

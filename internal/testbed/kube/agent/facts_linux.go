@@ -51,7 +51,6 @@ func ReadFacts() Facts {
 	return f
 }
 
-// facts reads the facts that files and the kernel log hold.
 func (v view) facts() Facts {
 	text := func(name string) string { return readText(v.files, name) }
 	status := []byte(text("proc/self/status"))
@@ -89,7 +88,6 @@ func (v view) sandbox() string {
 	return ""
 }
 
-// confidential recognises a confidential VM by its devices and by its kernel log.
 func (v view) confidential() string {
 	has := func(name string) bool {
 		_, err := fs.Stat(v.files, name)
@@ -124,7 +122,6 @@ func (v view) labels() (appArmor, seLinux string) {
 
 const textLimit = 1 << 20
 
-// readText reads the beginning of a file; "" if the file cannot be read.
 func readText(files fs.FS, name string) string {
 	f, err := files.Open(name)
 	if err != nil {
@@ -158,7 +155,6 @@ func hexadecimal(text string) string {
 	return text
 }
 
-// kernelLog reads the kernel log; "" if this process may not read it.
 func kernelLog() string {
 	const readAll = 3 // value of SYSLOG_ACTION_READ_ALL in syslog(2)
 	buffer := make([]byte, textLimit)
@@ -169,7 +165,6 @@ func kernelLog() string {
 	return string(buffer[:min(n, len(buffer))])
 }
 
-// factsTimeout is how long the process that is started for facts may take to print them.
 const factsTimeout = 20 * time.Second
 
 // facts returns the facts that a process, started like a program under test, prints.

@@ -41,12 +41,10 @@ func (b *quota) init(limit int64, unit string) {
 	b.limit, b.unit = cmp.Or(b.limit, limit), unit
 }
 
-// quotaError is the error of a request that would exceed a limit of the agent.
 type quotaError struct{ text string }
 
 func (e *quotaError) Error() string { return e.text }
 
-// take reserves n more. If that would exceed the limit, it returns a *quotaError.
 func (b *quota) take(n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +89,6 @@ func (o *startRequest) cost() int64 {
 	return n
 }
 
-// refusalTimeout is how long a refused client may take to read the reason.
 const refusalTimeout = 5 * time.Second
 
 // sendRefusal sends the reason for a refusal and reads until the client closes the connection. Closing a socket

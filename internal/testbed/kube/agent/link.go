@@ -29,13 +29,11 @@ type link struct {
 	check   *time.Timer             // calls pingIfSilent
 }
 
-// reply is a response with its body.
 type reply struct {
 	response
 	body []byte
 }
 
-// newLink greets the agent on a new connection and names the client.
 func newLink(ctx context.Context, conn io.ReadWriteCloser, version string, h hello, quiet time.Duration) (*link, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
@@ -130,7 +128,6 @@ func (l *link) ask(ctx context.Context, q request, body []byte) (reply, error) {
 	}
 }
 
-// read passes responses to their receivers.
 func (l *link) read(r io.Reader) {
 	for {
 		var a reply

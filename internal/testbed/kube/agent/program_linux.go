@@ -89,7 +89,6 @@ func (p *program) fork(order *startRequest, stdin []byte) error {
 	return nil
 }
 
-// makeFiles makes the files of the program's outputs, in a new directory.
 func (p *program) makeFiles(order *startRequest) error {
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return fmt.Errorf("make a directory for its outputs: %w", err)
@@ -125,7 +124,6 @@ func (p *program) openStdin(stdin []byte) (*os.File, error) {
 	return f, nil
 }
 
-// exec starts the process through the server's keeper of processes.
 func (p *program) exec(order process.Spec, stdin []byte) error {
 	in, err := p.openStdin(stdin)
 	if err != nil {
@@ -197,7 +195,6 @@ func (p *program) removeOutputs() {
 	})
 }
 
-// discard frees everything that the agent keeps for a program that has ended.
 func (p *program) discard() {
 	p.discarded.Do(func() {
 		p.removeOutputs()

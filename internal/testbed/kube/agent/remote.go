@@ -123,7 +123,6 @@ func (p *remoteProgram) wait() (*ending, error) {
 	return a.End, err
 }
 
-// fetchOutputs fetches those outputs for which the command has writers.
 func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error) {
 	if end.Failure != "" {
 		return outputs, errors.New(end.Failure)
@@ -174,7 +173,6 @@ func (p *remoteProgram) writeOutputs(outputs [2][]byte) error {
 	return nil
 }
 
-// exitError returns the error that Wait returns: nil if the program ended with exit status 0.
 func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) error {
 	switch {
 	case ctx.Err() != nil && (end == nil || end.Signal != ""):

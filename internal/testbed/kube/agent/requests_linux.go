@@ -21,7 +21,6 @@ import (
 // replyTimeout is how long a client may take to read a response. Otherwise, the client must connect again.
 const replyTimeout = time.Minute
 
-// serverConn is the agent's side of one connection.
 type serverConn struct {
 	server  *Server
 	conn    net.Conn
@@ -30,10 +29,8 @@ type serverConn struct {
 	writing sync.Mutex
 }
 
-// greetingTimeout is how long a new connection may take to name its client.
 const greetingTimeout = 30 * time.Second
 
-// serveConn serves requests until the connection ends.
 func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // requests of this connection stop waiting for programs
@@ -216,7 +213,6 @@ func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 	return piece[:n], nil
 }
 
-// podsLimit is the maximum number of pods in one CountersRequest.
 const podsLimit = 10000
 
 // counters reads the counters that a CountersRequest asks for. It finds all cgroups first, to read all counters

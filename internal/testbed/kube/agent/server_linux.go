@@ -49,7 +49,6 @@ type Server struct {
 
 const socketName = "agent.sock"
 
-// programsDir is the name of the outputs' directory in the server's directory.
 const programsDir = "programs"
 
 // endTimeout is how long the agent waits for its programs at its end. In a pod they end with the agent anyway.
@@ -170,7 +169,6 @@ func (s *Server) removeConn(c net.Conn) {
 	delete(s.conns, c)
 }
 
-// shutDown closes all connections and ends all programs.
 func (s *Server) shutDown() {
 	s.programs.Close()
 	running := s.programs.Running(nil)
@@ -200,7 +198,6 @@ func (s *Server) shutDown() {
 	_ = owned.Remove(filepath.Join(s.Dir, programsDir))
 }
 
-// readyTimeout is how long Connect waits for an agent that is still starting.
 const readyTimeout = 3 * time.Second
 
 // Connect joins the streams in and out to the agent that listens in dir, until the connection or a stream ends.

@@ -40,7 +40,6 @@ type serverSession struct {
 	closed   bool
 }
 
-// session returns the session that h names. If the session does not exist, it begins the session.
 func (s *Server) session(h *hello) (*serverSession, error) {
 	if h == nil || !validName.MatchString(h.Session) {
 		return nil, errors.New("hello without the valid name of a session")
@@ -70,7 +69,6 @@ func (s *Server) session(h *hello) (*serverSession, error) {
 	return t, nil
 }
 
-// renewLease renews the lease. It returns false if the session has ended.
 func (t *serverSession) renewLease() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -221,7 +219,6 @@ func (s *Server) newProgram(cost int64) (*program, error) {
 	}, nil
 }
 
-// follower samples the working set of a pod and keeps the peak.
 type follower struct {
 	group    cgroup.Group
 	sidecars []string // ids of containers whose memory is not counted
@@ -294,7 +291,6 @@ func (f *follower) end() {
 	}
 }
 
-// sample reads the working set and returns the peak so far.
 func (f *follower) sample() int64 {
 	now, ok := f.group.Read()
 	for _, c := range now.Containers {

@@ -36,7 +36,6 @@ const (
 	chunkSize     = 256 << 10 // bytes of an output in one response
 )
 
-// op is the operation of a request.
 type op string
 
 const (
@@ -70,7 +69,6 @@ type hello struct {
 	Lease   time.Duration `json:"lease"`   // time without a request after which the session ends
 }
 
-// startRequest is the command of a program.
 type startRequest struct {
 	Args   []string `json:"args"`
 	Env    []string `json:"env,omitempty"`
@@ -79,13 +77,11 @@ type startRequest struct {
 	Stderr bool     `json:"stderr,omitempty"` // keep the standard error
 }
 
-// fetchRequest names a piece of an output.
 type fetchRequest struct {
 	Stream string `json:"stream"` // "stdout" or "stderr"
 	Offset int64  `json:"offset"` // first byte of the piece
 }
 
-// response is the head of the agent's frame.
 type response struct {
 	ID       uint64        `json:"id"`
 	Failure  *failure      `json:"failure,omitempty"`
@@ -113,7 +109,6 @@ type output struct {
 	SHA256 string `json:"sha256"` // digest of the output, in hexadecimal
 }
 
-// failure is an error in a response.
 type failure struct {
 	Kind failureKind `json:"kind,omitempty"`
 	Text string      `json:"text"`
@@ -129,7 +124,6 @@ const (
 	notKnown   failureKind = "not-known"   // the failure wraps ErrForgotten
 )
 
-// errFrame is the error for bytes that do not follow the protocol.
 var errFrame = errors.New("not a frame of the agent's protocol")
 
 func encode(head any, body []byte) ([]byte, error) {

@@ -139,7 +139,6 @@ func Explain(err error) error {
 	return &refusedError{text: message + hint, err: err}
 }
 
-// refusedError is an error of the API server with a hint.
 type refusedError struct {
 	text string // message and hint, safe to print
 	err  error

@@ -19,7 +19,6 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// outputLimit is the maximum number of bytes that Exec keeps of each output stream.
 const outputLimit = 1 << 20
 
 // Exec runs a program in any container of any pod. It returns up to 1 MiB of each output. If the exit status is
@@ -98,7 +97,6 @@ func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, ar
 	return &execStream{PipeReader: fromAgent, PipeWriter: toAgent, cancel: cancel}, nil
 }
 
-// execStream is the stream of an open exec.
 type execStream struct {
 	*io.PipeReader // the program's standard output
 	*io.PipeWriter // the program's standard input

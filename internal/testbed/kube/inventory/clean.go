@@ -21,7 +21,6 @@ var cleanTimeouts = experiment.Timeouts{
 	Silence: quantity.Duration(time.Hour),
 }
 
-// cleanLimit is how long one Clean may take.
 const cleanLimit = 15 * time.Minute
 
 // Leftovers finds the leftovers of runs on the cluster of a context, and the objects of runs that are still

@@ -26,7 +26,6 @@ import (
 // the Job owns: pods, controllers and their objects, services, and claims. The objects that remain use no
 // resources, and the record lists them: namespaces, and objects applied outside of the run's namespaces.
 
-// deadline is the deadline Job in one namespace.
 type deadline struct {
 	owner   metav1.OwnerReference // reference to the Job
 	made    time.Time
@@ -48,7 +47,6 @@ func (e *expiredError) Error() string {
 // Is makes an expired deadline count as ErrCleaned.
 func (e *expiredError) Is(target error) bool { return target == ErrCleaned }
 
-// deadlineName returns the name of the session's deadlines.
 func (o Owner) deadlineName() string { return "tare-" + string(o) + "-deadline" }
 
 // AddDeadline makes the deadline of a namespace, unless it exists. image is for policies that check the Job's
@@ -107,7 +105,6 @@ func (r *Record) planDeadline(namespace, image string, seconds int64) *batchv1.J
 	}
 }
 
-// seconds converts a duration to seconds, rounded up.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 func (r *Record) deadline(namespace string) *deadline {
@@ -180,7 +177,6 @@ func (r *Record) extend(ctx context.Context, namespace string) error {
 	return err
 }
 
-// hasEnded reports whether a deadline has ended. The cluster then removes its objects.
 func hasEnded(job *batchv1.Job) bool {
 	return job.DeletionTimestamp != nil || slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobFailed || c.Type == batchv1.JobFailureTarget)

@@ -53,10 +53,8 @@ func (i Item) same(o Item) bool {
 	return i.Group == o.Group && i.Resource == o.Resource && i.Namespace == o.Namespace && i.Name == o.Name
 }
 
-// maxItems is the maximum number of items in a record.
 const maxItems = 1000
 
-// maxPathName is the maximum length of an object's name.
 const maxPathName = 253
 
 // readItems parses the items of a record and validates them. Everyone who may write ConfigMaps can write a

@@ -52,7 +52,6 @@ func (l *Leftover) setHolder(h holder, age time.Duration) {
 	}
 }
 
-// list sets the names of the existing objects.
 func (l *Leftover) list(ctx context.Context, c *cluster.Cluster) {
 	r := &remover{Cluster: c, owner: l.Owner}
 	existing := func(items []Item) (names []string) {
@@ -75,7 +74,6 @@ func (l *Leftover) list(ctx context.Context, c *cluster.Cluster) {
 
 func (l *Leftover) add(items []Item) { l.items = union(l.items, items) }
 
-// union adds those items to a list that the list does not have yet.
 func union(list, items []Item) []Item {
 	for _, i := range items {
 		if !slices.ContainsFunc(list, i.same) {
@@ -162,13 +160,11 @@ func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([
 	return list.Items, nil
 }
 
-// servedKinds lists the resources that the cluster serves.
 type servedKinds struct {
 	namespaced map[schema.GroupVersionResource]bool // known resources; true for resources in namespaces
 	failed     map[schema.GroupVersion]error        // groups whose API server (an extension) does not answer
 }
 
-// served reads the resources that the cluster serves.
 func served(c *cluster.Cluster) (servedKinds, error) {
 	k := servedKinds{namespaced: map[schema.GroupVersionResource]bool{}}
 	_, lists, err := c.Client.Discovery().ServerGroupsAndResources()

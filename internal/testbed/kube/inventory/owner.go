@@ -65,17 +65,14 @@ func (o Owner) Labels(arm, role string) map[string]string {
 	return l
 }
 
-// valid reports whether the owner can be part of the names of objects.
 func (o Owner) valid() bool {
 	return o != "" && cluster.Label(string(o), cluster.NameLimit) == string(o)
 }
 
-// selector returns the options with which a request lists the session's objects.
 func (o Owner) selector() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: OwnerLabel + "=" + string(o)}
 }
 
-// record returns the name of the session's ConfigMap.
 func (o Owner) record() string { return "tare-" + string(o) }
 
 // idFile is the file in the run directory with the run's random id. By this id, the sessions of a run recognise
@@ -114,7 +111,6 @@ func runID(dir string) (string, error) {
 	return id, os.WriteFile(name, []byte(id+"\n"), 0o644)
 }
 
-// holder identifies the process that works on a session.
 type holder struct {
 	Host      string    `json:"host"`
 	Boot      string    `json:"boot,omitempty"`      // boot id of the process's kernel
@@ -126,7 +122,6 @@ type holder struct {
 	ID        string    `json:"id,omitempty"`  // id of the run, see Session
 }
 
-// thisProcess returns this process as the holder of a run.
 func thisProcess(run string) holder {
 	h := holder{PID: os.Getpid(), Start: time.Now().UTC().Truncate(time.Second), Run: run}
 	h.Host, _ = os.Hostname()
@@ -183,16 +178,13 @@ func (h holder) String() string {
 	return string(text)
 }
 
-// who returns the holder's name for messages.
 func (h holder) who() string {
 	return fmt.Sprintf("process %d on %s", h.PID, safetext.Head(h.Host, 64))
 }
 
-// readHolder parses the JSON that String returns.
 func readHolder(text string) (h holder, err error) {
 	err = json.Unmarshal([]byte(text), &h)
 	return h, err
 }
 
-// sameRun reports whether two holders work on the same run.
 func (h holder) sameRun(o holder) bool { return h.ID != "" && h.ID == o.ID }

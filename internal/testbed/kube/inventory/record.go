@@ -207,7 +207,6 @@ func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item,
 	return h, renewed, items, errors.Join(err, badItems, badTime)
 }
 
-// maker is client-go's typed client for one kind of objects.
 type maker[T metav1.Object] interface {
 	Create(ctx context.Context, object T, o metav1.CreateOptions) (T, error)
 	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)

@@ -165,14 +165,12 @@ func (r *Record) remover(owner Owner) *remover {
 	return &remover{Cluster: r.on, owner: owner, limit: r.limits.Delete.Std()}
 }
 
-// remover deletes the objects of one session of a run.
 type remover struct {
 	*cluster.Cluster
 	owner Owner
 	limit time.Duration // how long objects may take to be gone
 }
 
-// awaitGone waits until objects are gone. Its error names the objects that remain, and the reasons.
 func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 	if len(items) == 0 {
 		return nil
@@ -238,7 +236,6 @@ func deletionBlock(o *unstructured.Unstructured) string {
 	return " (" + strings.Join(reasons, "; ") + ")"
 }
 
-// stuckNamespace lists those conditions of a namespace that explain why its deletion takes long.
 var stuckNamespace = []string{
 	"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure",
 	"NamespaceDeletionContentFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining",

@@ -16,7 +16,6 @@ import (
 // all records and namespaces with its name say so. Second, items outside of a record's namespace count only if
 // the session has made that namespace.
 
-// sessionObjects holds the records and namespaces of one session.
 type sessionObjects struct {
 	owner      Owner
 	records    []Leftover         // one for each record, which may be forged

@@ -59,7 +59,6 @@ func Control(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// mendLimit is how long a cluster may take to work again after a test.
 const mendLimit = 3 * time.Minute
 
 // Breaks must be called first by tests that break parts of the cluster, which must not run in parallel with
@@ -145,7 +144,6 @@ func unless(err error, is func(error) bool) error {
 	return err
 }
 
-// makePods makes a pod on each node. All nodes of the test cluster have its image.
 func makePods(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -123,7 +123,6 @@ func present(nodes, before []*corev1.Node) (list []*corev1.Node) {
 	return list
 }
 
-// controlPlane returns 1 for nodes of a control plane and 0 for others, for sorting.
 func controlPlane(n *corev1.Node) int {
 	if _, ok := n.Labels["node-role.kubernetes.io/control-plane"]; ok {
 		return 1

@@ -37,7 +37,6 @@ type PodNeeds struct {
 	Pod    *corev1.Pod // nil if the site has no pod of the role
 }
 
-// fits reports whether the nodes for the client and the server satisfy the request.
 func (r Request) fits(client, server *corev1.Node) bool {
 	if client == nil || r.Client.Misfit(client) != "" || (server == nil) != (r.Server.Pod == nil) {
 		return false
@@ -95,7 +94,6 @@ func (p PodNeeds) Misfit(n *corev1.Node) string {
 	return tooSmall(n, p.Pod)
 }
 
-// tolerated reports whether a pod with these tolerations may run despite the taint.
 func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
 		return (t.Effect == "" || t.Effect == taint.Effect) && (t.Key == "" || t.Key == taint.Key) &&
@@ -119,7 +117,6 @@ func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 	return ""
 }
 
-// explain returns an error with the reasons why no nodes satisfy the request.
 func (r Request) explain(nodes []*corev1.Node) error {
 	why := func(p PodNeeds) (fit int, reasons string) {
 		const most = 8 // maximum number of nodes in the error

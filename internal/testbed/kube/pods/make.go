@@ -85,7 +85,6 @@ type readyCheck struct {
 	since map[string]time.Time // when the pod was first seen in each state
 }
 
-// poll reads the pod's state. Await calls it.
 func (w readyCheck) poll(ctx context.Context) (bool, string, error) {
 	got, err := w.pod.Get(ctx)
 	if apierrors.IsNotFound(err) {
@@ -110,7 +109,6 @@ func (w readyCheck) poll(ctx context.Context) (bool, string, error) {
 	return false, summary(got), nil
 }
 
-// isReady reports whether all containers of the pod are ready, sidecars included.
 func isReady(p *corev1.Pod) bool {
 	if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning || p.Status.PodIP == "" {
 		return false
@@ -147,7 +145,6 @@ func summary(p *corev1.Pod) string {
 	return strings.Join(parts, "; ")
 }
 
-// statusReason returns the reason in the pod's status, after a colon; "" if there is no reason.
 func statusReason(p *corev1.Pod) string {
 	if text := reason(p.Status.Reason, p.Status.Message); text != "" {
 		return ": " + text

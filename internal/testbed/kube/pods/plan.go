@@ -72,7 +72,6 @@ func OnHost(pod *corev1.Pod) {
 	pod.Spec.HostNetwork, pod.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet
 }
 
-// unprivileged returns the security context of a container without privileges.
 func unprivileged() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false),

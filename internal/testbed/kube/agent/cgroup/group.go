@@ -187,7 +187,6 @@ func exists(files fs.FS, name string) bool {
 	return err == nil
 }
 
-// text reads a file; "" if the file cannot be read.
 func text(files fs.FS, name string) string {
 	data, err := fs.ReadFile(files, name)
 	if err != nil {
