@@ -140,15 +140,12 @@ func ReadNetwork(name string) (tcp Resource, err error) {
 // Sample holds the conditions at a trial's site during the trial.
 type Sample struct {
 	Conditions machine.Conditions
-	// Machine is the source of Conditions, if they are of one machine; nil: unknown.
-	Machine *machine.Activity
+	Machine    *machine.Activity // source of Conditions, if they are of one machine; nil: unknown
 	// Sidecars holds the usage of containers in which no program under test runs, by the role of the pod and
 	// the name of the container ("client-istio-proxy"). MaxRSS is the container's working set at the end.
-	Sidecars map[string]Usage
-	// SidecarsUnavailable is set in every arm if there is one arm with sidecars whose usage is unknown.
-	SidecarsUnavailable bool
-	// Observed is the usage of the components that the experiment observes, by name.
-	Observed map[string]Observed
+	Sidecars            map[string]Usage
+	SidecarsUnavailable bool                // set in every arm if there is one arm with sidecars whose usage is unknown
+	Observed            map[string]Observed // usage of the components that the experiment observes, by name
 }
 
 // Observed is the usage of one observed component.

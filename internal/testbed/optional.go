@@ -221,9 +221,8 @@ type BackedVolume interface {
 
 // VolumePart is a layer's part of a volume.
 type VolumePart struct {
-	Name string // name of the layer
-	// Encrypts is set if the part encrypts all data before they reach the device.
-	Encrypts bool
+	Name     string // name of the layer
+	Encrypts bool   // set if the part encrypts all data before they reach the device
 	// Device makes a new device from the device below it, and returns its path; nil: the part is above the file
 	// system. Objects outside of Tare, such as a device mapping of the kernel, must have the name name, or name
 	// followed by an underscore and a suffix. They are removed with the volume, and by tare clean.

@@ -18,8 +18,7 @@ type Command struct {
 	Stderr io.Writer
 	// Subject marks a program under test, which gets the layers' wrappers. Tare's own probes do not.
 	Subject bool
-	// Files are open in the program, which must be on this machine, as descriptors 3 and following.
-	Files []*os.File
+	Files   []*os.File // open as descriptors 3 and following; only for programs on this machine
 }
 
 // Process is a started command. It ends with its descendants when Wait or Kill returns, or with its starter.

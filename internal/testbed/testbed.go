@@ -68,6 +68,14 @@ func ServicePorts() (ports []uint16) {
 	return ports
 }
 
+// Each returns the results of a function for all elements of a list.
+func Each[T, U any](list []T, of func(T) U) (results []U) {
+	for _, element := range list {
+		results = append(results, of(element))
+	}
+	return results
+}
+
 // Testbed makes sites.
 type Testbed interface {
 	Open(ctx context.Context, want Request) (Site, error)
@@ -79,8 +87,7 @@ type Testbed interface {
 type Request struct {
 	Name  string           // name of the arm
 	Needs experiment.Needs // needs of all workloads and layers at the site
-	// Level holds the testbed's parameters at one level: *experiment.Local or *experiment.Kubernetes.
-	Level any
+	Level any              // testbed's parameters at one level: *experiment.Local or *experiment.Kubernetes
 }
 
 // As finds the optional interface T. It is an interface of the site, or of a site that this site wraps.

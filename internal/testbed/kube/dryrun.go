@@ -120,11 +120,9 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 }
 
 func chosenNodes(plans map[testbed.Place]*corev1.Pod) string {
-	var list []string
-	for _, place := range slices.Sorted(maps.Keys(plans)) {
-		list = append(list, podTitle(plans[place])+" on "+shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(testbed.Each(slices.Sorted(maps.Keys(plans)), func(place testbed.Place) string {
+		return podTitle(plans[place]) + " on " + shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname])
+	}), ", ")
 }
 
 // tryNamespace tries to make the site's namespace, and returns the namespace in which the pods are tried: an

@@ -150,7 +150,7 @@ func (s *Site) Close() error {
 	var items []inventory.Item
 	for _, p := range made {
 		p.Disconnect() // the pod is about to be deleted
-		items = append(items, inventory.Core("pods", p.Plan().Namespace, p.Plan().Name))
+		items = append(items, p.Item())
 	}
 	if s.needs.Pods() && s.hasServer() {
 		items = append(items, inventory.Core("services", s.Namespace(), s.name("server")))

@@ -102,11 +102,9 @@ func (l *PodTemplate) Make(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, 
 
 // Delete deletes pods and waits until they are gone. If a pod does not exist, this is no error.
 func (l *PodTemplate) Delete(ctx context.Context, names ...string) error {
-	var items []inventory.Item
-	for _, name := range names {
-		items = append(items, inventory.Core("pods", l.site.Namespace(), name))
-	}
-	return l.on.record.Remove(ctx, items...)
+	return l.on.record.Remove(ctx, testbed.Each(names, func(name string) inventory.Item {
+		return inventory.Core("pods", l.site.Namespace(), name)
+	})...)
 }
 
 // Watch calls see for each change of the pods in turn, until the context is done. gone is true for a deleted

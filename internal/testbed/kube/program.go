@@ -66,9 +66,8 @@ func (s *Site) Self(where testbed.Place) string {
 // program is a process in a pod. If the pod is lost, the errors of the process name the reason.
 type program struct {
 	testbed.Process
-	pod *pods.Pod
-	// sandboxed is set if the program runs in a sandbox, whose kernel does not count the sandbox's own usage.
-	sandboxed bool
+	pod       *pods.Pod
+	sandboxed bool // set if the program runs in a sandbox, whose kernel does not count the sandbox's own usage
 
 	done  chan struct{} // closed when usage and err are set
 	usage testbed.Usage

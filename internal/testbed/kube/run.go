@@ -91,9 +91,8 @@ type clusterRun struct {
 	pods    *pods.Maker
 	counter *accounting.Counter
 
-	mu sync.Mutex
-	// nodesNamespaces holds the namespaces of makeNodesNamespace, by level of Pod Security.
-	nodesNamespaces map[string]string
+	mu              sync.Mutex
+	nodesNamespaces map[string]string // namespaces of makeNodesNamespace, by level of Pod Security
 }
 
 func newClusterRun(c *cluster.Cluster, s inventory.Session, version string, limits experiment.Timeouts) *clusterRun {

@@ -195,10 +195,7 @@ func (s *Site) podList() []*pods.Pod {
 }
 
 func (s *Site) nodes() []string {
-	var names []string
-	for _, p := range s.podList() {
-		names = append(names, p.Node())
-	}
+	names := testbed.Each(s.podList(), (*pods.Pod).Node)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -32,14 +32,11 @@ type Settings struct {
 	Seccomp *Seccomp `json:"seccomp,omitempty"`
 	// Landlock is a ruleset. It implies no_new_privs.
 	Landlock *Landlock `json:"landlock,omitempty"`
-	// Drop is a bit set of capabilities that the program loses for good.
-	Drop uint64 `json:"drop,omitempty"`
-	// AppArmor is the name of the program's profile.
-	AppArmor string `json:"appArmor,omitempty"`
+	Drop     uint64    `json:"drop,omitempty"`     // bit set of capabilities that the program loses for good
+	AppArmor string    `json:"appArmor,omitempty"` // name of the program's profile
 	// UserNamespace makes the program root in a user namespace of its own.
-	UserNamespace bool `json:"userNamespace,omitempty"`
-	// Bundle is set if the program runs in a container.
-	Bundle *Bundle `json:"bundle,omitempty"`
+	UserNamespace bool    `json:"userNamespace,omitempty"`
+	Bundle        *Bundle `json:"bundle,omitempty"` // set if the program runs in a container
 }
 
 // Capabilities are the names of capabilities, by their bit number in linux/capability.h.

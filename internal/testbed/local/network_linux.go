@@ -240,14 +240,9 @@ func (n *network) close() {
 	}
 }
 
-func (n *network) namespaces() (list []*netNamespace) {
-	for _, node := range n.nodes {
-		list = append(list, node.netNamespace)
-	}
-	for _, pod := range n.pods {
-		list = append(list, pod.netNamespace)
-	}
-	return list
+func (n *network) namespaces() []*netNamespace {
+	nodes := testbed.Each(n.nodes, func(node *node) *netNamespace { return node.netNamespace })
+	return append(nodes, testbed.Each(n.pods, func(p *pod) *netNamespace { return p.netNamespace })...)
 }
 
 // Address returns the address by which the client reaches the server on a path.
@@ -263,11 +258,7 @@ func (n *network) Address(p testbed.Path) netip.Addr {
 
 // Members returns the addresses of the members' pods in order.
 func (n *network) Members() []netip.Addr {
-	var members []netip.Addr
-	for _, p := range n.pods[1:] {
-		members = append(members, p.address)
-	}
-	return members
+	return testbed.Each(n.pods[1:], func(p *pod) netip.Addr { return p.address })
 }
 
 // Ports lists the ports that the service forwards.
@@ -278,11 +269,7 @@ func (n *network) LinkRate() float64 { return n.unshaped.Rate }
 
 // Nodes returns the client's node and the members' nodes.
 func (n *network) Nodes() []testbed.Node {
-	var nodes []testbed.Node
-	for _, node := range n.nodes {
-		nodes = append(nodes, node)
-	}
-	return nodes
+	return testbed.Each(n.nodes, func(node *node) testbed.Node { return node })
 }
 
 // Deliver sends one datagram from the client's pod to the server's pod. The port is random, and is not one of

@@ -31,11 +31,7 @@ func (n *node) PodNetwork() netip.Prefix { return podNetwork(n.index) }
 
 // Pods returns the places of the node's pods.
 func (n *node) Pods() []testbed.Place {
-	var places []testbed.Place
-	for _, p := range n.pods {
-		places = append(places, p.place)
-	}
-	return places
+	return testbed.Each(n.pods, func(p *pod) testbed.Place { return p.place })
 }
 
 // MTU is the present MTU of the wire, in bytes.

@@ -14,6 +14,7 @@ import (
 
 	"tare/internal/run/machine/owned"
 	"tare/internal/run/machine/proc"
+	"tare/internal/testbed"
 	"tare/internal/testbed/process"
 )
 
@@ -103,12 +104,9 @@ func orphanedScopes(self owned.Owner) []*process.Group {
 	})
 }
 
-func straysIn(group *process.Group) (strays []Stray) {
+func straysIn(group *process.Group) []Stray {
 	owner, _ := ownerOfScope(group.Name())
-	for _, pid := range group.Processes() {
-		strays = append(strays, describe(pid, marker{owner: owner}))
-	}
-	return strays
+	return testbed.Each(group.Processes(), func(pid int) Stray { return describe(pid, marker{owner: owner}) })
 }
 
 // ownMarked returns the marker of another process of this user, or for root of any user. The marker is in the

@@ -48,16 +48,13 @@ type Spec struct {
 	Stderr io.Writer
 	Files  []*os.File // descriptors 3 and following
 	// Name is the name of the program's cgroup. It must be unique on the machine.
-	Name string
-	// Within is the group that contains the program's cgroup; nil: this process's own cgroup contains it.
-	Within *Group
+	Name   string
+	Within *Group // group that contains the program's cgroup; nil: this process's own cgroup contains it
 	// Mark holds variables of Env that no other program has. Descendants that keep their environment have them,
 	// too.
-	Mark []string
-	// Helper is set if the program leaves no processes behind.
-	Helper bool
-	// By is the owner of the program, for Running.
-	By any
+	Mark   []string
+	Helper bool // set if the program leaves no processes behind
+	By     any  // owner of the program, for Running
 	// Attributes are the process attributes. They must make the program the leader of a process group.
 	Attributes *syscall.SysProcAttr
 	// Fork runs start at the right time and on the right thread; nil: start runs immediately.

@@ -47,8 +47,7 @@ type end struct {
 	Status syscall.WaitStatus // wait status of the leader
 	Tail   string             // end of its standard error
 	Left   error              // error in ending leftover processes
-	// Spoilt is the reason why the program was killed: it wrote too much, or its output could not be kept.
-	Spoilt error
+	Spoilt error              // reason why the program was killed: it wrote too much, or its output could not be kept
 	// Lost is the reason why Status is unknown. Held is set if a descendant still holds the output open.
 	Lost error
 	Held bool

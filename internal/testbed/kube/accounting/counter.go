@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"tare/internal/experiment"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/agent/cgroup"
 	"tare/internal/testbed/kube/cluster"
@@ -149,11 +150,7 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 }
 
 func (c *Counter) mend(ctx context.Context, nodes []string) error {
-	var list []*pods.Pod
-	for _, node := range nodes {
-		list = append(list, c.NodePod(node))
-	}
-	return pods.Mend(ctx, list)
+	return pods.Mend(ctx, testbed.Each(nodes, c.NodePod))
 }
 
 // read reads the counters of all nodes, and with "accounting: container" of the site's pods, at the same time.

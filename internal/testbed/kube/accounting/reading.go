@@ -12,12 +12,11 @@ import (
 
 // podRef identifies a pod on a node. The pod's cgroups are named after its UID.
 type podRef struct {
-	uid, node string
-	role      string    // role of a site's pod (value of inventory.RoleLabel)
-	started   time.Time // start time by the node's clock, to the second; zero if it has not started
-	sidecars  map[string]string
-	// waiting is set for a pod that may not have started, and ending for a pod that is being deleted.
-	waiting, ending bool
+	uid, node       string
+	role            string    // role of a site's pod (value of inventory.RoleLabel)
+	started         time.Time // start time by the node's clock, to the second; zero if it has not started
+	sidecars        map[string]string
+	waiting, ending bool // the pod may not have started, or is being deleted
 }
 
 // reading holds the counters of all agents at one moment.
@@ -31,13 +30,12 @@ type reading struct {
 }
 
 type sampledPods struct {
-	site     []podRef // pods of the site
-	nodePods []podRef // accounting pods
-	// observed lists the pods of each observed component, as they are at the second reading.
-	observed map[string][]podRef
-	server   string   // name under which the API server is observed; "" if it is not
-	onNode   bool     // set if pods are read from the node's cgroups
-	sidecars []string // names of the sidecars in the site's pods
+	site     []podRef            // pods of the site
+	nodePods []podRef            // accounting pods
+	observed map[string][]podRef // pods of each observed component, as they are at the second reading
+	server   string              // name under which the API server is observed; "" if it is not
+	onNode   bool                // set if pods are read from the node's cgroups
+	sidecars []string            // names of the sidecars in the site's pods
 }
 
 func (s *sampledPods) all() []podRef {

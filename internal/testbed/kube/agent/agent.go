@@ -94,6 +94,5 @@ type Counters struct {
 	Grouped *time.Duration   `json:"grouped,omitempty"`
 	Pods    []cgroup.Usage   `json:"pods,omitempty"`   // usage of the pods in CountersRequest.Cgroups that were found
 	Network testbed.Resource `json:"network,omitzero"` // counters of the pod's network namespace
-	// Peak is the largest working set since Follow, in bytes; 0 if it is unknown.
-	Peak int64 `json:"peak,omitempty"`
+	Peak    int64            `json:"peak,omitempty"`   // largest working set since Follow, in bytes; 0 if it is unknown
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"tare/internal/experiment/quantity"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 )
 
@@ -24,9 +25,8 @@ type Leftover struct {
 	// Holder describes the session's process: "process 17 on host a, last seen 3m ago".
 	Holder string
 	// Alive is set if the holder is alive or may be alive. Clean then removes none of the objects.
-	Alive bool
-	// Objects are the names of existing objects, in kubectl's form.
-	Objects []string
+	Alive   bool
+	Objects []string // names of existing objects, in kubectl's form
 	// Foreign are the names of objects outside of the record's namespace, if Tare has not made that namespace.
 	// Clean does not delete them. Otherwise, a user who may write into that namespace could make tare clean
 	// delete objects that the user may not delete.
@@ -89,10 +89,7 @@ func (l *Leftover) remove(ctx context.Context, r *remover) error {
 	if len(there) == 0 {
 		return r.removeAll(ctx, l.items, l.record)
 	}
-	var names []string
-	for _, i := range there {
-		names = append(names, i.String())
-	}
+	names := testbed.Each(there, Item.String)
 	return errors.Join(r.removeAll(ctx, l.items, ""), fmt.Errorf(
 		"its record is in namespace %s, which is not Tare's, so objects in other namespaces are left: %s; "+
 			"delete them with kubectl if they are the run's, and call tare clean again", l.record, strings.Join(names, ", ")))

@@ -18,6 +18,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/run/machine"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 )
 
@@ -58,11 +59,8 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int {
 		return cmp.Or(cmp.Compare(controlPlane(a), controlPlane(b)), strings.Compare(a.Name, b.Name))
 	})
-	pods := []*corev1.Pod{r.Client.Pod, r.Server.Pod}
-	for _, p := range slices.Concat(r.Members, r.Clients) {
-		pods = append(pods, p.Pod)
-	}
-	if err := resolveRuntime(ctx, c.on, pods...); err != nil {
+	needs := slices.Concat([]PodNeeds{r.Client, r.Server}, r.Members, r.Clients)
+	if err := resolveRuntime(ctx, c.on, testbed.Each(needs, func(p PodNeeds) *corev1.Pod { return p.Pod })...); err != nil {
 		return Choice{}, err
 	}
 	c.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
 	"tare/internal/text/safetext"
@@ -18,11 +19,7 @@ import (
 
 // Launch records pods, makes them, and waits until they are ready.
 func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
-	var items []inventory.Item
-	for _, p := range pods {
-		items = append(items, inventory.Core("pods", p.plan.Namespace, p.plan.Name))
-	}
-	if err := m.Record.Add(ctx, items...); err != nil {
+	if err := m.Record.Add(ctx, testbed.Each(pods, (*Pod).Item)...); err != nil {
 		return err
 	}
 	for _, p := range pods {
@@ -40,7 +37,7 @@ func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 
 // create makes the pod, when the controller manager has made the namespace's default service account.
 func (p *Pod) create(ctx context.Context) error {
-	if err := p.maker.Record.Add(ctx, inventory.Core("pods", p.plan.Namespace, p.plan.Name)); err != nil {
+	if err := p.maker.Record.Add(ctx, p.Item()); err != nil {
 		return err // the record may be gone, and then no object may be made
 	}
 	var made *corev1.Pod

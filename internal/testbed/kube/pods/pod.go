@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/experiment"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
@@ -61,12 +62,11 @@ func (p *Pod) AgentIn(container string) *agent.Client {
 
 // Agents returns the connections to all agents in the pod. The first is that of the method Agent.
 func (p *Pod) Agents() []*agent.Client {
-	var all []*agent.Client
-	for _, name := range agentContainers(p.plan) {
-		all = append(all, p.AgentIn(name))
-	}
-	return all
+	return testbed.Each(agentContainers(p.plan), p.AgentIn)
 }
+
+// Item returns the pod as an item of a record.
+func (p *Pod) Item() inventory.Item { return inventory.Core("pods", p.plan.Namespace, p.plan.Name) }
 
 // Disconnect ends the connections to the agents. It is called before the pod is deleted.
 func (p *Pod) Disconnect() {
