@@ -79,10 +79,8 @@ type MemberVolumes interface {
 
 // Datagrams is a network on which single datagrams can be sent.
 type Datagrams interface {
-	// Deliver sends one UDP datagram from the client to the server pod. It reports whether it arrived within
-	// the limit.
-	Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error)
-	// DeliverBetween sends one UDP datagram between any two pods. In all else it is like Deliver.
+	// DeliverBetween sends one UDP datagram between the own addresses of two pods. It reports whether the
+	// datagram arrived within the limit.
 	DeliverBetween(ctx context.Context, from, to Place, payload []byte, limit time.Duration) (bool, error)
 }
 

@@ -272,12 +272,6 @@ func (n *network) Nodes() []testbed.Node {
 	return testbed.Each(n.nodes, func(node *node) testbed.Node { return node })
 }
 
-// Deliver sends one datagram from the client's pod to the server's pod. The port is random, and is not one of
-// the ports that the service forwards.
-func (n *network) Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error) {
-	return n.DeliverBetween(ctx, testbed.ClientPod, testbed.ServerPod, payload, limit)
-}
-
 func (n *network) pod(where testbed.Place) (*pod, error) {
 	for _, p := range n.pods {
 		if p.place == where {
@@ -287,7 +281,7 @@ func (n *network) pod(where testbed.Place) (*pod, error) {
 	return nil, fmt.Errorf("site %s has no pod %s", n.name, where)
 }
 
-// DeliverBetween sends one datagram between any two pods, as Deliver does.
+// DeliverBetween sends one datagram between any two pods. The port is random, and not one of the service.
 func (n *network) DeliverBetween(ctx context.Context, from, to testbed.Place, payload []byte, limit time.Duration) (bool, error) {
 	var sockets [2]*net.UDPConn
 	for i, where := range []testbed.Place{from, to} {

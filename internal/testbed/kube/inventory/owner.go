@@ -5,7 +5,7 @@
 // killed, its objects are found and removed by tare clean (Leftovers, Clean), or by the session that resumes
 // the run (Record.RemoveEarlier).
 //
-// Everyone who may write ConfigMaps can forge a record. The file sessions.go explains why nobody can make
+// Everyone who may write ConfigMaps can forge a record. The file leftover.go explains why nobody can make
 // Tare delete, by a forged record, objects that he may not delete himself.
 package inventory
 
