@@ -2,11 +2,9 @@
 // request is one line of JSON on the helper's standard input. Each response is one line on its standard
 // output. Secrets are sent only in these lines. The helper ends when its input ends.
 //
-// A helper started by Start serves many requests (Main). A helper started for a single request (Once,
-// Command) uses Reading or Answering.
-//
-// Nobody can write to a running program in a pod of a cluster. In a pod, another process of the same program
-// therefore carries each request. It connects to the helper's socket and waits for the response (remote.go).
+// A helper started by Start serves many requests (Main). A helper for a single request (Once, Command) uses
+// Reading or Answering. In a pod, nobody can write to a running program. Another process of the helper's
+// program therefore carries each request to the helper's socket, and waits for the response (remote.go).
 package helperrpc
 
 import (

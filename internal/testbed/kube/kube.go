@@ -3,10 +3,9 @@
 //
 // Open returns a site (Site). The arm's layers change it (ShapeNamespace, ShapePods, ShapeVolume, Apply), and
 // Ready makes its objects. The site stays up until it is closed, or until the run ends. A trial is a few
-// messages to the agents in the site's pods (package agent). While a trial runs, API server, kubelet and
-// container runtime do nothing for Tare. Only the agents work: they wait for the program. With "accounting:
-// node" the agent on the node also reads the pod's cgroups: when a program starts, when it ends, and four
-// times a second in between (BenchmarkRead in agent/cgroup).
+// messages to the agents in the site's pods (package agent). While a trial runs, only the agents do something
+// for Tare: they wait for the program. With "accounting: node" the agent on the node also reads the pod's
+// cgroups at the start, at the end, and four times a second in between (BenchmarkRead in agent/cgroup).
 //
 // These are the packages below this one. Each imports only packages that stand above it in this list:
 //
@@ -19,8 +18,8 @@
 //	accounting  measures the resources that pods use, and other load on their nodes
 //
 // Every object is recorded in the cluster before it is made, and has the owner's label. Close removes exactly
-// these objects. After kill -9, inventory.Clean does. Every wait has a limit. If a wait reaches its limit,
-// the error names the awaited state, with the events and the last log lines of the pods.
+// these objects; after kill -9, inventory.Clean does. Every wait has a limit. The error then names the awaited
+// state, with the events and the last log lines of the pods.
 package kube
 
 import (

@@ -3,10 +3,9 @@
 // program one more exec, some 0.1 ms. It adds nothing to the program's memory or to its later CPU time
 // (docs/figures/front.md).
 //
-// A layer puts an argument before a command (Settings.Argument). The process that starts the command, Tare or
-// the agent in a pod, calls Prepare. Prepare replaces the argument with the launcher's command line. Before
-// the program's time begins, it opens the launcher, filters and rulesets, and passes them as descriptors. A
-// launcher therefore works inside every wrapper that passes descriptors on.
+// A layer puts an argument before a command (Settings.Argument). Before the program's time begins, Prepare
+// replaces the argument with the launcher's command line, and opens the launcher, filters and rulesets. The
+// launcher gets them as descriptors, and works inside every wrapper that passes descriptors on.
 //
 // If a launcher starts the programs of one arm, launchers start the programs of all arms of the run
 // (layer.WithEqualLaunchers). A launcher with empty Settings restricts nothing.

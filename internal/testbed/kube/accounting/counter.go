@@ -1,5 +1,4 @@
-// Package accounting measures the resources that the pods of a run use, and the other load
-// on their nodes.
+// Package accounting measures the resources that the pods of a run use, and the other load on their nodes.
 //
 // Every node of a trial has one small accounting pod that reads the node's counters. Pods of programs under test
 // cannot: in a sandbox they see the counters of another kernel, or no counters. With "accounting: node" the

@@ -1,15 +1,13 @@
 // Package agent is Tare's own process in a pod, and the connection to it.
 //
 // The agent is the first process of every pod that Tare makes (the command `tare-agent serve`). It starts the
-// programs of trials as its children. The kernel therefore reports their CPU time and memory to the agent.
-// The agent writes their output to files, and computes a digest of each file. Programs do not depend on the
-// connection. If the API server, the kubelet or the network breaks the connection in the middle of a trial,
-// the program keeps running. Tare fetches its exit status, usage and whole output over the next connection.
+// programs of trials as its children, and so the kernel reports their CPU time and memory to the agent. It
+// writes their output to files, and computes a digest of each file. If the connection to the agent breaks in a
+// trial, the program keeps running. Tare then fetches the result over the next connection.
 //
-// A Client is the other end of the connection, in Tare. It is one exec into the pod that stays open and runs
-// Connect, which joins the exec's streams to the agent's socket. The connection costs nothing while a trial
-// runs. A program starts within milliseconds. At that moment, neither the API server, the kubelet nor the
-// container runtime does anything.
+// A Client is the other end of the connection, in Tare: one exec into the pod that stays open and runs Connect,
+// which joins the exec's streams to the agent's socket. The connection costs nothing while a trial runs. A
+// program starts within milliseconds, without the API server, the kubelet and the container runtime.
 package agent
 
 import (

@@ -73,8 +73,6 @@ func (l *Leftover) list(ctx context.Context, c *cluster.Cluster) {
 	l.Objects, l.Foreign = existing(items), existing(l.foreign)
 }
 
-func (l *Leftover) add(items []Item) { l.items = union(l.items, items) }
-
 func union(list, items []Item) []Item {
 	for _, i := range items {
 		if !slices.ContainsFunc(list, i.same) {
@@ -271,7 +269,7 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 		case l.own && trusted == nil:
 			trusted = &l
 		case l.own:
-			trusted.add(l.items)
+			trusted.items = union(trusted.items, l.items)
 		case own:
 			errs = append(errs, fmt.Errorf(
 				"ConfigMap %s/tare-%s is left: run %s has a record in a namespace of its own, and this one is in another's",
@@ -287,7 +285,7 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 		trusted = &Leftover{Owner: s.owner, Holder: made.Holder, holder: made.holder}
 	}
 	if all {
-		trusted.add(made.items)
+		trusted.items = union(trusted.items, made.items)
 	}
 	if trusted.record != "" || len(trusted.items) > 0 {
 		found = append(found, *trusted)

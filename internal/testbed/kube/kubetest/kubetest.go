@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -94,12 +93,7 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 			_, err := core.Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 			return unless(err, apierrors.IsAlreadyExists)
 		},
-		func(ctx context.Context) error { // controllers make two objects that pods need
-			_, err1 := core.ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
-			_, err2 := core.ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
-			return errors.Join(err1, err2)
-		},
-		func(ctx context.Context) error { return makePods(ctx, client, namespace) },
+		func(ctx context.Context) error { return makePods(ctx, client, namespace) }, // needs a service account
 		func(ctx context.Context) error {
 			list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
 			if err == nil && len(list.Items) > 0 {
