@@ -153,16 +153,14 @@ type Command struct {
 
 // Process is a started command. It ends with its descendants when Wait or Kill returns, or with its starter.
 type Process interface {
-	// Wait waits until the process has ended, and returns its usage. If the exit status is not 0, the error is
-	// an *ExitError.
+	// Wait waits for the end and returns the usage. If the exit status is not 0, the error is an *ExitError.
 	Wait() (Usage, error)
 	// Kill ends the process and its descendants. A waiting Wait then returns.
 	Kill() error
-	// CPU returns the CPU time that the process and all its descendants have used so far. CPU and Memory may
-	// return ErrUncounted.
+	// CPU returns the CPU time used so far, with all descendants. CPU and Memory may return ErrUncounted.
 	CPU() (time.Duration, error)
-	// Memory returns the present resident memory of the process and its descendants, in bytes. A shared page
-	// counts for each of them.
+	// Memory returns the present resident memory, with all descendants, in bytes. Shared pages count for each
+	// process.
 	Memory() (int64, error)
 }
 
@@ -182,8 +180,7 @@ func Until(ctx context.Context, ended <-chan struct{}) (context.Context, context
 // ErrUncounted is the error of a Process that runs elsewhere, with unknown CPU time and memory.
 var ErrUncounted = errors.New("the program's CPU time and memory are unknown")
 
-// Printer is a Process whose output is passed on when it has ended, and not immediately, but can be read
-// before.
+// Printer is a Process whose output is passed on when it has ended, but can be read before.
 type Printer interface {
 	// Printed reads new output on "stdout" or "stderr", from an offset on. It is empty after the end, and if
 	// the process does not keep the output.
@@ -197,8 +194,7 @@ type Timed interface {
 
 // Proportional is a Process whose memory is known without counting shared pages twice.
 type Proportional interface {
-	// Proportional returns the resident memory of the process and its descendants, in bytes, with shared pages
-	// divided among their processes (PSS).
+	// Proportional returns the resident memory with shared pages divided among their processes, in bytes (PSS).
 	Proportional() (int64, error)
 }
 
@@ -210,13 +206,11 @@ type Usage struct {
 	User   time.Duration `json:"user"`
 	System time.Duration `json:"system"`
 	Wall   time.Duration `json:"wall"`
-	// MaxRSS is the peak of resident memory in bytes; 0 if it is unknown, as for a small program that ended
-	// early.
+	// MaxRSS is the peak of resident memory in bytes; 0 if unknown, as for a program that ended early.
 	MaxRSS int64 `json:"maxRSS"`
 	// Left lists the command lines of descendants that still ran 2 seconds after the command, and were killed.
 	Left []string `json:"left,omitempty"`
-	// Unavailable is set if CPU time and memory are unknown, and zero. In stored runs the field has an older
-	// name.
+	// Unavailable is set if CPU time and memory are unknown, and 0. In stored runs it has an older name.
 	Unavailable bool `json:"untold,omitempty"`
 }
 

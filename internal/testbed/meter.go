@@ -24,11 +24,9 @@ type Resource struct {
 	Packets uint64  `json:"packets,omitempty"` // packets sent to the wire
 	Dropped uint64  `json:"dropped,omitempty"` // packets that the wire dropped, since its queues were full
 
-	// TCP segments sent, in all pods and on the local testbed's nodes
-	Segments      uint64 `json:"segments,omitempty"`
+	Segments      uint64 `json:"segments,omitempty"`      // TCP segments sent, in all pods and on the local testbed's nodes
 	Retransmitted uint64 `json:"retransmitted,omitempty"` // TCP segments sent again
-	// number of timeouts of TCP connections that waited for an acknowledgement
-	Timeouts uint64 `json:"timeouts,omitempty"`
+	Timeouts      uint64 `json:"timeouts,omitempty"`      // timeouts of TCP connections that waited for an acknowledgement
 }
 
 // These are the resources that programs share.
@@ -45,8 +43,7 @@ const (
 
 // metered is a site that counts the use of resources shared by a trial's programs.
 type metered interface {
-	// Meter reads the counters, always in the same order. A resource may have several, such as for each
-	// direction.
+	// Meter reads the counters, always in the same order. A resource may have several, as for each direction.
 	Meter(ctx context.Context) ([]Resource, error)
 }
 

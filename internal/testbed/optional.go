@@ -11,13 +11,11 @@ import (
 
 // Staged is a site that Open only prepares. Layers can therefore shape it before it is made.
 type Staged interface {
-	// Ready makes the site with the layers' requests and waits until it can be used. Several sites may be made
-	// at once.
+	// Ready makes the site with the layers' requests and waits for it. Several sites may be made at once.
 	Ready(ctx context.Context) error
 }
 
-// Remote is a site with places in other file systems than this machine's, in which their programs are looked
-// up.
+// Remote is a site with places in other file systems, in which their programs are looked up.
 type Remote interface {
 	// Self returns the path that this program has at a place, for helpers; "" on this machine.
 	Self(where Place) string
@@ -63,8 +61,7 @@ type Members interface {
 	Members() []netip.Addr
 }
 
-// Clients is a network with several client pods (experiment.Needs.Clients). In others, all clients share one
-// pod.
+// Clients is a network with several client pods (experiment.Needs.Clients). Other networks have one.
 type Clients interface {
 	// Clients returns the places of the clients' pods, ClientPod first.
 	Clients() []Place
@@ -132,8 +129,7 @@ type Node interface {
 	Pods() []Place
 	// MTU is the size of the largest IP packet on the wire, in bytes.
 	MTU() int
-	// Do runs f on an OS thread in the node's network namespace. Goroutines of f would be outside of the
-	// namespace.
+	// Do runs f on an OS thread in the node's network namespace. Goroutines of f would be outside of it.
 	Do(f func() error) error
 	// RouteVia routes the node's traffic to prefix, the pod network of another node, over the interface dev,
 	// with packets of at most mtu bytes from the node's pods. If dev is "", it restores the route over the
@@ -202,11 +198,9 @@ type VolumeStack interface {
 	BackedVolume
 	// AddVolumePart requests a part. The first requested part is the nearest to the workload.
 	AddVolumePart(VolumePart) error
-	// InVolume runs f on an OS thread with the mounts of the client's pod. Goroutines of f would not see the
-	// mounts.
+	// InVolume runs f on an OS thread with the mounts of the client's pod. Goroutines of f would not see them.
 	InVolume(f func() error) error
-	// VolumeMark returns the result of a search on the device for a marker that was written to the complete
-	// stack.
+	// VolumeMark returns the result of a search for a marker that was written to the complete stack.
 	VolumeMark() VolumeMark
 }
 
@@ -225,8 +219,7 @@ type VolumePart struct {
 	// system. Objects outside of Tare, such as a device mapping of the kernel, must have the name name, or name
 	// followed by an underscore and a suffix. They are removed with the volume, and by tare clean.
 	Device func(ctx context.Context, device, name string) (string, error)
-	// Directory returns the directory to use in place of the empty directory dir; nil: a part below the file
-	// system.
+	// Directory returns the directory in place of the empty directory dir; nil: it is below the file system.
 	Directory func(ctx context.Context, dir string) (string, error)
 	// Backing lists the directories in which the part stores its data. It is called after the part is made.
 	Backing func() []string

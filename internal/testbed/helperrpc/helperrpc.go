@@ -224,8 +224,7 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 
 const maxRequest = 1 << 20
 
-// Command returns the command that starts the named helper, made by Reading or Answering, with a single
-// request.
+// Command returns the command of the named helper (of Reading or Answering), with a single request as input.
 func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
 	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownUser reports whether a socket's other end belongs to this user, unlike some programs under test in the
-// pod.
+// ownUser reports whether a socket's other end belongs to this user, unlike programs of other users.
 func ownUser(conn net.Conn) bool {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {

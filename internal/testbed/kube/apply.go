@@ -208,8 +208,7 @@ func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource)
 	return on.record.Add(ctx, items...)
 }
 
-// Namespaced reports whether objects of a kind are in namespaces. For an unknown kind, the error is an
-// IsNoMatchError.
+// Namespaced reports whether objects of a kind are in namespaces, or an IsNoMatchError for an unknown kind.
 func (s *Site) Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 	"tare/internal/testbed/kube/placement"
 )
 
-// Describe describes the clusters of the ready sites, makes the accounting pods, and finds the missing
-// counters.
+// Describe describes the clusters of the ready sites. It makes accounting pods, and finds missing counters.
 func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 	var clusters []*clusterRun
 	sites := map[*clusterRun][]*Site{}
@@ -183,12 +182,10 @@ var relevant = []string{
 
 const componentLimit = 2000
 
-// standInAnnotation is the annotation of pods with a stand-in, such as a fake device, with the text of a
-// warning.
+// standInAnnotation is the annotation of pods with a stand-in, such as a fake device: a warning's text.
 const standInAnnotation = "tare/stand-in"
 
-// components returns the images of relevant components, and the stand-ins of all, as far as the user may list
-// them.
+// components returns the images of relevant components, and the stand-ins of all that the user may list.
 func (on *clusterRun) components(ctx context.Context) (images, standIns map[string]string) {
 	add := func(name string, pods *corev1.PodTemplateSpec) {
 		standIns = addText(standIns, name, pods.Annotations[standInAnnotation])

@@ -73,8 +73,7 @@ func (d *dryRun) add(name, detail string, err error) {
 	d.findings = append(d.findings, f)
 }
 
-// Try tests by dry runs whether the site can be made with its layers' changes. After Try, Ready must not be
-// called.
+// Try tests by dry runs whether the site can be made with its layers' changes. Ready must not follow.
 func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -173,8 +172,7 @@ func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, n
 	d.add(name, "admitted, as tried in namespace "+where, err)
 }
 
-// wrongNamespace reports whether an object was refused only because of the namespace, and adds this as a
-// finding.
+// wrongNamespace reports whether an object was refused only because of the namespace. It adds a finding.
 func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	if err == nil {
 		return false

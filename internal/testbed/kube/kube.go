@@ -200,8 +200,7 @@ type Options struct {
 	Run        string // run directory, which holds the run's id
 	// Resumed is set if an earlier session began the run, whose leftovers are removed when Tare uses a cluster.
 	Resumed bool
-	// Host makes the testbed for programs on this machine before the first of them starts. It is closed with
-	// this testbed.
+	// Host makes the testbed for programs on this machine when it is needed. It is closed with this testbed.
 	Host func() (testbed.Testbed, error)
 	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
 	Say func(string)

@@ -64,14 +64,6 @@ func (s *Site) planAt(where testbed.Place, role string, number int) *corev1.Pod 
 	return pod
 }
 
-// memberName returns the name of member i, counted from 1, for the names of its objects.
-func memberName(i int) string {
-	if i == 1 {
-		return roleServer
-	}
-	return roleServer + "-" + strconv.Itoa(i)
-}
-
 // podTitle returns the role of a pod, with the number of a member or client after the first: "server-2".
 func podTitle(pod *corev1.Pod) string {
 	if n := pod.Labels[memberLabel]; n != "" && n != "1" {
@@ -176,7 +168,6 @@ func (s *Site) PodAddresses(where testbed.Place) []netip.Addr {
 	return list
 }
 
-// containerAt splits a place into the place of its pod and the name of the container.
 func containerAt(where testbed.Place) (pod testbed.Place, container string) {
 	base, name, ok := strings.Cut(string(where), separator)
 	if !ok {

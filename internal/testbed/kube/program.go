@@ -134,8 +134,7 @@ func (s *Site) Mend(ctx context.Context) error {
 	return pods.Mend(ctx, s.podList())
 }
 
-// sampler is the runner's Sampler. It reads the counters of all agents before and after a trial
-// (docs/cluster.md).
+// sampler is the runner's Sampler: it reads the counters of all agents before and after a trial.
 type sampler struct {
 	bed    *Testbed
 	sample *accounting.Sample // sample that Start has begun; nil if there is none

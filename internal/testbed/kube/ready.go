@@ -19,12 +19,10 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Ready makes the site with the layers' changes, and waits until its pods are ready. Without pods, it makes at
-// most a namespace.
+// Ready makes the site with the layers' changes, and waits until its pods are ready, if it has any.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.PodsOnClusters() {
-		// A workload that works only on clusters needs the namespace in every arm, also for proofs in the
-		// baseline.
+		// A workload that works only on clusters needs the namespace in every arm, also for proofs.
 		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
 			_, err := s.ensureNamespace(ctx)
 			return err
@@ -180,8 +178,7 @@ func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	return out
 }
 
-// amount parses a valid quantity, in which Tare's suffix K becomes Kubernetes' k. ok is false for "none" and
-// "".
+// amount parses a valid quantity with the suffix K or k. ok is false for "none" and "".
 func amount(text string) (resource.Quantity, bool) {
 	if n, ok := strings.CutSuffix(text, "K"); ok {
 		text = n + "k"
@@ -211,8 +208,7 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
 	}
-	// The name is cut at a limit, and nodes' names often differ only in their last letters: the digest is
-	// unique.
+	// The name is cut at a limit, and nodes' names often differ only at their end: the digest is unique.
 	digest := fnv.New32a()
 	digest.Write([]byte(node))
 	plan := s.planNodePod(fmt.Sprintf("tare-%s-%s-%08x-%s", on.owner, accounting.RoleNode, digest.Sum32(), node))
@@ -223,7 +219,6 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	return p, on.pods.Launch(ctx, p)
 }
 
-// planNodePod returns the pod that will read a node's counters. The pod has no node yet.
 func (s *Site) planNodePod(name string) *corev1.Pod {
 	plan := pods.Plan(s.bed.session.Owner, s.level, cluster.Label(name, cluster.NameLimit), accounting.RoleNode)
 	accounting.ShapeNodePod(plan, s.level.Accounting)

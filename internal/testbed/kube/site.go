@@ -154,8 +154,7 @@ func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	return nil
 }
 
-// ShapePods registers f, which changes every workload pod of the site before it is made. Ready returns f's
-// errors.
+// ShapePods registers f, which changes every workload pod before it is made. Ready returns f's errors.
 func (s *Site) ShapePods(f func(*corev1.Pod) error) { s.shapes.pods = append(s.shapes.pods, f) }
 
 // ShapeVolume registers f, which changes the claim of each volume before the claim is made.

@@ -52,7 +52,10 @@ func (s *Site) volumes() []volume {
 		return list
 	}
 	for i := range s.members() {
-		name := memberName(i+1) + "-" + volumeName
+		name := roleServer + "-" + volumeName
+		if i > 0 {
+			name = fmt.Sprintf("%s-%d-%s", roleServer, i+1, volumeName)
+		}
 		list = append(list, volume{
 			where: testbed.Member(i + 1), role: roleServer, name: s.name(name), size: s.needs.MemberVolume,
 		})
@@ -68,7 +71,6 @@ func (s *Site) MemberVolume(i int) string {
 	return volumeDirectory
 }
 
-// planClaim returns the claim of a volume, with the layers' changes.
 func (s *Site) planClaim(v volume) *corev1.PersistentVolumeClaim {
 	mode := corev1.PersistentVolumeFilesystem
 	if v.block {
@@ -92,8 +94,7 @@ func (s *Site) planClaim(v volume) *corev1.PersistentVolumeClaim {
 	return want
 }
 
-// claim makes the claims of the volumes. Each pod waits for its claim, which may be bound when the pod is
-// scheduled.
+// claim makes the claims of the volumes. A pod waits until its claim is bound.
 func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	for _, v := range s.volumes() {
 		want := s.planClaim(v)

@@ -28,9 +28,8 @@ type Settings struct {
 	NoNewPrivs bool `json:"noNewPrivs,omitempty"`
 	// Seccomp is a filter of system calls. If this user may install a filter only with no_new_privs, the
 	// launcher sets no_new_privs, too.
-	Seccomp *Seccomp `json:"seccomp,omitempty"`
-	// Landlock is a ruleset. It implies no_new_privs.
-	Landlock *Landlock `json:"landlock,omitempty"`
+	Seccomp  *Seccomp  `json:"seccomp,omitempty"`
+	Landlock *Landlock `json:"landlock,omitempty"` // ruleset; it implies no_new_privs
 	Drop     uint64    `json:"drop,omitempty"`     // bit set of capabilities that the program loses for good
 	AppArmor string    `json:"appArmor,omitempty"` // name of the program's profile
 	// UserNamespace makes the program root in a user namespace of its own.
@@ -45,8 +44,7 @@ var Capabilities = []string{"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER"
 	"SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
 	"WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"}
 
-// CapabilityBits returns the bit set of named capabilities, or of ALL. It ignores a prefix CAP_ and unknown
-// names.
+// CapabilityBits returns the bit set of named capabilities, or of ALL. It ignores CAP_ and unknown names.
 func CapabilityBits(names ...string) (bits uint64) {
 	for i, known := range Capabilities {
 		if slices.ContainsFunc(names, func(n string) bool { return n == "ALL" || strings.TrimPrefix(n, "CAP_") == known }) {
@@ -78,8 +76,7 @@ type Landlock struct {
 // the bundle ends with the processes in it. Nothing is therefore left, even if these processes are killed.
 type Bundle struct {
 	Directory string `json:"directory"`
-	// Runtime is the command line that takes the command's place. Its last argument, the container's name, is
-	// added later.
+	// Runtime is the command line that takes the command's place, before the container's name.
 	Runtime []string `json:"runtime"`
 }
 

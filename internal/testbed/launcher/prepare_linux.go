@@ -21,8 +21,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// open makes a file in memory with this content. It returns the number that the file's descriptor has in the
-// command.
+// open makes a file in memory with this content, and returns its descriptor's number in the command.
 func (p *prepared) open(content []byte) (string, error) {
 	if len(content) == 0 {
 		return "", errors.New("the launcher is written for x86-64 and arm64")
@@ -72,8 +71,7 @@ func (s *Seccomp) filter() (text []byte, err error) {
 const (
 	// allRights is the set of all rights to files in the newest known version of Landlock (V5).
 	allRights = syscall.AccessFSIoctlDev<<1 - 1
-	// grantedEverywhere is the set of rights that are granted everywhere. It has all rights except creating
-	// and removing files.
+	// grantedEverywhere is the set of all rights except creating and removing files.
 	grantedEverywhere = fileRights | syscall.AccessFSReadDir
 	// fileRights is the set of rights that a rule for a file may grant.
 	fileRights = syscall.AccessFSExecute | syscall.AccessFSWriteFile | syscall.AccessFSReadFile | syscall.AccessFSTruncate | syscall.AccessFSIoctlDev
@@ -130,8 +128,7 @@ func rule(ruleset int, path string, access uint64) error {
 	return nil
 }
 
-// paddingDir is a directory whose files the additional rules are for. Every system has the directory, and no
-// program needs the files.
+// paddingDir is a directory on every system, whose files, which no program needs, get the additional rules.
 const paddingDir = "/proc/sys"
 
 func files(below string, n int) ([]string, error) {

@@ -87,7 +87,6 @@ func environment(added []string, m marker) []string {
 	return slices.Concat(own, added, m.environment())
 }
 
-// lookUp finds a program. Its error tells the user what to do.
 func lookUp(program, dir string, env []string) (string, error) {
 	found, refused, path := testbed.LookUp(program, dir, env)
 	switch {
@@ -143,8 +142,7 @@ func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
 	return s.groups.others.Dir(), nil
 }
 
-// makeGroups makes the cgroups. Their names identify the owner, so that they are found and removed if this
-// process is killed.
+// makeGroups makes the cgroups. By the owner in their names, they are removed if this process is killed.
 func (s *site) makeGroups() error {
 	of := scopes()
 	if of == nil {

@@ -45,8 +45,7 @@ type Stray struct {
 	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started it
 }
 
-// Try opens a site, calls f with the site, and closes the site, to test a feature of this machine. The wire has
-// no rate limit.
+// Try opens a site without a rate limit, calls f with it, and closes it, to test a feature of this machine.
 func Try(ctx context.Context, needs experiment.Needs, f func(testbed.Site) error) (err error) {
 	bed, err := New()
 	if err != nil {

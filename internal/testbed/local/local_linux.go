@@ -204,7 +204,6 @@ func (t *thread) do(f func() error) error {
 	}
 }
 
-// stop ends the thread and waits until it runs nothing any more.
 func (t *thread) stop() {
 	t.once.Do(func() { close(t.end) })
 	<-t.gone

@@ -19,8 +19,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// attach makes the file of the volume, and a loop device on this file. The device ends when it is neither
-// mounted nor open.
+// attach makes the file of the volume, and a loop device on it, which ends when it is not in use.
 func (v *volume) attach() (*os.File, string, error) {
 	image, err := os.OpenFile(v.image(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

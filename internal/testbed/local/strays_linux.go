@@ -287,8 +287,7 @@ const (
 	processVariable = "TARE_PROCESS" // identifies the command
 )
 
-// marker identifies a command, in the command's environment. All descendants inherit it, unless they clear
-// their environment.
+// marker identifies a command by variables in its environment, which descendants inherit.
 type marker struct {
 	owner  owned.Owner
 	bed    int // number of the owner's testbed

@@ -113,8 +113,7 @@ func (p *pod) build() error {
 	return p.routeVia(netip.PrefixFrom(netip.IPv4Unspecified(), 0), gateway, 0)
 }
 
-// linkRoutes adds routes between the pod and its node, which share no network, and a route from the node's
-// first pod.
+// linkRoutes adds routes between the pod, its node, and the node's first pod, which share no network.
 func (p *pod) linkRoutes(name string, gateway netip.Addr) error {
 	own := netip.PrefixFrom(p.address, p.address.BitLen())
 	if err := p.routeOver(netip.PrefixFrom(gateway, gateway.BitLen()), ethernet); err != nil {

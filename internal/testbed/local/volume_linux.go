@@ -283,8 +283,7 @@ func (n *network) makeVolumes() error {
 	return nil
 }
 
-// Scratch makes the directory in TMPDIR. Its name identifies the owner, so that it is removed if this
-// process is killed.
+// Scratch makes the directory in TMPDIR. By the owner in its name, it is removed if this process is killed.
 func (s *site) Scratch() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,8 +23,7 @@ type family struct {
 	all       map[int]proc.Stat // all descendants of this process
 	of        map[int]bool
 	abandoned []int // dead children of this process that descend from one of its programs
-	// unsettled is how long an empty environment may belong to a process in an exec or in its exit; 0: none
-	// does.
+	// unsettled is how long an empty environment may belong to a process in an exec or in its exit.
 	unsettled time.Duration
 }
 
@@ -71,8 +70,7 @@ func (p *Program) family() family {
 		case alone && (p.keeper.First || p.keeper.mayBeOurs(s)) || p.processes[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
-			// The code that started programs without a keeper, in this process's group or their own, reaps
-			// them.
+			// Other code reaps programs in this process's group or their own: they have no keeper.
 			if s.PGRP != group && s.PGRP != pid && running[s.PGRP] == nil {
 				f.abandoned = append(f.abandoned, pid)
 			}

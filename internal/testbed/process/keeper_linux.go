@@ -22,13 +22,11 @@ var ErrClosed = errors.New("no more programs are started: everything is ending")
 // Keeper keeps all programs of this process: with several Keepers, orphans could be assigned wrongly. The
 // Keeper's fields must be set before the first Start.
 type Keeper struct {
-	// First is set if this process alone, the first of a process id namespace, starts programs there, and owns
-	// all orphans.
+	// First is set if this process, the first of its process id namespace, owns all orphans there.
 	First bool
 	// Scopes makes a cgroup for each program; nil if this is impossible.
-	Scopes *Scopes
-	// OutputLimit replaces the constant OutputLimit; 0: it does not.
-	OutputLimit int64
+	Scopes      *Scopes
+	OutputLimit int64 // replaces the constant OutputLimit; 0: it does not
 
 	mu         sync.Mutex
 	closed     bool
@@ -50,8 +48,7 @@ type Spec struct {
 	// Name is the name of the program's cgroup. It must be unique on the machine.
 	Name   string
 	Within *Group // group that contains the program's cgroup; nil: this process's own cgroup contains it
-	// Mark holds variables of Env that no other program has. Descendants that keep their environment have them,
-	// too.
+	// Mark holds variables of Env that no other program has, for descendants to inherit.
 	Mark   []string
 	Helper bool // set if the program leaves no processes behind
 	By     any  // owner of the program, for Running
@@ -148,8 +145,7 @@ func (k *Keeper) Close() {
 	k.closed = true
 }
 
-// Reap reaps the programs' orphans, for the first process of a namespace all orphans, until the context is
-// done.
+// Reap reaps the programs' orphans, or as a namespace's first process all, until the context is done.
 func (k *Keeper) Reap(ctx context.Context) {
 	ended := make(chan os.Signal, 1) // a capacity of one is enough: each pass finds all ended processes
 	signal.Notify(ended, unix.SIGCHLD)

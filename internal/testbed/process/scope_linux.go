@@ -170,8 +170,8 @@ func (s *Group) has(pid int) bool {
 // unreported is the CPU time of this process's programs that is missing from every resource usage.
 var unreported atomic.Int64
 
-// Unreported is the CPU time of this process's programs that getrusage omits, since nobody waited for a
-// process.
+// Unreported is the CPU time of this process's programs that getrusage omits: that of processes which nobody
+// waited for.
 func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 
 // used is the CPU time of all processes that have run in the cgroup, also of those that no parent waited for,

@@ -25,14 +25,13 @@ type component struct {
 	store cache.Store
 }
 
-// watchComponent watches the pods of a component until stop is closed. It returns when the first list is
-// complete, or after limit.
+// watchComponent watches the pods of a component until stop is closed. It waits for the first list, up to
+// limit.
 func watchComponent(
 	ctx context.Context, client cluster.Client, o experiment.Observe, limit time.Duration, stop <-chan struct{},
 ) (*component, error) {
 	selector := labels.SelectorFromSet(o.Labels).String()
-	// An informer reports no error if the API server refuses a watch. A direct request for the list shows the
-	// error.
+	// An informer does not report that the API server refuses a watch. A direct request shows the error.
 	one := metav1.ListOptions{LabelSelector: selector, Limit: 1}
 	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, one); err != nil {
 		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, cluster.Explain(err))
@@ -76,8 +75,7 @@ func slimPod(object any) (any, error) {
 // pod's mirror, which has another UID.
 const staticHash = "kubernetes.io/config.hash"
 
-// pods lists the component's pods that have a node and have not ended, on the nodes of the trial or on all
-// nodes.
+// pods lists the component's pods that run on the nodes of the trial, or on all nodes.
 func (c *component) pods(trial []string) []podRef {
 	var list []podRef
 	for _, object := range c.store.List() {

@@ -77,8 +77,7 @@ func (t *Tally) Abandon() {
 	}
 }
 
-// tallyOnNode begins to measure a program on the node. The tally is unavailable if the node shows no cgroup of
-// the pod.
+// tallyOnNode begins to measure a program on the node, if the node shows a cgroup of the pod.
 func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*Tally, error) {
 	if err := c.MakePods(ctx, s, []string{p.Node()}); err != nil {
 		return nil, err
@@ -144,8 +143,7 @@ type meter struct {
 	mu      sync.Mutex
 	last    *cgroup.Usage // latest reading; nil before the first
 	running []*programUse
-	// unnamed has the ids of cgroups in the pod that belong to none of its containers; nil before the first
-	// reading.
+	// unnamed has the ids of cgroups in the pod without a container of that id; nil before the first reading.
 	unnamed map[string]bool
 }
 

@@ -35,8 +35,7 @@ const minClientLease = 30 * time.Minute
 // dial opens a connection to the agent: an exec of `tare-agent connect` in the pod. Closing it ends the exec.
 type dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
-// Facts are properties of a process in the pod, read by that process itself. Most proofs on a cluster rest on
-// them.
+// Facts are properties of a process in the pod, read by the process itself. Proofs on a cluster use them.
 type Facts struct {
 	Version   string `json:"version"`   // version of Tare in the image
 	Kernel    string `json:"kernel"`    // kernel release, as of uname -r

@@ -34,8 +34,7 @@ type Client struct {
 type Options struct {
 	// Patience is how long a Client tries to reconnect, before its calls fail with a *LostError. 0 means 30 s.
 	Patience time.Duration
-	// Alive returns an error if the pod is gone, and reconnecting is useless; nil: the Client always
-	// reconnects.
+	// Alive returns an error if the pod is gone, so that reconnecting is useless; nil: no such check.
 	Alive func(ctx context.Context) error
 	// Version is the version of this Tare. If the agent has another version, the error is a *versionError.
 	// The versions "" and "devel" fit every other version.

@@ -14,8 +14,7 @@ const (
 	connLimit     = 64  // maximum number of connections, including broken ones not yet detected
 	sessionsLimit = 16  // maximum number of sessions whose lease has not ended
 	programsLimit = 250 // maximum number of programs that were started and not dropped
-	// memoryLimit is the largest memory in bytes for pending requests, their responses, and programs'
-	// arguments.
+	// memoryLimit is the largest memory in bytes for pending requests, responses, and programs' arguments.
 	memoryLimit = 48 << 20
 )
 

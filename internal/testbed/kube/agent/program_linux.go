@@ -175,8 +175,7 @@ func (p *program) finish() {
 	}
 }
 
-// stop kills the program's process group when the program has been started. why is the reason; "" if a client
-// has requested the stop.
+// stop kills the program's process group, once it is started. why is "" if a client has requested the stop.
 func (p *program) stop(why string) {
 	<-p.forked
 	p.mu.Lock()

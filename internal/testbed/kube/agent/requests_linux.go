@@ -160,7 +160,6 @@ func (c *serverConn) handle(ctx context.Context, q *request, body []byte) (r res
 
 var errEnding = &failure{Kind: notKnown, Text: "the agent is ending"}
 
-// handle carries out a request about a program that was started.
 func (p *program) handle(ctx context.Context, q *request, r *response) (piece []byte, err error) {
 	switch q.Op {
 	case opWait:
@@ -215,8 +214,7 @@ func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 
 const podsLimit = 10000
 
-// counters reads the counters that a CountersRequest asks for. It finds all cgroups first, to read all counters
-// together.
+// counters reads the requested counters. It finds all cgroups first, to read all counters together.
 func (s *Server) counters(q *CountersRequest) (Counters, error) {
 	if q == nil {
 		q = &CountersRequest{}

@@ -85,8 +85,7 @@ func (t *serverSession) expire() {
 	t.end(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", lease))
 }
 
-// end ends the session, and kills and discards all its programs. It waits for a limited time until they are
-// gone.
+// end ends the session, and discards all its programs. For a limited time, it waits until they are gone.
 func (t *serverSession) end(why string) {
 	t.server.mu.Lock()
 	if t.server.sessions[t.name] == t {

@@ -103,7 +103,6 @@ type ending struct {
 	Failure string        `json:"failure,omitempty"` // why the trial is useless, even if the exit status is 0
 }
 
-// output identifies the complete content of an output stream.
 type output struct {
 	Size   int64  `json:"size"`   // size of the output, in bytes
 	SHA256 string `json:"sha256"` // digest of the output, in hexadecimal
@@ -181,7 +180,6 @@ func readExactly(r io.Reader, size int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// greeting returns the first line of a connection.
 func greeting(version string) string {
 	return fmt.Sprintf("%s%d %s\n", greetingWord, protocol, plainVersion(version))
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -177,7 +178,7 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	deadline := start.Add(t.limit)
 	for tries, pause := 1, firstPause; ; tries, pause = tries+1, min(2*pause, longestPause) {
 		response, err := t.try(r, tries > 1)
-		if r.Context().Err() != nil || err == nil && !busy(response.StatusCode) || err != nil && permanent(err) {
+		if r.Context().Err() != nil || err == nil && !slices.Contains(busyStatus, response.StatusCode) || err != nil && permanent(err) {
 			return response, err
 		}
 		pause = max(pause, retryAfter(response))
@@ -222,15 +223,9 @@ func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	return response, nil
 }
 
-// busy reports whether a status says something about the server's state, and not about the request.
-func busy(status int) bool {
-	switch status {
-	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
+// busyStatus lists the statuses that say something about the server's state, and not about the request.
+var busyStatus = []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+	http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
 // permanent reports whether the next try would fail with the same error.
 func permanent(err error) bool {

@@ -34,8 +34,7 @@ func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace st
 	return findLeftovers(ctx, c, namespace)
 }
 
-// Clean removes and returns the leftovers that Leftovers finds, except the objects of living runs, as far as it
-// can.
+// Clean removes and returns the leftovers that Leftovers finds, without the objects of living runs.
 func Clean(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {

@@ -49,8 +49,7 @@ func (e *expiredError) Is(target error) bool { return target == ErrCleaned }
 
 func (o Owner) deadlineName() string { return "tare-" + string(o) + "-deadline" }
 
-// AddDeadline makes the deadline of a namespace, unless it exists. image is for policies that check the Job's
-// image.
+// AddDeadline makes the deadline of a namespace, once. image is for policies that check the Job's image.
 func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error {
 	r.addingDeadline.Lock()
 	defer r.addingDeadline.Unlock()
@@ -161,8 +160,7 @@ func (r *Record) extendAll(ctx context.Context) {
 // extend extends the deadline of a namespace. If the deadline has passed, the error is an expiredError.
 func (r *Record) extend(ctx context.Context, namespace string) error {
 	d := r.deadline(namespace)
-	// The monotonic clock stops while this machine sleeps, and the wall clock may be set back: the larger age
-	// is right.
+	// The monotonic clock stops while this machine sleeps. The wall clock may be set back.
 	age := max(time.Since(d.made), time.Now().Round(0).Sub(d.made.Round(0)))
 	due := max(d.seconds, seconds(age+r.limits.Silence.Std()))
 	patch := fmt.Appendf(nil, `{"spec":{"activeDeadlineSeconds":%d}}`, due)

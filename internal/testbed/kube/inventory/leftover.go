@@ -94,8 +94,7 @@ func (l *Leftover) remove(ctx context.Context, r *remover) error {
 			"delete them with kubectl if they are the run's, and call tare clean again", l.record, strings.Join(names, ", ")))
 }
 
-// findLeftovers reads the records of all runs. It also finds namespaces of runs that were killed before they
-// wrote a record.
+// findLeftovers reads the records of all runs, and finds namespaces of runs that were killed before a record.
 func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
 	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx,
 		metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})
@@ -247,8 +246,7 @@ func groupByOwner(
 	return sessions, errs
 }
 
-// leftovers returns the leftovers of a session, or its objects with Alive set. all: all namespaces were
-// searched.
+// leftovers returns the leftovers of a session, or its objects with Alive set. all: in all namespaces.
 func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) {
 	if s.unreadable {
 		return nil, nil // groupByOwner has returned the error

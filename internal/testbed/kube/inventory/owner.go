@@ -33,8 +33,7 @@ const (
 	ManagedBy  = "app.kubernetes.io/managed-by" // always "tare"
 	OwnerLabel = "tare/owner"                   // the session's Owner
 	ArmLabel   = "tare/arm"                     // the arm, as a DNS label
-	// RoleLabel is a pod's role: "client", "server" (all members), "client-node", "server-node" or "node"
-	// (accounting).
+	// RoleLabel is a pod's role: client, server (all members), client-node, server-node or node (accounting).
 	RoleLabel = "tare/role"
 )
 
@@ -143,7 +142,6 @@ var startTicks = func(pid int) (uint64, error) {
 	return stat.Starttime, err
 }
 
-// state is the state of a holder, as far as this process can see the holder.
 type state int
 
 const (

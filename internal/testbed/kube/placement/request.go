@@ -25,8 +25,7 @@ type Request struct {
 	Client, Server PodNeeds
 	Members        []PodNeeds // server pods after the first, if the service has several members
 	Clients        []PodNeeds // client pods after the first
-	// Nodes is the required number of nodes of the members; 0: one per member, or fewer if the cluster has
-	// fewer nodes.
+	// Nodes is the required number of nodes of the members; 0: one per member, or fewer on a small cluster.
 	Nodes int
 }
 

@@ -63,8 +63,7 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	return pod
 }
 
-// agentVolumeSize is the size in bytes at which the kubelet evicts a pod: the outputs, and 256 MiB for the
-// rest.
+// agentVolumeSize is the size in bytes at which a pod is evicted: the outputs, and 256 MiB for the rest.
 const agentVolumeSize = agent.StoreLimit + 256<<20
 
 // OnHost makes a pod use its node's network.

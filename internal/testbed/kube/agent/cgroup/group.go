@@ -19,8 +19,7 @@ import (
 // mount is the directory where a process sees cgroups, relative to its root directory.
 const mount = "sys/fs/cgroup"
 
-// Group locates the files of one cgroup. Version 1 has a directory for every controller, version 2 has one for
-// all.
+// Group locates the files of one cgroup. In version 1 every controller has a directory of its own.
 type Group struct {
 	files   fs.FS
 	pod     string // UID of the pod; "" if the cgroup is not a pod's
@@ -93,8 +92,7 @@ func (g Group) Read() (c Usage, ok bool) {
 			return Usage{}, false
 		}
 		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
-		// cpuacct.usage_sys has a finer unit, but is not scaled to the exact CPU time, and often exceeds
-		// cpuacct.usage.
+		// cpuacct.usage_sys has a finer unit, but is not scaled to the CPU time, and may exceed cpuacct.usage.
 		ticks, _ := keyed(text(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
 		system = min(min(ticks, math.MaxInt64/int64(proc.Tick))*int64(proc.Tick), used)
 	}
@@ -176,7 +174,6 @@ func keyed(lines, key string) (int64, bool) {
 	return 0, false
 }
 
-// number parses a counter, which is not negative.
 func number(digits string) (int64, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 63)
 	return int64(n), err
