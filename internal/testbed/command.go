@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // ExitError reports that a command ran and failed.
@@ -19,8 +21,7 @@ type ExitError struct {
 	Stderr string // end of the captured standard error
 }
 
-// Error returns the command in a form that can be pasted into a shell, its exit status, and the end of
-// its standard error.
+// Error returns the command in shell syntax, its exit status, and the end of its standard error.
 func (e *ExitError) Error() string {
 	text := fmt.Sprintf("%s: %s", Quote(e.Args), e.How())
 	if s := strings.TrimSpace(e.Stderr); s != "" {
@@ -49,9 +50,8 @@ func Quote(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// LookUp finds a program in the PATH of the environment env, in which the program will run. dir is the
-// working directory of the program. If LookUp finds no program, found is "" and path is the PATH that it has
-// searched. If it found a file of this name that is not executable, refused is this file.
+// LookUp finds a program in the PATH of the environment env and the working directory dir. If there is no such
+// program, found is "", path is the searched PATH, and refused is a file of this name that is not executable.
 func LookUp(program, dir string, env []string) (found, refused, path string) {
 	if strings.Contains(program, "/") {
 		return program, "", "" // is relative to the working directory of the program
@@ -77,15 +77,13 @@ func LookUp(program, dir string, env []string) (found, refused, path string) {
 	return "", refused, path
 }
 
-// Helper is a process of Tare's own that a layer or workload starts at a place of a site. It reads
-// requests from stdin and ends when stdin ends.
+// Helper is a process of Tare's own at a place of a site, which reads requests from stdin until stdin ends.
 type Helper struct {
 	Name string // the kind of the layer, such as "wireguard", or a name that begins with the workload's kind
 	Run  func(ctx context.Context) error
 }
 
-// HelperVariable is the environment variable that names the Helper. A process with this variable runs the
-// Helper, and does not read its command line (HelperAt).
+// HelperVariable is the environment variable that names the Helper that a process runs (HelperAt).
 const HelperVariable = "TARE_HELPER"
 
 // Self is the path by which a command starts this program itself.
@@ -100,13 +98,12 @@ func HelperAt(site Site, where Place, name string) Command {
 	return cmd
 }
 
-// HelperArguments returns arguments that start this program as the named Helper, without an environment
-// variable. They are for a wrapper that may clear the environment. The helper's own arguments follow them.
+// HelperArguments returns arguments that start this program as the named Helper, for wrappers that may clear
+// the environment. The helper's own arguments follow.
 func HelperArguments(name string) []string { return []string{Self, HelperVariable + "=" + name} }
 
-// HelperName returns the name of the Helper that this process must run; "" if it must run none. The name in
-// the arguments takes precedence over the variable. The variable may be intended for a process that this
-// process starts.
+// HelperName returns the name of the Helper that this process must run, or "". The variable may be intended for
+// a process that this process starts, and so the name in the arguments takes precedence.
 func HelperName() string {
 	if len(os.Args) > 1 {
 		if name, ok := strings.CutPrefix(os.Args[1], HelperVariable+"="); ok {
@@ -116,8 +113,7 @@ func HelperName() string {
 	return os.Getenv(HelperVariable)
 }
 
-// HelperOwnArguments returns the helper's own arguments: those after the arguments of HelperArguments. It
-// returns nil if the helper was not started by HelperArguments.
+// HelperOwnArguments returns the helper's own arguments, after the arguments of HelperArguments, or nil.
 func HelperOwnArguments() []string {
 	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], HelperVariable+"=") {
 		return os.Args[2:]
@@ -125,8 +121,7 @@ func HelperOwnArguments() []string {
 	return nil
 }
 
-// Installed returns the path of a program. It searches PATH, and then the user's cache, where `make` with
-// this target installs the program.
+// Installed returns the path of a program from PATH, or from the user's cache, where `make TARGET` installs it.
 func Installed(program, target string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err == nil {
@@ -141,4 +136,96 @@ func Installed(program, target string) (string, error) {
 		return path, nil
 	}
 	return "", fmt.Errorf("%w, and not at %s", err, cached)
+}
+
+// Command is a program to run.
+type Command struct {
+	Args   []string // program and arguments; the program is looked up in PATH
+	Env    []string // "NAME=value", added to the testbed's own environment
+	Dir    string   // working directory; "": the testbed's own
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	// Subject marks a program under test, which gets the layers' wrappers. Tare's own probes do not.
+	Subject bool
+	Files   []*os.File // open as descriptors 3 and following; only for programs on this machine
+}
+
+// Process is a started command. It ends with its descendants when Wait or Kill returns, or with its starter.
+type Process interface {
+	// Wait waits for the end and returns the usage. If the exit status is not 0, the error is an *ExitError.
+	Wait() (Usage, error)
+	// Kill ends the process and its descendants. A waiting Wait then returns.
+	Kill() error
+	// CPU returns the CPU time used so far, with all descendants. CPU and Memory may return ErrUncounted.
+	CPU() (time.Duration, error)
+	// Memory returns the present resident memory, with all descendants, in bytes. Shared pages count for each
+	// process.
+	Memory() (int64, error)
+}
+
+// Until returns a context that also ends when the channel is closed, for example at the end of a process.
+func Until(ctx context.Context, ended <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// ErrUncounted is the error of a Process that runs elsewhere, with unknown CPU time and memory.
+var ErrUncounted = errors.New("the program's CPU time and memory are unknown")
+
+// Printer is a Process whose output is passed on when it has ended, but can be read before.
+type Printer interface {
+	// Printed reads new output on "stdout" or "stderr", from an offset on. It is empty after the end, and if
+	// the process does not keep the output.
+	Printed(stream string, from int64) ([]byte, error)
+}
+
+// Timed is a Process on this machine whose start time, the moment of its fork, is known.
+type Timed interface {
+	Begun() time.Time
+}
+
+// Proportional is a Process whose memory is known without counting shared pages twice.
+type Proportional interface {
+	// Proportional returns the resident memory with shared pages divided among their processes, in bytes (PSS).
+	Proportional() (int64, error)
+}
+
+// ProcessAs finds the optional interface T of a process or of the process that it wraps, like As for a site.
+func ProcessAs[T any](p Process) (T, bool) { return find[T](p) }
+
+// Usage is the resource usage of a process over its life. Children that it waited for are included.
+type Usage struct {
+	User   time.Duration `json:"user"`
+	System time.Duration `json:"system"`
+	Wall   time.Duration `json:"wall"`
+	// MaxRSS is the peak of resident memory in bytes; 0 if unknown, as for a program that ended early.
+	MaxRSS int64 `json:"maxRSS"`
+	// Left lists the command lines of descendants that still ran 2 seconds after the command, and were killed.
+	Left []string `json:"left,omitempty"`
+	// Unavailable is set if CPU time and memory are unknown, and 0. In stored runs it has an older name.
+	Unavailable bool `json:"untold,omitempty"`
+}
+
+// CPU is the sum of user and system time.
+func (u Usage) CPU() time.Duration { return u.User + u.System }
+
+// Pause waits for the duration. If the context is done earlier, it returns the context's error.
+func Pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -3,32 +3,30 @@ package testbed
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"tare/internal/run/machine"
 )
 
-// Resource is a trial's use of a resource that the trial's programs share. In a reading of the counters, the
-// numbers are running totals.
+// Resource is a trial's use of a resource that its programs share, or in a reading a running total.
 type Resource struct {
 	Name string `json:"name"` // one of the constants below
-	// Used is a share of Of, from 0 to 1. In a reading, it is the number of bits sent so far, or of CPU
-	// seconds used so far.
+	// Used is a share of Of, from 0 to 1. In a reading, it is the number of bits sent, or of CPU seconds used.
 	Used float64 `json:"used,omitempty"`
 	Held float64 `json:"-"` // in a reading: occupied entries of a table
-	// capacity: bit/s in each direction of the wire, number of processors, or entries of a table; 0:
-	// unlimited or unknown
+	// Of is the capacity: bit/s in each direction of the wire, processors, or entries of a table; 0: unknown.
 	Of      float64 `json:"of,omitempty"`
 	Packets uint64  `json:"packets,omitempty"` // packets sent to the wire
 	Dropped uint64  `json:"dropped,omitempty"` // packets that the wire dropped, since its queues were full
 
-	// TCP segments sent, in all pods and on the local testbed's nodes
-	Segments      uint64 `json:"segments,omitempty"`
+	Segments      uint64 `json:"segments,omitempty"`      // TCP segments sent, in all pods and on the local testbed's nodes
 	Retransmitted uint64 `json:"retransmitted,omitempty"` // TCP segments sent again
-	// number of timeouts of TCP connections that waited for an acknowledgement
-	Timeouts uint64 `json:"timeouts,omitempty"`
+	Timeouts      uint64 `json:"timeouts,omitempty"`      // timeouts of TCP connections that waited for an acknowledgement
 }
 
 // These are the resources that programs share.
@@ -45,13 +43,12 @@ const (
 
 // metered is a site that counts the use of resources shared by a trial's programs.
 type metered interface {
-	// Meter reads the counters, always in the same order. A resource may have several counters, such as one
-	// for each direction.
+	// Meter reads the counters, always in the same order. A resource may have several, as for each direction.
 	Meter(ctx context.Context) ([]Resource, error)
 }
 
-// StartMeter reads a site's counters. The function that it returns reads them again, and returns the use
-// between the two readings. If a reading fails, or if the site has no counters, that function returns nil.
+// StartMeter reads a site's counters. The returned function reads them again, and returns the use in between,
+// or nil if the site has no counters or a reading fails.
 func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) []Resource) {
 	at, ok := As[metered](site)
 	if !ok {
@@ -84,8 +81,7 @@ func (r *Resource) counts() []*uint64 {
 	return []*uint64{&r.Packets, &r.Dropped, &r.Segments, &r.Retransmitted, &r.Timeouts}
 }
 
-// Joined joins the use over several periods, or in several directions. The share is the highest one. The
-// counts are added.
+// Joined joins the use over several periods or directions: the highest share, and the sums of the counts.
 func Joined(lists ...[]Resource) (all []Resource) {
 	for _, r := range slices.Concat(lists...) {
 		i := slices.IndexFunc(all, func(o Resource) bool { return o.Name == r.Name })
@@ -102,8 +98,8 @@ func Joined(lists ...[]Resource) (all []Resource) {
 	return all
 }
 
-// ReadConnections reads the number of entries and the size of the connection tracking table, in the
-// network namespace of the calling thread. Both are 0 if the system has no such table.
+// ReadConnections reads the entries and size of the connection tracking table, in the network namespace of the
+// calling thread; 0 if there is none.
 func ReadConnections() Resource {
 	read := func(name string) (n float64) {
 		text, _ := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_" + name)
@@ -113,8 +109,7 @@ func ReadConnections() Resource {
 	return Resource{Name: ResourceConnections, Held: read("count"), Of: read("max")}
 }
 
-// ReadNetwork reads the TCP counters in the network namespace of the calling thread. name is the name of
-// the returned resource.
+// ReadNetwork reads the TCP counters in the calling thread's network namespace, as a resource of this name.
 func ReadNetwork(name string) (tcp Resource, err error) {
 	counters := map[string]float64{}
 	for _, file := range []string{"net/snmp", "net/netstat"} {
@@ -137,4 +132,67 @@ func ReadNetwork(name string) (tcp Resource, err error) {
 	// OutSegs excludes retransmitted segments (RFC 4022)
 	tcp.Segments = uint64(counters["Tcp:OutSegs"]) + tcp.Retransmitted
 	return tcp, nil
+}
+
+// Sample holds the conditions at a trial's site during the trial.
+type Sample struct {
+	Conditions machine.Conditions
+	Machine    *machine.Activity // source of Conditions, if they are of one machine; nil: unknown
+	// Sidecars holds the usage of containers in which no program under test runs, by the role of the pod and
+	// the name of the container ("client-istio-proxy"). MaxRSS is the container's working set at the end.
+	Sidecars            map[string]Usage
+	SidecarsUnavailable bool                // set in every arm if there is one arm with sidecars whose usage is unknown
+	Observed            map[string]Observed // usage of the components that the experiment observes, by name
+}
+
+// Observed is the usage of one observed component.
+type Observed struct {
+	CPU    time.Duration // CPU time of all its pods during the sample
+	Wall   time.Duration // time between the two readings
+	Memory int64         // working set of all its pods at the end, in bytes
+}
+
+// Joined joins the samples of two periods of a trial, whose durations are first and later. CPU times are added.
+// Memory is that of the later period, o.
+func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
+	sum := Sample{
+		Conditions:          s.Conditions.Joined(o.Conditions, first, later),
+		SidecarsUnavailable: s.SidecarsUnavailable || o.SidecarsUnavailable,
+		Sidecars: joined(s.Sidecars, o.Sidecars, func(a, b Usage) Usage {
+			sum := a.Plus(b)
+			sum.MaxRSS = b.MaxRSS
+			return sum
+		}),
+		Observed: joined(s.Observed, o.Observed, func(a, b Observed) Observed {
+			return Observed{CPU: a.CPU + b.CPU, Wall: a.Wall + b.Wall, Memory: b.Memory}
+		}),
+	}
+	if s.Machine != nil && o.Machine != nil {
+		both := s.Machine.Plus(*o.Machine)
+		sum.Machine, sum.Conditions = &both, both.Conditions()
+	}
+	return sum
+}
+
+// joined merges two maps. It calls join for keys that are in both.
+func joined[T any](a, b map[string]T, join func(a, b T) T) map[string]T {
+	if a == nil {
+		return b
+	}
+	sum := maps.Clone(a)
+	for name, v := range b {
+		if before, both := a[name]; both {
+			v = join(before, v)
+		}
+		sum[name] = v
+	}
+	return sum
+}
+
+// Plus returns the usage of two processes of which one ran after the other.
+func (u Usage) Plus(o Usage) Usage {
+	return Usage{
+		User: u.User + o.User, System: u.System + o.System, Wall: u.Wall + o.Wall,
+		MaxRSS: max(u.MaxRSS, o.MaxRSS), Left: slices.Concat(u.Left, o.Left), Unavailable: u.Unavailable || o.Unavailable,
+	}
 }

@@ -27,6 +27,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 
 	"tare/internal/experiment"
 )
@@ -46,12 +48,34 @@ func Run(ctx context.Context, site Site, where Place, cmd Command) (Usage, error
 	return process.Wait()
 }
 
-// Output runs a program at a place of a site and returns its standard output. The error contains the end of
-// the program's standard error.
+// Output runs a program at a place of a site and returns its standard output. The error has the end of its
+// standard error.
 func Output(ctx context.Context, site Site, where Place, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	_, err := Run(ctx, site, where, Command{Args: args, Stdout: &out})
 	return out.Bytes(), err
+}
+
+// FirstPort and LastPort are the first and the last of the ports that the service of a Network forwards.
+const (
+	FirstPort = 5201
+	LastPort  = 5210
+)
+
+// ServicePorts lists the ports that the service of a Network forwards, for TCP and UDP.
+func ServicePorts() (ports []uint16) {
+	for p := uint16(FirstPort); p <= LastPort; p++ {
+		ports = append(ports, p)
+	}
+	return ports
+}
+
+// Each returns the results of a function for all elements of a list.
+func Each[T, U any](list []T, of func(T) U) (results []U) {
+	for _, element := range list {
+		results = append(results, of(element))
+	}
+	return results
 }
 
 // Testbed makes sites.
@@ -65,16 +89,13 @@ type Testbed interface {
 type Request struct {
 	Name  string           // name of the arm
 	Needs experiment.Needs // needs of all workloads and layers at the site
-	// Level holds the testbed's parameters at one level. Its type depends on the testbed:
-	// *experiment.Local or *experiment.Kubernetes.
-	Level any
+	Level any              // testbed's parameters at one level: *experiment.Local or *experiment.Kubernetes
 }
 
 // As finds the optional interface T. It is an interface of the site, or of a site that this site wraps.
 func As[T any](s Site) (T, bool) { return find[T](s) }
 
-// Need is As for an interface that the caller cannot do without. If the site does not have it, the error is
-// lack.
+// Need is As for an interface that the caller cannot do without. Otherwise the error is lack.
 func Need[T any](s Site, lack string) (T, error) {
 	t, ok := As[T](s)
 	if !ok {
@@ -83,7 +104,6 @@ func Need[T any](s Site, lack string) (T, error) {
 	return t, nil
 }
 
-// find returns the first value of type T among w and the values that it wraps.
 func find[T, Wrapping any](w Wrapping) (T, bool) {
 	for {
 		if t, ok := any(w).(T); ok {
@@ -138,9 +158,8 @@ func (h holding) Unwrap() Site { return h.Site }
 // Holds lists the additional values.
 func (h holding) Holds() []any { return h.held }
 
-// Disturbance is an error that spoils the present trial, but does not depend on the measured system:
-// something around the trial was lost. For example, a pod was evicted, its node failed, or the connection
-// broke. When the site is repaired, the run continues.
+// Disturbance is an error that spoils the present trial, but does not depend on the measured system. For
+// example, a pod was evicted, or a connection broke. When the site is repaired, the run continues.
 type Disturbance struct {
 	What string // "pod tare-1/client on node-2 cannot be reached"
 	Err  error
@@ -152,9 +171,109 @@ func (e *Disturbance) Error() string { return e.What + ": " + e.Err.Error() }
 // Unwrap returns the reason.
 func (e *Disturbance) Unwrap() error { return e.Err }
 
-// Broken reports that a site is damaged, and that only opening it anew can repair it. What describes the
-// damage.
+// Broken reports that a site is damaged (What), and that only opening it anew can repair it.
 type Broken struct{ What string }
 
 // Error describes the damage.
 func (e *Broken) Error() string { return e.What }
+
+// Status is the result of a probe.
+type Status string
+
+// These are the possible results of a probe.
+const (
+	Works   Status = "works"
+	Refused Status = "refused" // this system does not allow it
+	Missing Status = "missing" // a program is missing that can be installed
+)
+
+// Finding is one result of a probe.
+type Finding struct {
+	Name   string `json:"name"` // what was probed, such as "kernel" or "userspace"
+	Status Status `json:"status"`
+	Detail string `json:"detail,omitempty"` // reason of the status
+	Hint   string `json:"hint,omitempty"`   // command that installs the missing program
+}
+
+// Tried returns the finding after a test. If the test returned an error, the status becomes Refused.
+func (f Finding) Tried(err error) Finding {
+	if err != nil {
+		f.Status, f.Detail = Refused, err.Error()
+	}
+	return f
+}
+
+// AlwaysWorks returns the probe of a feature that works on every machine. detail says what it can be used with.
+func AlwaysWorks(name, detail string) func(context.Context) []Finding {
+	return func(context.Context) []Finding { return []Finding{{Name: name, Status: Works, Detail: detail}} }
+}
+
+// Place names the part of a site where a command runs.
+type Place string
+
+// These are the places of a site. Host is outside of any node. The other places need a network.
+const (
+	Host       Place = "host"
+	ClientNode Place = "client-node"
+	ServerNode Place = "server-node"
+	ClientPod  Place = "client-pod"
+	ServerPod  Place = "server-pod"
+)
+
+// Values lists the places that an experiment file can name. Only Tare starts programs at further members.
+func (Place) Values() []string {
+	return []string{string(Host), string(ClientPod), string(ServerPod), string(ClientNode), string(ServerNode)}
+}
+
+// Member returns the pod of member i of a service, counted from 1: ServerPod, server-pod-2 and so on.
+func Member(i int) Place { return numbered(ServerPod, i) }
+
+// MemberNode returns the node of members with number i, from 1: ServerNode, server-node-2 and so on (Spread).
+func MemberNode(i int) Place { return numbered(ServerNode, i) }
+
+// Client returns the pod of client i, counted from 1: ClientPod, client-pod-2 and so on.
+func Client(i int) Place { return numbered(ClientPod, i) }
+
+func numbered(first Place, i int) Place {
+	if i <= 1 {
+		return first
+	}
+	return first + "-" + Place(strconv.Itoa(i))
+}
+
+// Server reports whether a place is a member's pod or a node of members.
+func (p Place) Server() bool {
+	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
+}
+
+// Spread returns for each member the number of its node, from 1, in turn. If nodes is 0, each has its own.
+func Spread(members, nodes int) []int {
+	if nodes <= 0 {
+		nodes = members
+	}
+	on := make([]int, members)
+	for i := range on {
+		on[i] = i%nodes + 1
+	}
+	return on
+}
+
+// Places lists the places where a workload with these needs starts its programs.
+func Places(needs experiment.Needs) []Place {
+	if !needs.PodsOnClusters() {
+		return []Place{Host}
+	}
+	places := []Place{ClientPod}
+	if needs.Network {
+		for i := 2; i <= needs.Clients; i++ {
+			places = append(places, Client(i))
+		}
+		for i := range max(needs.Members, 1) {
+			places = append(places, Member(i+1))
+		}
+	}
+	if needs.HostNetwork {
+		places = append(places, ClientNode, ServerNode)
+	}
+	return places
+}

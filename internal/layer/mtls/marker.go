@@ -53,7 +53,7 @@ func hidden(ctx context.Context, site surroundings) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	arrived, err := site.Deliver(ctx, marker, arrivalLimit)
+	arrived, err := site.DeliverBetween(ctx, testbed.ClientPod, testbed.ServerPod, marker, arrivalLimit)
 	frames, watched := stop()
 	return arrived && frames == 0, errors.Join(err, watched)
 }

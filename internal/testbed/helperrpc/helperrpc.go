@@ -2,15 +2,14 @@
 // request is one line of JSON on the helper's standard input. Each response is one line on its standard
 // output. Secrets are sent only in these lines. The helper ends when its input ends.
 //
-// A helper started by Start serves many requests (Main). A helper started for a single request (Once,
-// Command) uses Reading or Answering.
-//
-// Nobody can write to a running program in a pod of a cluster. In a pod, another process of the same program
-// therefore carries each request. It connects to the helper's socket and waits for the response (remote.go).
+// A helper started by Start serves many requests (Main). A helper for a single request (Once, Command) uses
+// Reading or Answering. In a pod, nobody can write to a running program. Another process of the helper's
+// program therefore carries each request to the helper's socket, and waits for the response (remote.go).
 package helperrpc
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,12 +22,12 @@ import (
 	"time"
 
 	"tare/internal/testbed"
+	"tare/internal/text/safetext"
 )
 
 // Limit is how long a response may take.
 const Limit = 20 * time.Second
 
-// response is the line with the response to a request.
 type response struct {
 	Error  string          `json:"error,omitempty"`
 	Answer json.RawMessage `json:"answer,omitempty"`
@@ -36,23 +35,20 @@ type response struct {
 
 // Helper is a running helper.
 type Helper struct {
-	process    testbed.Process
+	testbed.Process
 	mu         sync.Mutex // held during a request, since the helper serves one at a time
 	connection connection
 }
 
-// connection is a connection to a helper.
 type connection interface {
 	// exchange sends a request, which is one line, and returns the response.
 	exchange(ctx context.Context, request []byte) ([]byte, error)
-	// end makes the helper end; the caller then waits until it has ended. killed reports whether end has
-	// killed the helper. Its exit status is then no error.
+	// end makes the helper end. If end kills the helper, killed is true, and the exit status is no error.
 	end(testbed.Process) (killed bool, err error)
 	close()
 }
 
-// Start starts the named helper at a place of a site. The helper runs until Close, even if the context ends
-// before.
+// Start starts the named helper at a place of a site. The helper runs until Close.
 func Start(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
 	return start(ctx, site, where, testbed.HelperAt(site, where, name))
 }
@@ -100,11 +96,11 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 		_ = responses.Close()
 		return nil, err
 	}
-	return &Helper{process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
+	return &Helper{Process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request and waits for the response. It decodes the response into into, unless into is nil. The
-// error is the one that the helper reports, or the reason why there is no response.
+// Ask sends a request, waits for the response, and decodes it into into, unless into is nil. The error is the
+// helper's, or the reason why there is no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,14 +152,13 @@ func (p *pipes) end(testbed.Process) (bool, error) { return false, p.requests.Cl
 
 func (p *pipes) close() { _ = p.responses.Close() }
 
-// failure returns the reason why an exchange failed. It is the context's cause, the exit of the process, or
-// err itself.
+// failure returns the reason why an exchange failed: the context's cause, the exit of the process, or err.
 func (h *Helper) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) {
-		if _, exit := h.process.Wait(); exit != nil {
+		if _, exit := h.Process.Wait(); exit != nil {
 			return exit
 		}
 		return errors.New("it has ended")
@@ -171,22 +166,12 @@ func (h *Helper) failure(ctx context.Context, err error) error {
 	return err
 }
 
-// CPU returns the CPU time that the helper has used.
-func (h *Helper) CPU() (time.Duration, error) { return h.process.CPU() }
-
-// Memory returns the helper's present resident memory, in bytes.
-func (h *Helper) Memory() (int64, error) { return h.process.Memory() }
-
-// Kill ends the helper immediately.
-func (h *Helper) Kill() error { return h.process.Kill() }
-
-// Close ends the helper by closing its input. If the context is done before the helper has ended, Close kills
-// the helper.
+// Close ends the helper by closing its input. When the context is done, Close kills the helper.
 func (h *Helper) Close(ctx context.Context) error {
-	killed, err := h.connection.end(h.process)
-	stop := context.AfterFunc(ctx, func() { _ = h.process.Kill() })
+	killed, err := h.connection.end(h.Process)
+	stop := context.AfterFunc(ctx, func() { _ = h.Process.Kill() })
 	defer stop()
-	_, exit := h.process.Wait()
+	_, exit := h.Process.Wait()
 	h.connection.close()
 	if failed := (*testbed.ExitError)(nil); killed && errors.As(exit, &failed) {
 		return err
@@ -194,8 +179,7 @@ func (h *Helper) Close(ctx context.Context) error {
 	return errors.Join(exit, err)
 }
 
-// Main is the main function of a helper that serves many requests from its standard input. It returns
-// when the input ends or the context is done.
+// Main is the main function of a helper that serves requests from its standard input until the input ends.
 func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request O) (A, error)) error {
 	if socket := os.Getenv(serverVariable); socket != "" {
 		return Listen(ctx, socket, func(conn net.Conn) {
@@ -238,5 +222,73 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 	return lines.Err()
 }
 
-// maxRequest is the size of the longest request, in bytes.
 const maxRequest = 1 << 20
+
+// Command returns the command of the named helper (of Reading or Answering), with a single request as input.
+func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
+	text, err := json.Marshal(request)
+	cmd := testbed.HelperAt(site, where, name)
+	cmd.Stdin = bytes.NewReader(append(text, '\n'))
+	return cmd, err
+}
+
+// Once starts a helper for a single request, waits until the helper ends, and decodes the response into into,
+// unless into is nil. The helper's error is a testbed.ExitError with its standard error.
+func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
+	cmd, err := Command(site, where, name, request)
+	if err != nil {
+		return err
+	}
+	text, err := outputOf(ctx, site, where, cmd)
+	if err != nil || into == nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("the answer: %w", err)
+	}
+	return nil
+}
+
+// outputOf runs a helper and returns its standard output. The error has the standard error as one line.
+func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
+	var why bytes.Buffer
+	cmd.Stderr = &why
+	text, _, err := Output(ctx, site, where, cmd)
+	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && why.Len() > 0 {
+		exit.Stderr = safetext.Line(why.String())
+	}
+	return text, err
+}
+
+// Output runs a command like testbed.Run, and also returns its standard output, even if the command failed.
+func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, testbed.Usage, error) {
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	used, err := testbed.Run(ctx, site, where, cmd)
+	return out.Bytes(), used, err
+}
+
+// maxSingleRequest is the size of the largest single request, in bytes. It may contain many HTTP requests.
+const maxSingleRequest = 1 << 30
+
+// Reading makes the main function of a helper for a single request. Errors about the request begin with name.
+func Reading[O any](name string, do func(ctx context.Context, request O) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var request O
+		if err := json.NewDecoder(io.LimitReader(os.Stdin, maxSingleRequest)).Decode(&request); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return do(ctx, request)
+	}
+}
+
+// Answering makes the main function of a helper that serves a single request and prints a response.
+func Answering[O, A any](name string, serve func(ctx context.Context, request O) (A, error)) func(context.Context) error {
+	return Reading(name, func(ctx context.Context, request O) error {
+		response, err := serve(ctx, request)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(response)
+	})
+}

@@ -16,15 +16,13 @@ import (
 	"tare/internal/testbed"
 )
 
-// These variables select the role of a process in a pod. It is either the helper, which serves requests at a
-// socket, or a process that carries one request to the helper.
+// These variables make a process in a pod a helper at a socket, or carry one request to the helper.
 const (
 	serverVariable = "TARE_ORDERS_SERVED"
 	clientVariable = "TARE_ORDERS_ASKED"
 )
 
-// remote is a connection to a helper in a pod. The helper listens at an abstract socket in the pod's network
-// namespace. It serves only processes of its own user.
+// remote is a connection to a helper in a pod, at an abstract socket in the pod's network namespace.
 type remote struct {
 	site   testbed.Site
 	where  testbed.Place
@@ -45,7 +43,7 @@ func startRemote(ctx context.Context, site testbed.Site, where testbed.Place, cm
 		_, _ = process.Wait()
 		close(r.ended)
 	}()
-	return &Helper{process: process, connection: r}, nil
+	return &Helper{Process: process, connection: r}, nil
 }
 
 func (r *remote) exchange(ctx context.Context, request []byte) ([]byte, error) {
@@ -88,8 +86,8 @@ func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 	}
 }
 
-// Exchange sends a request, which is one line, to a socket and returns the line of the response. While the
-// helper may still be starting (for the duration starting), Exchange tries again if it cannot connect.
+// Exchange sends a request, which is one line, to a socket and returns the line of the response. For the
+// duration starting, it tries again if it cannot connect.
 func Exchange(ctx context.Context, socket string, starting time.Duration, request []byte) ([]byte, error) {
 	patient, cancel := context.WithTimeout(ctx, starting)
 	defer cancel()

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownUser reports whether the process at the other end of a socket belongs to the user of this process.
-// Programs under test in the pod may belong to another user, with fewer rights.
+// ownUser reports whether a socket's other end belongs to this user, unlike programs of other users.
 func ownUser(conn net.Conn) bool {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -27,8 +27,7 @@ import (
 // fieldManager is Tare's name in the managed fields of objects.
 const fieldManager = "tare"
 
-// kindPatience is how long Tare waits for a kind that is unknown. When the definition of a kind has just been
-// applied, the API server needs a moment before it serves the kind.
+// kindPatience is how long the API server may take to serve a kind whose definition has just been applied.
 const kindPatience = 10 * time.Second
 
 // definitions is the resource of CustomResourceDefinitions, which define kinds.
@@ -91,9 +90,8 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 	return t, nil
 }
 
-// Apply makes or changes objects by server-side apply, and records each object before. An object without a
-// namespace gets the site's namespace. Apply returns the objects as the API server has them. It refuses an
-// object that exists and does not belong to this run.
+// Apply makes or changes objects by server-side apply, and records each object before. The default namespace is
+// the site's. Apply refuses objects that exist and are not of this run, and returns those of the API server.
 func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -125,9 +123,8 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 var errForeign = errors.New("it exists already and is not of this run; " +
 	"Tare changes and deletes only what it made: give it another name, or delete it first")
 
-// apply makes the object, or changes it if this run has made it before. It makes objects by the request
-// create, which fails if the name exists. Server-side apply would silently change an object that somebody
-// else has just made.
+// apply makes the object by the request create, or changes it if this run has made it before. Server-side apply
+// alone would silently change somebody else's object.
 func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	there, err := t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -149,8 +146,7 @@ func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstru
 	if !on.owner.Owns(there) {
 		return nil, errForeign
 	}
-	// Fields that create has set do not belong to apply. This patch makes them belong to apply. Apply can
-	// then remove the fields that the new object does not have.
+	// This patch makes fields that create has set belong to apply, which can then remove them.
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(there, sets.New(fieldManager), fieldManager)
 	if err == nil && patch != nil {
 		if _, err := t.client.Patch(ctx, t.object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -196,9 +192,8 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 	return on.record.Remove(ctx, items...)
 }
 
-// Record records that a workload makes objects of these kinds in the site's namespace, with the site's
-// labels. Close and Clean then remove these objects, even if the namespace is shared and stays. Record must
-// be called before the objects are made.
+// Record records that a workload is about to make objects of these kinds in the site's namespace with the
+// site's labels. Close and Clean then remove these objects.
 func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -213,8 +208,7 @@ func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource)
 	return on.record.Add(ctx, items...)
 }
 
-// Namespaced reports whether objects of a kind are in namespaces. If the cluster does not know the kind,
-// meta.IsNoMatchError is true for the error.
+// Namespaced reports whether objects of a kind are in namespaces, or an IsNoMatchError for an unknown kind.
 func (s *Site) Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {

@@ -36,7 +36,7 @@ func TestApply(t *testing.T) {
 	t.Parallel()
 	bed := onCluster(t)
 	s := open(t, bed, "objects", experiment.Needs{}, parameters())
-	name := "tare-test-" + string(bed.run.session.Owner)
+	name := "tare-test-" + string(bed.session.Owner)
 	config := object("v1", "ConfigMap", "settings", map[string]any{"data": map[string]any{"a": "1", "b": "2"}})
 	class := object("scheduling.k8s.io/v1", "PriorityClass", name, map[string]any{"value": int64(1)})
 	definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "things."+name+".example", map[string]any{"spec": map[string]any{
@@ -49,7 +49,7 @@ func TestApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(now) != 4 || now[0].GetNamespace() != s.Namespace() || now[1].GetUID() == "" || now[3].GetLabels()[inventory.OwnerLabel] != string(bed.run.session.Owner) {
+	if len(now) != 4 || now[0].GetNamespace() != s.Namespace() || now[1].GetUID() == "" || now[3].GetLabels()[inventory.OwnerLabel] != string(bed.session.Owner) {
 		t.Errorf("applied: %v", now)
 	}
 
@@ -164,16 +164,16 @@ func TestShapes(t *testing.T) {
 	s.ShapeVolume(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("local") })
 	must(t, s.Ready(t.Context()))
 	ns, err := clusterClient(t).CoreV1().Namespaces().Get(t.Context(), s.Namespace(), metav1.GetOptions{})
-	if err != nil || ns.Labels["team"] != "a" || ns.Labels[inventory.OwnerLabel] != string(s.run.session.Owner) {
+	if err != nil || ns.Labels["team"] != "a" || ns.Labels[inventory.OwnerLabel] != string(s.bed.session.Owner) {
 		t.Errorf("namespace %v, %v", ns.Labels, err)
 	}
 	made, err := s.Pods(t.Context())
 	if err != nil || made[testbed.ClientPod].Annotations["layer"] != "client" {
 		t.Errorf("pods %v, %v", made, err)
 	}
-	claim, _, err := s.bound(t.Context(), s.volumes()[0])
-	if err != nil || *claim.Spec.StorageClassName != "local" {
-		t.Errorf("claim %v, %v", claim, err)
+	bound, err := s.bound(t.Context(), s.volumes()[0])
+	if err != nil || *bound.Claim.Spec.StorageClassName != "local" {
+		t.Errorf("claim %v, %v", bound.Claim, err)
 	}
 	if out, err := runIn(t, s, testbed.ClientPod, pods.Program, "install", s.Volume()+"/written"); err != nil {
 		t.Errorf("write to the volume: %q, %v", out, err)

@@ -23,7 +23,7 @@ func TestSiteIsOpenedAnew(t *testing.T) {
 	if err != nil || len(before) != 4 {
 		t.Fatalf("%d pods, %v", len(before), err)
 	}
-	claim, _, err := one.bound(t.Context(), one.volumes()[0])
+	claimed, err := one.bound(t.Context(), one.volumes()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestSiteIsOpenedAnew(t *testing.T) {
 			t.Errorf("the pod at %s is the old one", where)
 		}
 	}
-	if c, _, err := again.bound(t.Context(), again.volumes()[0]); err != nil || c.UID == claim.UID {
+	if b, err := again.bound(t.Context(), again.volumes()[0]); err != nil || b.Claim.UID == claimed.Claim.UID {
 		t.Errorf("the volume is the old one, or %v", err)
 	}
 	for _, s := range []*Site{again, other} {

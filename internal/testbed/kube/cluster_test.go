@@ -55,7 +55,7 @@ func bedOf(t *testing.T, o Options) *Testbed {
 		if err := bed.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		nothingLeft(t, bed.run.session.Owner)
+		nothingLeft(t, bed.session.Owner)
 	})
 	return bed
 }
@@ -228,9 +228,9 @@ func TestOtherImage(t *testing.T) {
 	if err != nil || !strings.Contains(out, "Name:\tkubernetes.default.svc.cluster.local\n") {
 		t.Errorf("the API server's name in the pod: %q, %v", out, err)
 	}
-	claim, volume, err := s.bound(t.Context(), s.volumes()[0])
-	if err != nil || claim.Status.Phase != "Bound" || volume.Name == "" {
-		t.Errorf("claim %v, volume %v, %v", claim, volume, err)
+	b, err := s.bound(t.Context(), s.volumes()[0])
+	if err != nil || b.Claim.Status.Phase != "Bound" || b.Volume.Name == "" {
+		t.Errorf("claim %v, volume %v, %v", b.Claim, b.Volume, err)
 	}
 	if len(s.nodes()) != 1 {
 		t.Errorf("a site without network is on nodes %v", s.nodes())

@@ -40,7 +40,7 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 	limits.Request = quantity.Duration(cluster.SayAfter + time.Second)
 	failed := make(chan error, 1)
 	go func() {
-		_, err := bed.run.onCluster(t.Context(), "one", limits)
+		_, err := bed.onCluster(t.Context(), "one", limits)
 		failed <- err
 	}()
 	fit.Await(t, "the plugin to start", func() bool { _, err := os.Stat(started); return err == nil })

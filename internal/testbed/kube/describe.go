@@ -19,8 +19,7 @@ import (
 	"tare/internal/testbed/kube/placement"
 )
 
-// Describe describes the clusters of the sites, which must be ready. It also makes the accounting pods on the
-// nodes, before the first trial, and finds the counters that are missing in some arm.
+// Describe describes the clusters of the ready sites. It makes accounting pods, and finds missing counters.
 func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 	var clusters []*clusterRun
 	sites := map[*clusterRun][]*Site{}
@@ -52,15 +51,14 @@ func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 		}
 	}
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.missing = missing
-	t.mu.Unlock()
 	if len(list) > 0 {
 		list[0].Notes = append(list[0].Notes, missing.Notes()...)
 	}
 	return list, nil
 }
 
-// describe describes one cluster, and the nodes of the sites on this cluster.
 func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Cluster, error) {
 	version, err := on.Client.Discovery().ServerVersion()
 	if err != nil {
@@ -111,8 +109,7 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 	return c, nil
 }
 
-// usageNote returns a note if the CPU time and memory of the site's programs cannot be measured, and
-// otherwise "". The run records the note once, and not in every trial.
+// usageNote returns a note if the CPU time and memory of the site's programs cannot be measured, otherwise "".
 func (s *Site) usageNote(ctx context.Context) (string, error) {
 	if s.level.Accounting == experiment.OnNode {
 		return "", nil
@@ -131,7 +128,6 @@ func (s *Site) usageNote(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// describeNode combines the API server's description of a node with an agent's facts.
 func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {
 	info := n.Status.NodeInfo
 	return machine.Node{
@@ -145,30 +141,16 @@ func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {
 	}
 }
 
-// addDigests adds the image digests of a pod's containers. An image that was loaded by hand may have no
-// digest. Its id is then added.
+// addDigests adds the image digests of a pod's containers, or the ids of images without a digest.
 func addDigests(images map[string]map[string]string, p *corev1.Pod) {
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		if c.ImageID == "" {
-			continue
+		if c.ImageID != "" {
+			images[p.Spec.NodeName] = addText(images[p.Spec.NodeName], c.Name, c.ImageID)
 		}
-		on := images[p.Spec.NodeName]
-		if on == nil {
-			on = map[string]string{}
-			images[p.Spec.NodeName] = on
-		}
-		name, image := shorten(c.Name), shorten(c.ImageID)
-		if before := on[name]; before != "" && !slices.Contains(strings.Split(before, ", "), image) {
-			image = before + ", " + image
-		} else if before != "" {
-			image = before
-		}
-		on[name] = image
 	}
 }
 
-// sharedKernels returns a note for each group of nodes that share one kernel. Nodes that are containers on
-// one machine do so.
+// sharedKernels returns a note for each group of nodes that share one kernel, such as containers on a machine.
 func sharedKernels(nodes []machine.Node) []string {
 	byKernel := map[string][]string{}
 	for _, n := range nodes {
@@ -186,9 +168,7 @@ func sharedKernels(nodes []machine.Node) []string {
 	return notes
 }
 
-// relevant lists beginnings of the names of DaemonSets and Deployments that can influence a measurement:
-// network plug-ins, service meshes, policy engines, sandboxes and storage drivers. A run records the versions
-// of these components, and not of others.
+// relevant lists prefixes of DaemonSets and Deployments that can influence a measurement and are recorded.
 var relevant = []string{
 	"antrea", "aws-node", "azure-cni", "azure-ip-masq", "calico", "canal", "cilium", "flannel", "kube-flannel",
 	"kube-ovn", "kube-proxy", "kube-router", "weave-net", "netd", "tigera-operator",
@@ -200,15 +180,12 @@ var relevant = []string{
 	"constellation", "kata-deploy", "cert-manager", "vault", "openbao",
 }
 
-// componentLimit is the largest number of DaemonSets that are listed, and also of Deployments.
 const componentLimit = 2000
 
-// standInAnnotation is the annotation of pods in which something is a stand-in, such as a fake device. Every
-// run on the cluster has the annotation's text as a warning.
+// standInAnnotation is the annotation of pods with a stand-in, such as a fake device: a warning's text.
 const standInAnnotation = "tare/stand-in"
 
-// components returns the images of relevant components, and the stand-in annotations of all components. The
-// keys are the components' names. Both maps are empty if the user may not list components.
+// components returns the images of relevant components, and the stand-ins of all that the user may list.
 func (on *clusterRun) components(ctx context.Context) (images, standIns map[string]string) {
 	add := func(name string, pods *corev1.PodTemplateSpec) {
 		standIns = addText(standIns, name, pods.Annotations[standInAnnotation])
@@ -231,17 +208,17 @@ func (on *clusterRun) components(ctx context.Context) (images, standIns map[stri
 	return images, standIns
 }
 
-// addText adds a text about a component. If another namespace has a component of the same name with a
-// different text, both texts are kept.
+// addText adds a text under a name. Different texts under one name are joined by commas.
 func addText(texts map[string]string, name, text string) map[string]string {
-	if text = shorten(text); text == "" {
+	name, text = shorten(name), shorten(text)
+	before := texts[name]
+	if text == "" || strings.Contains(", "+before+", ", ", "+text+", ") {
 		return texts
 	}
 	if texts == nil {
 		texts = map[string]string{}
 	}
-	name = shorten(name)
-	if before := texts[name]; before != "" && before != text {
+	if before != "" {
 		text = before + ", " + text
 	}
 	texts[name] = text

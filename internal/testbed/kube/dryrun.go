@@ -24,8 +24,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// dryRun sends objects to the API server without making them. The API server only
-// validates them and runs its admission policies.
+// dryRun sends objects to the API server, which validates them and runs admission policies, but makes none.
 type dryRun struct {
 	client cluster.Client
 
@@ -34,10 +33,8 @@ type dryRun struct {
 	findings []testbed.Finding
 }
 
-// warningCode is the code of all warnings of an API server.
 const warningCode = 299
 
-// dryRunOnly are the options of a request that makes nothing.
 var dryRunOnly = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
 func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
@@ -50,8 +47,7 @@ func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
 	return d, err
 }
 
-// HandleWarningHeader keeps a warning that a response has, such as a warning of Pod Security in its mode
-// "warn".
+// HandleWarningHeader keeps a warning of a response, such as one of Pod Security in its mode "warn".
 func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,8 +58,7 @@ func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
-// add adds a finding. The finding's detail is the error, if there is one. The warnings since the latest
-// finding are added to it.
+// add adds a finding, whose detail is the error, if any, with the warnings since the latest finding.
 func (d *dryRun) add(name, detail string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,8 +73,7 @@ func (d *dryRun) add(name, detail string, err error) {
 	d.findings = append(d.findings, f)
 }
 
-// Try tests by dry runs whether the site can be made with its layers' changes: its nodes, namespace, volume
-// and pods. After Try, Ready must not be called.
+// Try tests by dry runs whether the site can be made with its layers' changes. Ready must not follow.
 func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -124,18 +118,14 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	return d.findings, ctx.Err()
 }
 
-// chosenNodes lists the pods, each with its node.
 func chosenNodes(plans map[testbed.Place]*corev1.Pod) string {
-	var list []string
-	for _, place := range slices.Sorted(maps.Keys(plans)) {
-		list = append(list, podTitle(plans[place])+" on "+shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(testbed.Each(slices.Sorted(maps.Keys(plans)), func(place testbed.Place) string {
+		return podTitle(plans[place]) + " on " + shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname])
+	}), ", ")
 }
 
-// tryNamespace tries to make the site's namespace. It returns the namespace in which the pods are tried. If
-// the site's namespace does not exist, this is "default", since the API server refuses every pod in a missing
-// namespace.
+// tryNamespace tries to make the site's namespace, and returns the namespace in which the pods are tried: an
+// existing one, or "default", since the API server refuses every pod in a missing namespace.
 func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	if s.sharesNamespace() {
 		ns, err := d.client.CoreV1().Namespaces().Get(ctx, s.level.Namespace, metav1.GetOptions{})
@@ -159,7 +149,7 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dryRunOnly)
 	d.add("namespace"+of, "would be made, with Pod Security "+shorten(ns.Labels[cluster.EnforceLabel]), err)
 	if s.level.Accounting == experiment.OnNode || s.needs.HostNetwork {
-		ns.Name = cluster.Label("tare-"+string(s.run.session.Owner)+"-nodes", cluster.NameLimit)
+		ns.Name = cluster.Label("tare-"+string(s.bed.session.Owner)+"-nodes", cluster.NameLimit)
 		ns.Labels[cluster.EnforceLabel] = privileged
 		_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dryRunOnly)
 		d.add("namespace of pods on nodes", "would be made, with Pod Security "+privileged, err)
@@ -167,8 +157,7 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	return metav1.NamespaceDefault
 }
 
-// tryPod tries to make a pod. If the pod is tried in another namespace than the site's, a refusal by a quota
-// or by Pod Security proves nothing.
+// tryPod tries to make a pod. In another namespace, a refusal by a quota or by Pod Security proves nothing.
 func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, name string) {
 	plan.Namespace = where
 	plan.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + plan.Labels[inventory.RoleLabel]
@@ -183,8 +172,7 @@ func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, n
 	d.add(name, "admitted, as tried in namespace "+where, err)
 }
 
-// wrongNamespace reports whether an object was refused only because it was tried in another namespace than
-// the site's. If so, it adds a finding that the object was not tried.
+// wrongNamespace reports whether an object was refused only because of the namespace. It adds a finding.
 func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	if err == nil {
 		return false
@@ -205,8 +193,7 @@ func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	return true
 }
 
-// tryVolume tries to make the claim, and looks for the claim's storage class. Without the class, a dry run of
-// the claim would succeed, but the pod would wait for its volume forever.
+// tryVolume tries to make the claim, and looks for its storage class, for which a pod would wait forever.
 func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of string) {
 	claim := s.planClaim(v)
 	claim.Namespace = where
@@ -234,8 +221,7 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of str
 	}
 }
 
-// storageClass returns the storage class with this name. Without a name, it returns the cluster's default
-// class.
+// storageClass returns the storage class with this name or, without a name, the cluster's default class.
 func storageClass(ctx context.Context, client cluster.Client, name *string) (*storagev1.StorageClass, error) {
 	if name != nil && *name != "" {
 		return client.StorageV1().StorageClasses().Get(ctx, *name, metav1.GetOptions{})

@@ -192,7 +192,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		ready(t, bed, "killed", pair, parameters())
-		fmt.Printf("owner %s\n", bed.run.session.Owner)
+		fmt.Printf("owner %s\n", bed.session.Owner)
 		select {}
 	}
 	t.Parallel()
@@ -224,15 +224,15 @@ func TestKilled(t *testing.T) {
 		alive[l.Owner] = l.Alive
 		t.Logf("%+v", l)
 	}
-	if got, there := alive[killed]; got || !there || !alive[living.run.session.Owner] {
-		t.Fatalf("alive are %v; want %s not to be, and %s to be", alive, killed, living.run.session.Owner)
+	if got, there := alive[killed]; got || !there || !alive[living.session.Owner] {
+		t.Fatalf("alive are %v; want %s not to be, and %s to be", alive, killed, living.session.Owner)
 	}
 	removed, err := inventory.Clean(t.Context(), o, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range removed {
-		if l.Owner == living.run.session.Owner {
+		if l.Owner == living.session.Owner {
 			t.Error("the living run was cleaned")
 		}
 	}

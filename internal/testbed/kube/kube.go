@@ -3,10 +3,9 @@
 //
 // Open returns a site (Site). The arm's layers change it (ShapeNamespace, ShapePods, ShapeVolume, Apply), and
 // Ready makes its objects. The site stays up until it is closed, or until the run ends. A trial is a few
-// messages to the agents in the site's pods (package agent). While a trial runs, API server, kubelet and
-// container runtime do nothing for Tare. Only the agents work: they wait for the program. With "accounting:
-// node" the agent on the node also reads the pod's cgroups: when a program starts, when it ends, and four
-// times a second in between (BenchmarkRead in agent/cgroup).
+// messages to the agents in the site's pods (package agent). While a trial runs, only the agents do something
+// for Tare: they wait for the program. With "accounting: node" the agent on the node also reads the pod's
+// cgroups at the start, at the end, and four times a second in between (BenchmarkRead in agent/cgroup).
 //
 // These are the packages below this one. Each imports only packages that stand above it in this list:
 //
@@ -19,27 +18,39 @@
 //	accounting  measures the resources that pods use, and other load on their nodes
 //
 // Every object is recorded in the cluster before it is made, and has the owner's label. Close removes exactly
-// these objects. After kill -9, inventory.Clean does. Every wait has a limit. If a wait reaches its limit,
-// the error names the awaited state, with the events and the last log lines of the pods.
+// these objects; after kill -9, inventory.Clean does. Every wait has a limit. The error then names the awaited
+// state, with the events and the last log lines of the pods.
 package kube
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 
 	"tare/internal/experiment"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/accounting"
+	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
+	"tare/internal/testbed/kube/placement"
 	"tare/internal/testbed/kube/pods"
+	"tare/internal/text/safetext"
 )
 
 // Testbed makes sites on one or more clusters.
 type Testbed struct {
-	run *run
+	options Options
+	session inventory.Session
+
+	connecting sync.Mutex // held while a connection is made, which may take long; locked before using
+
+	using    sync.Mutex // guards these fields
+	closed   bool
+	clusters map[string]*clusterRun // by context
+	host     testbed.Testbed        // testbed on Tare's own machine; nil before it is needed
 
 	mu      sync.Mutex
 	number  int                 // number of sites with a name of their own so far
@@ -48,13 +59,17 @@ type Testbed struct {
 	missing *accounting.Missing // counters that are missing in some arm; nil before Describe
 }
 
-var (
-	_ testbed.Testbed = (*Testbed)(nil)
-	_ testbed.Staged  = (*Site)(nil)
-	_ testbed.Network = (*Site)(nil)
-	_ testbed.Volume  = (*Site)(nil)
-	_ testbed.Mender  = (*Site)(nil)
-)
+var _ interface {
+	testbed.Staged
+	testbed.Network
+	testbed.Members
+	testbed.Clients
+	testbed.Sidecars
+	testbed.Volume
+	testbed.MemberVolumes
+	testbed.Mender
+	testbed.Closer
+} = (*Site)(nil)
 
 // New makes a testbed, which the caller must close. It does not yet connect to a cluster.
 func New(o Options) (*Testbed, error) {
@@ -65,7 +80,7 @@ func New(o Options) (*Testbed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the run's id for its records on clusters: %w", err)
 	}
-	return &Testbed{run: &run{options: o, session: session, clusters: map[string]*clusterRun{}}}, nil
+	return &Testbed{options: o, session: session, clusters: map[string]*clusterRun{}}, nil
 }
 
 // Open returns a new site without objects. Ready makes its first object, or a layer that applies one.
@@ -82,18 +97,15 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if _, err := t.run.connected(level.Context); err != nil {
+	if _, err := t.connected(level.Context); err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := &Site{
-		run: t.run, bed: t, arm: want.Name, needs: want.Needs, level: level, context: level.Context,
-		pods: map[testbed.Place]*pods.Pod{},
-	}
+	s := &Site{bed: t, arm: want.Name, needs: want.Needs, level: level, context: level.Context, pods: map[testbed.Place]*pods.Pod{}}
 	if !t.reuse(s) {
 		t.number++
-		s.unique = siteName(t.run.session.Owner, t.number, want.Name)
+		s.unique = siteName(t.session.Owner, t.number, want.Name)
 	}
 	t.sites = append(t.sites, s)
 	return s, nil
@@ -105,10 +117,12 @@ func (t *Testbed) opened() []*Site {
 	return slices.Clone(t.sites)
 }
 
-// Close removes all objects of the run from the run's clusters. It has time limits of its own. It therefore
-// also works when the run's context has ended.
+// Close removes all objects of the run from the run's clusters, even if the run's context has ended.
 func (t *Testbed) Close() error {
-	clusters, host := t.run.close()
+	t.using.Lock()
+	clusters, host := t.clusters, t.host
+	t.closed, t.clusters, t.host = true, nil, nil
+	t.using.Unlock()
 	for _, s := range t.opened() {
 		for _, p := range s.podList() {
 			p.Disconnect() // the pod is about to be deleted
@@ -116,10 +130,157 @@ func (t *Testbed) Close() error {
 	}
 	var errs []error
 	for _, on := range clusters {
-		errs = append(errs, on.close())
+		on.counter.Close()
+		errs = append(errs, on.record.End())
 	}
 	if host != nil {
 		errs = append(errs, host.Close())
 	}
 	return errors.Join(errs...)
 }
+
+// Close removes the site's pods, service and volumes, and waits until they are gone. The namespace stays for
+// the next site with the same arm and needs, since its removal takes long.
+func (s *Site) Close() error {
+	s.mu.Lock()
+	on, made := s.on, s.pods
+	s.pods = map[testbed.Place]*pods.Pod{}
+	s.mu.Unlock()
+	if !s.bed.retire(s) || on == nil {
+		return nil
+	}
+	var items []inventory.Item
+	for _, p := range made {
+		p.Disconnect() // the pod is about to be deleted
+		items = append(items, p.Item())
+	}
+	if s.needs.Pods() && s.hasServer() {
+		items = append(items, inventory.Core("services", s.Namespace(), s.name("server")))
+	}
+	for _, v := range s.volumes() { // claims come after the pods that mount them
+		items = append(items, inventory.Core("persistentvolumeclaims", s.Namespace(), v.name))
+	}
+	limits := s.level.Timeouts
+	ctx, cancel := context.WithTimeout(context.Background(), limits.Delete.Std()+limits.Request.Std())
+	defer cancel()
+	return on.record.Remove(ctx, items...)
+}
+
+// retire moves a site from the open to the retired sites. It reports whether the site was open.
+func (t *Testbed) retire(s *Site) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.sites, s)
+	if i < 0 {
+		return false
+	}
+	t.sites = slices.Delete(t.sites, i, i+1)
+	t.retired = append(t.retired, s)
+	return true
+}
+
+// reuse gives a new site the namespace of a retired site with the same arm, level and needs, if there is one.
+func (t *Testbed) reuse(s *Site) bool {
+	i := slices.IndexFunc(t.retired, func(old *Site) bool {
+		return old.arm == s.arm && old.level == s.level && reflect.DeepEqual(old.needs, s.needs)
+	})
+	if i < 0 {
+		return false
+	}
+	// The new site's layers must change the namespace as it was before the old site's layers changed it.
+	s.unique, s.bare, s.namespace = t.retired[i].unique, t.retired[i].bare, t.retired[i].bare.DeepCopy()
+	t.retired = slices.Delete(t.retired, i, i+1)
+	return true
+}
+
+// Options configure a testbed.
+type Options struct {
+	Kubeconfig string // path of the kubeconfig; "" means kubectl's defaults
+	Version    string // version of Tare
+	Run        string // run directory, which holds the run's id
+	// Resumed is set if an earlier session began the run, whose leftovers are removed when Tare uses a cluster.
+	Resumed bool
+	// Host makes the testbed for programs on this machine when it is needed. It is closed with this testbed.
+	Host func() (testbed.Testbed, error)
+	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
+	Say func(string)
+}
+
+var errClosed = errors.New("testbed on Kubernetes: already closed")
+
+// onCluster returns the run's state on the cluster of a context. The first call connects.
+func (t *Testbed) onCluster(ctx context.Context, name string, limits experiment.Timeouts) (*clusterRun, error) {
+	t.connecting.Lock()
+	defer t.connecting.Unlock()
+	if on, err := t.connected(name); on != nil || err != nil {
+		return on, err
+	}
+	c, err := cluster.Connect(ctx, cluster.Options{
+		Kubeconfig: t.options.Kubeconfig, Version: t.options.Version, Say: t.options.Say,
+	}, name, limits)
+	if err != nil {
+		return nil, err
+	}
+	t.using.Lock()
+	defer t.using.Unlock()
+	if t.closed {
+		return nil, errClosed
+	}
+	on := newClusterRun(c, t.session, t.options.Version, limits)
+	t.clusters[name] = on
+	return on, nil
+}
+
+func (t *Testbed) connected(name string) (*clusterRun, error) {
+	t.using.Lock()
+	defer t.using.Unlock()
+	if t.closed {
+		return nil, errClosed
+	}
+	return t.clusters[name], nil
+}
+
+func (t *Testbed) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
+	t.using.Lock()
+	defer t.using.Unlock()
+	if t.closed {
+		return nil, errClosed
+	}
+	if t.host == nil {
+		host, err := t.options.Host()
+		if err != nil {
+			return nil, err
+		}
+		t.host = host
+	}
+	site, err := t.host.Open(ctx, testbed.Request{Name: "host"})
+	if err != nil {
+		return nil, err
+	}
+	return site.Start(ctx, testbed.Host, cmd)
+}
+
+type clusterRun struct {
+	*cluster.Cluster
+	owner   inventory.Owner
+	record  *inventory.Record
+	nodes   *placement.Chooser
+	pods    *pods.Maker
+	counter *accounting.Counter
+
+	mu              sync.Mutex
+	nodesNamespaces map[string]string // namespaces of makeNodesNamespace, by level of Pod Security
+}
+
+func newClusterRun(c *cluster.Cluster, s inventory.Session, version string, limits experiment.Timeouts) *clusterRun {
+	record := inventory.NewRecord(c, s, limits)
+	return &clusterRun{
+		Cluster: c, owner: s.Owner, record: record,
+		nodes:   placement.NewChooser(c),
+		pods:    &pods.Maker{On: c, Record: record, Owner: s.Owner, Limits: limits, Version: version},
+		counter: accounting.NewCounter(c, limits.Ready.Std()),
+	}
+}
+
+// shorten shortens a text of the API server before the run records it.
+func shorten(text string) string { return safetext.Head(text, 300) }

@@ -21,9 +21,8 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// PodTemplate makes pods for a workload whose trials start pods. Layers change these pods like the site's own
-// pods. The pods run on the node of the client's pod. A node selector binds them to this node, and so the
-// scheduler's work is part of each start.
+// PodTemplate makes pods for a workload whose trials start pods. Layers change these pods. A node selector
+// binds them to the node of the client's pod, and so the scheduler's work is part of each start.
 type PodTemplate struct {
 	site *Site
 	on   *clusterRun
@@ -62,9 +61,8 @@ func (l *PodTemplate) selector() string {
 	}.String()
 }
 
-// Plan returns a pod before it is made. The pod's containers have the testbed's limits. But they request
-// almost nothing, so that many pods fit on a node. run returns the arguments and the environment of the pod's
-// main container. agent is the path of the agent in this container.
+// Plan returns a pod before it is made. Its containers have the testbed's limits, but request almost nothing,
+// so that many pods fit on a node. run returns the arguments and environment of the main container.
 func (l *PodTemplate) Plan(name string, run func(agent string) (args, env []string)) (*corev1.Pod, error) {
 	s := l.site
 	pod := s.planPod(l.role)
@@ -104,16 +102,13 @@ func (l *PodTemplate) Make(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, 
 
 // Delete deletes pods and waits until they are gone. If a pod does not exist, this is no error.
 func (l *PodTemplate) Delete(ctx context.Context, names ...string) error {
-	var items []inventory.Item
-	for _, name := range names {
-		items = append(items, inventory.Core("pods", l.site.Namespace(), name))
-	}
-	return l.on.record.Remove(ctx, items...)
+	return l.on.record.Remove(ctx, testbed.Each(names, func(name string) inventory.Item {
+		return inventory.Core("pods", l.site.Namespace(), name)
+	})...)
 }
 
-// Watch calls see for each change of the pods, one call after the other, until the context is done. gone is
-// true for a deleted pod. Watch returns as soon as the watch has begun: see is called for every pod that is
-// made later.
+// Watch calls see for each change of the pods in turn, until the context is done. gone is true for a deleted
+// pod. When Watch returns, the watch has begun.
 func (l *PodTemplate) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) error {
 	informer := cluster.PodInformer(l.on.Client, l.site.Namespace(), l.selector())
 	call := func(object any, gone bool) {
@@ -142,8 +137,7 @@ func (l *PodTemplate) Watch(ctx context.Context, see func(pod *corev1.Pod, gone 
 	return nil
 }
 
-// Used returns the usage of the pods' cgroups, by pod UID. The container runtime's processes in these cgroups
-// are included. known is false if the experiment does not have "accounting: node".
+// Used returns the usage of the pods' cgroups, by pod UID. known is false without "accounting: node".
 func (l *PodTemplate) Used(ctx context.Context, uids []string) (used map[string]cgroup.Usage, known bool, err error) {
 	if l.site.level.Accounting != experiment.OnNode {
 		return nil, false, nil

@@ -74,7 +74,7 @@ func beLost(t *testing.T, namespace string) {
 	if _, err := s.Start(t.Context(), testbed.ClientPod, testbed.Command{Args: []string{"iperf3", "-s"}}); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("owner %s\n", bed.run.session.Owner)
+	fmt.Printf("owner %s\n", bed.session.Owner)
 	select {}
 }
 
@@ -194,7 +194,7 @@ func TestPutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine := metav1.ListOptions{LabelSelector: inventory.OwnerLabel + "=" + string(bed.run.session.Owner)}
+	mine := metav1.ListOptions{LabelSelector: inventory.OwnerLabel + "=" + string(bed.session.Owner)}
 	var jobs *batchv1.JobList
 	if err := on.Await(t.Context(), "the deadlines to be put off beyond the first", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
 		var err error

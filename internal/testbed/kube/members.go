@@ -1,27 +1,28 @@
 package kube
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/experiment"
 	"tare/internal/testbed"
+	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
+	"tare/internal/testbed/kube/pods"
+	"tare/internal/text/safetext"
 )
 
-// memberLabel is the label with a member's number, from 1, if the service has several members. All members
-// have the role "server". For clients after the first, the label holds the client's number.
+// memberLabel is the label with the number of a member, if there are several, or of a client after the first.
 const memberLabel = "tare/member"
 
-var (
-	_ testbed.Members = (*Site)(nil)
-	_ testbed.Clients = (*Site)(nil)
-)
-
-// clients returns the number of client pods.
 func (s *Site) clients() int {
 	if !s.needs.Network {
 		return 1
@@ -38,20 +39,6 @@ func (s *Site) Clients() []testbed.Place {
 	return list
 }
 
-// planClient returns the pod of client i, counted from 1, before layers change it. Only the
-// first client has the volume.
-func (s *Site) planClient(i int) *corev1.Pod {
-	pod := s.planPod(roleClient)
-	if i == 1 {
-		s.mount(pod, testbed.ClientPod)
-		return pod
-	}
-	pod.Labels[memberLabel] = strconv.Itoa(i)
-	pod.Name = s.name(podTitle(pod))
-	return pod
-}
-
-// members returns the number of server pods.
 func (s *Site) members() int {
 	if !s.hasServer() {
 		return 0
@@ -66,27 +53,18 @@ func (s *Site) places() []testbed.Place {
 	})
 }
 
-// planMember returns the pod of member i, counted from 1, before layers change it.
-func (s *Site) planMember(i int) *corev1.Pod {
-	pod := s.planPod(roleServer)
-	if s.members() > 1 {
-		pod.Labels[memberLabel] = strconv.Itoa(i)
-		pod.Name = s.name(memberName(i))
+// planAt returns the pod of a client or member, whose number is counted from 1, before layers change it.
+func (s *Site) planAt(where testbed.Place, role string, number int) *corev1.Pod {
+	pod := s.planPod(role)
+	if number > 1 || role == roleServer && s.members() > 1 {
+		pod.Labels[memberLabel] = strconv.Itoa(number)
+		pod.Name = s.name(podTitle(pod))
 	}
-	s.mount(pod, testbed.Member(i))
+	s.mount(pod, where)
 	return pod
 }
 
-// memberName returns the name of member i, counted from 1, for the names of its objects.
-func memberName(i int) string {
-	if i == 1 {
-		return roleServer
-	}
-	return roleServer + "-" + strconv.Itoa(i)
-}
-
-// podTitle returns the role of a pod. For a member or a client after the first, its number follows:
-// "server-2".
+// podTitle returns the role of a pod, with the number of a member or client after the first: "server-2".
 func podTitle(pod *corev1.Pod) string {
 	if n := pod.Labels[memberLabel]; n != "" && n != "1" {
 		return pod.Labels[inventory.RoleLabel] + "-" + n
@@ -107,8 +85,7 @@ func (s *Site) Members() []netip.Addr {
 	return list
 }
 
-// nodeCount returns the number of nodes on which the first n pods of a kind run. place returns the place of
-// the pod with a number, from 1.
+// nodeCount returns the number of nodes of n pods. place returns the place of a pod by its number, from 1.
 func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +98,7 @@ func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	return len(nodes)
 }
 
-// clientNote returns a note for the run to record if clients share nodes, and otherwise "". A second client
-// on the same node may not add load.
+// clientNote returns a note if clients share nodes, where they may not add load, and otherwise "".
 func (s *Site) clientNote() string {
 	nodes := s.nodeCount(s.clients(), testbed.Client)
 	if nodes == s.clients() {
@@ -132,8 +108,7 @@ func (s *Site) clientNote() string {
 		shorten(s.arm), s.clients(), nodes)
 }
 
-// memberNote returns a note for the run to record if members share nodes because the cluster has too few
-// nodes, and otherwise "".
+// memberNote returns a note if members share nodes since the cluster has too few nodes, and otherwise "".
 func (s *Site) memberNote() string {
 	nodes := s.nodeCount(s.members(), testbed.Member)
 	if nodes == s.members() || len(s.level.Nodes) > 0 || s.placement() == experiment.SameNode {
@@ -142,4 +117,131 @@ func (s *Site) memberNote() string {
 	return fmt.Sprintf("arm %s: the %d members of the service share %d nodes beside the client's, "+
 		"because there are no more: traffic between members on one node is on no wire",
 		shorten(s.arm), s.members(), nodes)
+}
+
+type addedSidecar struct {
+	pod     testbed.Place
+	sidecar testbed.Sidecar
+}
+
+// separator stands between the pod and the sidecar in the name of a sidecar's place.
+const separator = "/"
+
+// AddSidecar adds a container to the pod at a place before the pod is made. It returns the sidecar's place.
+func (s *Site) AddSidecar(pod testbed.Place, want testbed.Sidecar) (testbed.Place, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pods) > 0 {
+		return "", fmt.Errorf("the pods of arm %s are made: sidecar %s comes too late", s.arm, want.Name)
+	}
+	for _, added := range s.shapes.sidecars {
+		if added.pod == pod && added.sidecar.Name == want.Name {
+			return "", fmt.Errorf("the %s of arm %s has a sidecar %s already", pod, s.arm, want.Name)
+		}
+	}
+	want.Image = cmp.Or(want.Image, s.level.Image)
+	s.shapes.sidecars = append(s.shapes.sidecars, addedSidecar{pod, want})
+	return pod + separator + testbed.Place(want.Name), nil
+}
+
+// SidecarPods lists the places of all clients and members.
+func (s *Site) SidecarPods() []testbed.Place {
+	list := s.Clients()
+	for i := range s.members() {
+		list = append(list, testbed.Member(i+1))
+	}
+	return list
+}
+
+// PodAddresses lists the IP addresses that the pod had when it was last seen ready.
+func (s *Site) PodAddresses(where testbed.Place) []netip.Addr {
+	p, err := s.pod(where)
+	if err != nil {
+		return nil
+	}
+	var list []netip.Addr
+	for _, ip := range p.Seen().Status.PodIPs {
+		if a, err := netip.ParseAddr(ip.IP); err == nil {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func containerAt(where testbed.Place) (pod testbed.Place, container string) {
+	base, name, ok := strings.Cut(string(where), separator)
+	if !ok {
+		return where, pods.Container
+	}
+	return testbed.Place(base), pods.Sidecar(name)
+}
+
+// Ports lists the server's ports that the service forwards, TCP and UDP.
+func (s *Site) Ports() []uint16 { return testbed.ServicePorts() }
+
+// Address returns the server's address on a path, which is invalid if the site is not ready or lacks the path.
+func (s *Site) Address(path testbed.Path) netip.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if path == testbed.PodToService {
+		return s.service
+	}
+	_, server := path.Ends()
+	if p := s.pods[server]; p != nil {
+		return p.Address()
+	}
+	return netip.Addr{}
+}
+
+// LinkRate returns 0: the rate of the network is unknown on a cluster.
+func (s *Site) LinkRate() float64 { return 0 }
+
+// planService returns the Kubernetes service in front of the server, which is the first of several members.
+func (s *Site) planService() *corev1.Service {
+	labels := s.bed.session.Owner.Labels(s.arm, roleServer)
+	want := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name("server"), Namespace: s.Namespace(), Labels: labels},
+		Spec:       corev1.ServiceSpec{Selector: maps.Clone(labels)},
+	}
+	want.Spec.Selector[siteLabel] = s.unique
+	if s.members() > 1 {
+		want.Spec.Selector[memberLabel] = "1" // without this, connections would go to a random member
+	}
+	for _, port := range s.Ports() {
+		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
+			name := fmt.Sprintf("tcp-%d", port)
+			if protocol == corev1.ProtocolUDP {
+				name = fmt.Sprintf("udp-%d", port)
+			}
+			forwarded := corev1.ServicePort{Name: name, Protocol: protocol, Port: int32(port)}
+			if speaks := s.needs.AppProtocol; speaks != "" && protocol == corev1.ProtocolTCP {
+				forwarded.AppProtocol = &speaks
+			}
+			want.Spec.Ports = append(want.Spec.Ports, forwarded)
+		}
+	}
+	return want
+}
+
+func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
+	if !s.hasServer() {
+		return nil
+	}
+	want := s.planService()
+	if err := on.record.Add(ctx, inventory.Core("services", want.Namespace, want.Name)); err != nil {
+		return err
+	}
+	made, err := inventory.Make(ctx, on.record, on.Client.CoreV1().Services(want.Namespace), want)
+	if err != nil {
+		return fmt.Errorf("make service %s/%s: %w", want.Namespace, want.Name, cluster.Explain(err))
+	}
+	address, err := netip.ParseAddr(made.Spec.ClusterIP)
+	if err != nil {
+		return fmt.Errorf("service %s/%s has no address: %q",
+			want.Namespace, want.Name, safetext.Head(made.Spec.ClusterIP, 64))
+	}
+	s.mu.Lock()
+	s.service = address
+	s.mu.Unlock()
+	return nil
 }

@@ -35,7 +35,7 @@ func onNodes(t *testing.T, needs experiment.Needs, level *experiment.Kubernetes,
 	}
 	c := &cluster.Cluster{Context: "test", Client: fake.NewClientset(objects...)}
 	s := open(t, bed, "plain", needs, level)
-	return s, newClusterRun(c, bed.run.session, "", level.Timeouts)
+	return s, newClusterRun(c, bed.session, "", level.Timeouts)
 }
 
 // Each member has a pod of its own, with the role of the server and its number; the one
@@ -98,7 +98,7 @@ func TestMemberNames(t *testing.T) {
 	level := parameters()
 	level.Namespace = "given"
 	s, _ := onNodes(t, experiment.Needs{Network: true, Members: 2}, level, "a", "b")
-	first, second := s.planMember(1), s.planMember(2)
+	first, second := s.planAt(testbed.Member(1), roleServer, 1), s.planAt(testbed.Member(2), roleServer, 2)
 	if podTitle(first) != "server" || podTitle(second) != "server-2" || !strings.HasPrefix(second.Name, s.unique) || !strings.HasSuffix(second.Name, "-server-2") || !strings.HasSuffix(first.Name, "-server") {
 		t.Errorf("pods %s and %s of %s", first.Name, second.Name, s.unique)
 	}

@@ -18,14 +18,14 @@ func TestMendCleanedAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := bed.run.session
+	session := bed.session
 	on := newClusterRun(c, session, "", parameters().Timeouts)
 	must(t, on.record.Begin(t.Context(), "given"))
 	must(t, c.Client.CoreV1().ConfigMaps("given").Delete(t.Context(), "tare-"+string(session.Owner), metav1.DeleteOptions{}))
 	if err := on.record.Add(t.Context(), inventory.Core("pods", "given", "client")); !errors.Is(err, inventory.ErrCleaned) {
 		t.Fatal(err)
 	}
-	s := &Site{run: bed.run, on: on}
+	s := &Site{bed: bed, on: on}
 	if err := s.Mend(t.Context()); !errors.Is(err, inventory.ErrCleaned) {
 		t.Errorf("mend: %v", err)
 	}

@@ -21,9 +21,7 @@ const (
 )
 
 // makeNamespace records a namespace and then makes it. image is the image of the namespace's pods.
-func (on *clusterRun) makeNamespace(
-	ctx context.Context, ns *corev1.Namespace, image string,
-) (*corev1.Namespace, error) {
+func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, image string) (*corev1.Namespace, error) {
 	on.record.SetHolder(ns)
 	if err := on.record.Add(ctx, inventory.Namespace(ns.Name)); err != nil {
 		return nil, err
@@ -55,9 +53,8 @@ func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string)
 	return on.record.AddDeadline(ctx, namespace, image)
 }
 
-// makeNodesNamespace makes a namespace for pods that belong to a node, and not to an arm. It makes one such
-// namespace per cluster and level of Pod Security, and returns its name. If the experiment names a namespace
-// (given), it returns that namespace.
+// makeNodesNamespace returns the namespace for pods that belong to a node: given, if the experiment names it,
+// or a new one per cluster and level of Pod Security.
 func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, image string) (string, error) {
 	if given != "" {
 		return given, on.useNamespace(ctx, given, image)
@@ -86,10 +83,8 @@ func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, imag
 	return ns.Name, nil
 }
 
-// armAnnotation is the annotation of a namespace that holds the arm's name in the experiment.
 const armAnnotation = "tare/arm"
 
-// planNamespace returns the site's namespace before layers change it.
 func (s *Site) planNamespace() *corev1.Namespace {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: s.unique, Labels: s.Labels(), Annotations: map[string]string{armAnnotation: s.arm},
@@ -98,14 +93,13 @@ func (s *Site) planNamespace() *corev1.Namespace {
 	return ns
 }
 
-// ensureNamespace makes the site's namespace if it does not exist. If layers have registered new changes, it
-// updates the namespace. It returns the site's cluster.
+// ensureNamespace makes the site's namespace, or updates it if layers have registered new changes.
 func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if s.run.options.Resumed {
+	if s.bed.options.Resumed {
 		on.record.RemoveEarlier(ctx, s.level.Namespace)
 	}
 	s.mu.Lock()
@@ -134,7 +128,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 		}
 		return on, nil
 	}
-	s.run.options.Say("making namespace " + ns.Name)
+	s.bed.options.Say("making namespace " + ns.Name)
 	if s.namespace, err = on.makeNamespace(ctx, ns, s.level.Image); err != nil {
 		return on, err
 	}
@@ -143,14 +137,13 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	return on, nil
 }
 
-// podSecurity returns the level of Pod Security that the pods of the site need.
 func (s *Site) podSecurity() string {
 	level := restricted
 	for _, why := range s.needs.PodSecurity {
 		if why.Level == privileged || why.Level == baseline && level == restricted {
 			level = why.Level
 		}
-		s.run.options.Say(fmt.Sprintf("pods need Pod Security %s: %s", why.Level, why.Why))
+		s.bed.options.Say(fmt.Sprintf("pods need Pod Security %s: %s", why.Level, why.Why))
 	}
 	return level
 }

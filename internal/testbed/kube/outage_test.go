@@ -128,7 +128,7 @@ func outlasts(t *testing.T, disturb func(*proxy)) {
 	t.Helper()
 	config, p := behindProxy(t)
 	bed := onCluster(t)
-	bed.run.options.Kubeconfig = config
+	bed.options.Kubeconfig = config
 	s := shellSite(t, bed)
 	var out strings.Builder
 	process, err := s.Start(t.Context(), testbed.ClientPod, testbed.Command{Args: slow, Stdout: &out})
@@ -172,7 +172,7 @@ func TestLongOutage(t *testing.T) {
 	t.Parallel()
 	config, p := behindProxy(t)
 	bed := onCluster(t)
-	bed.run.options.Kubeconfig = config
+	bed.options.Kubeconfig = config
 	level := parameters()
 	level.Timeouts.Connect = quantity.Duration(6 * time.Second) // on a busy machine an exec takes longer than one
 	level.Timeouts.Request = quantity.Duration(2 * time.Second)

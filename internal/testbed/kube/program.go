@@ -3,18 +3,22 @@ package kube
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/accounting"
+	"tare/internal/testbed/kube/agent"
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/testbed/kube/inventory"
 	"tare/internal/testbed/kube/pods"
 )
 
-// Start starts a program in the pod at a place. At testbed.Host, it starts the program on the machine on
-// which Tare runs. If the pod cannot be reached, the error is a *testbed.Disturbance.
+// Start starts a program in the pod at a place, or at Host on this machine. If the pod cannot be reached, the
+// error is a *testbed.Disturbance.
 func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if where == testbed.Host {
-		return s.run.onHost(ctx, cmd)
+		return s.bed.onHost(ctx, cmd)
 	}
 	where, container := containerAt(where)
 	p, err := s.pod(where)
@@ -62,10 +66,8 @@ func (s *Site) Self(where testbed.Place) string {
 // program is a process in a pod. If the pod is lost, the errors of the process name the reason.
 type program struct {
 	testbed.Process
-	pod *pods.Pod
-	// sandboxed is set if the program runs in a sandbox with a kernel of its own. That kernel
-	// does not count the resources that the sandbox uses for the program.
-	sandboxed bool
+	pod       *pods.Pod
+	sandboxed bool // set if the program runs in a sandbox, whose kernel does not count the sandbox's own usage
 
 	done  chan struct{} // closed when usage and err are set
 	usage testbed.Usage
@@ -73,7 +75,7 @@ type program struct {
 }
 
 // follow finishes the tally as soon as the program has ended. It does not wait for a call of Wait.
-func (p *program) follow(t accounting.Tally) {
+func (p *program) follow(t *accounting.Tally) {
 	defer close(p.done)
 	p.usage, p.err = p.Process.Wait()
 	var exit *testbed.ExitError
@@ -101,8 +103,6 @@ func (p *program) CPU() (used time.Duration, err error) {
 	return used, p.pod.Disturbed(context.Background(), err)
 }
 
-var _ testbed.Printer = (*program)(nil)
-
 // Printed returns a piece of the output that the program has printed so far.
 func (p *program) Printed(stream string, from int64) (piece []byte, err error) {
 	printer, ok := p.Process.(testbed.Printer)
@@ -122,9 +122,7 @@ func (p *program) Memory() (resident int64, err error) {
 	return resident, p.pod.Disturbed(context.Background(), err)
 }
 
-// Mend pings every agent of the site, by one message over each open connection. If a pod is lost, it makes
-// the pod again on the same node, since numbers from another node could not be compared. If that node no
-// longer exists, the error ends the run.
+// Mend pings every agent of the site, by one message over each open connection, and mends lost pods (pods.Mend).
 func (s *Site) Mend(ctx context.Context) error {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -134,4 +132,65 @@ func (s *Site) Mend(ctx context.Context) error {
 		return err
 	}
 	return pods.Mend(ctx, s.podList())
+}
+
+// sampler is the runner's Sampler: it reads the counters of all agents before and after a trial.
+type sampler struct {
+	bed    *Testbed
+	sample *accounting.Sample // sample that Start has begun; nil if there is none
+}
+
+// Sampler returns a sampler for the nodes on which trials run.
+func (t *Testbed) Sampler() *sampler { return &sampler{bed: t} }
+
+// Start begins a sample at a site.
+func (s *sampler) Start(ctx context.Context, site testbed.Site) error {
+	s.sample = nil
+	kube, err := Of(site)
+	if err != nil {
+		return err
+	}
+	on, err := kube.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	s.sample, err = on.counter.Begin(ctx, kube.accountingSite(on))
+	return err
+}
+
+// Stop ends the sample. The load of Tare's own machine is not part of a cluster's sample.
+func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, error) {
+	sample := s.sample
+	if sample == nil {
+		return testbed.Sample{}, errors.New("sample of a cluster: Stop without a Start")
+	}
+	s.sample = nil
+	s.bed.mu.Lock()
+	missing := s.bed.missing
+	s.bed.mu.Unlock()
+	return sample.End(ctx, missing)
+}
+
+// Meter reads the use of processors, as seen by the agents in the pods, and of networks, of unknown capacity.
+func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
+	all, sides := s.podList(), map[string]string{} // sides holds a resource name for each boot id
+	counted := make([]agent.Counters, len(all))
+	err = cluster.Each(all, func(i int, p *pods.Pod) (err error) {
+		counted[i], err = p.Agent().Counters(ctx, agent.CountersRequest{})
+		return err
+	})
+	for i, p := range all {
+		side := testbed.ResourceServer
+		if strings.HasPrefix(p.Plan().Labels[inventory.RoleLabel], roleClient) {
+			side = testbed.ResourceClient
+		}
+		if on := sides[counted[i].BootID]; on != "" && on != side {
+			side = testbed.ResourceMachine
+		}
+		sides[counted[i].BootID] = side
+	}
+	for _, c := range counted {
+		list = append(list, testbed.Resource{Name: sides[c.BootID], Of: float64(c.CPUs), Used: c.Busy.Seconds()}, c.Network)
+	}
+	return list, err
 }

@@ -3,23 +3,26 @@ package kube
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/experiment"
 	"tare/internal/testbed"
+	"tare/internal/testbed/kube/accounting"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/placement"
 	"tare/internal/testbed/kube/pods"
 	"tare/internal/text/safetext"
 )
 
-// Ready makes the site with the layers' changes, and waits until the site's pods are ready. If the site has
-// no pods, Ready makes at most a namespace.
+// Ready makes the site with the layers' changes, and waits until its pods are ready, if it has any.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.PodsOnClusters() {
-		// A workload that works only on clusters makes objects in the namespace. The namespace is made in
-		// every arm, so that proofs can show in the baseline that layers are off.
+		// A workload that works only on clusters needs the namespace in every arm, also for proofs.
 		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
 			_, err := s.ensureNamespace(ctx)
 			return err
@@ -51,7 +54,7 @@ func (s *Site) Ready(ctx context.Context) error {
 	s.mu.Lock()
 	s.pods = made
 	s.mu.Unlock()
-	s.run.options.Say(fmt.Sprintf("making the pods of arm %s", safetext.Head(s.arm, 100)))
+	s.bed.options.Say(fmt.Sprintf("making the pods of arm %s", safetext.Head(s.arm, 100)))
 	if err := on.pods.Launch(ctx, list...); err != nil {
 		return s.withClaim(ctx, err)
 	}
@@ -65,10 +68,10 @@ func (s *Site) Ready(ctx context.Context) error {
 func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*corev1.Pod, error) {
 	plans := map[testbed.Place]*corev1.Pod{}
 	for i := range s.clients() {
-		plans[testbed.Client(i+1)] = s.planClient(i + 1)
+		plans[testbed.Client(i+1)] = s.planAt(testbed.Client(i+1), roleClient, i+1)
 	}
 	for i := range s.members() {
-		plans[testbed.Member(i+1)] = s.planMember(i + 1)
+		plans[testbed.Member(i+1)] = s.planAt(testbed.Member(i+1), roleServer, i+1)
 	}
 	for _, plan := range plans {
 		for _, shape := range s.shapes.pods {
@@ -125,12 +128,9 @@ func (s *Site) placement() experiment.Placement {
 	return s.level.Placement.One()
 }
 
-// planOnNodes adds the pods that use the network of their nodes. These pods stand for programs that run on a
-// node outside of any pod. Layers therefore do not change them.
-func (s *Site) planOnNodes(
-	ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice,
-) error {
-	s.run.options.Say("pods in the host's network need Pod Security " + privileged +
+// planOnNodes adds the pods that use their nodes' network and stand for programs on a node: layers skip them.
+func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice) error {
+	s.bed.options.Say("pods in the host's network need Pod Security " + privileged +
 		": the path node-to-node is measured on the nodes themselves")
 	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, privileged, s.level.Image)
 	if err != nil {
@@ -146,4 +146,81 @@ func (s *Site) planOnNodes(
 	add(testbed.ClientNode, roleClientNode, nodes.Client)
 	add(testbed.ServerNode, roleServerNode, nodes.Server)
 	return nil
+}
+
+// planPod returns a pod of the site before layers change it, of Pod Security restricted. By default, its
+// quality-of-service class is Guaranteed.
+func (s *Site) planPod(role string) *corev1.Pod {
+	pod := pods.Plan(s.bed.session.Owner, s.level, s.name(role), role)
+	pod.Labels = s.bed.session.Owner.Labels(s.arm, role)
+	pod.Labels[siteLabel] = s.unique
+	pod.Namespace = s.Namespace()
+	pod.Spec.Containers[0].Resources = requirements(s.level.Resources)
+	if image := s.needs.Image; image != "" && image != s.level.Image {
+		pods.Install(pod, s.level.Image, image)
+	}
+	return pod
+}
+
+// requirements returns a container's limits and requests. By default, a request equals the limit.
+func requirements(r experiment.Resources) corev1.ResourceRequirements {
+	out := corev1.ResourceRequirements{Limits: corev1.ResourceList{}, Requests: corev1.ResourceList{}}
+	set := func(name corev1.ResourceName, limit, request string) {
+		if q, ok := amount(limit); ok {
+			out.Limits[name], out.Requests[name] = q, q
+		}
+		if q, ok := amount(request); ok {
+			out.Requests[name] = q
+		}
+	}
+	set(corev1.ResourceCPU, r.CPU, r.CPURequest)
+	set(corev1.ResourceMemory, r.Memory, r.MemoryRequest)
+	return out
+}
+
+// amount parses a valid quantity with the suffix K or k. ok is false for "none" and "".
+func amount(text string) (resource.Quantity, bool) {
+	if n, ok := strings.CutSuffix(text, "K"); ok {
+		text = n + "k"
+	}
+	q, err := resource.ParseQuantity(text)
+	return q, err == nil
+}
+
+func (s *Site) accountingSite(on *clusterRun) accounting.Site {
+	return accounting.Site{
+		Arm: s.arm, Pods: s.podList(), Nodes: s.nodes(), How: s.level.Accounting, Observe: s.level.Observe,
+		NodePod: func(ctx context.Context, node string) (*pods.Pod, error) { return s.makeNodePod(ctx, on, node) },
+	}
+}
+
+// makeNodePod makes the pod that reads a node's counters for all arms, until the testbed closes.
+func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*pods.Pod, error) {
+	level := restricted
+	if s.level.Accounting == experiment.OnNode {
+		level = privileged
+	}
+	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, level, s.level.Image)
+	if err != nil {
+		return nil, err
+	}
+	n, err := on.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
+	}
+	// The name is cut at a limit, and nodes' names often differ only at their end: the digest is unique.
+	digest := fnv.New32a()
+	digest.Write([]byte(node))
+	plan := s.planNodePod(fmt.Sprintf("tare-%s-%s-%08x-%s", on.owner, accounting.RoleNode, digest.Sum32(), node))
+	plan.Namespace = namespace
+	placement.Pin(plan, n)
+	plan.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	p := on.pods.New(plan)
+	return p, on.pods.Launch(ctx, p)
+}
+
+func (s *Site) planNodePod(name string) *corev1.Pod {
+	plan := pods.Plan(s.bed.session.Owner, s.level, cluster.Label(name, cluster.NameLimit), accounting.RoleNode)
+	accounting.ShapeNodePod(plan, s.level.Accounting)
+	return plan
 }

@@ -1,15 +1,199 @@
 package kube
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"tare/internal/experiment"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube/cluster"
+	"tare/internal/text/safetext"
 )
 
-// Use describes what an experiment uses a cluster for. This determines the rights that Tare needs. The
-// function Rights makes one table of rights. The manifests in hack/deploy/rbac, tare doctor and the
-// documentation all use this table.
+const reviewsAtOnce = 8
+
+// access checks each right of the kubeconfig's user. The hint of a missing right is the command that grants it.
+func access(ctx context.Context, client cluster.Client, rights []experiment.Right) ([]testbed.Finding, error) {
+	user := userName(ctx, client)
+	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
+	var reviews errgroup.Group
+	reviews.SetLimit(reviewsAtOnce)
+	for i, r := range rights {
+		reviews.Go(func() error {
+			findings[i], errs[i] = review(ctx, client, r, user)
+			return nil
+		})
+	}
+	_ = reviews.Wait()
+	return findings, cmp.Or(errs...)
+}
+
+func review(ctx context.Context, client cluster.Client, r experiment.Right, user string) (testbed.Finding, error) {
+	f := testbed.Finding{Name: "right to " + objects(r), Status: testbed.Works, Detail: strings.Join(r.Verbs, ", ")}
+	resource, sub, _ := strings.Cut(r.Resource, "/")
+	var refused, reasons []string
+	for _, verb := range r.Verbs {
+		spec := authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorization.ResourceAttributes{
+			Namespace: r.Namespace, Verb: verb, Group: r.Group, Resource: resource, Subresource: sub}}
+		if r.IsPath() {
+			spec = authorization.SelfSubjectAccessReviewSpec{
+				NonResourceAttributes: &authorization.NonResourceAttributes{Path: r.Resource, Verb: verb}}
+		}
+		got, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+			&authorization.SelfSubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+		if err != nil {
+			return f, fmt.Errorf("ask for the right to %s %s: %w", verb, objects(r), err)
+		}
+		if got.Status.Allowed {
+			continue
+		}
+		refused = append(refused, verb)
+		for _, reason := range []string{got.Status.Reason, got.Status.EvaluationError} {
+			if reason = safetext.Head(reason, 200); reason != "" && !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+		}
+	}
+	if refused == nil {
+		return f, nil
+	}
+	consequence := "needed because "
+	if r.Optional {
+		consequence = "without it less is recorded: "
+	}
+	f.Status, f.Detail = testbed.Refused, strings.Join(refused, ", ")+" refused; "+consequence+r.Why
+	if reasons != nil {
+		f.Detail += " (" + strings.Join(reasons, "; ") + ")"
+	}
+	f.Hint = grant(r, user)
+	return f, nil
+}
+
+// objects returns the resource of a right, and the namespace if the right has one.
+func objects(r experiment.Right) string {
+	if r.Namespace == "" {
+		return r.Name()
+	}
+	return r.Name() + " in namespace " + r.Namespace
+}
+
+func userName(ctx context.Context, client cluster.Client) string {
+	got, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
+		&authentication.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return ""
+	}
+	return got.Status.UserInfo.Username
+}
+
+// grant returns the command with which an administrator grants a right to a user.
+func grant(r experiment.Right, user string) string {
+	name := "tare-" + cluster.Label(r.Name(), 40)
+	kind := "resource"
+	if r.IsPath() {
+		kind = "non-resource-url"
+	}
+	rule := fmt.Sprintf("--verb=%s --%s=%s", strings.Join(r.Verbs, ","), kind, shellQuoted(r.Name()))
+	if r.Namespace == "" {
+		return fmt.Sprintf("kubectl create clusterrole %s %s && kubectl create clusterrolebinding %s --clusterrole=%s %s",
+			name, rule, name, name, subject(user))
+	}
+	in := "-n " + shellQuoted(r.Namespace)
+	return fmt.Sprintf("kubectl create role %s %s %s && kubectl create rolebinding %s %s --role=%s %s",
+		name, in, rule, name, in, name, subject(user))
+}
+
+// subject returns the flag of kubectl create rolebinding that names a user.
+func subject(user string) string {
+	if user == "" {
+		return "--user=USER"
+	}
+	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		return "--serviceaccount=" + shellQuoted(account)
+	}
+	return "--user=" + shellQuoted(user)
+}
+
+// shellQuoted quotes a text from a cluster as one word for a shell, and escapes control characters.
+func shellQuoted(text string) string { return testbed.Quote([]string{safetext.Name(text)}) }
+
+// confined is the message of the policy hack/deploy/rbac/confine.yaml when it refuses a request.
+const confined = "Tare is confined to namespaces of its own"
+
+// scope finds out in which namespaces the user's rights hold, by a dry run in a namespace that is not Tare's.
+func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
+	f := testbed.Finding{Name: "reach of the rights", Status: testbed.Works}
+	if u.Namespace != "" {
+		f.Detail = "namespace " + u.Namespace + " alone, and reading nodes"
+		return f
+	}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "tare-doctor"}}
+	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, object, dryRunOnly)
+	switch {
+	case err == nil:
+		f.Status = testbed.Missing
+		f.Detail = "nothing confines the rights to namespaces of Tare's own: they hold in every namespace"
+		f.Hint = "with one given namespace, Tare needs no rights elsewhere (testbed.kubernetes.namespace, " +
+			"or tare doctor --namespace NAME); with a namespace for each arm, hack/deploy/rbac/confine.yaml confines the rights"
+	case strings.Contains(err.Error(), confined):
+		f.Detail = "an admission policy confines them to namespaces of Tare's own"
+	default:
+		f.Detail = "refused in namespace " + metav1.NamespaceDefault + ": " + shorten(err.Error())
+	}
+	return f
+}
+
+// examination holds findings about one cluster, from requests that make nothing on the cluster.
+type examination struct {
+	Context  string
+	Reach    testbed.Finding   // namespaces where the user's rights hold; never prevents a run
+	Findings []testbed.Finding // the API server and required rights; a run needs all of them
+	Optional []testbed.Finding // rights without which the run's record is shorter
+}
+
+// Examine checks that the cluster of a context answers, and which rights for a use of the cluster the user has.
+func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Timeouts, u Use) (examination, error) {
+	on, err := t.onCluster(ctx, name, limits)
+	if err != nil {
+		if ctx.Err() != nil {
+			return examination{}, ctx.Err()
+		}
+		failed := testbed.Finding{Name: "API server", Status: testbed.Refused, Detail: safetext.Head(err.Error(), 1000)}
+		return examination{Context: name, Findings: []testbed.Finding{failed}}, nil
+	}
+	server := testbed.Finding{Name: "API server", Status: testbed.Works}
+	if v, err := on.Client.Discovery().ServerVersion(); err != nil {
+		server.Status, server.Detail = testbed.Refused, safetext.Head(err.Error(), 1000)
+	} else {
+		server.Detail = fmt.Sprintf("version %s at %s", shorten(v.GitVersion), on.Config.Host)
+	}
+	e := examination{Context: on.Context, Findings: []testbed.Finding{server}, Reach: scope(ctx, on.Client, u)}
+	rights := Rights(u)
+	findings, err := access(ctx, on.Client, rights)
+	if err != nil {
+		return e, fmt.Errorf("context %s: %w", on.Context, err)
+	}
+	for i, f := range findings {
+		if rights[i].Optional {
+			e.Optional = append(e.Optional, f)
+		} else {
+			e.Findings = append(e.Findings, f)
+		}
+	}
+	return e, nil
+}
+
+// Use describes what an experiment uses a cluster for, and so the rights that Tare needs. The table of Rights
+// is the source of the manifests in hack/deploy/rbac, of tare doctor and of the documentation.
 type Use struct {
 	Namespace string             // namespace that the experiment names; "" if Tare makes its own
 	Network   bool               // the experiment has a server pod and a service
@@ -57,64 +241,51 @@ func Everything(namespace string, observe ...string) Use {
 // Rights lists the rights that the testbed needs for a use of a cluster, in a fixed order.
 func Rights(u Use) []experiment.Right {
 	var list []experiment.Right
-	here := func(resource, why string, verbs ...string) {
-		list = append(list, experiment.Right{Resource: resource, Verbs: verbs, Namespace: u.Namespace, Why: why})
-	}
-	everywhere := func(resource, why string, verbs ...string) {
-		list = append(list, experiment.Right{Resource: resource, Verbs: verbs, Why: why})
+	add := func(resource, namespace, why string, verbs ...string) *experiment.Right {
+		list = append(list, experiment.Right{Resource: resource, Verbs: verbs, Namespace: namespace, Why: why})
+		return &list[len(list)-1]
 	}
 	if u.Namespace == "" {
-		everywhere("namespaces", "each arm has a namespace of its own, which is deleted at the end",
+		add("namespaces", "", "each arm has a namespace of its own, which is deleted at the end",
 			"create", "delete", "get", "list", "update")
 	}
-	everywhere("nodes", "the nodes of client and server are chosen and described", "get", "list")
-	here("configmaps", "what Tare makes is recorded, so that it can be removed after a crash",
+	add("nodes", "", "the nodes of client and server are chosen and described", "get", "list")
+	add("configmaps", u.Namespace, "what Tare makes is recorded, so that it can be removed after a crash",
 		"create", "delete", "get", "list", "patch")
-	list = append(list, experiment.Right{
-		Group: "batch", Resource: "jobs", Verbs: []string{"create", "delete", "get", "patch"}, Namespace: u.Namespace,
-		Why: "the cluster removes what a lost run has made: " +
-			"it belongs to a Job without pods, whose end a living run puts off"})
-	here("pods", "programs run in pods", "create", "delete", "get")
-	here("pods/exec", "programs are started through an agent in the pod", "create", "get")
-	here("pods/log", "errors show the last lines of a pod's log", "get")
-	here("events", "errors show what the cluster says of a pod", "list")
+	add("jobs", u.Namespace, "the cluster removes what a lost run has made: "+
+		"it belongs to a Job without pods, whose end a living run puts off", "create", "delete", "get", "patch").Group = "batch"
+	add("pods", u.Namespace, "programs run in pods", "create", "delete", "get")
+	add("pods/exec", u.Namespace, "programs are started through an agent in the pod", "create", "get")
+	add("pods/log", u.Namespace, "errors show the last lines of a pod's log", "get")
+	add("events", u.Namespace, "errors show what the cluster says of a pod", "list")
 	if u.Network {
-		here("services", "the path pod-to-service", "create", "delete", "get")
+		add("services", u.Namespace, "the path pod-to-service", "create", "delete", "get")
 	}
 	if u.Volume {
-		here("persistentvolumeclaims", "the volume of the client's pod", "create", "delete", "get")
+		add("persistentvolumeclaims", u.Namespace, "the volume of the client's pod", "create", "delete", "get")
 	}
 	for _, ns := range u.Observe {
-		list = append(list, experiment.Right{Resource: "pods", Verbs: []string{"list", "watch"}, Namespace: ns,
-			Why: "observed pods are found by their labels"})
+		add("pods", ns, "observed pods are found by their labels", "list", "watch")
 	}
 	if u.Server {
-		everywhere("/metrics", "the API server is observed by the counters of its process", "get")
+		add("/metrics", "", "the API server is observed by the counters of its process", "get")
 	}
 	list = append(list, u.More...)
-	return merge(append(list, optional(u)...))
-}
-
-// optional lists rights that a run can do without. Without them, the run only records less about the cluster.
-func optional(u Use) []experiment.Right {
-	var list []experiment.Right
+	// Without the following rights, a run only records less about the cluster.
 	if u.Namespace != "" {
-		list = append(list, experiment.Right{Resource: "namespaces", Verbs: []string{"get"}, Optional: true,
-			Why: "the cluster is told from others by the UID of kube-system"})
+		add("namespaces", "", "the cluster is told from others by the UID of kube-system", "get").Optional = true
 	}
 	if u.Volume {
-		list = append(list, experiment.Right{Resource: "persistentvolumes", Verbs: []string{"get"}, Optional: true,
-			Why: "the volume that a claim was bound to is recorded"})
+		add("persistentvolumes", "", "the volume that a claim was bound to is recorded", "get").Optional = true
 	}
 	for _, resource := range []string{"daemonsets", "deployments"} {
-		list = append(list, experiment.Right{Group: "apps", Resource: resource, Verbs: []string{"list"}, Optional: true,
-			Why: "versions of network plug-ins, meshes and the like, and stand-ins, are recorded"})
+		r := add(resource, "", "versions of network plug-ins, meshes and the like, and stand-ins, are recorded", "list")
+		r.Group, r.Optional = "apps", true
 	}
-	return list
+	return merge(list)
 }
 
-// merge combines the rights to the same resource in the same namespace. The result is optional only if all
-// these rights are optional.
+// merge combines the rights to the same resource in the same namespace, optional only if all of them are.
 func merge(list []experiment.Right) []experiment.Right {
 	var merged []experiment.Right
 	for _, r := range list {

@@ -47,7 +47,7 @@ func sampled(t *testing.T, sampler *sampler, s *Site) (testbed.Sample, testbed.U
 // observing has a level observe the server's pod of a site that was asked for.
 func observing(s *Site, nodes experiment.ObserveNodes) experiment.Observe {
 	return experiment.Observe{Name: "peer", Namespace: s.Namespace(), Nodes: nodes,
-		Labels: map[string]string{inventory.OwnerLabel: string(s.run.session.Owner), inventory.RoleLabel: roleServer}}
+		Labels: map[string]string{inventory.OwnerLabel: string(s.bed.session.Owner), inventory.RoleLabel: roleServer}}
 }
 
 // With accounting: node whole pods are counted, sandboxes and throttling included,

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -22,7 +23,6 @@ import (
 // siteLabel is the label with the site's name. It distinguishes the pods of two sites of the same arm.
 const siteLabel = "tare/site"
 
-// These are the roles of pods, as they stand in the pods' labels and names.
 const (
 	roleClient     = "client"
 	roleServer     = "server"
@@ -32,7 +32,6 @@ const (
 
 // Site is one set-up of an arm on a cluster: a namespace with pods.
 type Site struct {
-	run     *run
 	bed     *Testbed
 	arm     string
 	needs   experiment.Needs
@@ -57,14 +56,12 @@ type shapes struct {
 	sidecars  []addedSidecar
 }
 
-// Of returns the *Site that site is or wraps. If there is none, the error says that the layer or workload
-// needs a cluster.
+// Of returns the *Site that site is or wraps, or an error that the layer or workload needs a cluster.
 func Of(site testbed.Site) (*Site, error) {
 	return testbed.Need[*Site](site, "this works on a cluster only (testbed: kubernetes)")
 }
 
-// UseContext puts the site on the cluster of another context. A layer must call it before it calls any other
-// method of the site.
+// UseContext puts the site on the cluster of another context, before any other method of the site is called.
 func (s *Site) UseContext(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +86,7 @@ func (s *Site) cluster(ctx context.Context) (*clusterRun, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.on == nil {
-		on, err := s.run.onCluster(ctx, s.context, s.level.Timeouts)
+		on, err := s.bed.onCluster(ctx, s.context, s.level.Timeouts)
 		if err != nil {
 			return nil, err
 		}
@@ -99,12 +96,7 @@ func (s *Site) cluster(ctx context.Context) (*clusterRun, error) {
 }
 
 // Namespace returns the name of the site's namespace. The namespace need not exist yet.
-func (s *Site) Namespace() string {
-	if s.level.Namespace != "" {
-		return s.level.Namespace
-	}
-	return s.unique
-}
+func (s *Site) Namespace() string { return cmp.Or(s.level.Namespace, s.unique) }
 
 // ReadNamespace reads the site's namespace from the cluster.
 func (s *Site) ReadNamespace(ctx context.Context) (*corev1.Namespace, error) {
@@ -119,21 +111,16 @@ func (s *Site) ReadNamespace(ctx context.Context) (*corev1.Namespace, error) {
 	return ns, nil
 }
 
-// sharesNamespace reports whether the experiment names a namespace. Such a namespace is not Tare's, and all
-// arms share it.
+// sharesNamespace reports whether the experiment names a namespace, which is not Tare's and which all arms share.
 func (s *Site) sharesNamespace() bool { return s.level.Namespace != "" }
 
 // Parameters returns the testbed's parameters; each factor has the site's level.
 func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 
-// Labels returns the labels that all objects at the site have: ManagedBy, OwnerLabel and ArmLabel of package
-// inventory. If a workload makes objects, it must set these labels and a RoleLabel.
-func (s *Site) Labels() map[string]string {
-	return s.run.session.Owner.Labels(s.arm, "")
-}
+// Labels returns the labels that every object at the site must have: ManagedBy, OwnerLabel and ArmLabel.
+func (s *Site) Labels() map[string]string { return s.bed.session.Owner.Labels(s.arm, "") }
 
-// Owners returns the owner references that an object in the site's namespace must have. With them, the
-// cluster removes the object if Tare is lost. Apply sets them, and so does the site for its own objects.
+// Owners returns the owner references, set by Apply, by which the cluster removes an object if Tare is lost.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -142,14 +129,12 @@ func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	return on.record.Owners(s.Namespace()), nil
 }
 
-// siteName returns the unique name of a site. The number makes the name unique. Characters of the arm's name
-// that Kubernetes does not allow are replaced.
+// siteName returns the unique name of a site. The number makes the name unique.
 func siteName(owner inventory.Owner, number int, arm string) string {
 	return cluster.Label(fmt.Sprintf("tare-%s-%d-%s", owner, number, arm), cluster.NameLimit)
 }
 
-// name returns the name of an object of the site. In the site's own namespace it is the plain name, and in a
-// shared namespace a unique name.
+// name returns the name of an object of the site: the plain name, or in a shared namespace a unique name.
 func (s *Site) name(plain string) string {
 	if s.sharesNamespace() {
 		return cluster.Label(s.unique, cluster.NameLimit-len(plain)-1) + "-" + plain
@@ -157,8 +142,7 @@ func (s *Site) name(plain string) string {
 	return plain
 }
 
-// ShapeNamespace registers f, which changes the namespace before the namespace is made. If the experiment
-// names a namespace, it returns an error.
+// ShapeNamespace registers f, which changes Tare's own namespace before it is made, or returns an error.
 func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	if s.sharesNamespace() {
 		return fmt.Errorf("arm %s changes its namespace, but testbed.kubernetes.namespace is %s, "+
@@ -170,18 +154,11 @@ func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	return nil
 }
 
-// ShapePods registers f, which changes every workload pod of the site before the pod is made. Ready returns
-// the errors of f.
-func (s *Site) ShapePods(f func(*corev1.Pod) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shapes.pods = append(s.shapes.pods, f)
-}
+// ShapePods registers f, which changes every workload pod before it is made. Ready returns f's errors.
+func (s *Site) ShapePods(f func(*corev1.Pod) error) { s.shapes.pods = append(s.shapes.pods, f) }
 
 // ShapeVolume registers f, which changes the claim of each volume before the claim is made.
 func (s *Site) ShapeVolume(f func(*corev1.PersistentVolumeClaim)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.shapes.volume = append(s.shapes.volume, f)
 }
 
@@ -204,7 +181,6 @@ func (s *Site) pod(where testbed.Place) (*pods.Pod, error) {
 	return nil, fmt.Errorf("the site of arm %s has no %s: no workload needs one, or it is not ready yet", s.arm, where)
 }
 
-// podList lists the site's pods, in the order of their places.
 func (s *Site) podList() []*pods.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,10 +194,7 @@ func (s *Site) podList() []*pods.Pod {
 }
 
 func (s *Site) nodes() []string {
-	var names []string
-	for _, p := range s.podList() {
-		names = append(names, p.Node())
-	}
+	names := testbed.Each(s.podList(), (*pods.Pod).Node)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -242,24 +215,17 @@ func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) 
 	return now, nil
 }
 
-// Await calls done again and again, with growing pauses, until ok is true. Its limit is the testbed's timeout
-// ready. Progress lines and errors name the awaited state (what) and the latest state (now), for example
-// "condition Ready of VarmorPolicy demo: status Pending".
-func (s *Site) Await(
-	ctx context.Context, what string, done func(context.Context) (ok bool, now string, err error),
-) error {
+// Await is cluster.Await with the testbed's timeout ready as its limit.
+func (s *Site) Await(ctx context.Context, awaited string, poll func(context.Context) (ok bool, now string, err error)) error {
 	on, err := s.cluster(ctx)
 	if err != nil {
 		return err
 	}
-	return on.Await(ctx, what, s.level.Timeouts.Ready.Std(), done)
+	return on.Await(ctx, awaited, s.level.Timeouts.Ready.Std(), poll)
 }
 
-// Exec runs a program in any container of any pod, for a proof. It returns up to 1 MiB of each output. If the
-// exit status is not 0, the error is a *testbed.ExitError.
-func (s *Site) Exec(
-	ctx context.Context, namespace, pod, container string, args []string,
-) (stdout, stderr []byte, err error) {
+// Exec is cluster.Exec with the testbed's timeout ready as its limit.
+func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -269,5 +235,4 @@ func (s *Site) Exec(
 	return on.Exec(limited, namespace, pod, container, args)
 }
 
-// hasServer reports whether the site has a server beside the client.
 func (s *Site) hasServer() bool { return s.needs.Network || s.needs.HostNetwork }

@@ -22,8 +22,7 @@ const (
 	volumeName      = "volume"
 )
 
-// Volume returns the mount point of the client's volume in the client's pod. If the volume is a block device,
-// it returns the device's path. Without a volume, it returns "".
+// Volume returns the path of the client's volume, a mount point or a block device, in the client's pod, or "".
 func (s *Site) Volume() string {
 	switch {
 	case s.needs.Volume == nil:
@@ -34,7 +33,6 @@ func (s *Site) Volume() string {
 	return volumeDirectory
 }
 
-// volume is a volume of the site, made by a claim.
 type volume struct {
 	where testbed.Place // place of the pod that uses the volume
 	role  string        // role of that pod
@@ -43,7 +41,6 @@ type volume struct {
 	block bool // a block device; otherwise a file system
 }
 
-// volumes lists the volumes that the workload needs, for the client and for members.
 func (s *Site) volumes() []volume {
 	var list []volume
 	if v := s.needs.Volume; v != nil {
@@ -55,7 +52,10 @@ func (s *Site) volumes() []volume {
 		return list
 	}
 	for i := range s.members() {
-		name := memberName(i+1) + "-" + volumeName
+		name := roleServer + "-" + volumeName
+		if i > 0 {
+			name = fmt.Sprintf("%s-%d-%s", roleServer, i+1, volumeName)
+		}
 		list = append(list, volume{
 			where: testbed.Member(i + 1), role: roleServer, name: s.name(name), size: s.needs.MemberVolume,
 		})
@@ -63,10 +63,7 @@ func (s *Site) volumes() []volume {
 	return list
 }
 
-var _ testbed.MemberVolumes = (*Site)(nil)
-
-// MemberVolume returns the mount point of the volume of member i, counted from 1, in the member's pod.
-// Without a volume, it returns "".
+// MemberVolume returns the mount point of the volume of member i, from 1, in the member's pod, or "".
 func (s *Site) MemberVolume(i int) string {
 	if s.needs.MemberVolume == 0 || i < 1 || i > s.members() {
 		return ""
@@ -74,7 +71,6 @@ func (s *Site) MemberVolume(i int) string {
 	return volumeDirectory
 }
 
-// planClaim returns the claim of a volume, with the layers' changes.
 func (s *Site) planClaim(v volume) *corev1.PersistentVolumeClaim {
 	mode := corev1.PersistentVolumeFilesystem
 	if v.block {
@@ -82,7 +78,7 @@ func (s *Site) planClaim(v volume) *corev1.PersistentVolumeClaim {
 	}
 	want := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: v.name, Namespace: s.Namespace(), Labels: s.run.session.Owner.Labels(s.arm, v.role),
+			Name: v.name, Namespace: s.Namespace(), Labels: s.bed.session.Owner.Labels(s.arm, v.role),
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -98,8 +94,7 @@ func (s *Site) planClaim(v volume) *corev1.PersistentVolumeClaim {
 	return want
 }
 
-// claim makes the claims of the volumes. The storage class decides when a claim is bound: at once, or when
-// the claim's pod is scheduled. In both cases the pod waits for the claim.
+// claim makes the claims of the volumes. A pod waits until its claim is bound.
 func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	for _, v := range s.volumes() {
 		want := s.planClaim(v)
@@ -114,7 +109,6 @@ func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	return nil
 }
 
-// mount adds the volumes of a place to its pod.
 func (s *Site) mount(pod *corev1.Pod, where testbed.Place) {
 	for _, v := range s.volumes() {
 		if v.where != where {
@@ -132,7 +126,6 @@ func (s *Site) mount(pod *corev1.Pod, where testbed.Place) {
 	}
 }
 
-// boundClaim is a claim of the site with the volume that it is bound to.
 type boundClaim struct {
 	Where  testbed.Place // place of the pod that uses the volume
 	Claim  *corev1.PersistentVolumeClaim
@@ -143,37 +136,36 @@ type boundClaim struct {
 func (s *Site) Claims(ctx context.Context) ([]boundClaim, error) {
 	var list []boundClaim
 	for _, v := range s.volumes() {
-		claim, volume, err := s.bound(ctx, v)
+		b, err := s.bound(ctx, v)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, boundClaim{Where: v.where, Claim: claim, Volume: volume})
+		list = append(list, b)
 	}
 	return list, nil
 }
 
-// bound reads the claim of a volume and the persistent volume that it is bound to.
-func (s *Site) bound(ctx context.Context, v volume) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
+func (s *Site) bound(ctx context.Context, v volume) (b boundClaim, err error) {
+	b.Where = v.where
 	on, err := s.cluster(ctx)
 	if err != nil {
-		return nil, nil, err
+		return b, err
 	}
 	claim, err := on.Client.CoreV1().PersistentVolumeClaims(s.Namespace()).Get(ctx, v.name, metav1.GetOptions{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("the claim of the volume: %w", cluster.Explain(err))
+		return b, fmt.Errorf("the claim of the volume: %w", cluster.Explain(err))
 	}
+	b.Claim = claim
 	if claim.Spec.VolumeName == "" {
-		return claim, nil, fmt.Errorf("the claim %s/%s is not bound: %s", claim.Namespace, claim.Name, claim.Status.Phase)
+		return b, fmt.Errorf("the claim %s/%s is not bound: %s", claim.Namespace, claim.Name, claim.Status.Phase)
 	}
-	volume, err := on.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
-	if err != nil {
-		return claim, nil, fmt.Errorf("volume %s: %w", safetext.Head(claim.Spec.VolumeName, 100), cluster.Explain(err))
+	if b.Volume, err = on.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{}); err != nil {
+		return b, fmt.Errorf("volume %s: %w", safetext.Head(claim.Spec.VolumeName, 100), cluster.Explain(err))
 	}
-	return claim, volume, nil
+	return b, nil
 }
 
-// withClaim adds to an error about pods the state of the first claim that is not bound. A pod may be waiting
-// for this claim.
+// withClaim adds to an error about pods the first claim that is not bound, for which a pod may be waiting.
 func (s *Site) withClaim(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -181,7 +173,8 @@ func (s *Site) withClaim(ctx context.Context, err error) error {
 	limited, cancel := context.WithTimeout(ctx, cluster.DiagnosisLimit)
 	defer cancel()
 	for _, v := range s.volumes() {
-		claim, _, bad := s.bound(limited, v)
+		b, bad := s.bound(limited, v)
+		claim := b.Claim
 		if bad == nil || claim == nil {
 			continue
 		}

@@ -175,7 +175,7 @@ func register(t *testing.T, client kubernetes.Interface, s *Site, resource strin
 			Name: webhookName, ClientConfig: hook, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
 			FailurePolicy: new(admissionregistration.Fail), TimeoutSeconds: new(int32(1)),
 			ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
-				inventory.OwnerLabel: string(s.run.session.Owner), inventory.ArmLabel: s.arm,
+				inventory.OwnerLabel: string(s.bed.session.Owner), inventory.ArmLabel: s.arm,
 			}},
 			Rules: []admissionregistration.RuleWithOperations{{
 				Operations: []admissionregistration.OperationType{admissionregistration.Create},

@@ -3,10 +3,9 @@
 // program one more exec, some 0.1 ms. It adds nothing to the program's memory or to its later CPU time
 // (docs/figures/front.md).
 //
-// A layer puts an argument before a command (Settings.Argument). The process that starts the command, Tare or
-// the agent in a pod, calls Prepare. Prepare replaces the argument with the launcher's command line. Before
-// the program's time begins, it opens the launcher, filters and rulesets, and passes them as descriptors. A
-// launcher therefore works inside every wrapper that passes descriptors on.
+// A layer puts an argument before a command (Settings.Argument). Before the program's time begins, Prepare
+// replaces the argument with the launcher's command line, and opens the launcher, filters and rulesets. The
+// launcher gets them as descriptors, and works inside every wrapper that passes descriptors on.
 //
 // If a launcher starts the programs of one arm, launchers start the programs of all arms of the run
 // (layer.WithEqualLaunchers). A launcher with empty Settings restricts nothing.
@@ -22,7 +21,6 @@ import (
 	"tare/cmd/launcher"
 )
 
-// prefix is the beginning of an argument that stands for a launcher.
 const prefix = "tare-launcher:"
 
 // Settings are the restrictions that a launcher applies. The zero value restricts nothing.
@@ -30,17 +28,13 @@ type Settings struct {
 	NoNewPrivs bool `json:"noNewPrivs,omitempty"`
 	// Seccomp is a filter of system calls. If this user may install a filter only with no_new_privs, the
 	// launcher sets no_new_privs, too.
-	Seccomp *Seccomp `json:"seccomp,omitempty"`
-	// Landlock is a ruleset. It implies no_new_privs.
-	Landlock *Landlock `json:"landlock,omitempty"`
-	// Drop is a bit set of capabilities that the program loses for good.
-	Drop uint64 `json:"drop,omitempty"`
-	// AppArmor is the name of the program's profile.
-	AppArmor string `json:"appArmor,omitempty"`
+	Seccomp  *Seccomp  `json:"seccomp,omitempty"`
+	Landlock *Landlock `json:"landlock,omitempty"` // ruleset; it implies no_new_privs
+	Drop     uint64    `json:"drop,omitempty"`     // bit set of capabilities that the program loses for good
+	AppArmor string    `json:"appArmor,omitempty"` // name of the program's profile
 	// UserNamespace makes the program root in a user namespace of its own.
-	UserNamespace bool `json:"userNamespace,omitempty"`
-	// Bundle is set if the program runs in a container.
-	Bundle *Bundle `json:"bundle,omitempty"`
+	UserNamespace bool    `json:"userNamespace,omitempty"`
+	Bundle        *Bundle `json:"bundle,omitempty"` // set if the program runs in a container
 }
 
 // Capabilities are the names of capabilities, by their bit number in linux/capability.h.
@@ -50,8 +44,7 @@ var Capabilities = []string{"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER"
 	"SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
 	"WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"}
 
-// CapabilityBits returns the bit set of the named capabilities. A name may begin with CAP_. The name ALL
-// stands for all capabilities. Unknown names are ignored.
+// CapabilityBits returns the bit set of named capabilities, or of ALL. It ignores CAP_ and unknown names.
 func CapabilityBits(names ...string) (bits uint64) {
 	for i, known := range Capabilities {
 		if slices.ContainsFunc(names, func(n string) bool { return n == "ALL" || strings.TrimPrefix(n, "CAP_") == known }) {
@@ -83,8 +76,7 @@ type Landlock struct {
 // the bundle ends with the processes in it. Nothing is therefore left, even if these processes are killed.
 type Bundle struct {
 	Directory string `json:"directory"`
-	// Runtime is the command line that takes the command's place. Its last argument, the container's name, is
-	// added later.
+	// Runtime is the command line that takes the command's place, before the container's name.
 	Runtime []string `json:"runtime"`
 }
 
@@ -107,7 +99,6 @@ func Count(args []string) (n int) {
 	return n
 }
 
-// prepared is a command that is ready to start.
 type prepared struct {
 	Args  []string
 	Files []*os.File // descriptors 3 and following: files of the command, then files of launchers
@@ -162,7 +153,6 @@ func (p *prepared) add(f *os.File) string {
 	return fmt.Sprint(2 + len(p.Files))
 }
 
-// set adds the options of the launcher to the command line.
 func (p *prepared) set(s Settings) error {
 	option := func(name string, value any) { p.Args = append(p.Args, name, fmt.Sprint(value)) }
 	if s.UserNamespace {

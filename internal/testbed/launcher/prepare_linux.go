@@ -1,21 +1,27 @@
 package launcher
 
 import (
+	"context"
+	"crypto/rand"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	bpf "github.com/elastic/go-seccomp-bpf"
 	"github.com/landlock-lsm/go-landlock/landlock/syscall"
 	xbpf "golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"tare/internal/testbed"
 )
 
-// open makes a file in memory with this content. It returns the number that the file's descriptor has in the
-// command.
+// open makes a file in memory with this content, and returns its descriptor's number in the command.
 func (p *prepared) open(content []byte) (string, error) {
 	if len(content) == 0 {
 		return "", errors.New("the launcher is written for x86-64 and arm64")
@@ -65,14 +71,12 @@ func (s *Seccomp) filter() (text []byte, err error) {
 const (
 	// allRights is the set of all rights to files in the newest known version of Landlock (V5).
 	allRights = syscall.AccessFSIoctlDev<<1 - 1
-	// grantedEverywhere is the set of rights that are granted everywhere. It has all rights except creating
-	// and removing files.
+	// grantedEverywhere is the set of all rights except creating and removing files.
 	grantedEverywhere = fileRights | syscall.AccessFSReadDir
 	// fileRights is the set of rights that a rule for a file may grant.
 	fileRights = syscall.AccessFSExecute | syscall.AccessFSWriteFile | syscall.AccessFSReadFile | syscall.AccessFSTruncate | syscall.AccessFSIoctlDev
 )
 
-// rights returns the rights that a kernel with this version of Landlock knows.
 func rights(version int) uint64 {
 	switch {
 	case version < 2:
@@ -124,8 +128,7 @@ func rule(ruleset int, path string, access uint64) error {
 	return nil
 }
 
-// paddingDir is a directory whose files the additional rules are for. Every system has the directory, and no
-// program needs the files.
+// paddingDir is a directory on every system, whose files, which no program needs, get the additional rules.
 const paddingDir = "/proc/sys"
 
 func files(below string, n int) ([]string, error) {
@@ -146,3 +149,75 @@ func files(below string, n int) ([]string, error) {
 	}
 	return names, err
 }
+
+// Helper replaces its process with the command in its arguments, after Prepare has prepared the command. It
+// is for commands of pods that only the kubelet starts.
+var Helper = testbed.Helper{Name: "launcher", Run: become}
+
+func become(context.Context) error {
+	args := testbed.HelperOwnArguments()
+	if len(args) == 0 {
+		return errors.New("it takes a command")
+	}
+	p, err := Prepare(args, os.Environ(), "", nil)
+	if err != nil {
+		return err
+	}
+	path, _, _ := testbed.LookUp(p.Args[0], "", os.Environ())
+	if path == "" {
+		return fmt.Errorf("%s is not in PATH", p.Args[0])
+	}
+	// The files must get the descriptors that the command expects. They first move to higher numbers, so that
+	// no file overwrites another.
+	var at []int
+	for _, f := range p.Files {
+		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3+len(p.Files))
+		if err != nil {
+			return err
+		}
+		at = append(at, fd)
+	}
+	for i, fd := range at {
+		if err := unix.Dup3(fd, 3+i, 0); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("start %s: %w", path, unix.Exec(path, p.Args, os.Environ()))
+}
+
+// contain makes the command run in a container. The command has the same variables and the same user as
+// without the container. The container uses the network namespace of its caller.
+func (p *prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
+	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) }) {
+		return errors.New("a container cannot receive descriptors: list this layer after the other one, so that it wraps it")
+	}
+	if directory == "" {
+		if directory, err = os.Getwd(); err != nil {
+			return err
+		}
+	}
+	type object map[string]any
+	text, err := json.Marshal(object{ // a part of the runtime specification of the Open Container Initiative
+		"ociVersion": "1.0.0",
+		"root":       object{"path": "/"},
+		"process": object{
+			"args": args, "env": environment, "cwd": directory, "user": object{"uid": os.Getuid(), "gid": os.Getgid()},
+			"capabilities": object{"bounding": capabilities, "effective": capabilities, "permitted": capabilities},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	config, err := p.open(text)
+	if err != nil {
+		return err
+	}
+	id := "tare-" + rand.Text()
+	p.Args = slices.Concat(p.Args, []string{"-m", b.Directory, "-f", config, "--"}, b.Runtime, []string{id})
+	return nil
+}
+
+// capabilities lists the capabilities that root has in a sandbox. The sandbox itself decides what they allow.
+var capabilities = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
+	"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_CHROOT",
+	"CAP_SYS_PTRACE", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_MKNOD", "CAP_AUDIT_WRITE", "CAP_SETFCAP"}

@@ -18,7 +18,6 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// commands keeps the running commands of all testbeds of this process.
 var commands process.Keeper
 
 // scopes makes the cgroups of commands; nil if this process may not make any.
@@ -82,20 +81,12 @@ func isHelper(c testbed.Command) bool {
 }
 
 // environment returns the environment of a command: this process's variables, the requested variables, and
-// the marker. It leaves out the variable that marks a Tare in a user namespace, since this variable concerns
-// no other program.
+// the marker. The variable that marks a Tare in a user namespace concerns no other program.
 func environment(added []string, m marker) []string {
-	var env []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, UserNamespaceVariable+"=") {
-			env = append(env, v)
-		}
-	}
-	env = append(env, added...)
-	return append(env, m.environment()...)
+	own := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, UserNamespaceVariable+"=") })
+	return slices.Concat(own, added, m.environment())
 }
 
-// lookUp finds a program. Its error tells the user what to do.
 func lookUp(program, dir string, env []string) (string, error) {
 	found, refused, path := testbed.LookUp(program, dir, env)
 	switch {
@@ -105,4 +96,88 @@ func lookUp(program, dir string, env []string) (string, error) {
 		return "", fmt.Errorf("%s: may not be executed: %w", refused, fs.ErrPermission)
 	}
 	return "", fmt.Errorf("%s: %w in PATH=%s; is it installed? (see tare doctor)", program, exec.ErrNotFound, path)
+}
+
+// Here is this machine outside of all sites of experiments. Probes start programs here. These programs are
+// kept, marked and guarded like the programs of sites.
+var Here testbed.Site = here{}
+
+type here struct{}
+
+// hereBed is never closed: it ends with this process.
+var hereBed = sync.OnceValues(New)
+
+// Start starts a program on this machine.
+func (here) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	if where != testbed.Host {
+		return nil, fmt.Errorf("no %s is there outside of sites", where)
+	}
+	bed, err := hereBed()
+	if err != nil {
+		return nil, err
+	}
+	return bed.start(ctx, bed.host, nil, cmd)
+}
+
+// groups are a site's cgroups for its programs under test. They are nil unless a layer has requested a cgroup.
+type groups struct {
+	all, servers, others *process.Group // servers and others are inside all
+}
+
+// Cgroup opens the directory of the cgroup that holds the programs under test at a place.
+func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.groups.all == nil {
+		if err := s.makeGroups(); err != nil {
+			return nil, fmt.Errorf("make a cgroup for programs under test: %w", err)
+		}
+	}
+	switch {
+	case where == testbed.Host:
+		return s.groups.all.Dir(), nil
+	case where.Server():
+		return s.groups.servers.Dir(), nil
+	}
+	return s.groups.others.Dir(), nil
+}
+
+// makeGroups makes the cgroups. By the owner in their names, they are removed if this process is killed.
+func (s *site) makeGroups() error {
+	of := scopes()
+	if of == nil {
+		return errors.New("this process may not make cgroups (see tare doctor)")
+	}
+	var g groups
+	// g.all is made first, since it contains the other groups.
+	for _, to := range []**process.Group{&g.all, &g.servers, &g.others} {
+		made, err := of.Group(g.all, marker{owner: s.bed.owner, serial: int(serials.Add(1))}.scope())
+		if err != nil {
+			return errors.Join(err, g.remove())
+		}
+		*to = made
+	}
+	s.groups = g
+	return nil
+}
+
+func (s *site) groupOf(where testbed.Place, cmd testbed.Command) *process.Group {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !cmd.Subject:
+		return nil
+	case where.Server():
+		return s.groups.servers
+	}
+	return s.groups.others
+}
+
+func (g groups) remove() (err error) {
+	for _, one := range []*process.Group{g.others, g.servers, g.all} {
+		if one != nil {
+			err = errors.Join(err, one.Remove())
+		}
+	}
+	return err
 }

@@ -1,16 +1,13 @@
-// Package local is the testbed on this machine. It has two nodes that are joined by a wire, and a pod on each
-// node. All of them are network namespaces of this process. A service with several members has more pods, on
-// nodes of their own.
+// Package local is the testbed on this machine: two nodes that are joined by a wire, and a pod on each node, or
+// more for a service with several members. All of them are network namespaces of this process.
 //
-// A Testbed makes sites (Open). A site starts commands at its places (Start). If it was opened with a
-// network, it is also a testbed.Network, Members, Wire, Shaper and Nodes. Several sites are open at the same
-// time, one for each arm and level. All sites have the same addresses, which is possible because their
-// namespaces are separate.
+// A Testbed makes sites (Open). A site starts commands at its places (Start). A site with a network is also a
+// testbed.Network, Members, Wire, Shaper and Nodes. Several sites are open at the same time, one for each arm
+// and level. All sites have the same addresses, since their namespaces are separate.
 //
 // Four rules keep the machine clean:
 //
-//   - Namespaces have no name and no mount. They end, with everything in them, with the threads and the file
-//     descriptors of this process.
+//   - Namespaces have no name and no mount. They end with the threads and file descriptors of this process.
 //   - Every command is forked by an OS thread that lives as long as its site, and has a death signal from that
 //     thread. If this process dies for any reason, the kernel kills the command.
 //   - Every command has a marker in its environment and a mark (owned.Mark), which both identify this process.
@@ -18,9 +15,8 @@
 //   - A cgroup contains all descendants of a command, if this process may make cgroups.
 //
 // An ordinary user may make namespaces only inside a user namespace of its own (NeedsUserNamespace,
-// EnterUserNamespace).
-//
-// A local network needs Linux. On other systems, a site can only start programs that control a cluster.
+// EnterUserNamespace). A local network needs Linux. On other systems, a site can only start programs that
+// control a cluster.
 package local
 
 import (
@@ -49,8 +45,7 @@ type Stray struct {
 	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started it
 }
 
-// Try opens a site, calls f with the site, and closes the site. It tests a feature of this machine. The wire
-// of the site has no rate limit.
+// Try opens a site without a rate limit, calls f with it, and closes it, to test a feature of this machine.
 func Try(ctx context.Context, needs experiment.Needs, f func(testbed.Site) error) (err error) {
 	bed, err := New()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -25,9 +26,9 @@ type Testbed struct {
 	sites  []*site
 }
 
-// New makes a testbed, which must be closed. New also makes this process the reaper of its orphaned
-// descendants (PR_SET_CHILD_SUBREAPER). If a command puts itself into the background, it can then still be
-// found, and is ended with its trial.
+// New makes a testbed, which must be closed. New also makes this process the reaper of its orphaned descendants
+// (PR_SET_CHILD_SUBREAPER). A command that puts itself into the background is then found and ended with its
+// trial.
 func New() (*Testbed, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -38,7 +39,7 @@ func New() (*Testbed, error) {
 	}
 	self.Mark()
 	commands.Scopes = scopes()
-	host, err := startThread(nil)
+	host, err := startThread(func() error { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("local testbed: %w", err)
 	}
@@ -93,34 +94,28 @@ func (t *Testbed) add(s *site) error {
 	return nil
 }
 
-// Close kills all programs that run, and takes down all sites. It returns when both are done. It may be
-// called more than once.
+// Close kills all programs that run, and takes down all sites. It may be called more than once.
 func (t *Testbed) Close() error {
 	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
+	closed := t.closed
+	t.closed = true
+	t.mu.Unlock()
+	if closed {
 		return nil
 	}
-	t.closed = true
-	sites := t.sites
-	t.mu.Unlock()
-
-	var failed []error
+	var err error
 	for _, p := range commands.Running(t) {
-		failed = append(failed, p.Kill())
+		err = errors.Join(err, p.Kill())
 	}
-	mine := func(m marker) bool { return m.owner == t.owner && m.bed == t.number }
-	if _, err := endMarked(context.Background(), mine); err != nil {
-		failed = append(failed, err)
-	}
-	for _, s := range sites {
-		failed = append(failed, s.Close())
+	_, left := endMarked(context.Background(), func(m marker) bool { return m.owner == t.owner && m.bed == t.number })
+	err = errors.Join(err, left)
+	for _, s := range t.sites { // a closed testbed gets no more sites
+		err = errors.Join(err, s.Close())
 	}
 	t.host.stop()
-	return errors.Join(failed...)
+	return err
 }
 
-// site is what surrounds the commands of one arm.
 type site struct {
 	bed     *Testbed
 	name    string
@@ -130,7 +125,7 @@ type site struct {
 
 	mu      sync.Mutex
 	scratch string // "": none was made
-	groups  *groups
+	groups  groups
 }
 
 // Start starts a command at a place of the site.
@@ -147,13 +142,90 @@ func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 
 // Close removes everything that the site holds. All its programs must have ended.
 func (s *site) Close() error {
-	err := errors.Join(s.removeScratch(), s.removeGroups())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.groups.remove()
+	if s.scratch != "" {
+		err = errors.Join(err, owned.Remove(s.scratch))
+	}
+	s.groups, s.scratch = groups{}, ""
 	if s.network == nil {
 		return err
 	}
 	err = errors.Join(err, s.volume.close())
 	s.network.close()
-	err = errors.Join(err, s.network.removeVolumes())
+	for _, dir := range s.network.volumes {
+		err = errors.Join(err, owned.Remove(dir))
+	}
 	s.network, s.volume = nil, nil
 	return err
+}
+
+// thread is an OS thread that runs functions one after the other until it is stopped. Each place of a site has
+// its own thread: a namespace belongs to the thread that entered it, and the death signal of a child depends on
+// the thread that forked it.
+type thread struct {
+	work chan func()
+	end  chan struct{}
+	once sync.Once
+	gone chan struct{}
+}
+
+var errStopped = errors.New("the site is closed")
+
+// startThread starts a thread. If setup fails on the thread, the thread ends.
+func startThread(setup func() error) (*thread, error) {
+	t := &thread{work: make(chan func()), end: make(chan struct{}), gone: make(chan struct{})}
+	onOwnThread(func() {
+		defer close(t.gone)
+		for {
+			select {
+			case f := <-t.work:
+				f()
+			case <-t.end:
+				return
+			}
+		}
+	})
+	if err := t.do(setup); err != nil {
+		t.stop()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *thread) do(f func() error) error {
+	done := make(chan error, 1)
+	select {
+	case t.work <- func() { done <- f() }:
+		return <-done
+	case <-t.end:
+		return errStopped
+	}
+}
+
+func (t *thread) stop() {
+	t.once.Do(func() { close(t.end) })
+	<-t.gone
+}
+
+// onOwnThread runs f on a new OS thread, which ends with f. It never uses the main thread, which cannot end, and
+// whose namespace counts as that of the whole process.
+func onOwnThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f()
+			return
+		}
+		// This goroutine holds the main thread, and the next goroutine must get another thread.
+		elsewhere := make(chan struct{})
+		go func() {
+			runtime.LockOSThread()
+			close(elsewhere)
+			f()
+		}()
+		<-elsewhere
+		runtime.UnlockOSThread()
+	}()
 }

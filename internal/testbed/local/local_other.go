@@ -17,13 +17,12 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// errSystem is the reason why this system has no local testbed.
 var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runtime.GOOS)
 
-// hint tells the user of alternatives.
 const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
 
-// Testbed starts programs on this machine that control a cluster. It has no guard, and no trials run on it.
+// Testbed starts programs on this machine that control a cluster. It is also its only site, with the place Host.
+// It has no guard, and no trials run on it.
 type Testbed struct{}
 
 // New makes a testbed without nodes and pods.
@@ -39,27 +38,36 @@ func Guard(...string) {}
 func Dismiss() {}
 
 // Here is this machine.
-var Here testbed.Site = site{}
+var Here testbed.Site = &Testbed{}
 
 // Open returns a site with the place Host only.
-func (*Testbed) Open(_ context.Context, want testbed.Request) (testbed.Site, error) {
+func (t *Testbed) Open(_ context.Context, want testbed.Request) (testbed.Site, error) {
 	if want.Needs.Pods() {
 		return nil, fmt.Errorf("site %s: %w: %s", want.Name, errSystem, hint)
 	}
-	return site{}, nil
+	return t, nil
 }
 
 // Close does nothing: programs end with their context.
 func (*Testbed) Close() error { return nil }
 
-type site struct{}
-
-// Start starts a program on this machine.
-func (site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+// Start starts a program on this machine. If Tare is killed, the program goes on.
+func (*Testbed) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if where != testbed.Host {
 		return nil, fmt.Errorf("no %s: %w", where, errSystem)
 	}
-	return start(ctx, cmd)
+	env := append(os.Environ(), cmd.Env...)
+	prepared, err := launcher.Prepare(cmd.Args, env, cmd.Dir, cmd.Files)
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
+	c := exec.CommandContext(ctx, prepared.Args[0], prepared.Args[1:]...)
+	c.Env, c.Dir, c.Stdin, c.Stdout, c.Stderr, c.ExtraFiles = env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr, prepared.Files
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	return &process{cmd: c, started: time.Now()}, nil
 }
 
 // Probe reports that no part of a local network works on this system.
@@ -96,23 +104,6 @@ func CleanTemporary(dirs ...string) ([]string, error) { return owned.Clean(dirs,
 
 // Clean does nothing, since Strays finds nothing.
 func Clean(context.Context) ([]Stray, error) { return nil, nil }
-
-// start starts a program on this machine. If Tare is killed, the program goes on.
-func start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
-	prepared, err := launcher.Prepare(cmd.Args, append(os.Environ(), cmd.Env...), cmd.Dir, cmd.Files)
-	if err != nil {
-		return nil, err
-	}
-	defer prepared.Close()
-	c := exec.CommandContext(ctx, prepared.Args[0], prepared.Args[1:]...)
-	c.Env = append(os.Environ(), cmd.Env...)
-	c.Dir, c.Stdin, c.Stdout, c.Stderr = cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr
-	c.ExtraFiles = prepared.Files
-	if err := c.Start(); err != nil {
-		return nil, err
-	}
-	return &process{cmd: c, started: time.Now()}, nil
-}
 
 type process struct {
 	cmd     *exec.Cmd

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -18,8 +19,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// attach makes the file of the volume, and a loop device on this file. The device ends when it is not mounted
-// and no process has it open.
+// attach makes the file of the volume, and a loop device on it, which ends when it is not in use.
 func (v *volume) attach() (*os.File, string, error) {
 	image, err := os.OpenFile(v.image(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -91,8 +91,8 @@ func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 	return nil, "", err
 }
 
-// closeMapping removes the device mappings that belong to the volume's part with this name. Without udev, a
-// mapping that has ended leaves a node. closeMapping also removes this node.
+// closeMapping removes the device mappings of the volume's part with this name, and the nodes that such a
+// mapping leaves without udev.
 func closeMapping(name string) error {
 	for _, each := range mappings(name) {
 		out, err := exec.Command("dmsetup", "remove", "--retry", each).CombinedOutput()
@@ -109,8 +109,8 @@ func closeMapping(name string) error {
 	return err
 }
 
-// mappings lists the kernel's device mappings whose name is this name, or this name followed by an underscore
-// and a suffix. For example, NAME_dif authenticates the sectors of NAME.
+// mappings lists the kernel's device mappings whose name is name, or name followed by an underscore and a
+// suffix. For example, NAME_dif authenticates the sectors of NAME.
 func mappings(name string) (list []string) {
 	files, _ := filepath.Glob("/sys/block/dm-*/dm/name")
 	for _, file := range files {
@@ -129,8 +129,7 @@ const (
 	alignment  = 4096    // alignment of addresses and lengths for direct I/O
 )
 
-// writeMark writes a marker through the whole volume. It then counts how often the marker occurs on the
-// device.
+// writeMark writes a marker through the whole volume, and counts the marker on the device.
 func (v *volume) writeMark() error {
 	var drawn [16]byte
 	_, _ = rand.Read(drawn[:])
@@ -182,21 +181,15 @@ func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 		if errors.Is(err, unix.ENXIO) {
 			return found, scanned, nil
 		}
-		if err != nil {
-			return found, scanned, err
-		}
-		end, err := unix.Seek(int(f.Fd()), begin, unix.SEEK_HOLE)
-		if err != nil {
+		end, err2 := unix.Seek(int(f.Fd()), begin, unix.SEEK_HOLE)
+		if err := cmp.Or(err, err2); err != nil {
 			return found, scanned, err
 		}
 		tail := 0 // bytes kept of the previous piece
 		for at = begin / alignment * alignment; at < end; {
 			n, err := unix.Pread(int(f.Fd()), buffer[alignment:], at)
-			if err != nil {
+			if err != nil || n == 0 {
 				return found, scanned, err
-			}
-			if n == 0 {
-				return found, scanned, nil
 			}
 			found += bytes.Count(buffer[alignment-tail:alignment+n], pattern)
 			tail = min(len(pattern)-1, n)

@@ -19,10 +19,10 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// The addresses are from the range that RFC 2544 reserves for benchmarks. Even outside of the namespaces,
-// they would therefore collide with nothing. Node 0 is the client's, node 1 is the server's, and later nodes
-// are those of further members. Node n has the address 198.18.0.(n+1) on the wire. The network of its pods is
-// 198.18.(n+11).0/24. In this network the node is .1, and its pods are .2, .3 and so on.
+// The addresses are from the range that RFC 2544 reserves for benchmarks. They collide with nothing outside of
+// the namespaces. Node 0 is the client's, node 1 is the server's, and later nodes have further members. Node n
+// has the address 198.18.0.(n+1) on the wire. The network of its pods is 198.18.(n+11).0/24. In this network
+// the node is .1, and its pods are .2, .3 and so on.
 var serviceAddress = netip.MustParseAddr("198.19.0.10")
 
 func nodeAddress(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, 0, byte(n + 1)}) }
@@ -38,14 +38,7 @@ func podAddress(n, pod int) netip.Addr {
 	return netip.AddrFrom4([4]byte{198, 18, byte(n + 11), byte(pod + 2)})
 }
 
-// maxMembers is the maximum number of server pods of a site.
 const maxMembers = 64
-
-// The service forwards the ports from firstPort to lastPort to the server pod.
-const (
-	firstPort = 5201
-	lastPort  = 5210
-)
 
 // These are the names of interfaces. Each pod has an eth0 to its node, and each node has an eth0 to the wire.
 // A cable joins a node to its first pod; its end at the node is pod0.
@@ -75,7 +68,6 @@ type network struct {
 	volumes []string // directories of the members; nil: not requested
 }
 
-// netNamespace is a network namespace with the thread that lives in it.
 type netNamespace struct {
 	name   string
 	thread *thread
@@ -83,11 +75,9 @@ type netNamespace struct {
 	*netlink.Handle
 }
 
-// These are the limits of the MTU: the minimum that IPv4 hosts must accept, and the kernel's maximum for a
-// virtual cable.
 const (
-	minMTU = 576
-	maxMTU = 65535
+	minMTU = 576   // minimum that IPv4 hosts must accept
+	maxMTU = 65535 // the kernel's maximum for a virtual cable
 )
 
 // openNetwork makes the namespaces of a site and joins them. It assigns the members in turn to the given
@@ -117,19 +107,20 @@ func (n *network) build(spread []int) error {
 	if err := n.buildWire(); err != nil {
 		return fmt.Errorf("wire: %w", err)
 	}
-	if err := n.buildNode(testbed.ClientNode); err != nil {
-		return err
-	}
+	nodes, pods := []testbed.Place{testbed.ClientNode}, []testbed.Place{testbed.ClientPod}
 	for i := range slices.Max(spread) {
-		if err := n.buildNode(testbed.MemberNode(i + 1)); err != nil {
+		nodes = append(nodes, testbed.MemberNode(i+1))
+	}
+	for i := range spread {
+		pods = append(pods, testbed.Member(i+1))
+	}
+	for _, place := range nodes {
+		if err := n.buildNode(place); err != nil {
 			return err
 		}
 	}
-	if err := n.buildPod(n.nodes[0], testbed.ClientPod); err != nil {
-		return err
-	}
-	for i, on := range spread {
-		if err := n.buildPod(n.nodes[on], testbed.Member(i+1)); err != nil {
+	for i, on := range append([]int{0}, spread...) {
+		if err := n.buildPod(n.nodes[on], pods[i]); err != nil {
 			return err
 		}
 	}
@@ -150,7 +141,7 @@ func (n *network) build(spread []int) error {
 	return err
 }
 
-// openSpace makes a network namespace that has only a loopback interface. IPv6 is off, so that no router
+// openSpace makes a network namespace with a loopback interface only. IPv6 is off, so that no router
 // solicitations disturb the wire.
 func openSpace(name string) (*netNamespace, error) {
 	s := &netNamespace{name: name, ns: netns.None()}
@@ -161,8 +152,8 @@ func openSpace(name string) (*netNamespace, error) {
 			return fmt.Errorf("make a network namespace for the %s: %w", name, err)
 		}
 		s.ns = ns
-		// The handle must be opened on this thread. NewHandleAt would switch back to the thread's original
-		// namespace afterwards, which an ordinary user may not enter.
+		// The handle must be opened on this thread. NewHandleAt would then switch back to the thread's original
+		// namespace, which an ordinary user may not enter.
 		s.Handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		if err != nil {
 			return fmt.Errorf("%s: netlink: %w", name, err)
@@ -174,12 +165,17 @@ func openSpace(name string) (*netNamespace, error) {
 		return nil, err
 	}
 	for _, setting := range []string{"all", "default"} {
-		if err := s.sysctl("ipv6/conf/"+setting+"/disable_ipv6", "1"); err != nil && !os.IsNotExist(err) {
-			s.close()
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if err == nil {
+			err = s.sysctl("ipv6/conf/"+setting+"/disable_ipv6", "1")
+		}
+		if os.IsNotExist(err) {
+			err = nil
 		}
 	}
-	if err := s.up("lo"); err != nil {
+	if err == nil {
+		err = s.up("lo")
+	}
+	if err != nil {
 		s.close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -195,8 +191,8 @@ func (s *netNamespace) close() {
 	_ = s.ns.Close()
 }
 
-// sysctl sets a kernel parameter below /proc/sys/net, in the network namespace of s. In a container,
-// /proc/sys is read-only. sysctl then mounts a /proc of its own and writes there.
+// sysctl sets a kernel parameter below /proc/sys/net, in the namespace. In a container, /proc/sys is read-only.
+// sysctl then mounts a /proc of its own and writes there.
 func (s *netNamespace) sysctl(name, value string) error {
 	return s.thread.do(func() error {
 		err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)
@@ -244,23 +240,17 @@ func (n *network) close() {
 	}
 }
 
-// namespaces lists the namespaces of nodes and pods.
-func (n *network) namespaces() (list []*netNamespace) {
-	for _, node := range n.nodes {
-		list = append(list, node.netNamespace)
-	}
-	for _, pod := range n.pods {
-		list = append(list, pod.netNamespace)
-	}
-	return list
+func (n *network) namespaces() []*netNamespace {
+	nodes := testbed.Each(n.nodes, func(node *node) *netNamespace { return node.netNamespace })
+	return append(nodes, testbed.Each(n.pods, func(p *pod) *netNamespace { return p.netNamespace })...)
 }
 
 // Address returns the address by which the client reaches the server on a path.
 func (n *network) Address(p testbed.Path) netip.Addr {
-	if p == testbed.NodeToNode {
+	switch p {
+	case testbed.NodeToNode:
 		return nodeAddress(1)
-	}
-	if p == testbed.PodToService {
+	case testbed.PodToService:
 		return serviceAddress
 	}
 	return n.pods[1].address
@@ -268,38 +258,18 @@ func (n *network) Address(p testbed.Path) netip.Addr {
 
 // Members returns the addresses of the members' pods in order.
 func (n *network) Members() []netip.Addr {
-	var members []netip.Addr
-	for _, p := range n.pods[1:] {
-		members = append(members, p.address)
-	}
-	return members
+	return testbed.Each(n.pods[1:], func(p *pod) netip.Addr { return p.address })
 }
 
 // Ports lists the ports that the service forwards.
-func (n *network) Ports() []uint16 {
-	var ports []uint16
-	for p := uint16(firstPort); p <= lastPort; p++ {
-		ports = append(ports, p)
-	}
-	return ports
-}
+func (n *network) Ports() []uint16 { return testbed.ServicePorts() }
 
 // LinkRate returns the rate that the testbed has set for the wire, in bit/s. Shape does not change this rate.
 func (n *network) LinkRate() float64 { return n.unshaped.Rate }
 
 // Nodes returns the client's node and the members' nodes.
 func (n *network) Nodes() []testbed.Node {
-	var nodes []testbed.Node
-	for _, node := range n.nodes {
-		nodes = append(nodes, node)
-	}
-	return nodes
-}
-
-// Deliver sends one datagram from the client's pod to the server's pod. The port is random, and is not one of
-// the ports that the service forwards.
-func (n *network) Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error) {
-	return n.DeliverBetween(ctx, testbed.ClientPod, testbed.ServerPod, payload, limit)
+	return testbed.Each(n.nodes, func(node *node) testbed.Node { return node })
 }
 
 func (n *network) pod(where testbed.Place) (*pod, error) {
@@ -311,29 +281,22 @@ func (n *network) pod(where testbed.Place) (*pod, error) {
 	return nil, fmt.Errorf("site %s has no pod %s", n.name, where)
 }
 
-// DeliverBetween sends one datagram between any two pods, as Deliver does.
+// DeliverBetween sends one datagram between any two pods. The port is random, and not one of the service.
 func (n *network) DeliverBetween(ctx context.Context, from, to testbed.Place, payload []byte, limit time.Duration) (bool, error) {
-	source, err := n.pod(from)
-	if err != nil {
-		return false, fmt.Errorf("deliver: %w", err)
+	var sockets [2]*net.UDPConn
+	for i, where := range []testbed.Place{from, to} {
+		p, err := n.pod(where)
+		if err == nil {
+			sockets[i], err = p.listen(p.address)
+		}
+		if err != nil {
+			return false, fmt.Errorf("deliver: %w", err)
+		}
+		defer func() { _ = sockets[i].Close() }()
 	}
-	target, err := n.pod(to)
-	if err != nil {
-		return false, fmt.Errorf("deliver: %w", err)
-	}
-	receiver, err := target.listen(target.address)
-	if err != nil {
-		return false, fmt.Errorf("deliver: %w", err)
-	}
-	defer func() { _ = receiver.Close() }()
-	sender, err := source.listen(source.address)
-	if err != nil {
-		return false, fmt.Errorf("deliver: %w", err)
-	}
-	defer func() { _ = sender.Close() }()
-	stop := context.AfterFunc(ctx, func() { _ = receiver.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
-	err = receiver.SetReadDeadline(time.Now().Add(limit))
+	sender, receiver := sockets[0], sockets[1]
+	defer context.AfterFunc(ctx, func() { _ = receiver.SetReadDeadline(time.Unix(1, 0)) })()
+	err := receiver.SetReadDeadline(time.Now().Add(limit))
 	if err == nil {
 		_, err = sender.WriteTo(payload, receiver.LocalAddr())
 	}
@@ -353,7 +316,6 @@ func (n *network) DeliverBetween(ctx context.Context, from, to testbed.Place, pa
 	return false, fmt.Errorf("deliver: %w", err)
 }
 
-// listen opens a UDP socket inside the namespace, on a random port chosen by the kernel.
 func (s *netNamespace) listen(address netip.Addr) (socket *net.UDPConn, err error) {
 	err = s.thread.do(func() (err error) {
 		socket, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 0)))

@@ -127,24 +127,24 @@ func exchangeUDP(t *testing.T, n *network, path testbed.Path, port uint16) {
 
 func TestDeliver(t *testing.T) {
 	n := openSite(t, 1e9, 1500)
-	arrived, err := n.Deliver(context.Background(), []byte("hello"), time.Hour)
+	arrived, err := n.DeliverBetween(context.Background(), testbed.ClientPod, testbed.ServerPod, []byte("hello"), time.Hour)
 	if err != nil || !arrived {
 		t.Fatalf("arrived %v, %v", arrived, err)
 	}
 	// The client's node sends to the server pod's network back to the pod.
 	must(t, n.nodes[0].RouteVia(podNetwork(1), "lo", 1000))
-	arrived, err = n.Deliver(context.Background(), []byte("hello"), 50*time.Millisecond)
+	arrived, err = n.DeliverBetween(context.Background(), testbed.ClientPod, testbed.ServerPod, []byte("hello"), 50*time.Millisecond)
 	if err != nil || arrived {
 		t.Errorf("without a route: arrived %v, %v", arrived, err)
 	}
 	must(t, n.nodes[0].RouteVia(podNetwork(1), "", 0))
-	arrived, err = n.Deliver(context.Background(), []byte("hello"), time.Hour)
+	arrived, err = n.DeliverBetween(context.Background(), testbed.ClientPod, testbed.ServerPod, []byte("hello"), time.Hour)
 	if err != nil || !arrived {
 		t.Errorf("route restored: arrived %v, %v", arrived, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := n.Deliver(ctx, []byte("hello"), time.Hour); !errors.Is(err, context.Canceled) && err != nil {
+	if _, err := n.DeliverBetween(ctx, testbed.ClientPod, testbed.ServerPod, []byte("hello"), time.Hour); !errors.Is(err, context.Canceled) && err != nil {
 		t.Errorf("with an ended context: %v", err)
 	}
 }
@@ -162,7 +162,7 @@ func TestWatchCountsThePattern(t *testing.T) {
 		if i%2 == 0 {
 			payload = append(payload, pattern...)
 		}
-		if arrived, err := n.Deliver(context.Background(), payload, 5*time.Second); err != nil || !arrived {
+		if arrived, err := n.DeliverBetween(context.Background(), testbed.ClientPod, testbed.ServerPod, payload, 5*time.Second); err != nil || !arrived {
 			t.Fatalf("arrived %v, %v", arrived, err)
 		}
 	}
@@ -237,7 +237,7 @@ func TestDelayAndLoss(t *testing.T) {
 		}
 	}
 	must(t, n.Shape(testbed.Shape{MTU: 1500, Loss: 1}))
-	if arrived, err := n.Deliver(t.Context(), []byte("x"), 100*time.Millisecond); arrived || err != nil {
+	if arrived, err := n.DeliverBetween(t.Context(), testbed.ClientPod, testbed.ServerPod, []byte("x"), 100*time.Millisecond); arrived || err != nil {
 		t.Errorf("a datagram arrives over a wire that loses all: %v, %v", arrived, err)
 	}
 }
@@ -342,7 +342,7 @@ func TestManySites(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, n := range sites[1:] {
-		if arrived, err := n.Deliver(context.Background(), []byte("marker"), 5*time.Second); err != nil || !arrived {
+		if arrived, err := n.DeliverBetween(context.Background(), testbed.ClientPod, testbed.ServerPod, []byte("marker"), 5*time.Second); err != nil || !arrived {
 			t.Errorf("site %d: arrived %v, %v", i+1, arrived, err)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Probe tests every part of a local network in temporary namespaces. A process that needs a user
-// namespace can only test whether it would get one. It should enter the namespace first.
+// Probe tests every part of a local network in temporary namespaces. A process that needs a user namespace
+// should enter the namespace first: otherwise it only tests whether it would get one.
 func Probe(ctx context.Context) []testbed.Finding {
 	findings := []testbed.Finding{probeUserNamespace(ctx)}
 	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
@@ -50,8 +50,7 @@ func Probe(ctx context.Context) []testbed.Finding {
 	return findings
 }
 
-// refusal returns Missing if the kernel lacks a feature, which a module may provide, and Refused if it
-// forbids the feature.
+// refusal returns Missing if the kernel lacks a feature, which a module may provide, or Refused if it forbids it.
 func refusal(err error) testbed.Status {
 	if errors.Is(err, fs.ErrPermission) {
 		return testbed.Refused
@@ -59,28 +58,28 @@ func refusal(err error) testbed.Status {
 	return testbed.Missing
 }
 
-// probeUserNamespace starts a program as root of a new user namespace, in a network namespace that belongs to
-// it. Some systems allow the user namespace but withhold the rights for the network namespace.
+// probeUserNamespace starts a program as root of a new user namespace, in a new network namespace. Some systems
+// allow the user namespace but withhold the rights for the network namespace.
 func probeUserNamespace(ctx context.Context) testbed.Finding {
-	const name = "user namespace"
+	f := testbed.Finding{Name: "user namespace", Status: testbed.Works}
 	if os.Getenv(UserNamespaceVariable) != "" && !NeedsUserNamespace() {
-		return testbed.Finding{Name: name, Status: testbed.Works, Detail: "this runs in one"}
+		f.Detail = "this runs in one"
+		return f
 	}
 	program, err := exec.LookPath("true")
 	if err != nil {
-		return testbed.Finding{Name: name, Status: testbed.Missing, Detail: err.Error()}
+		f.Status, f.Detail = testbed.Missing, err.Error()
+		return f
 	}
 	cmd := exec.CommandContext(ctx, program)
 	cmd.SysProcAttr = inUserNamespace()
 	cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWNET
 	if err := cmd.Run(); err != nil {
-		return testbed.Finding{Name: name, Status: testbed.Refused, Detail: err.Error(), Hint: userNamespaceHint()}
+		f.Status, f.Detail, f.Hint = testbed.Refused, err.Error(), userNamespaceHint()
+	} else if !NeedsUserNamespace() {
+		f.Detail = "not needed: this process has the rights without"
 	}
-	detail := ""
-	if !NeedsUserNamespace() {
-		detail = "not needed: this process has the rights without"
-	}
-	return testbed.Finding{Name: name, Status: testbed.Works, Detail: detail}
+	return f
 }
 
 // userNamespaceHint names the setting of this system that forbids user namespaces, if it is known.
@@ -115,7 +114,6 @@ func (n *network) probeNamespaces() error {
 	return s.sysctl("ipv4/ip_forward", "1")
 }
 
-// probeCables plugs a node into the wire.
 func (n *network) probeCables() error {
 	if err := cable(n.nodes[0].netNamespace, ethernet, n.wire, "node1", n.mtu); err != nil {
 		return err
@@ -123,7 +121,6 @@ func (n *network) probeCables() error {
 	return n.plugIn("node1")
 }
 
-// tryShape shapes one direction and reads the result back.
 func (n *node) tryShape(want testbed.Shape) error {
 	if err := n.shape(want); err != nil {
 		return err
@@ -151,32 +148,24 @@ func ProbeDelays() testbed.Finding {
 	return f
 }
 
-// ProbeVolume tests a small volume like that of a site.
+// ProbeVolume tests a volume of 64 MiB.
 func ProbeVolume(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: "loop device with direct I/O, and ext4", Status: testbed.Works}
-	if err := tryVolume(ctx); err != nil {
+	err := Try(ctx, experiment.Needs{Volume: &experiment.Volume{Size: 64 << 20}}, func(site testbed.Site) error {
+		v := site.(volumeSite)
+		err := v.Ready(ctx)
+		if err == nil && v.mark.Found == 0 {
+			err = errors.New("data written to the volume cannot be found on its device")
+		}
+		return err
+	})
+	if err != nil {
 		f.Status, f.Detail = refusal(err), err.Error()
 		if NeedsUserNamespace() || os.Getenv(UserNamespaceVariable) != "" {
 			f.Status, f.Hint = testbed.Refused, "run tare as root"
 		}
 	}
 	return []testbed.Finding{f}
-}
-
-// probedVolume is the size of the tested volume, in bytes.
-const probedVolume = 64 << 20
-
-func tryVolume(ctx context.Context) error {
-	return Try(ctx, experiment.Needs{Volume: &experiment.Volume{Size: probedVolume}}, func(site testbed.Site) error {
-		v := site.(volumeSite)
-		if err := v.Ready(ctx); err != nil {
-			return err
-		}
-		if v.mark.Found == 0 {
-			return errors.New("data written to the volume cannot be found on its device")
-		}
-		return nil
-	})
 }
 
 // ProbePrograms reports how Tare tracks the processes of a program.

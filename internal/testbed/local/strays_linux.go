@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -15,12 +19,12 @@ import (
 
 	"tare/internal/run/machine/owned"
 	"tare/internal/run/machine/proc"
+	"tare/internal/testbed"
 	"tare/internal/testbed/process"
 )
 
-// Strays lists the leftover processes of dead Tare processes, identified by their markers. It lists
-// those of this user, or of all users for root. The direct children of a Tare die with it; strays are
-// descendants of these.
+// Strays lists the processes of this user, or of all users for root, that dead Tare processes have left. Their
+// markers identify them. The direct children of a Tare die with it; strays are descendants of these children.
 func Strays() ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -38,39 +42,38 @@ func Strays() ([]Stray, error) {
 			strays = append(strays, s)
 		}
 	}
-	if all := scopes(); all != nil {
-		for _, group := range orphanedScopes(all, self) {
-			owner, _ := ownerOfScope(path.Base(group))
-			for _, pid := range all.Processes(group) {
-				if !slices.ContainsFunc(strays, func(s Stray) bool { return s.PID == pid }) {
-					strays = append(strays, describe(pid, marker{owner: owner}))
-				}
+	for _, group := range orphanedScopes(self) {
+		for _, stray := range straysIn(group) {
+			if !slices.ContainsFunc(strays, func(s Stray) bool { return s.PID == stray.PID }) {
+				strays = append(strays, stray)
 			}
 		}
 	}
 	return strays, nil
 }
 
-// Clean kills the strays and all strays that they still start, waits until they are gone, and returns
-// them. It kills nothing else: it holds a process by a descriptor, so that the id cannot be reused, and
-// then checks again that the process has the marker of a dead Tare.
+// Clean kills the strays and all strays that they still start, waits until they are gone, and returns them. It
+// kills nothing else: it holds a process by a descriptor, so that the id cannot be reused, and then checks
+// again that the process has the marker of a dead Tare.
 func Clean(ctx context.Context) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
 		return nil, fmt.Errorf("clean: %w", err)
 	}
 	ended, err := endMarked(ctx, func(m marker) bool { return m.owner.Orphaned(self) })
-	more, bad := endScopes(self)
-	ended, err = append(ended, more...), errors.Join(err, bad)
+	for _, group := range orphanedScopes(self) {
+		ended = append(ended, straysIn(group)...)
+		err = errors.Join(err, group.Remove())
+	}
 	if os.Getenv(guardVariable) == "1" {
-		more, bad = endNamespace()
-		ended, err = append(ended, more...), errors.Join(err, bad)
+		others, bad := endNamespace()
+		ended, err = append(ended, others...), errors.Join(err, bad)
 	}
 	return ended, err
 }
 
-// endNamespace kills all other processes in this process's user namespace, until none is left. The
-// caller is the guard of a Tare that had this user namespace to itself.
+// endNamespace kills all other processes in this process's user namespace, until none is left. The caller is
+// the guard of a Tare that had this user namespace to itself.
 func endNamespace() (ended []Stray, err error) {
 	own, err := userNamespace(os.Getpid())
 	if err != nil {
@@ -95,32 +98,24 @@ func endNamespace() (ended []Stray, err error) {
 	return ended, nil
 }
 
-// orphanedScopes lists the cgroups of commands whose owner is dead.
-func orphanedScopes(all *process.Scopes, self owned.Owner) []string {
+func orphanedScopes(self owned.Owner) []*process.Group {
+	all := scopes()
+	if all == nil {
+		return nil
+	}
 	return all.Left(func(name string) bool {
 		o, ok := ownerOfScope(name)
 		return ok && o.Orphaned(self)
 	})
 }
 
-// endScopes kills the processes in cgroups whose owner is dead, and removes the cgroups.
-func endScopes(self owned.Owner) (ended []Stray, err error) {
-	all := scopes()
-	if all == nil {
-		return nil, nil
-	}
-	for _, group := range orphanedScopes(all, self) {
-		owner, _ := ownerOfScope(path.Base(group))
-		for _, pid := range all.Processes(group) {
-			ended = append(ended, describe(pid, marker{owner: owner}))
-		}
-		err = errors.Join(err, all.End(group))
-	}
-	return ended, err
+func straysIn(group *process.Group) []Stray {
+	owner, _ := ownerOfScope(group.Name())
+	return testbed.Each(group.Processes(), func(pid int) Stray { return describe(pid, marker{owner: owner}) })
 }
 
-// ownMarked returns the marker of another process of this user; root may read those of all users. The
-// marker is in the environment, or else in a limit (owned.Marked).
+// ownMarked returns the marker of another process of this user, or for root of any user. The marker is in the
+// environment, or else in a limit (owned.Marked).
 func ownMarked(pid int, self owned.Owner) (marker, bool) {
 	if pid == self.PID() {
 		return marker{}, false
@@ -142,8 +137,8 @@ func describe(pid int, m marker) Stray {
 	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
 }
 
-// endMarked kills all processes whose marker matches, and waits for their end. It repeats this until
-// there are none, since they may start others.
+// endMarked kills all processes whose marker is meant, and waits for their end. It repeats this until there are
+// none, since they may start others.
 func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -176,15 +171,14 @@ func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) b
 		return Stray{}, false, nil
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		if errors.Is(err, unix.ESRCH) {
-			return Stray{}, false, nil
-		}
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return Stray{}, false, nil
+	case err != nil:
 		return Stray{}, false, fmt.Errorf("hold process %d: %w", pid, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// The descriptor now identifies this very process. The marker is read again, since the id may have
-	// been reused before the descriptor was opened.
+	// The id may have been reused before the descriptor was opened, so the marker is read again.
 	m, ok := ownMarked(pid, self)
 	if !ok || !meant(m) {
 		return Stray{}, false, nil
@@ -212,4 +206,130 @@ func awaitEnd(ctx context.Context, fd int, stray Stray) error {
 		}
 	}
 	return fmt.Errorf("process %d (%s) was killed but does not end: the kernel holds it", stray.PID, stray.Command)
+}
+
+// guardVariable is the environment variable that marks a guard, and also the cleaner that the guard becomes.
+// The value 1 means that the user namespace was made for this Tare alone.
+const guardVariable = "TARE_GUARD"
+
+// guard is the state of the shell that waits for the end of this process.
+var guard struct {
+	mu      sync.Mutex
+	cleaner []string
+	shell   *exec.Cmd // nil: not started
+	pipe    *os.File  // only this process holds this end of the pipe open
+}
+
+// isGuard reports whether a process is a guard, or the cleaner that a guard has become.
+func isGuard(pid int) bool {
+	variables, _ := process.Environment(pid)
+	return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, guardVariable+"=") })
+}
+
+// Guard sets the cleaner: a command that is run if this process dies without Dismiss, for example by kill -9.
+// The cleaner must call Clean and CleanTemporary, as "tare clean" does. The direct children of this process die
+// with this process, and the cleaner finds the background processes of these children. The guard is a shell
+// that waits. It starts before the first program of this process.
+func Guard(cleaner ...string) {
+	guard.mu.Lock()
+	defer guard.mu.Unlock()
+	guard.cleaner = cleaner
+}
+
+// Trials returns nil: trials can run on this system.
+func Trials() error { return nil }
+
+func raiseGuard() error {
+	guard.mu.Lock()
+	defer guard.mu.Unlock()
+	if guard.shell != nil || guard.cleaner == nil {
+		return nil
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("guard: %w", err)
+	}
+	defer func() { _ = reader.Close() }()
+	// Nothing is ever written to the pipe. read returns when the last process that holds its other end dies.
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `read -r line; exec "$@"`, "tare-guard"}, guard.cleaner...)...)
+	cmd.Stdin = reader
+	alone := "0"
+	if ownUserNamespace() {
+		alone = "1"
+	}
+	cmd.Env = append(os.Environ(), guardVariable+"="+alone)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the guard goes on when the terminal closes
+	if err := cmd.Start(); err != nil {
+		_ = writer.Close()
+		return fmt.Errorf("guard %s: %w", testbed.Quote(guard.cleaner), err)
+	}
+	commands.Beside(cmd.Process.Pid)
+	guard.shell, guard.pipe = cmd, writer
+	return nil
+}
+
+// Dismiss ends the guard without a clean-up.
+func Dismiss() {
+	guard.mu.Lock()
+	defer guard.mu.Unlock()
+	if guard.shell == nil {
+		return
+	}
+	_ = guard.shell.Process.Kill()
+	_ = guard.shell.Wait()
+	_ = guard.pipe.Close()
+	guard.shell = nil
+}
+
+// These variables are in the environment of every command.
+const (
+	ownerVariable   = "TARE_OWNER"   // identifies the Tare that started the command
+	processVariable = "TARE_PROCESS" // identifies the command
+)
+
+// marker identifies a command by variables in its environment, which descendants inherit.
+type marker struct {
+	owner  owned.Owner
+	bed    int // number of the owner's testbed
+	serial int // number of the owner's command
+}
+
+const scopeKind = "run"
+
+func (m marker) scope() string { return m.owner.Name(scopeKind) + strconv.Itoa(m.serial) }
+
+func ownerOfScope(name string) (owned.Owner, bool) {
+	o, kind, ok := owned.Of(name)
+	return o, ok && kind == scopeKind
+}
+
+func (m marker) environment() []string {
+	return []string{
+		ownerVariable + "=" + m.owner.String(),
+		fmt.Sprintf("%s=%d-%d", processVariable, m.bed, m.serial),
+	}
+}
+
+// readMarker reads the marker of a running process. ok is false if the process has no marker or has ended, or
+// if this process may not read its environment.
+func readMarker(pid int) (m marker, ok bool) {
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		variables, unsettled := process.Environment(pid)
+		if time.Since(begun) >= unsettled {
+			return parseMarker(variables)
+		}
+	}
+}
+
+func parseMarker(variables []string) (m marker, ok bool) {
+	noOwner, noProcess := fs.ErrNotExist, fs.ErrNotExist
+	for _, v := range variables {
+		switch name, value, _ := strings.Cut(v, "="); name {
+		case ownerVariable:
+			m.owner, noOwner = owned.Parse(value)
+		case processVariable:
+			_, noProcess = fmt.Sscanf(value, "%d-%d", &m.bed, &m.serial)
+		}
+	}
+	return m, noOwner == nil && noProcess == nil
 }

@@ -1,10 +1,13 @@
 package local
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/binaryutil"
@@ -22,18 +25,16 @@ func (n *network) buildWire() error {
 	if err := n.wire.LinkAdd(&netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}); err != nil {
 		return fmt.Errorf("add a bridge: %w", err)
 	}
-	// If the kernel has br_netfilter loaded, a new namespace sends bridged frames through iptables and
-	// connection tracking. A wire has no such cost.
+	// With br_netfilter, the kernel sends bridged frames of a new namespace through iptables and connection
+	// tracking. A wire has no such cost.
 	for _, family := range []string{"iptables", "ip6tables", "arptables"} {
-		err := n.wire.sysctl("bridge/bridge-nf-call-"+family, "0")
-		if err != nil && !os.IsNotExist(err) {
+		if err := n.wire.sysctl("bridge/bridge-nf-call-"+family, "0"); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
 	return n.wire.up(wireName)
 }
 
-// buildNode makes a node and plugs it into the wire.
 func (n *network) buildNode(place testbed.Place) error {
 	s, err := openSpace(string(place))
 	if err != nil {
@@ -65,7 +66,6 @@ func (n *node) build() error {
 	return n.addAddress(ethernet, netip.PrefixFrom(n.Address(), 24))
 }
 
-// pod is a pod on a node.
 type pod struct {
 	*netNamespace
 	place   testbed.Place
@@ -88,8 +88,8 @@ func (n *network) buildPod(on *node, place testbed.Place) error {
 	return nil
 }
 
-// build plugs the pod into its node. The first pod of a node shares a network with it. Every other pod
-// is alone on its cable, and the first pod reaches it through the node.
+// build plugs the pod into its node. The first pod of a node shares a network with the node. Every other pod is
+// alone on its cable, and the first pod reaches it through the node.
 func (p *pod) build() error {
 	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podEnds, p.number)
 	if err := cable(p.netNamespace, ethernet, p.node.netNamespace, name, p.node.network.mtu); err != nil {
@@ -113,37 +113,32 @@ func (p *pod) build() error {
 	return p.routeVia(netip.PrefixFrom(netip.IPv4Unspecified(), 0), gateway, 0)
 }
 
-// linkRoutes adds routes between the pod and its node, which share no network, and a route from the node's
-// first pod.
+// linkRoutes adds routes between the pod, its node, and the node's first pod, which share no network.
 func (p *pod) linkRoutes(name string, gateway netip.Addr) error {
-	for _, r := range []struct {
-		in  *netNamespace
-		to  netip.Addr
-		dev string
-	}{{p.netNamespace, gateway, ethernet}, {p.node.netNamespace, p.address, name}} {
-		if err := r.in.routeOver(netip.PrefixFrom(r.to, r.to.BitLen()), r.dev); err != nil {
-			return err
-		}
+	own := netip.PrefixFrom(p.address, p.address.BitLen())
+	if err := p.routeOver(netip.PrefixFrom(gateway, gateway.BitLen()), ethernet); err != nil {
+		return err
 	}
-	return p.node.pods[0].routeVia(netip.PrefixFrom(p.address, p.address.BitLen()), gateway, 0)
+	if err := p.node.routeOver(own, name); err != nil {
+		return err
+	}
+	return p.node.pods[0].routeVia(own, gateway, 0)
 }
 
-// route makes each node send traffic for other nodes' pods over the wire.
-func (n *network) route() error {
+func (n *network) route() (err error) {
 	for _, from := range n.nodes {
 		for _, to := range n.nodes {
-			if from == to {
-				continue
+			if from != to && err == nil {
+				err = from.RouteVia(to.PodNetwork(), "", 0)
 			}
-			if err := from.RouteVia(to.PodNetwork(), "", 0); err != nil {
-				return fmt.Errorf("%s: %w", from.place, err)
-			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", from.place, err)
 		}
 	}
 	return nil
 }
 
-// cable joins two namespaces with a pair of virtual Ethernet interfaces.
 func cable(a *netNamespace, aName string, b *netNamespace, bName string, mtu int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = aName, mtu
@@ -158,14 +153,10 @@ func cable(a *netNamespace, aName string, b *netNamespace, bName string, mtu int
 	return a.up(aName)
 }
 
-// plugIn makes an interface of the wire's namespace a port of the bridge.
 func (n *network) plugIn(port string) error {
-	bridge, err := n.wire.link(wireName)
-	if err != nil {
-		return err
-	}
-	link, err := n.wire.link(port)
-	if err != nil {
+	bridge, err1 := n.wire.link(wireName)
+	link, err2 := n.wire.link(port)
+	if err := cmp.Or(err1, err2); err != nil {
 		return err
 	}
 	if err := n.wire.LinkSetMaster(link, bridge); err != nil {
@@ -196,7 +187,6 @@ func (s *netNamespace) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu i
 	return nil
 }
 
-// routeOver routes packets for prefix over an interface.
 func (s *netNamespace) routeOver(prefix netip.Prefix, dev string) error {
 	link, err := s.link(dev)
 	if err != nil {
@@ -209,18 +199,16 @@ func (s *netNamespace) routeOver(prefix netip.Prefix, dev string) error {
 	return nil
 }
 
-// ipNet converts a prefix to netlink's type.
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Masked().Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// addService makes the ClusterIP on the client's node. Packets from pods and the node itself to this
-// address are redirected to the server pod by destination NAT before routing, as kube-proxy does. Ports
-// do not change. With several members, the server is the first one, so that a path has one end.
-func addService(node *netNamespace) error { return node.thread.do(addRules) }
-
-// serviceTable is the name of the service's rules.
 const serviceTable = "service"
+
+// addService makes the ClusterIP on the client's node, like kube-proxy by destination NAT before routing.
+// Packets from pods and from the node go to the server pod, with several members to the first one. Ports do
+// not change.
+func addService(node *netNamespace) error { return node.thread.do(addRules) }
 
 // addRules adds the rules in the namespace of the calling thread.
 func addRules() error {
@@ -255,9 +243,81 @@ func redirect(protocol byte) []expr.Any {
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocol}},
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: portOffset, Len: 2},
-		&expr.Cmp{Op: expr.CmpOpGte, Register: 1, Data: binaryutil.BigEndian.PutUint16(firstPort)},
-		&expr.Cmp{Op: expr.CmpOpLte, Register: 1, Data: binaryutil.BigEndian.PutUint16(lastPort)},
+		&expr.Cmp{Op: expr.CmpOpGte, Register: 1, Data: binaryutil.BigEndian.PutUint16(testbed.FirstPort)},
+		&expr.Cmp{Op: expr.CmpOpLte, Register: 1, Data: binaryutil.BigEndian.PutUint16(testbed.LastPort)},
 		&expr.Immediate{Register: 1, Data: podAddress(1, 0).AsSlice()},
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1},
 	}
+}
+
+type node struct {
+	*netNamespace
+	network *network
+	index   int // 0: the client's
+	place   testbed.Place
+	pods    []*pod
+}
+
+// Place is the place of commands on this node.
+func (n *node) Place() testbed.Place { return n.place }
+
+// Address is the node's address on the wire.
+func (n *node) Address() netip.Addr { return nodeAddress(n.index) }
+
+// PodNetwork is the network of the node's pods.
+func (n *node) PodNetwork() netip.Prefix { return podNetwork(n.index) }
+
+// Pods returns the places of the node's pods.
+func (n *node) Pods() []testbed.Place {
+	return testbed.Each(n.pods, func(p *pod) testbed.Place { return p.place })
+}
+
+// MTU is the present MTU of the wire, in bytes.
+func (n *node) MTU() int { return n.network.mtu }
+
+// Do runs f inside the node's network namespace.
+func (n *node) Do(f func() error) error { return n.thread.do(f) }
+
+// RouteVia routes the node's traffic to the pods of another node over the interface dev, and limits its pods'
+// packets there to mtu. On the client's node it also limits packets to the service, which end in the server's
+// pod network. If dev is "", it restores the route over the wire and the pods' full MTU.
+func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
+	limited := []netip.Prefix{prefix}
+	if n.index == 0 && prefix == podNetwork(1) {
+		limited = append(limited, netip.PrefixFrom(serviceAddress, 32))
+	}
+	if dev != "" {
+		if err := n.routeOver(prefix, dev); err != nil {
+			return err
+		}
+	} else {
+		i := slices.IndexFunc(n.network.nodes, func(other *node) bool { return other.PodNetwork() == prefix })
+		if i < 0 {
+			return fmt.Errorf("route %s: no node has this pod network", prefix)
+		}
+		if err := n.routeVia(prefix, n.network.nodes[i].Address(), 0); err != nil {
+			return err
+		}
+	}
+	for _, pod := range n.pods {
+		for _, to := range limited {
+			if err := pod.limit(to, dev != "", mtu); err != nil {
+				return fmt.Errorf("%s: %w", pod.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// limit limits the pod's packets to a network to mtu bytes, or removes this limit.
+func (p *pod) limit(to netip.Prefix, limited bool, mtu int) error {
+	gateway := podGateway(p.node.index)
+	if limited {
+		return p.routeVia(to, gateway, mtu)
+	}
+	err := p.RouteDel(&netlink.Route{Dst: ipNet(to), Gw: gateway.AsSlice()})
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("remove the route to %s: %w", to, err)
+	}
+	return nil
 }

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoRights is the error if this process may not set up a network even inside a user namespace of its own.
+// errNoRights is the error if this process may not set up a network even in a user namespace of its own.
 var errNoRights = errors.New("inside a user namespace of its own Tare still lacks CAP_NET_ADMIN and CAP_SYS_ADMIN: " +
 	"the system restricts user namespaces (see tare doctor); run Tare as root")
 
-// NeedsUserNamespace reports whether this process lacks the rights to set up a network. It would have
-// them inside a user namespace of its own.
+// NeedsUserNamespace reports whether this process lacks the rights to set up a network. It would have the
+// rights inside a user namespace of its own.
 func NeedsUserNamespace() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -29,14 +29,13 @@ func NeedsUserNamespace() bool {
 	return data[0].Effective&needed != needed
 }
 
-// EnterUserNamespace runs this program again with the given arguments (without the program's name), as
-// root of a new user namespace in which root stands for the current user. It returns the exit status of
-// that program, or 128 plus the number of the signal that ended it. Working directory, environment and
-// open standard files are the same. The second program receives every signal to this process once, and
-// dies with this process.
+// EnterUserNamespace runs this program again with the given arguments (without the program's name), as root of
+// a new user namespace in which root stands for the current user. It returns the exit status of the second
+// program, or 128 plus the number of the signal that ended it. The second program has this process's directory,
+// environment and standard files, receives every signal to this process once, and dies with this process.
 //
-// It must be called, if NeedsUserNamespace, before anything else is started, and the caller must exit
-// with the status. An error means that the second program could not be started.
+// If NeedsUserNamespace, it must be called before anything else is started, and the caller must exit with the
+// status. An error means that the second program could not be started.
 func EnterUserNamespace(args ...string) (status int, err error) {
 	if os.Getenv(UserNamespaceVariable) != "" {
 		return 0, errNoRights
@@ -46,8 +45,7 @@ func EnterUserNamespace(args ...string) (status int, err error) {
 	again.Env = append(os.Environ(), UserNamespaceVariable+"=1")
 	again.Stdin, again.Stdout, again.Stderr = os.Stdin, os.Stdout, os.Stderr
 	again.SysProcAttr = inUserNamespace()
-	// In a process group of its own, the second program receives no signals from the terminal. All
-	// signals come through this process, and none twice.
+	// In a process group of its own, the second program receives signals only through this process, none twice.
 	again.SysProcAttr.Setpgid = true
 	again.SysProcAttr.Pdeathsig = syscall.SIGKILL
 
@@ -74,8 +72,7 @@ func EnterUserNamespace(args ...string) (status int, err error) {
 	return again.ProcessState.ExitCode(), nil
 }
 
-// inUserNamespace starts a process as root of a new user namespace, in which root stands for the current
-// user and group.
+// inUserNamespace starts a process as root of a new user namespace. Root stands for the current user and group.
 func inUserNamespace() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
@@ -84,8 +81,8 @@ func inUserNamespace() *syscall.SysProcAttr {
 	}
 }
 
-// ownUserNamespace reports whether this process was started by EnterUserNamespace: only the process and
-// its descendants are in its user namespace.
+// ownUserNamespace reports whether EnterUserNamespace has started this process, whose user namespace then holds
+// only the process and its descendants.
 func ownUserNamespace() bool {
 	if os.Getenv(UserNamespaceVariable) == "" {
 		return false
@@ -95,12 +92,8 @@ func ownUserNamespace() bool {
 		return false
 	}
 	defer own.Close()
-	outside, err := userNamespace(os.Getppid())
-	if err != nil {
-		return true // the parent is in another user namespace, which this process may not inspect
-	}
-	defer outside.Close()
-	return inode(own) != inode(outside)
+	// Without rights to inspect it, the parent is in another user namespace.
+	return !below(os.Getppid(), inode(own))
 }
 
 func userNamespace(pid int) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/%d/ns/user", pid)) }
@@ -128,14 +121,13 @@ func below(pid int, namespace uint64) bool {
 	return false
 }
 
-// forwarded lists the signals that are forwarded to the program in the user namespace.
 var forwarded = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
 	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT,
 }
 
-// forward forwards signals until the process has ended. A stop from the terminal is forwarded as
-// SIGSTOP, which cannot be caught. Then this process stops, too, so that the shell notices.
+// forward forwards signals until the process has ended. A stop from the terminal is forwarded as SIGSTOP, which
+// cannot be caught. Then this process stops, too, so that the shell notices.
 func forward(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
 	for {
 		select {
@@ -152,7 +144,6 @@ func forward(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
 	}
 }
 
-// explain adds advice to an error in setting up a network.
 func explain(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: this takes root or a user namespace (see tare doctor)", err)

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,21 +20,25 @@ import (
 	"tare/internal/testbed"
 )
 
-// volumeSite is a site with a volume in the client's pod: a loop device on a file, and a file system on
-// the device. Both are in a mount namespace that only programs of the client's pod see. The device
-// bypasses the page cache when it reads and writes its file. The device and the mounts end with the
-// namespace, even if this process is killed. The file is in a directory that CleanTemporary removes.
+// volumeSite is a site with a volume in the client's pod: a loop device on a file, and a file system on the
+// device. Both are in a mount namespace that only programs of the client's pod see, and end with this namespace,
+// even if this process is killed. The device bypasses the page cache when it reads and writes its file. The
+// file is in a directory that CleanTemporary removes.
 type volumeSite struct {
 	*network
 	*volume
 }
 
-var (
-	_ testbed.VolumeStack = volumeSite{}
-	_ testbed.Staged      = volumeSite{}
-)
+var _ interface {
+	testbed.VolumeStack
+	testbed.Staged
+	testbed.Shaper
+	testbed.MemberVolumes
+	testbed.Scratch
+	testbed.Mender
+	testbed.Closer
+} = volumeSite{}
 
-// volume is the volume of a client's pod.
 type volume struct {
 	bed   *Testbed
 	pod   *thread // thread of the client's pod, which sees the mounts
@@ -68,8 +73,8 @@ func (n *network) openVolume(want experiment.Volume, how experiment.LocalVolume)
 	return volumeSite{n, v}, nil
 }
 
-// ownMounts gives the calling thread a mount namespace. Its mounts are visible only there. Unmounts by
-// the machine take effect there, too.
+// ownMounts gives the calling thread a mount namespace. Its mounts are visible only there. Unmounts by the
+// machine take effect there, too.
 func ownMounts() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("make a mount namespace: %w", err)
@@ -167,24 +172,21 @@ func (v *volume) build(ctx context.Context) error {
 	return nil
 }
 
-// makeFS holds the default options of mkfs. They write tables immediately, not by a kernel thread during
-// trials, and do not discard the space of the file. Small file systems get the block size of large ones.
-// The option encrypt only sets a flag that allows encrypted files (fscrypt), in all arms.
+// makeFS holds the default options of mkfs. They write tables immediately, not during trials, and do not
+// discard the space of the file. Small file systems get the block size of large ones. The option encrypt sets a
+// flag that allows encrypted files (fscrypt), in all arms.
 var makeFS = map[string][]string{
 	"ext4": {"-F", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-O", "encrypt"},
 	"xfs":  {"-f", "-q", "-K"},
 }
 
 func (v *volume) mount(ctx context.Context, device string) error {
-	kind := v.how.FileSystem
-	if kind == "" {
-		kind = "ext4"
-	}
+	kind := cmp.Or(v.how.FileSystem, "ext4")
 	options := makeFS[kind]
 	if v.how.MakeFS != nil {
 		options = v.how.MakeFS
 	}
-	if err := v.run(ctx, append(append([]string{"mkfs." + kind}, options...), device)...); err != nil {
+	if err := v.run(ctx, slices.Concat([]string{"mkfs." + kind}, options, []string{device})...); err != nil {
 		return err
 	}
 	at := filepath.Join(v.dir, "volume")
@@ -202,7 +204,6 @@ func (v *volume) mount(ctx context.Context, device string) error {
 	return nil
 }
 
-// run runs a program that sees the mounts of the client's pod.
 func (v *volume) run(ctx context.Context, args ...string) error {
 	var said bytes.Buffer
 	p, err := v.bed.start(ctx, v.pod, nil, testbed.Command{Args: args, Stdout: &said, Stderr: &said})
@@ -215,7 +216,6 @@ func (v *volume) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// unmountLimit is the time limit for unmounting a file system that an ending program still uses.
 const unmountLimit = 5 * time.Second
 
 // close takes the volume down. All programs in the pod must have ended.
@@ -234,7 +234,6 @@ func (v *volume) close() error {
 	return errors.Join(append(errs, closeMapping(filepath.Base(v.dir)), owned.Remove(v.dir))...)
 }
 
-// unmount unmounts the file system and everything mounted below it.
 func (v *volume) unmount() error {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := unmountBelow(v.mountPoint)
@@ -260,4 +259,47 @@ func unmountBelow(dir string) error {
 		}
 	}
 	return nil
+}
+
+// volumeKind is the kind in the names of members' volumes, of a client's volume, and of scratch directories.
+const volumeKind = "volume"
+
+// MemberVolume is the directory of a member, from 1; "" if there is none.
+func (n *network) MemberVolume(i int) string {
+	if i < 1 || i > len(n.volumes) {
+		return ""
+	}
+	return n.volumes[i-1]
+}
+
+func (n *network) makeVolumes() error {
+	for range n.Members() {
+		dir, err := owned.Dir("", volumeKind)
+		if err != nil {
+			return fmt.Errorf("the volume of a member: %w", err)
+		}
+		n.volumes = append(n.volumes, dir)
+	}
+	return nil
+}
+
+// Scratch makes the directory in TMPDIR. By the owner in its name, it is removed if this process is killed.
+func (s *site) Scratch() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.scratch != "" {
+		return s.scratch, nil
+	}
+	dir, err := owned.Dir("", volumeKind)
+	if err != nil {
+		return "", fmt.Errorf("a directory for programs under test: %w", err)
+	}
+	s.scratch = dir
+	return dir, os.Chmod(dir, 0o755)
+}
+
+// CleanTemporary removes leftovers of this user's dead Tare processes in TMPDIR and in dirs (owned.Clean). Clean
+// must run first, so that no process writes there any more.
+func CleanTemporary(dirs ...string) (removed []string, err error) {
+	return owned.Clean(dirs, func(path string) error { return closeMapping(filepath.Base(path)) })
 }

@@ -15,21 +15,19 @@ import (
 
 // family holds the processes of one program at one moment, including the leader.
 //
-// If a program has a cgroup, the processes in it belong to the program. Other processes belong to a program
-// by their session or group, by their parent, or by the mark in their environment, which a background process
-// keeps. If a process has none of these but is a child of this process, it belongs to the last running
-// program. The mark of a dead process cannot be read, but the process may be known from before.
+// The processes in a program's cgroup belong to the program. Other processes belong to a program by their
+// session or group, by their parent, or by the mark in their environment, which a background process keeps.
+// Any other child of this process belongs to the last running program. The mark of a dead process cannot be
+// read, but the process may be known from before.
 type family struct {
 	all       map[int]proc.Stat // all descendants of this process
 	of        map[int]bool
 	abandoned []int // dead children of this process that descend from one of its programs
-	// unsettled is how long an empty environment cannot be trusted, because a process is in the middle of an
-	// exec or of its exit; 0: there is no such process.
+	// unsettled is how long an empty environment may belong to a process in an exec or in its exit.
 	unsettled time.Duration
 }
 
-// descendants reads the state of all descendants of this process. Orphans of programs are among them,
-// since they become children of this process.
+// descendants reads the state of all descendants of this process, orphans of programs among them.
 func descendants() map[int]proc.Stat {
 	level, listed := proc.Children("/", os.Getpid())
 	if !listed {
@@ -50,14 +48,13 @@ func descendants() map[int]proc.Stat {
 	return all
 }
 
-// family finds a program's processes. The caller holds the keeper's lock.
 func (p *Program) family() family {
 	f := family{all: descendants(), of: map[int]bool{}}
 	running := p.keeper.running
 	alone := p.onlyProgram()
 	self, group := os.Getpid(), unix.Getpgrp()
 	if p.scope != nil {
-		for _, pid := range p.scope.processes() {
+		for _, pid := range p.scope.Processes() {
 			f.of[pid] = true
 		}
 	}
@@ -73,8 +70,7 @@ func (p *Program) family() family {
 		case alone && (p.keeper.First || p.keeper.mayBeOurs(s)) || p.processes[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
-			// Programs started without a keeper are in this process's group or lead their own.
-			// The code that started them reaps them.
+			// Other code reaps programs in this process's group or their own: they have no keeper.
 			if s.PGRP != group && s.PGRP != pid && running[s.PGRP] == nil {
 				f.abandoned = append(f.abandoned, pid)
 			}
@@ -96,8 +92,8 @@ func (p *Program) family() family {
 	return f
 }
 
-// onlyProgram reports whether no other program runs that may start processes. An orphan without an owner then
-// belongs to this program. The caller holds the keeper's lock.
+// onlyProgram reports whether no other program may start processes: orphans then belong to this program. The
+// caller holds the keeper's lock.
 func (p *Program) onlyProgram() bool {
 	for _, other := range p.keeper.running {
 		if other != p && !other.helper {
@@ -107,23 +103,19 @@ func (p *Program) onlyProgram() bool {
 	return true
 }
 
-// mayBeOurs reports whether an orphan may come from a program: this process has not started it itself, in its
-// own group or with Beside. Its program may have ended while others ran. The caller holds the keeper's lock.
+// mayBeOurs reports whether a program, and not this process itself, may have started an orphan. The caller
+// holds the keeper's lock.
 func (k *Keeper) mayBeOurs(s proc.Stat) bool {
 	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
 
-// Limits for a process without variables in its environment. Without arguments, it may be in the middle
-// of an exec or of its exit for execLimit. With arguments, the variables follow within variablesLimit.
-// After that time, its environment counts as empty.
+// These are the times after which an empty environment of a process counts as final.
 const (
-	execLimit      = 2 * time.Second
-	variablesLimit = 50 * time.Millisecond
+	execLimit      = 2 * time.Second       // without arguments: the process may be in an exec or in its exit
+	variablesLimit = 50 * time.Millisecond // with arguments: the variables follow soon
 )
 
-// Environment reads the variables of a process. During an exec, a process has no variables for a moment,
-// which may be long on a busy machine. If the environment is empty, unsettled is how long this moment may
-// last; 0: the environment is final.
+// Environment reads the variables of a process. unsettled is how long an exec may still hide the variables.
 func Environment(pid int) (variables []string, unsettled time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || len(text) > 0 {
@@ -139,8 +131,7 @@ func Environment(pid int) (variables []string, unsettled time.Duration) {
 	return nil, execLimit
 }
 
-// awaitLeftovers waits, after a leader has ended, until the leader's descendants have ended. It returns the
-// names of those that still run after leftGrace.
+// awaitLeftovers waits for the end of a leader's descendants. It returns those that still run after leftGrace.
 func (p *Program) awaitLeftovers() (names []string) {
 	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
 		p.keeper.mu.Lock()
@@ -170,8 +161,8 @@ func name(pid int, s proc.Stat) string {
 	return strings.Join(words, " ")
 }
 
-// endFamily kills and reaps what a leader that has ended has left. When a process ends, its children become
-// children of this process. endFamily therefore repeats until it finds nothing twice in a row.
+// endFamily kills and reaps the processes that a leader has left. Their children become children of this
+// process, and so it repeats until it finds nothing twice in a row.
 func (p *Program) endFamily() error {
 	quiet := 0
 	for begun := time.Now(); ; {
@@ -195,8 +186,7 @@ func (p *Program) endFamily() error {
 	}
 }
 
-// endPass kills and reaps once. living is the process id of a process that still exists, or 0. reaped reports
-// whether a process was reaped.
+// endPass kills and reaps once. living is the process id of a process that still exists, or 0.
 func (p *Program) endPass() (living int, reaped bool, unsettled time.Duration) {
 	f := p.family()
 	self := os.Getpid()

@@ -19,18 +19,14 @@ import (
 // ErrClosed is the error of Start after the keeper is closed.
 var ErrClosed = errors.New("no more programs are started: everything is ending")
 
-// Keeper keeps the programs of this process. One Keeper must keep all of them. Orphans become children of the
-// process as a whole, and with several Keepers they could be assigned to the wrong program. The Keeper's
-// fields must be set before the first Start.
+// Keeper keeps all programs of this process: with several Keepers, orphans could be assigned wrongly. The
+// Keeper's fields must be set before the first Start.
 type Keeper struct {
-	// First is set if this process is the first one of a process id namespace in which no other process
-	// starts programs. Every orphan then belongs to a program.
+	// First is set if this process, the first of its process id namespace, owns all orphans there.
 	First bool
-	// Scopes makes a cgroup for each program; nil if this is impossible. Without cgroups, a program's
-	// processes are found by their descent, their sessions and groups, and the marks in their environment.
-	Scopes *Scopes
-	// OutputLimit replaces the constant OutputLimit; 0: it does not.
-	OutputLimit int64
+	// Scopes makes a cgroup for each program; nil if this is impossible.
+	Scopes      *Scopes
+	OutputLimit int64 // replaces the constant OutputLimit; 0: it does not
 
 	mu         sync.Mutex
 	closed     bool
@@ -50,21 +46,15 @@ type Spec struct {
 	Stderr io.Writer
 	Files  []*os.File // descriptors 3 and following
 	// Name is the name of the program's cgroup. It must be unique on the machine.
-	Name string
-	// Within is the group that contains the program's cgroup; nil: this process's own cgroup contains it.
-	Within *Group
-	// Mark holds variables of Env that no other program has. Descendants inherit them, unless they clear
-	// their environment.
-	Mark []string
-	// Helper is set if the program leaves no processes behind.
-	Helper bool
-	// By is the owner of the program, for Running.
-	By any
-	// Attributes are the process attributes. They must at least make the program the leader of a process
-	// group.
+	Name   string
+	Within *Group // group that contains the program's cgroup; nil: this process's own cgroup contains it
+	// Mark holds variables of Env that no other program has, for descendants to inherit.
+	Mark   []string
+	Helper bool // set if the program leaves no processes behind
+	By     any  // owner of the program, for Running
+	// Attributes are the process attributes. They must make the program the leader of a process group.
 	Attributes *syscall.SysProcAttr
-	// Fork runs start at the right time and on the right thread; nil: start runs immediately and on this
-	// thread.
+	// Fork runs start at the right time and on the right thread; nil: start runs immediately.
 	Fork func(start func() error) error
 }
 
@@ -85,8 +75,7 @@ func (k *Keeper) Start(ctx context.Context, o Spec) (*Program, error) {
 			p.cmd.Stderr = &limitedWriter{name: "stderr", to: p.tail, of: p}
 		}
 	}
-	// A goroutine feeds input that is not a file through a pipe. Waiting for the program thus never
-	// waits for its input.
+	// A goroutine feeds input that is not a file. Waiting for the program thus never waits for its input.
 	var feed io.WriteCloser
 	if _, isFile := o.Stdin.(*os.File); !isFile && o.Stdin != nil {
 		var err error
@@ -95,20 +84,19 @@ func (k *Keeper) Start(ctx context.Context, o Spec) (*Program, error) {
 			return nil, err
 		}
 	}
-	fork := o.Fork
-	if fork == nil {
-		fork = func(start func() error) error { return start() }
+	if o.Fork == nil {
+		o.Fork = func(start func() error) error { return start() }
 	}
 	if k.Scopes != nil {
 		var err error
-		if p.scope, err = k.Scopes.open(o.Within, o.Name); err != nil {
+		if p.scope, err = k.Scopes.Group(o.Within, o.Name); err != nil {
 			return nil, fmt.Errorf("make its cgroup: %w", err)
 		}
 		attributes := *o.Attributes
 		attributes.UseCgroupFD, attributes.CgroupFD = true, int(p.scope.dir.Fd())
 		p.cmd.SysProcAttr = &attributes
 	}
-	if err := fork(p.fork); err != nil {
+	if err := o.Fork(p.fork); err != nil {
 		if p.scope != nil {
 			_ = p.scope.remove()
 		}
@@ -157,8 +145,7 @@ func (k *Keeper) Close() {
 	k.closed = true
 }
 
-// Reap reaps the orphans of programs when the orphans end, until the context is done. If this is the first
-// process of a namespace, it reaps all orphans. While no process ends, it does nothing.
+// Reap reaps the programs' orphans, or as a namespace's first process all, until the context is done.
 func (k *Keeper) Reap(ctx context.Context) {
 	ended := make(chan os.Signal, 1) // a capacity of one is enough: each pass finds all ended processes
 	signal.Notify(ended, unix.SIGCHLD)
@@ -200,8 +187,8 @@ func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	return k.running[dead.PGRP]
 }
 
-// reap reaps a dead child, and adds its usage to its program, if the program is known. It reports whether the
-// child is gone. The caller holds the keeper's lock.
+// reap reaps a dead child, and adds its usage to a program, or to none (nil). It reports whether the child is
+// gone. The caller holds the keeper's lock.
 func reap(pid int, of *Program) bool {
 	var used unix.Rusage
 	for {

@@ -15,16 +15,13 @@ import (
 	"time"
 )
 
-// OutputDelay is how long a program's output may take to end, after the program and its known descendants
-// have ended.
+// OutputDelay is how long a program's output may take to end after the program and its descendants.
 const OutputDelay = 2 * time.Second
 
-// EndLimit is how long a program's descendants may take to end after they are killed. A process that waits
-// for a disk cannot be killed before the disk answers.
+// EndLimit is how long killed descendants may take to end. A process that waits for a disk ends with the wait.
 const EndLimit = 10 * time.Second
 
-// leftGrace is how long a program's descendants may run after the program has ended. They are then killed,
-// and listed in Usage.Left.
+// leftGrace is how long descendants may run after the program, until they are killed (Usage.Left).
 const leftGrace = 2 * time.Second
 
 // OutputLimit is the maximum size of one output stream, in bytes. A program that writes more is killed.
@@ -48,9 +45,8 @@ func (l Intervals) Until(done <-chan struct{}, look func()) {
 	}
 }
 
-// looks are the intervals between readings of the memory of a program and of some generations of its
-// descendants. The memory is read often at first, for short programs, and later seldom, so that a long trial
-// is not disturbed. It is not read at the start, since it has not reached its peak.
+// looks are the intervals between readings of the memory of a program and of some generations of descendants:
+// short for short programs, and then longer, so that a long trial is not disturbed.
 var looks = Intervals{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
 	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond,
 	2560 * time.Millisecond, 5 * time.Second, 10 * time.Second}

@@ -16,8 +16,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// Program is a running program, a testbed.Process: the leader of a process group of its own, and all its
-// descendants.
+// Program is a running testbed.Process: the leader of a process group of its own, and all its descendants.
 type Program struct {
 	keeper *Keeper
 	args   []string
@@ -26,7 +25,7 @@ type Program struct {
 	helper bool
 	cmd    *exec.Cmd
 	tail   *Tail  // end of its standard error; nil: that is a file
-	scope  *scope // nil: it has no cgroup
+	scope  *Group // its cgroup; nil: none
 	pid    int
 	begun  time.Time
 	peak   proc.Peak
@@ -42,15 +41,13 @@ type Program struct {
 	end  end
 }
 
-// end describes how a program ended.
 type end struct {
 	Usage  testbed.Usage
 	CPU    time.Duration      // later result of Program.CPU
 	Status syscall.WaitStatus // wait status of the leader
 	Tail   string             // end of its standard error
 	Left   error              // error in ending leftover processes
-	// Spoilt is the reason why the program was killed: it wrote too much, or its output could not be kept.
-	Spoilt error
+	Spoilt error              // reason why the program was killed: it wrote too much, or its output could not be kept
 	// Lost is the reason why Status is unknown. Held is set if a descendant still holds the output open.
 	Lost error
 	Held bool
@@ -82,7 +79,6 @@ func (p *Program) fork() error {
 	return nil
 }
 
-// look reads the peak memory of a process and its living descendants.
 func (p *Program) look(pid, generation int) {
 	p.peak.Look(pid)
 	if generation >= generations {
@@ -116,11 +112,11 @@ func (p *Program) follow(ctx context.Context) {
 func (p *Program) finish() {
 	k := p.keeper
 	k.mu.Lock()
-	used, killed := p.used(), p.killed
+	used, wasKilled := p.used(), p.killed
 	p.exited = true
 	k.mu.Unlock()
 
-	if !killed {
+	if !wasKilled {
 		p.end.Usage.Left = p.awaitLeftovers()
 	}
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // the leader's zombie prevents reuse of the group's id
@@ -157,7 +153,6 @@ func (p *Program) finish() {
 	p.end.CPU = max(used, p.end.Usage.CPU())
 }
 
-// account adds up the usage of the leader, the descendants that it waited for, and the orphans.
 func (p *Program) account() {
 	u := &p.end.Usage
 	u.User, u.System = p.cmd.ProcessState.UserTime(), p.cmd.ProcessState.SystemTime()
@@ -172,8 +167,8 @@ func (p *Program) account() {
 	u.MaxRSS = p.peak.Bytes()
 }
 
-// Signal kills the program unless its leader has ended. In that case its id may have been reused, and
-// finish ends the other processes. It reports whether it killed.
+// Signal kills the program, and reports whether it did: if the leader has ended, follow ends its descendants,
+// since the leader's id may have been reused.
 func (p *Program) Signal() bool {
 	p.keeper.mu.Lock()
 	defer p.keeper.mu.Unlock()
@@ -188,7 +183,6 @@ func (p *Program) Signal() bool {
 	return true
 }
 
-// spoil kills the program because of its output. The first reason counts.
 func (p *Program) spoil(why error) {
 	p.keeper.mu.Lock()
 	p.spoilt = cmp.Or(p.spoilt, why)
@@ -196,7 +190,6 @@ func (p *Program) spoil(why error) {
 	p.Signal()
 }
 
-// limitedWriter passes a program's output on, up to a limit.
 type limitedWriter struct {
 	name string // "stdout", "stderr"
 	to   io.Writer
@@ -262,8 +255,7 @@ func (p *Program) Kill() error {
 // PID is the process id of the leader.
 func (p *Program) PID() int { return p.pid }
 
-// CPU is the CPU time used so far by all processes of the program, as counted by the scheduler in
-// nanoseconds. After the end it is the total.
+// CPU is the CPU time used so far by all processes of the program, as the scheduler counts it in nanoseconds.
 func (p *Program) CPU() (time.Duration, error) {
 	p.keeper.mu.Lock()
 	if !p.exited {
@@ -279,8 +271,7 @@ func (p *Program) Memory() (int64, error) {
 	return p.sum(func(_ int, stat proc.Stat) (int64, error) { return int64(stat.ResidentMemory()), nil })
 }
 
-// Proportional is the present resident memory of all processes of the program, in bytes. A page shared
-// by several processes counts for each of them in equal parts.
+// Proportional is the present resident memory of the program, in bytes, with shared pages divided (PSS).
 func (p *Program) Proportional() (int64, error) {
 	return p.sum(func(pid int, stat proc.Stat) (int64, error) {
 		if stat.Gone() {
@@ -314,8 +305,7 @@ func (p *Program) sum(memory func(pid int, stat proc.Stat) (int64, error)) (tota
 // Begun is the time of the fork.
 func (p *Program) Begun() time.Time { return p.begun }
 
-// used is the CPU time while the leader exists: of living processes, of those that they have waited for,
-// and of reaped orphans. The caller holds the keeper's lock.
+// used is the CPU time of all processes while the leader exists. The caller holds the keeper's lock.
 func (p *Program) used() time.Duration {
 	var used time.Duration
 	f := p.family()

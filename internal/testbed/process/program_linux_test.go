@@ -163,10 +163,10 @@ func TestEndOfAnother(t *testing.T) {
 	p := started(t, &Keeper{Scopes: scopes}, "env -i sleep 96", nil)
 	fit.Await(t, "sleep 96", func() bool { return alive(t, "sleep 96") })
 	left := scopes.Left(func(name string) bool { return name == testName+t.Name() })
-	if len(left) != 1 || len(scopes.Processes(left[0])) == 0 {
+	if len(left) != 1 || len(left[0].Processes()) == 0 {
 		t.Fatalf("found %v", left)
 	}
-	if err := scopes.End(left[0]); err != nil {
+	if err := left[0].Remove(); err != nil {
 		t.Error(err)
 	}
 	if _, err := p.Wait(); err == nil || alive(t, "sleep 96") {
@@ -182,14 +182,14 @@ func TestEndedByTwo(t *testing.T) {
 	}
 	defer scopes.Close()
 	for n := range 300 {
-		left, err := scopes.open(nil, fmt.Sprintf("%stwo-%d", testName, n))
+		left, err := scopes.Group(nil, fmt.Sprintf("%stwo-%d", testName, n))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = left.dir.Close()
 		errs := make(chan error, 3)
 		for range cap(errs) {
-			go func() { errs <- scopes.End(left.group) }()
+			go func() { errs <- (&Group{of: scopes, group: left.group}).Remove() }()
 		}
 		for range cap(errs) {
 			if err := <-errs; err != nil {

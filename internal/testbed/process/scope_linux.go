@@ -20,13 +20,12 @@ import (
 	"tare/internal/run/machine/proc"
 )
 
-// Scopes makes version 2 cgroups, one for each program. All descendants of a program start in its
-// cgroup. They cannot leave it by clearing their environment, by a new session or by changing the user.
-// The cgroup can be killed as a whole. A cgroup without limits costs a program nothing.
+// Scopes makes version 2 cgroups, one for each program. All descendants of a program start in its cgroup. They
+// cannot leave the cgroup by clearing their environment, by a new session or by changing the user. The cgroup
+// can be killed as a whole. A cgroup without limits costs a program nothing.
 //
-// The hierarchy is mounted for this process alone and has no path. It therefore works on machines that
-// use version 1, and in containers whose cgroups are read-only. It needs CAP_SYS_ADMIN in the first user
-// namespace.
+// The hierarchy is mounted for this process alone and has no path. It therefore works on machines with version
+// 1, and in containers whose cgroups are read-only. It needs CAP_SYS_ADMIN in the first user namespace.
 type Scopes struct {
 	mount *os.File
 	own   string // path of this process's cgroup, below the mount
@@ -39,7 +38,7 @@ func OpenScopes() (*Scopes, error) {
 		return nil, fmt.Errorf("mount cgroups of version 2: %w", err)
 	}
 	s := &Scopes{mount: mount, own: path.Join("/", proc.Groups(proc.Below("/"))[""])}
-	tried, err := s.open(nil, "tare-try-"+rand.Text())
+	tried, err := s.Group(nil, "tare-try-"+rand.Text())
 	if err == nil {
 		err = errors.Join(tried.start(), tried.kill(), tried.remove())
 	}
@@ -50,9 +49,8 @@ func OpenScopes() (*Scopes, error) {
 	return s, nil
 }
 
-// start starts a program in the cgroup, to test the system call clone3, which some seccomp profiles
-// forbid. If there is no program, it tests nothing.
-func (s *scope) start() error {
+// start starts a program in the cgroup, to test the system call clone3, which some seccomp profiles forbid.
+func (s *Group) start() error {
 	program, err := exec.LookPath("true")
 	if err != nil {
 		return nil
@@ -85,38 +83,15 @@ func Mounted(kind string) (*os.File, error) {
 // Close unmounts the hierarchy; its cgroups stay.
 func (s *Scopes) Close() { _ = s.mount.Close() }
 
-// path is the path of a cgroup for this process.
 func (s *Scopes) path(name string) string {
 	return filepath.Join(fmt.Sprintf("/proc/self/fd/%d", s.mount.Fd()), name)
 }
 
-// Group is a cgroup for several programs, each of which has its own cgroup inside.
-type Group struct{ scope *scope }
-
-// Group makes a group inside this process's own cgroup, or inside another group. The name must be one
-// that Left can recognise.
+// Group makes a cgroup inside this process's own cgroup, or inside another group.
 func (s *Scopes) Group(within *Group, name string) (*Group, error) {
-	made, err := s.open(within, name)
-	if err != nil {
-		return nil, err
-	}
-	return &Group{made}, nil
-}
-
-// Dir is the group's directory. Remove closes it.
-func (g *Group) Dir() *os.File { return g.scope.dir }
-
-// Remove kills all processes in the group, and removes it.
-func (g *Group) Remove() error {
-	err := g.scope.kill()
-	return errors.Join(err, g.scope.remove())
-}
-
-// open makes a cgroup inside this process's own, or inside a group.
-func (s *Scopes) open(within *Group, name string) (*scope, error) {
 	group := path.Join(s.own, name)
 	if within != nil {
-		group = path.Join(within.scope.group, name)
+		group = path.Join(within.group, name)
 	}
 	if err := os.Mkdir(s.path(group), 0o755); err != nil {
 		return nil, err
@@ -126,41 +101,38 @@ func (s *Scopes) open(within *Group, name string) (*scope, error) {
 		_ = os.Remove(s.path(group))
 		return nil, err
 	}
-	return &scope{of: s, group: group, dir: dir}, nil
+	return &Group{of: s, group: group, dir: dir}, nil
 }
 
 // Left lists all cgroups with wanted names, wherever they are.
-func (s *Scopes) Left(wanted func(name string) bool) (groups []string) {
+func (s *Scopes) Left(wanted func(name string) bool) (groups []*Group) {
 	_ = fs.WalkDir(os.DirFS(s.path("/")), ".", func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && wanted(d.Name()) {
-			groups = append(groups, path.Join("/", p))
+			groups = append(groups, &Group{of: s, group: path.Join("/", p)})
 		}
 		return nil
 	})
 	return groups
 }
 
-// Processes lists the living processes in a cgroup returned by Left.
-func (s *Scopes) Processes(group string) []int { return (&scope{of: s, group: group}).processes() }
-
-// End kills all processes in a cgroup returned by Left, and removes it.
-func (s *Scopes) End(group string) error {
-	left := &scope{of: s, group: group}
-	if err := left.kill(); err != nil {
-		return err
-	}
-	return left.remove()
-}
-
-// scope is the cgroup of a program.
-type scope struct {
+// Group is the cgroup of one program, or of several programs with cgroups of their own inside.
+type Group struct {
 	of    *Scopes
-	group string
-	dir   *os.File // descriptor for starting programs in the cgroup; nil: none is started
+	group string   // path below the mount
+	dir   *os.File // directory, for starting programs in the cgroup; nil in a result of Left
 }
 
-// processes lists the living processes in the cgroup and below.
-func (s *scope) processes() (pids []int) {
+// Dir is the group's directory. Remove closes it.
+func (s *Group) Dir() *os.File { return s.dir }
+
+// Name is the name with which the group was made.
+func (s *Group) Name() string { return path.Base(s.group) }
+
+// Remove kills all processes in the group, and removes it.
+func (s *Group) Remove() error { return errors.Join(s.kill(), s.remove()) }
+
+// Processes lists the living processes in the cgroup and below.
+func (s *Group) Processes() (pids []int) {
 	for _, dir := range s.directories() {
 		text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		for line := range strings.FieldsSeq(string(text)) {
@@ -172,9 +144,8 @@ func (s *scope) processes() (pids []int) {
 	return pids
 }
 
-// directories lists the directories of the cgroup and of those that programs have made below it, the deepest
-// last.
-func (s *scope) directories() (dirs []string) {
+// directories lists the directories of the cgroup and of the cgroups below it, the deepest last.
+func (s *Group) directories() (dirs []string) {
 	top := s.of.path(s.group)
 	_ = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -186,7 +157,7 @@ func (s *scope) directories() (dirs []string) {
 }
 
 // has reports whether a process, dead or alive, is in the cgroup or below.
-func (s *scope) has(pid int) bool {
+func (s *Group) has(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	for line := range strings.Lines(string(text)) {
 		if group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
@@ -199,14 +170,13 @@ func (s *scope) has(pid int) bool {
 // unreported is the CPU time of this process's programs that is missing from every resource usage.
 var unreported atomic.Int64
 
-// Unreported is the CPU time of this process's programs that getrusage does not report, since this process
-// began: that of processes that ended without being waited for.
+// Unreported is the CPU time of this process's programs that getrusage omits: that of processes which nobody
+// waited for.
 func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 
-// used is the CPU time of all processes that have run in the cgroup. It includes processes without a
-// waiting parent: a program may ignore the ends of its children, as the first process of a process id
-// namespace does while it dies. Zeros mean that it is unknown.
-func (s *scope) used() (user, system time.Duration) {
+// used is the CPU time of all processes that have run in the cgroup, also of those that no parent waited for,
+// as in a process id namespace whose first process dies; 0 if it is unknown.
+func (s *Group) used() (user, system time.Duration) {
 	text, _ := os.ReadFile(filepath.Join(s.of.path(s.group), "cpu.stat"))
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -224,15 +194,13 @@ func (s *scope) used() (user, system time.Duration) {
 	return user, system
 }
 
-// isGone reports whether err means that a cgroup or its file no longer exists.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }
 
-// kill kills all processes in the cgroup, including those that are just being forked. A missing cgroup
-// is no error.
-func (s *scope) kill() error {
+// kill kills all processes in the cgroup, also those that are just being forked. A missing cgroup is no error.
+func (s *Group) kill() error {
 	f, err := os.OpenFile(filepath.Join(s.of.path(s.group), "cgroup.kill"), os.O_WRONLY, 0)
 	if isGone(err) { // before Linux 5.14 the file does not exist
-		for _, pid := range s.processes() {
+		for _, pid := range s.Processes() {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 		return nil
@@ -248,7 +216,7 @@ func (s *scope) kill() error {
 }
 
 // remove removes the cgroup when it is empty. The last killed process may delay this a little.
-func (s *scope) remove() error {
+func (s *Group) remove() error {
 	if s.dir != nil {
 		_ = s.dir.Close()
 	}

@@ -1,5 +1,4 @@
-// Package sniff counts the frames in a network namespace that contain a pattern. The count shows
-// whether the pattern is transmitted in clear.
+// Package sniff counts the frames in a network namespace that contain, in clear, a pattern.
 package sniff
 
 import (
@@ -14,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buffer is the size of the socket's receive buffer, which holds the frames that arrive between two reads.
-// The kernel doubles this size, and limits it to net.core.rmem_max.
+// buffer is the size of the socket's receive buffer for frames between two reads, limited by net.core.rmem_max.
 const buffer = 4 << 20
 
 // Watch is a packet socket and the goroutine that reads it.
@@ -29,9 +27,8 @@ type Watch struct {
 	err    error
 }
 
-// Open begins to watch all interfaces of the network namespace of the calling thread, except the
-// loopback interface. It watches both directions and may count a frame more than once. It needs
-// CAP_NET_RAW. End ends the watch.
+// Open begins to watch all interfaces of the network namespace of the calling thread, except the loopback
+// interface, in both directions. It may count a frame more than once. It needs CAP_NET_RAW.
 func Open(pattern []byte) (*Watch, error) {
 	if len(pattern) == 0 {
 		return nil, errors.New("no pattern given")
@@ -50,8 +47,7 @@ func Open(pattern []byte) (*Watch, error) {
 // Stop ends the watch when the frames that have been delivered so far are counted. It may be called again.
 func (w *Watch) Stop() { _ = w.socket.SetReadDeadline(time.Unix(1, 0)) }
 
-// End stops the watch and returns the count. If frames were lost, this is an error, since the count would
-// prove nothing.
+// End stops the watch and returns the count. Lost frames are an error, since the count would prove nothing.
 func (w *Watch) End() (int, error) {
 	w.Stop()
 	<-w.ended
@@ -64,9 +60,8 @@ func (w *Watch) On(index int) int {
 	return w.on[index]
 }
 
-// run reads frames until a deadline wakes it. It then reads the frames that are left. A frame reaches the
-// socket before its destination. All frames that are delivered before the end of the watch are therefore
-// counted.
+// run reads frames until a deadline wakes it, and then the frames that are left. A frame reaches the socket
+// before its destination, and so all delivered frames are counted.
 func (w *Watch) run() {
 	defer close(w.ended)
 	defer func() { _ = w.socket.Close() }()
@@ -92,7 +87,6 @@ func (w *Watch) run() {
 	w.err = cmp.Or(w.err, err)
 }
 
-// drain reads all frames that have been captured.
 func (w *Watch) drain(socket int, frame []byte) error {
 	for {
 		size, from, err := unix.Recvfrom(socket, frame, 0)
@@ -112,7 +106,6 @@ func (w *Watch) drain(socket int, frame []byte) error {
 	}
 }
 
-// lost returns an error if the kernel dropped frames.
 func lost(socket int) error {
 	stats, err := unix.GetsockoptTpacketStats(socket, unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err != nil {

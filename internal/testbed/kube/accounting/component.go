@@ -13,25 +13,25 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"tare/internal/experiment"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
+	"tare/internal/toolformat/promtext"
 )
 
-// component is a group of pods that the experiment observes. A watch keeps the list of these pods up to date.
-// Trials therefore send no requests to the API server, and if a pod is replaced during a trial, this is known
-// at the trial's end.
+// component is a group of pods that the experiment observes. A watch keeps the list of these pods up to date,
+// so that trials send no requests to the API server.
 type component struct {
 	experiment.Observe
 	store cache.Store
 }
 
-// watchComponent watches the pods of a component until stop is closed. It returns when the
-// first list is complete, which may take as long as limit.
+// watchComponent watches the pods of a component until stop is closed. It waits for the first list, up to
+// limit.
 func watchComponent(
 	ctx context.Context, client cluster.Client, o experiment.Observe, limit time.Duration, stop <-chan struct{},
 ) (*component, error) {
 	selector := labels.SelectorFromSet(o.Labels).String()
-	// If the API server refuses a watch, an informer tries again forever and reports no error. A direct
-	// request for the list shows the error.
+	// An informer does not report that the API server refuses a watch. A direct request shows the error.
 	one := metav1.ListOptions{LabelSelector: selector, Limit: 1}
 	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, one); err != nil {
 		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, cluster.Explain(err))
@@ -71,12 +71,11 @@ func slimPod(object any) (any, error) {
 	return s, nil
 }
 
-// staticHash is the annotation with the UID that the kubelet gives to a static pod and its
-// cgroups. The API server only knows the pod's mirror, which has another UID.
+// staticHash is the annotation with the UID of a static pod and its cgroups. The API server only knows the
+// pod's mirror, which has another UID.
 const staticHash = "kubernetes.io/config.hash"
 
-// pods lists the component's pods that have a node and have not ended. It lists only pods on the nodes of the
-// trial, unless the experiment observes all nodes.
+// pods lists the component's pods that run on the nodes of the trial, or on all nodes.
 func (c *component) pods(trial []string) []podRef {
 	var list []podRef
 	for _, object := range c.store.List() {
@@ -101,4 +100,56 @@ func (c *component) pods(trial []string) []podRef {
 	}
 	slices.SortFunc(list, func(a, b podRef) int { return strings.Compare(a.node+" "+a.uid, b.node+" "+b.uid) })
 	return list
+}
+
+// An API server often runs outside of pods, on a machine that is not a node. Its usage is read from the
+// counters that the API server serves (Prometheus' process collector).
+
+const metricsLimit = 10 * time.Second
+
+type serverProcess struct {
+	started float64 // start time in seconds since 1970, which identifies the process
+	cpu     time.Duration
+	memory  int64     // resident memory, in bytes
+	at      time.Time // time of the reading
+}
+
+// readServer reads the counters of the process of the API server that gets the request.
+func readServer(ctx context.Context, client cluster.Client) (*serverProcess, error) {
+	limited, cancel := context.WithTimeout(ctx, metricsLimit)
+	defer cancel()
+	text, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(limited)
+	if err != nil {
+		return nil, fmt.Errorf("/metrics of the API server: %w", cluster.Explain(err))
+	}
+	p, err := parseProcess(text)
+	if p != nil {
+		p.at = time.Now()
+	}
+	return p, err
+}
+
+// These are the names of the counters in Prometheus' process collector.
+const (
+	startTime = "process_start_time_seconds"
+	usedTime  = "process_cpu_seconds_total"
+	resident  = "process_resident_memory_bytes"
+)
+
+func parseProcess(text []byte) (*serverProcess, error) {
+	values, err := promtext.Values(text, startTime, usedTime, resident)
+	if err != nil {
+		return nil, fmt.Errorf("/metrics of the API server: %w", err)
+	}
+	return &serverProcess{started: values[startTime], memory: int64(values[resident]),
+		cpu: time.Duration(min(values[usedTime], 1e9) * float64(time.Second))}, nil
+}
+
+// since returns the usage of an API server between two readings. It returns false if a reading failed, or if
+// the readings are of two processes.
+func (p *serverProcess) since(before *serverProcess) (testbed.Observed, bool) {
+	if p == nil || before == nil || p.started != before.started || p.cpu < before.cpu {
+		return testbed.Observed{}, false
+	}
+	return testbed.Observed{CPU: p.cpu - before.cpu, Wall: p.at.Sub(before.at), Memory: p.memory}, true
 }

@@ -1,21 +1,19 @@
-// Package accounting measures the resources that the pods of a run use, and the other load
-// on their nodes.
+// Package accounting measures the resources that the pods of a run use, and the other load on their nodes.
 //
-// Every node of a trial has one small accounting pod that reads the node's counters. The pods of the programs
-// under test cannot read them: in a sandbox they see the counters of another kernel, or no counters. With
-// "accounting: node" the accounting pod also reads the cgroups of whole pods. For that it mounts files of the
-// node, and its namespace must allow Pod Security privileged. It always runs as an unprivileged user.
+// Every node of a trial has one small accounting pod that reads the node's counters. Pods of programs under test
+// cannot: in a sandbox they see the counters of another kernel, or no counters. With "accounting: node" the
+// accounting pod also reads the cgroups of whole pods. For that it mounts files of the node, and its namespace
+// must allow Pod Security privileged. It always runs as an unprivileged user.
 //
 // Counter.Tally measures the resources that one program used. Counter.Begin measures a whole trial: the load
-// of the machines, and the usage of sidecars and of observed components. Both take two readings, compute the
-// differences, and do nothing between the readings. If a value is unknown in one arm, it is left out in all
-// arms (Missing).
+// of the machines, and the usage of sidecars and of observed components. Both take two readings and compute the
+// differences. If a value is unknown in one arm, it is left out in all arms (Missing).
 package accounting
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"tare/internal/experiment"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/agent/cgroup"
 	"tare/internal/testbed/kube/cluster"
@@ -39,9 +38,7 @@ const nodeCgroups = "/host/cgroup"
 func ShapeNodePod(p *corev1.Pod, how experiment.Accounting) {
 	c := &p.Spec.Containers[0]
 	amounts := func(cpu, memory string) corev1.ResourceList {
-		return corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
-		}
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 	}
 	c.Resources = corev1.ResourceRequirements{Requests: amounts("10m", "32Mi"), Limits: amounts("1", "128Mi")}
 	if how != experiment.OnNode {
@@ -65,8 +62,7 @@ type Site struct {
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
-// server returns the name under which the experiment observes the API server; "" if the experiment does not
-// observe it.
+// server returns the name under which the experiment observes the API server, or "".
 func (s Site) server() string {
 	for _, o := range s.Observe {
 		if o.Server {
@@ -91,12 +87,9 @@ type Counter struct {
 	stop       chan struct{}        // closing it ends the watches
 }
 
-// NewCounter returns a counter for a cluster. The caller must close the counter. NewCounter makes no pods.
+// NewCounter returns a counter for a cluster, which the caller must close. It makes no pods.
 func NewCounter(on *cluster.Cluster, limit time.Duration) *Counter {
-	return &Counter{
-		on: on, limit: limit,
-		nodePods: map[string]*pods.Pod{}, meters: map[string]*meter{}, stop: make(chan struct{}),
-	}
+	return &Counter{on: on, limit: limit, nodePods: map[string]*pods.Pod{}, meters: map[string]*meter{}, stop: make(chan struct{})}
 }
 
 // Close ends the watches and the connections to the accounting pods.
@@ -117,28 +110,25 @@ func (c *Counter) Close() {
 func (c *Counter) MakePods(ctx context.Context, s Site, nodes []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	made, errs := make([]*pods.Pod, len(nodes)), make([]error, len(nodes))
-	var wg sync.WaitGroup
-	for i, node := range nodes {
-		if c.nodePods[node] != nil {
-			continue
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return c.nodePods[node] != nil })
+	made := make([]*pods.Pod, len(nodes))
+	err := cluster.Each(nodes, func(i int, node string) error {
+		p, err := s.NodePod(ctx, node)
+		if err == nil {
+			made[i] = p
+			return nil
 		}
-		wg.Go(func() { made[i], errs[i] = s.NodePod(ctx, node) })
-	}
-	wg.Wait()
+		if p != nil {
+			p.Disconnect()
+		}
+		return fmt.Errorf("pod that counts on node %s (testbed.kubernetes.accounting: %s): %w", node, s.How, err)
+	})
 	for i, p := range made {
-		switch {
-		case errs[i] != nil:
-			errs[i] = fmt.Errorf("pod that counts on node %s (testbed.kubernetes.accounting: %s): %w",
-				nodes[i], s.How, errs[i])
-			if p != nil {
-				p.Disconnect()
-			}
-		case p != nil:
+		if p != nil {
 			c.nodePods[nodes[i]] = p
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // NodePod returns the accounting pod of a node; nil if there is none.
@@ -148,8 +138,7 @@ func (c *Counter) NodePod(node string) *pods.Pod {
 	return c.nodePods[node]
 }
 
-// Cgroups reads, from their cgroups, the usage of any pods on a node. It leaves out pods whose cgroup is not
-// found. The site must have "accounting: node".
+// Cgroups reads the usage of pods on a node from their cgroups, if these exist. It needs "accounting: node".
 func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []string) ([]cgroup.Usage, error) {
 	if err := c.MakePods(ctx, s, []string{node}); err != nil {
 		return nil, err
@@ -159,17 +148,11 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 	return counters.Pods, p.Disturbed(ctx, err)
 }
 
-// mend makes accounting pods that are lost again.
 func (c *Counter) mend(ctx context.Context, nodes []string) error {
-	var list []*pods.Pod
-	for _, node := range nodes {
-		list = append(list, c.NodePod(node))
-	}
-	return pods.Mend(ctx, list)
+	return pods.Mend(ctx, testbed.Each(nodes, c.NodePod))
 }
 
-// read reads the counters of all nodes at the same time. With "accounting: container" it also reads the
-// counters that the site's pods have of themselves.
+// read reads the counters of all nodes, and with "accounting: container" of the site's pods, at the same time.
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
 	type query struct {
 		pod      *pods.Pod
@@ -211,25 +194,14 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		}
 	}
 	for _, q := range queries {
-		// A sandbox with a kernel of its own counts only the programs inside, and not the resources that the
-		// sandbox itself uses. Such a sandbox is recognised by the boot id of its kernel.
+		// A sandbox with a kernel, and so a boot id, of its own does not count the sandbox's own usage.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
-			r.own[q.pod.UID()] = addUsage(r.own[q.pod.UID()], own)
+			sum := *own
+			if before := r.own[q.pod.UID()]; before != nil {
+				sum = before.Plus(*own)
+			}
+			r.own[q.pod.UID()] = &sum
 		}
 	}
 	return r, nil
-}
-
-// addUsage returns the sum of two containers' usage. The first may be nil.
-func addUsage(a, b *cgroup.Usage) *cgroup.Usage {
-	if a == nil {
-		return b
-	}
-	sum := *a
-	sum.CPU, sum.System, sum.WorkingSet = a.CPU+b.CPU, a.System+b.System, a.WorkingSet+b.WorkingSet
-	sum.Throttled = min(a.Throttled, b.Throttled)
-	if sum.Throttled >= 0 {
-		sum.Throttled = a.Throttled + b.Throttled
-	}
-	return &sum
 }

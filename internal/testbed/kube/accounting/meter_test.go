@@ -20,12 +20,12 @@ import (
 
 // podAt is what a pod's cgroups tell: CPU time in seconds, a tenth of it in the
 // kernel, and containers.
-func podAt(cpu float64, within ...cgroup.Container) cgroup.Usage {
+func podAt(cpu float64, within ...cgroup.Usage) cgroup.Usage {
 	return cgroup.Usage{Pod: "c", CPU: seconds(cpu), System: seconds(cpu / 10), WorkingSet: 1000, Containers: within}
 }
 
-func containerAt(id string, cpu float64) cgroup.Container {
-	return cgroup.Container{ID: id, CPU: seconds(cpu), System: seconds(cpu / 10), WorkingSet: 100}
+func containerAt(id string, cpu float64) cgroup.Usage {
+	return cgroup.Usage{ID: id, CPU: seconds(cpu), System: seconds(cpu / 10), WorkingSet: 100}
 }
 
 // sidecarIDs are the sidecars of the tests, by id.
@@ -132,7 +132,7 @@ func TestSidecarUsage(t *testing.T) {
 	client, server := clientAt, serverAt
 	client.role, server.role = "client", "server"
 	client.sidecars, server.sidecars = map[string]string{"p1": "istio-proxy", "l1": "logger"}, map[string]string{"p2": "istio-proxy"}
-	with := func(uid string, within ...cgroup.Container) cgroup.Usage {
+	with := func(uid string, within ...cgroup.Usage) cgroup.Usage {
 		return cgroup.Usage{Pod: uid, Containers: within}
 	}
 	b, a := readings(map[string]agent.Counters{
@@ -174,13 +174,13 @@ func TestMeet(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"p": "istio-proxy", "i": "install", "l": "logger"}, p.Sidecars()); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	there := func(ids ...string) (list []cgroup.Container) {
+	there := func(ids ...string) (list []cgroup.Usage) {
 		for _, id := range ids {
-			list = append(list, cgroup.Container{ID: id})
+			list = append(list, cgroup.Usage{ID: id})
 		}
 		return list
 	}
-	for _, ids := range [][]cgroup.Container{there("t", "p", "l", "pause"), there("t", "p", "l", "pause")} {
+	for _, ids := range [][]cgroup.Usage{there("t", "p", "l", "pause"), there("t", "p", "l", "pause")} {
 		if err := m.identify(t.Context(), p, ids); err != nil || len(client.Actions()) != 0 {
 			t.Fatalf("nothing is new: %v, %d requests", err, len(client.Actions()))
 		}

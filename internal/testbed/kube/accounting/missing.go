@@ -11,10 +11,9 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Missing holds the values that are unknown in at least one arm of a run. Inspect fills it once, when all
-// sites are ready. Tare then leaves these values out in every arm, for two reasons. First, a rule must apply
-// to all arms or to none: a rule that applied to some arms would remove bad trials from these arms, and keep
-// bad trials in the others. Second, costs can be compared only if all their parts are known in every arm.
+// Missing holds the values that are unknown in at least one arm of a run. Inspect fills it when all sites are
+// ready. Tare leaves these values out in every arm. A rule that applied to some arms would remove bad trials
+// from these arms only. Costs can be compared only if all their parts are known in every arm.
 type Missing struct {
 	foreign, throttling, sidecars unknown
 	threads                       bool // set if CPU time of kernel threads counts as that of foreign programs
@@ -55,14 +54,12 @@ func (u *unknown) String() string {
 const threadsNote = "the CPU time of the nodes' kernel threads is unknown: it counts as that of other programs " +
 	"(limits.foreignCPU), although they may work for the trial, such as by encrypting"
 
-// These are reasons why a value is unknown in an arm.
 const (
 	notShown = "the container runtime does not show the usage of its pods; accounting: " +
 		string(experiment.OnNode) + " may"
 	notCounted = "the kernel does not count it for its pods"
 )
 
-// inspect adds to Missing the values that a reading of a site does not have.
 func (m *Missing) inspect(r *reading, s sampledPods, arm string) {
 	for _, p := range slices.Concat(s.site, s.nodePods) {
 		if r.cgroup(p) != nil {
@@ -115,9 +112,8 @@ func (m *Missing) Notes() []string {
 	return notes
 }
 
-// leaveOut removes from a sample the values that are unknown in some arm. The other values were known in
-// every arm before the first trial. If the sample lacks one of them, the rules cannot be applied, and the
-// trial is invalid.
+// leaveOut removes from a sample the values that are unknown in some arm. If the sample lacks another value,
+// which was known before the first trial, the rules cannot be applied, and the trial is invalid.
 func (m *Missing) leaveOut(out testbed.Sample, s sampledPods) (testbed.Sample, error) {
 	if m == nil {
 		return out, nil // Inspect was not called

@@ -102,7 +102,7 @@ func TestLeaveOut(t *testing.T) {
 // Throttling is that of the pod and of every container in it: the kernel adds
 // nothing up.
 func TestThrottled(t *testing.T) {
-	group := func(own int, within ...cgroup.Container) agent.Counters {
+	group := func(own int, within ...cgroup.Usage) agent.Counters {
 		return agent.Counters{Pods: []cgroup.Usage{{Pod: "c", Throttled: own, Containers: within}}}
 	}
 	for _, c := range []struct {
@@ -111,8 +111,8 @@ func TestThrottled(t *testing.T) {
 		want          int
 	}{
 		{"of the pod", group(1), group(4), 3},
-		{"of containers only", group(0, cgroup.Container{ID: "a", Throttled: 2}, cgroup.Container{ID: "b"}), group(0, cgroup.Container{ID: "a", Throttled: 3}, cgroup.Container{ID: "b", Throttled: 4}), 5},
-		{"a container made again", group(0, cgroup.Container{ID: "a", Throttled: 100}), group(0, cgroup.Container{ID: "new", Throttled: 1}), 1},
+		{"of containers only", group(0, cgroup.Usage{ID: "a", Throttled: 2}, cgroup.Usage{ID: "b"}), group(0, cgroup.Usage{ID: "a", Throttled: 3}, cgroup.Usage{ID: "b", Throttled: 4}), 5},
+		{"a container made again", group(0, cgroup.Usage{ID: "a", Throttled: 100}), group(0, cgroup.Usage{ID: "new", Throttled: 1}), 1},
 		{"not told", group(-1), group(-1), -1},
 		{"not found", group(0), agent.Counters{}, -1},
 	} {
@@ -130,7 +130,7 @@ func TestSidecarsOfAllPods(t *testing.T) {
 		return p
 	}
 	counters := func(uid string, cpu float64) agent.Counters {
-		return agent.Counters{Totals: machine.Totals{Time: epoch.Add(seconds(cpu))}, Pods: []cgroup.Usage{{Pod: uid, Containers: []cgroup.Container{{ID: "id", CPU: seconds(cpu), WorkingSet: 5}}}}}
+		return agent.Counters{Totals: machine.Totals{Time: epoch.Add(seconds(cpu))}, Pods: []cgroup.Usage{{Pod: uid, Containers: []cgroup.Usage{{ID: "id", CPU: seconds(cpu), WorkingSet: 5}}}}}
 	}
 	b, a := readings(map[string]agent.Counters{"n1": counters("c", 1), "n2": counters("s", 1)}, map[string]agent.Counters{"n1": counters("c", 2), "n2": counters("s", 3)})
 	s := sampledPods{site: []podRef{sidecar(clientAt, "client"), sidecar(serverAt, "server")}, onNode: true, sidecars: []string{"proxy"}}

@@ -4,41 +4,38 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/run/machine"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/agent/cgroup"
 )
 
-// podRef identifies a pod on a node. The pod's cgroups are named after its UID. If another pod gets the same
-// name later, it has another UID.
+// podRef identifies a pod on a node. The pod's cgroups are named after its UID.
 type podRef struct {
-	uid, node string
-	role      string    // role of a site's pod (value of inventory.RoleLabel)
-	started   time.Time // start time by the node's clock, to the second; zero if it has not started
-	// sidecars holds the names of the sidecars in a site's pod, by container id.
-	sidecars map[string]string
-	// waiting is set for a pod that may not have started. ending is set for a pod that is being deleted. Such
-	// pods may have no cgroups.
-	waiting, ending bool
+	uid, node       string
+	role            string    // role of a site's pod (value of inventory.RoleLabel)
+	started         time.Time // start time by the node's clock, to the second; zero if it has not started
+	sidecars        map[string]string
+	waiting, ending bool // the pod may not have started, or is being deleted
 }
 
 // reading holds the counters of all agents at one moment.
 type reading struct {
 	at    time.Time                 // time of the reading by Tare's clock
 	nodes map[string]agent.Counters // counters of the accounting pods, by node
-	// own holds the usage that agents read from the cgroups of their own containers, by pod UID. With
-	// "accounting: container" the usage of pods is known from nowhere else.
+	// own holds the usage that agents read from their own containers' cgroups, by pod UID. With "accounting:
+	// container" there is no other source.
 	own    map[string]*cgroup.Usage
 	server *serverProcess // usage of the API server; nil if it is not observed or did not answer
 }
 
 type sampledPods struct {
-	site     []podRef // pods of the site
-	nodePods []podRef // accounting pods
-	// observed lists the pods of each observed component, as they are at the second reading.
-	observed map[string][]podRef
-	server   string   // name under which the API server is observed; "" if it is not
-	onNode   bool     // set if pods are read from the node's cgroups
-	sidecars []string // names of the sidecars in the site's pods
+	site     []podRef            // pods of the site
+	nodePods []podRef            // accounting pods
+	observed map[string][]podRef // pods of each observed component, as they are at the second reading
+	server   string              // name under which the API server is observed; "" if it is not
+	onNode   bool                // set if pods are read from the node's cgroups
+	sidecars []string            // names of the sidecars in the site's pods
 }
 
 func (s *sampledPods) all() []podRef {
@@ -49,7 +46,6 @@ func (s *sampledPods) all() []podRef {
 	return list
 }
 
-// uidsOn lists the UIDs of the pods on a node, each once.
 func uidsOn(node string, pods []podRef) []string {
 	var uids []string
 	for _, p := range pods {
@@ -60,7 +56,6 @@ func uidsOn(node string, pods []podRef) []string {
 	return uids
 }
 
-// cgroup returns the usage of a pod; nil if it is unknown.
 func (r *reading) cgroup(p podRef) *cgroup.Usage {
 	for i := range r.nodes[p.node].Pods {
 		if c := &r.nodes[p.node].Pods[i]; c.Pod == p.uid {
@@ -70,8 +65,8 @@ func (r *reading) cgroup(p podRef) *cgroup.Usage {
 	return r.own[p.uid]
 }
 
-// used returns the CPU time of a pod between two readings, and false if the time is unknown. If a counter is
-// smaller than before, it was reset between the readings, and its whole value counts.
+// used returns the CPU time of a pod between two readings, and false if it is unknown. A counter that is
+// smaller than before was reset between the readings, and its whole value counts.
 func used(before, after *reading, p podRef) (time.Duration, bool) {
 	b, a := before.cgroup(p), after.cgroup(p)
 	switch {
@@ -83,8 +78,7 @@ func used(before, after *reading, p podRef) (time.Duration, bool) {
 	return a.CPU - b.CPU, true
 }
 
-// kernelOf identifies the kernel of a node. Two nodes with the same kernel are one machine. Both then have
-// the counters of the whole machine.
+// kernelOf identifies the kernel of a node. Nodes with the same kernel are one machine, with the same counters.
 func (r *reading) kernelOf(node string) string {
 	if c, ok := r.nodes[node]; ok && c.BootID != "" {
 		return c.BootID
@@ -92,12 +86,12 @@ func (r *reading) kernelOf(node string) string {
 	return "node " + node
 }
 
-// clockTolerance is the largest allowed difference between the duration of a sample by the node's clock and
-// its duration by Tare's clock. If the difference is larger, the node's clock was set during the sample.
+// clockTolerance is the largest difference between the duration of a sample by the node's clock and by Tare's
+// clock. If it is larger, the node's clock was set during the sample.
 const clockTolerance = time.Second
 
-// wallTime returns the time between two readings of a node. It uses the node's clock, which is read together
-// with the counters. If that clock was set between the readings, it uses Tare's clock.
+// wallTime returns the time between two readings by the node's clock, which is read with the counters. If that
+// clock was set between the readings, it uses Tare's clock.
 func wallTime(before, after *reading, node string) time.Duration {
 	here := after.at.Sub(before.at)
 	there := after.nodes[node].Time.Sub(before.nodes[node].Time)
@@ -107,15 +101,124 @@ func wallTime(before, after *reading, node string) time.Duration {
 	return there
 }
 
-// cpuTime is a CPU time: all of it, and the part that was spent in the kernel.
-type cpuTime struct{ all, system time.Duration }
-
-// since returns the CPU time that was used since an earlier reading. If a counter is smaller than before, it
-// was reset. The kernel rounds both numbers, and so system is cut to at most all.
-func (t cpuTime) since(then cpuTime) cpuTime {
-	if t.all < then.all {
-		then = cpuTime{}
+// since returns the CPU time since an earlier reading of a cgroup. A counter that is smaller than before was
+// reset. The kernel rounds both numbers, and so the system time is cut to at most all of it.
+func since(now, then cgroup.Usage) testbed.Usage {
+	if now.CPU < then.CPU {
+		then = cgroup.Usage{}
 	}
-	all := t.all - then.all
-	return cpuTime{all: all, system: min(max(0, t.system-then.system), all)}
+	all := now.CPU - then.CPU
+	system := min(max(0, now.System-then.System), all)
+	return testbed.Usage{User: all - system, System: system}
+}
+
+// conditions computes the load of the site's machines between two readings. Each share is the largest share of
+// any machine: if one machine is disturbed, the trial is spoilt.
+func conditions(before, after *reading, s sampledPods) machine.Conditions {
+	var c machine.Conditions
+	seen := map[string]bool{}
+	for _, p := range s.site {
+		kernel := after.kernelOf(p.node)
+		if seen[kernel] {
+			continue
+		}
+		seen[kernel] = true
+		m := onMachine(before, after, s, p.node)
+		first := len(seen) == 1
+		c.ForeignCPU = worst(c.ForeignCPU, m.ForeignCPU, first)
+		c.CPUPressure = worst(c.CPUPressure, m.CPUPressure, first)
+		c.Steal, c.KernelCPU, c.Load = max(c.Steal, m.Steal), max(c.KernelCPU, m.KernelCPU), max(c.Load, m.Load)
+		c.Busy += m.Busy
+	}
+	if len(seen) == 0 {
+		c.ForeignCPU, c.CPUPressure = -1, -1
+	}
+	c.Throttled = throttled(before, after, s.site)
+	return c
+}
+
+// worst returns the larger of two shares, or -1 if one is unknown. If first is set, there is no soFar yet.
+func worst(soFar, next float64, first bool) float64 {
+	switch {
+	case first:
+		return next
+	case soFar < 0 || next < 0:
+		return -1
+	}
+	return max(soFar, next)
+}
+
+// onMachine computes the load of the machine of a node. Two nodes may share a machine.
+func onMachine(before, after *reading, s sampledPods, node string) machine.Conditions {
+	b, a := before.nodes[node], after.nodes[node]
+	c, share := a.Since(b.Totals, wallTime(before, after, node))
+	busy, interrupts := a.Busy-b.Busy, a.Interrupts-b.Interrupts
+	c.ForeignCPU, c.KernelCPU = -1, share(interrupts)
+	// Without Grouped, the unknown CPU time of kernel threads counts as that of foreign programs.
+	processes := busy - interrupts
+	if a.Grouped != nil && b.Grouped != nil {
+		c.KernelCPU = share(max(interrupts, busy-(*a.Grouped-*b.Grouped)))
+		processes = *a.Grouped - *b.Grouped
+	}
+	if own, known := ownOn(before, after, s, after.kernelOf(node)); known {
+		c.ForeignCPU = share(processes - own)
+	}
+	return c
+}
+
+// ownOn returns the CPU time that the trial used on a machine: of the site's pods, of the accounting pods, and
+// of observed components. known is false if the CPU time of one of Tare's own pods is unknown.
+func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Duration, known bool) {
+	for _, list := range [][]podRef{s.site, s.nodePods} {
+		for _, p := range list {
+			if after.kernelOf(p.node) != kernel {
+				continue
+			}
+			cpu, known := used(before, after, p)
+			if !known {
+				return 0, false
+			}
+			sum += cpu
+		}
+	}
+	counted := map[string]bool{} // UIDs, since a pod may belong to two components
+	for _, pods := range s.observed {
+		for _, p := range pods {
+			if after.kernelOf(p.node) != kernel || counted[p.uid] {
+				continue
+			}
+			counted[p.uid] = true
+			cpu, _ := observedCPU(before, after, p)
+			sum += cpu
+		}
+	}
+	return sum, true
+}
+
+// throttled counts the periods in which a CPU limit stopped a pod of the site or one of its containers. The
+// kernel counts each cgroup separately. It returns -1 if the number for one pod is unknown.
+func throttled(before, after *reading, site []podRef) int {
+	if len(site) == 0 {
+		return -1
+	}
+	sum := 0
+	for _, p := range site {
+		b, a := before.cgroup(p), after.cgroup(p)
+		if a == nil || b == nil || a.Throttled < 0 || b.Throttled < 0 {
+			return -1
+		}
+		sum += growth(b.Throttled, a.Throttled)
+		for _, c := range a.Containers {
+			sum += growth(containerOf(b, c.ID).Throttled, c.Throttled)
+		}
+	}
+	return sum
+}
+
+// growth returns the growth of a counter. If the counter is now smaller than before, it was reset.
+func growth(then, now int) int {
+	if now < then {
+		return now
+	}
+	return now - then
 }

@@ -21,30 +21,28 @@ type Sample struct {
 	before  *reading
 }
 
-// Begin takes the first reading of a sample, from all agents at the same time. Accounting then does nothing
-// until End takes the second reading.
+// Begin takes the first reading of a sample from all agents. Accounting then does nothing until End.
 func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	nodes, err := c.Prepare(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	list := c.sampledPods(s, nodes)
-	before, err := c.read(ctx, s, nodes, list.all())
-	if err != nil && ctx.Err() == nil {
-		// The runner makes lost pods of the site again, but not lost accounting pods.
-		if err = c.mend(ctx, nodes); err == nil {
-			list = c.sampledPods(s, nodes)
-			before, err = c.read(ctx, s, nodes, list.all())
+	for again := false; ; again = true {
+		list := c.sampledPods(s, nodes)
+		before, err := c.read(ctx, s, nodes, list.all())
+		if err == nil {
+			return &Sample{counter: c, site: s, nodes: nodes, before: before}, nil
+		}
+		if again || ctx.Err() != nil {
+			return nil, err
+		}
+		if err := c.mend(ctx, nodes); err != nil { // the runner mends only pods of the site
+			return nil, err
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &Sample{counter: c, site: s, nodes: nodes, before: before}, nil
 }
 
-// End takes the second reading and returns the differences. It leaves out values that are missing in some arm
-// of the run. If missing is nil, it leaves out nothing.
+// End takes the second reading and returns the differences, without values that are missing in some arm.
 func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, error) {
 	list := s.counter.sampledPods(s.site, s.nodes)
 	after, err := s.counter.read(ctx, s.site, s.nodes, list.all())
@@ -55,7 +53,7 @@ func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, err
 }
 
 // Prepare makes the accounting pods and the watches for a site. It returns the nodes whose counters must be
-// read: the nodes of the site's pods and of observed pods.
+// read: those of the site's pods and of observed pods.
 func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 	if err := c.watchAll(ctx, s.Observe); err != nil {
 		return nil, err
@@ -72,7 +70,6 @@ func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 	return nodes, c.MakePods(ctx, s, nodes)
 }
 
-// sampledPods lists the pods that a sample covers at this moment.
 func (c *Counter) sampledPods(s Site, nodes []string) sampledPods {
 	list := sampledPods{observed: c.observed(s.Nodes), server: s.server(), onNode: s.onNode()}
 	for _, node := range nodes {
@@ -91,7 +88,6 @@ func (c *Counter) sampledPods(s Site, nodes []string) sampledPods {
 	return list
 }
 
-// sample computes the differences between two readings.
 func sample(before, after *reading, s sampledPods) testbed.Sample {
 	out := testbed.Sample{Conditions: conditions(before, after, s), Observed: observed(before, after, s)}
 	known := false
@@ -104,17 +100,11 @@ func sample(before, after *reading, s sampledPods) testbed.Sample {
 
 // Inspect reads the counters of a site and adds the values that are unknown to missing.
 func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
-	nodes, err := c.Prepare(ctx, s)
-	if err != nil {
-		return err
+	sample, err := c.Begin(ctx, s)
+	if err == nil {
+		missing.inspect(sample.before, c.sampledPods(s, sample.nodes), s.Arm)
 	}
-	list := c.sampledPods(s, nodes)
-	r, err := c.read(ctx, s, nodes, list.all())
-	if err != nil {
-		return err
-	}
-	missing.inspect(r, list, s.Arm)
-	return nil
+	return err
 }
 
 // watchAll begins to watch the components that the experiment observes. Only its first call does so.
@@ -143,7 +133,6 @@ func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error
 	return nil
 }
 
-// observed lists the current pods of each component.
 func (c *Counter) observed(trial []string) map[string][]podRef {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,8 +143,8 @@ func (c *Counter) observed(trial []string) map[string][]podRef {
 	return all
 }
 
-// observed adds up the usage of each component's pods. If one of the component's pods runs and cannot be
-// read, the component is left out: the sum over its other pods would be too small.
+// observed adds up the usage of each component's pods. A component is left out if one of its pods runs and
+// cannot be read: the sum would be too small.
 func observed(before, after *reading, s sampledPods) map[string]testbed.Observed {
 	all := map[string]testbed.Observed{}
 	for name, pods := range s.observed {
@@ -183,9 +172,8 @@ func observed(before, after *reading, s sampledPods) map[string]testbed.Observed
 	return all
 }
 
-// observedCPU returns the CPU time of an observed pod that exists at the second reading, and false if the
-// time is unknown. If the pod started after the first reading, all its CPU time counts. If a pod ended
-// between the readings, its CPU time is lost.
+// observedCPU returns the CPU time of an observed pod that exists at the second reading, and false if it is
+// unknown. If the pod started after the first reading, all its CPU time counts.
 func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	if cpu, known := used(before, after, p); known {
 		return cpu, true
@@ -197,10 +185,9 @@ func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	return c.CPU, true
 }
 
-// sidecarUsage returns the usage of sidecars that are not Tare's. It adds up the usage of the same sidecar in
-// all pods of a role. The keys have the form ROLE-NAME. If a sidecar appears only at the second reading, it
-// started between the readings. known is false if one pod cannot be read: the sum over the other pods would
-// be too small.
+// sidecarUsage returns the usage of sidecars that are not Tare's, by ROLE-NAME, over all pods of a role. A
+// sidecar that appears only at the second reading started between the readings. known is false if one pod
+// cannot be read: the sum would be too small.
 func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
 		b, a := before.cgroup(p), after.cgroup(p)
@@ -213,11 +200,9 @@ func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed
 				continue
 			}
 			name = p.role + "-" + name
-			then := containerOf(b, now.ID)
-			grown := cpuTime{now.CPU, now.System}.since(cpuTime{then.CPU, then.System})
-			u := all[name]
-			u.User += grown.all - grown.system
-			u.System += grown.system
+			grown, u := since(now, containerOf(b, now.ID)), all[name]
+			u.User += grown.User
+			u.System += grown.System
 			u.Wall = max(u.Wall, wallTime(before, after, p.node))
 			u.MaxRSS += now.WorkingSet
 			if all == nil {
@@ -229,12 +214,11 @@ func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed
 	return all, true
 }
 
-// containerOf returns the container of a pod that has this id; the zero value if there is none.
-func containerOf(pod *cgroup.Usage, id string) cgroup.Container {
+func containerOf(pod *cgroup.Usage, id string) cgroup.Usage {
 	for _, c := range pod.Containers {
 		if c.ID == id {
 			return c
 		}
 	}
-	return cgroup.Container{}
+	return cgroup.Usage{}
 }

@@ -3,87 +3,93 @@ package accounting
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/agent/cgroup"
+	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/pods"
+	"tare/internal/text/safetext"
 )
 
 // Tally measures the usage of one program.
 type Tally struct {
-	unavailable bool       // set if the usage cannot be measured
-	node        *nodeTally // measurement by the cgroups on the node; nil if the agent in the pod measures
-}
+	unavailable bool // set if the usage cannot be measured
 
-// Tally begins to measure a program that is about to start in a pod of the site. With "accounting: node", the
-// usage of every subject is read on the node, in all arms. Otherwise the usage is what the kernel of the pod
-// counts. If this is the kernel of a sandbox, it does not count the sandbox's own usage. The tally is then
-// unavailable.
-func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Command) (Tally, error) {
-	switch {
-	case !cmd.Subject:
-		return Tally{}, nil
-	case s.onNode():
-		node, err := c.tallyOnNode(ctx, s, p)
-		return Tally{unavailable: node == nil, node: node}, err
-	}
-	sandbox, err := p.Sandbox(ctx)
-	return Tally{unavailable: sandbox != ""}, err
-}
-
-// Finish returns the usage of the program, which has just ended. seen is the usage as the agent in the pod
-// measured it.
-func (t Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
-	if t.node != nil {
-		return t.node.finish(seen)
-	}
-	if t.unavailable {
-		return unavailable(seen), nil
-	}
-	return seen, nil
-}
-
-// Abandon ends the tally of a program that failed. The program then no longer shares the pod's usage with
-// other programs.
-func (t Tally) Abandon() {
-	if t.node != nil {
-		t.node.meter.mu.Lock()
-		defer t.node.meter.mu.Unlock()
-		t.node.meter.remove(t.node.program)
-	}
-}
-
-// unavailable returns a usage with nothing but the program's wall-clock time.
-func unavailable(seen testbed.Usage) testbed.Usage {
-	return testbed.Usage{Wall: seen.Wall, Unavailable: true}
-}
-
-// nodeTally measures a program by the cgroups on the pod's node.
-type nodeTally struct {
+	// These fields are set if the program is measured by the cgroups on its pod's node.
+	meter   *meter // nil if the agent in the pod measures
 	counter *Counter
 	pod     *pods.Pod
 	uid     string
-	meter   *meter
 	program *programUse
 	name    string // name of the agent.Follow that samples the peak of memory
 }
 
-// tallyOnNode begins to measure a program on the node. It returns nil if the node shows no cgroup of the pod.
-func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*nodeTally, error) {
+// Tally begins to measure a program that is about to start in a pod of the site. With "accounting: node", the
+// usage of every subject is read on the node. Otherwise the pod's kernel counts. A sandbox's kernel does not
+// count the sandbox's own usage, and the tally is unavailable.
+func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Command) (*Tally, error) {
+	switch {
+	case !cmd.Subject:
+		return &Tally{}, nil
+	case s.onNode():
+		return c.tallyOnNode(ctx, s, p)
+	}
+	sandbox, err := p.Sandbox(ctx)
+	return &Tally{unavailable: sandbox != ""}, err
+}
+
+// Finish returns the usage of the program, which has ended. seen is the usage as measured by the pod's agent.
+func (t *Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
+	unknown := testbed.Usage{Wall: seen.Wall, Unavailable: true}
+	switch {
+	case t.unavailable:
+		return unknown, nil
+	case t.meter == nil:
+		return seen, nil
+	}
+	t.meter.mu.Lock()
+	defer t.meter.mu.Unlock()
+	defer t.meter.remove(t.program)
+	// The agent's client has a time limit of its own, so the context needs none.
+	now, peak, err := t.read(context.Background(), agent.CountersRequest{Followed: t.name})
+	if err != nil || now == nil {
+		return unknown, err
+	}
+	sidecars := t.pod.Sidecars()
+	if err := t.meter.read(*now, sidecars); err != nil {
+		return unknown, t.disturbance(err)
+	}
+	return t.program.usage(seen.Wall, max(peak, ownMemory(now, sidecars))), nil
+}
+
+// Abandon ends the tally of a program that failed, which then no longer shares the pod's usage with others.
+func (t *Tally) Abandon() {
+	if t.meter != nil {
+		t.meter.mu.Lock()
+		defer t.meter.mu.Unlock()
+		t.meter.remove(t.program)
+	}
+}
+
+// tallyOnNode begins to measure a program on the node, if the node shows a cgroup of the pod.
+func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*Tally, error) {
 	if err := c.MakePods(ctx, s, []string{p.Node()}); err != nil {
 		return nil, err
 	}
 	uid := p.UID()
-	t := &nodeTally{counter: c, pod: p, uid: uid, meter: c.meterOf(uid), program: &programUse{}, name: rand.Text()}
+	t := &Tally{counter: c, pod: p, uid: uid, meter: c.meterOf(uid), program: &programUse{}, name: rand.Text()}
 	t.meter.mu.Lock()
 	defer t.meter.mu.Unlock()
 	follow := &agent.Follow{Name: t.name, Pod: uid, Sidecars: slices.Sorted(maps.Keys(p.Sidecars()))}
 	now, _, err := t.read(ctx, agent.CountersRequest{Follow: follow})
 	if err != nil || now == nil {
-		return nil, err
+		return &Tally{unavailable: true}, err
 	}
 	if err := t.meter.read(*now, p.Sidecars()); err != nil {
 		return nil, t.disturbance(err)
@@ -102,31 +108,13 @@ func (c *Counter) meterOf(uid string) *meter {
 	return c.meters[uid]
 }
 
-// finish takes the last reading and returns the program's usage.
-func (t *nodeTally) finish(seen testbed.Usage) (testbed.Usage, error) {
-	t.meter.mu.Lock()
-	defer t.meter.mu.Unlock()
-	defer t.meter.remove(t.program)
-	// The agent's client has a time limit of its own, so the context needs none.
-	now, peak, err := t.read(context.Background(), agent.CountersRequest{Followed: t.name})
-	if err != nil || now == nil {
-		return unavailable(seen), err
-	}
-	sidecars := t.pod.Sidecars()
-	if err := t.meter.read(*now, sidecars); err != nil {
-		return unavailable(seen), t.disturbance(err)
-	}
-	return t.program.usage(seen.Wall, max(peak, ownMemory(now, sidecars))), nil
-}
-
-// disturbance returns an error that makes the trial invalid. The program ran, but its cost is unknown.
-func (t *nodeTally) disturbance(err error) error {
+// disturbance returns an error that makes the trial invalid: the program ran, but its cost is unknown.
+func (t *Tally) disturbance(err error) error {
 	return &testbed.Disturbance{What: t.pod.String() + " on node " + t.pod.Node() + " cannot be counted", Err: err}
 }
 
-// read reads, on the node, the pod's usage and the peak of its memory. The usage is nil if the node shows no
-// cgroup of the pod.
-func (t *nodeTally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.Usage, int64, error) {
+// read reads, on the node, the pod's usage (nil if the node shows no cgroup of the pod) and the memory's peak.
+func (t *Tally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.Usage, int64, error) {
 	q.Root, q.Cgroups = nodeCgroups, []string{t.uid}
 	node := t.pod.Node()
 	counters, err := t.counter.NodePod(node).Agent().Counters(ctx, q)
@@ -143,4 +131,91 @@ func (t *nodeTally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.
 	}
 	now := &counters.Pods[0]
 	return now, counters.Peak, t.meter.identify(ctx, t.pod, now.Containers)
+}
+
+// meter measures the CPU time of the programs in one pod. It reads the pod's cgroups on the
+// node at the start and at the end of each program.
+//
+// The program is charged with the usage of the pod between the two readings, without the usage of the sidecars.
+// The usage of the agent in the pod and of a sandbox's own processes is included in every arm. Programs that run
+// in one pod at the same time share the pod's usage of that time evenly, and so their sum is never too large.
+type meter struct {
+	mu      sync.Mutex
+	last    *cgroup.Usage // latest reading; nil before the first
+	running []*programUse
+	// unnamed has the ids of cgroups in the pod without a container of that id; nil before the first reading.
+	unnamed map[string]bool
+}
+
+type programUse struct{ user, system time.Duration }
+
+// read processes a reading. sidecars holds the names of the pod's sidecars, by container id.
+func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
+	then := m.last
+	m.last = &now
+	if then == nil || len(m.running) == 0 {
+		return nil
+	}
+	grown := since(now, *then)
+	all, system := grown.CPU(), grown.System
+	for _, c := range then.Containers {
+		if name := sidecars[c.ID]; name != "" && containerOf(&now, c.ID).ID == "" {
+			return fmt.Errorf("the container %s ended while a program ran beside it: "+
+				"their shares of the pod's CPU time are unknown", safetext.Head(name, cluster.LineLimit))
+		}
+	}
+	for _, c := range now.Containers {
+		if sidecars[c.ID] != "" {
+			theirs := since(c, containerOf(then, c.ID))
+			all, system = all-theirs.CPU(), system-theirs.System
+		}
+	}
+	// The agent reads the pod's counters before those of the sidecars, and so the difference may be negative.
+	all = max(0, all)
+	system = min(max(0, system), all)
+	share := time.Duration(len(m.running))
+	for _, p := range m.running {
+		p.user += (all - system) / share
+		p.system += system / share
+	}
+	return nil
+}
+
+func (m *meter) remove(p *programUse) {
+	m.running = slices.DeleteFunc(m.running, func(o *programUse) bool { return o == p })
+}
+
+func (p *programUse) usage(wall time.Duration, peak int64) testbed.Usage {
+	return testbed.Usage{User: p.user, System: p.system, Wall: wall, MaxRSS: peak}
+}
+
+func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
+	own := now.WorkingSet
+	for _, c := range now.Containers {
+		if sidecars[c.ID] != "" {
+			own -= c.WorkingSet
+		}
+	}
+	return max(0, own)
+}
+
+// identify makes sure that the meter knows every container in the pod. A cgroup without a known container at
+// the first reading is the container runtime's and counts as the program's. If such a cgroup appears later, it
+// is that of a restarted container, and the pod is read from the API server again.
+func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Usage) error {
+	names := p.Containers()
+	first := m.unnamed == nil
+	if first {
+		m.unnamed = map[string]bool{}
+	}
+	for _, c := range found {
+		if names[c.ID] != "" || m.unnamed[c.ID] {
+			continue
+		}
+		if !first {
+			return p.Refresh(ctx)
+		}
+		m.unnamed[c.ID] = true
+	}
+	return nil
 }

@@ -1,15 +1,13 @@
 // Package agent is Tare's own process in a pod, and the connection to it.
 //
 // The agent is the first process of every pod that Tare makes (the command `tare-agent serve`). It starts the
-// programs of trials as its children. The kernel therefore reports their CPU time and memory to the agent.
-// The agent writes their output to files, and computes a digest of each file. Programs do not depend on the
-// connection. If the API server, the kubelet or the network breaks the connection in the middle of a trial,
-// the program keeps running. Tare fetches its exit status, usage and whole output over the next connection.
+// programs of trials as its children, and so the kernel reports their CPU time and memory to the agent. It
+// writes their output to files, and computes a digest of each file. If the connection to the agent breaks in a
+// trial, the program keeps running. Tare then fetches the result over the next connection.
 //
-// A Client is the other end of the connection, in Tare. It is one exec into the pod that stays open and runs
-// Connect, which joins the exec's streams to the agent's socket. The connection costs nothing while a trial
-// runs. A program starts within milliseconds. At that moment, neither the API server, the kubelet nor the
-// container runtime does anything.
+// A Client is the other end of the connection, in Tare: one exec into the pod that stays open and runs Connect,
+// which joins the exec's streams to the agent's socket. The connection costs nothing while a trial runs. A
+// program starts within milliseconds, without the API server, the kubelet and the container runtime.
 package agent
 
 import (
@@ -28,34 +26,28 @@ const Dir = "/var/run/tare"
 // StoreLimit is the maximum size in bytes of the programs' outputs and inputs in Dir.
 const StoreLimit = 1 << 30
 
-// Program is the path of the agent in a pod whose image is not Tare's. An init container with Tare's image
-// copies the agent to this path (Install).
+// Program is the path of the agent in a pod with another image than Tare's, to which Install copies the agent.
 const Program = "/var/run/tare/bin/tare-agent"
 
 // minClientLease is the shortest time for which the agent keeps the programs of an absent client running.
 const minClientLease = 30 * time.Minute
 
-// dial opens a connection to the agent: an exec of `tare-agent connect` in the pod. Closing the connection
-// ends the exec.
+// dial opens a connection to the agent: an exec of `tare-agent connect` in the pod. Closing it ends the exec.
 type dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
-// Facts are properties of a process in the pod, read by that process itself. Most
-// proofs that a layer was in force on a cluster rest on them.
+// Facts are properties of a process in the pod, read by the process itself. Proofs on a cluster use them.
 type Facts struct {
 	Version   string `json:"version"`   // version of Tare in the image
 	Kernel    string `json:"kernel"`    // kernel release, as of uname -r
 	KernelTag string `json:"kernelTag"` // kernel version, as of uname -v
-	// Sandbox is the name of the sandbox around the process, "gvisor" or "kata";
-	// "" if Tare recognises none.
+	// Sandbox is the name of the sandbox around the process, "gvisor" or "kata"; "" if Tare recognises none.
 	Sandbox string `json:"sandbox,omitempty"`
-	// Seccomp is the mode in /proc/self/status: "disabled", "strict" or "filter"; ""
-	// if the file has no mode.
+	// Seccomp is the mode in /proc/self/status: "disabled", "strict" or "filter"; "" if the file has no mode.
 	Seccomp    string `json:"seccomp"`
 	NoNewPrivs string `json:"noNewPrivs"`       // the no_new_privs flag of the process, "0" or "1"
 	CapEff     string `json:"capEff"`           // effective capabilities of a program of the agent, hexadecimal
 	CapBnd     string `json:"capBnd,omitempty"` // bounding set of capabilities, hexadecimal
-	// UIDMap is /proc/self/uid_map, with single blanks between its columns and lines. It is "0 0 4294967295"
-	// if the process is in no user namespace of its own.
+	// UIDMap is /proc/self/uid_map with single blanks; "0 0 4294967295" without a user namespace of its own.
 	UIDMap     string `json:"uidMap,omitempty"`
 	AppArmor   string `json:"appArmor,omitempty"`   // profile in force: "cri-containerd.apparmor.d (enforce)"
 	SELinux    string `json:"seLinux,omitempty"`    // SELinux context in force
@@ -64,20 +56,17 @@ type Facts struct {
 	CPUModel   string `json:"cpuModel,omitempty"`   // CPU model in /proc/cpuinfo
 	CPUs       int    `json:"cpus"`                 // number of CPUs that a program may use
 	Hypervisor bool   `json:"hypervisor,omitempty"` // set if the CPU has the flag "hypervisor"
-	// Confidential is the kind of confidential VM, "SEV-SNP" or "TDX". The kernel log shows it, or one of the
-	// devices /dev/sev-guest and /dev/tdx_guest. It is "" if neither does.
+	// Confidential is the kind of confidential VM, "SEV-SNP" or "TDX", from the kernel log or a device such as
+	// /dev/sev-guest; "" for none.
 	Confidential string `json:"confidential,omitempty"`
 }
 
 // CountersRequest is a request for Counters.
 type CountersRequest struct {
-	// Cgroups lists the UIDs of the pods whose cgroups the agent reads below Root. The agent knows the
-	// kubelet's layouts for cgroupfs and systemd, and cgroup versions 1 and 2. A static pod is one that the
-	// kubelet got from a file. Its cgroup is named after the annotation kubernetes.io/config.hash, and not
-	// after the UID.
+	// Cgroups lists the UIDs of the pods whose cgroups the agent reads below Root. In place of the UID, a
+	// static pod, which the kubelet got from a file, has its annotation kubernetes.io/config.hash.
 	Cgroups []string `json:"cgroups,omitempty"`
-	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod
-	// does not see it.
+	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod does not see it.
 	Root string `json:"root,omitempty"`
 	// Follow asks the agent to begin to sample the memory of a pod; nil: it does not.
 	Follow *Follow `json:"follow,omitempty"`
@@ -85,8 +74,8 @@ type CountersRequest struct {
 	Followed string `json:"followed,omitempty"`
 }
 
-// Follow is a request for the peak of a pod's working set while a program runs in the pod. The kernel has no
-// such peak for a span of time. The agent therefore samples the working set a few times a second.
+// Follow is a request for the peak of a pod's working set while a program runs. The kernel has no such peak for
+// a span of time. The agent therefore samples the working set a few times a second.
 type Follow struct {
 	Name     string   `json:"name"`               // name given by the client, unique in its session
 	Pod      string   `json:"pod"`                // UID of the pod, found below the Root of the CountersRequest
@@ -98,11 +87,9 @@ type Counters struct {
 	machine.Totals               // totals of the node
 	BootID         string        `json:"bootID"`        // boot id of the node's kernel
 	Own            *cgroup.Usage `json:"own,omitempty"` // usage of the agent's own container
-	// Grouped is the CPU time of all processes on the node, without kernel threads; nil if the agent cannot
-	// read it.
+	// Grouped is the CPU time of all processes on the node, without kernel threads; nil if unknown.
 	Grouped *time.Duration   `json:"grouped,omitempty"`
 	Pods    []cgroup.Usage   `json:"pods,omitempty"`   // usage of the pods in CountersRequest.Cgroups that were found
 	Network testbed.Resource `json:"network,omitzero"` // counters of the pod's network namespace
-	// Peak is the largest working set since Follow, in bytes; 0 if it is unknown.
-	Peak int64 `json:"peak,omitempty"`
+	Peak    int64            `json:"peak,omitempty"`   // largest working set since Follow, in bytes; 0 if it is unknown
 }

@@ -5,14 +5,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
-	"tare/internal/testbed/process"
 	"time"
+
+	"tare/internal/testbed"
+	"tare/internal/testbed/process"
 )
 
-// Client is a connection to the agent of one pod. If the connection breaks, the Client reconnects. Several
-// goroutines may use a Client.
+// Client is a connection to the agent of one pod, which it renews. Several goroutines may use a Client.
 type Client struct {
 	dial    dial
 	o       Options
@@ -32,11 +32,9 @@ type Client struct {
 
 // Options configure a Client.
 type Options struct {
-	// Patience is how long a Client tries to reconnect. If it does not succeed, its calls fail with a
-	// *LostError. 0 means 30 s.
+	// Patience is how long a Client tries to reconnect, before its calls fail with a *LostError. 0 means 30 s.
 	Patience time.Duration
-	// Alive returns an error if reconnecting is useless, because the pod is gone. If Alive is nil, the Client
-	// always tries to reconnect.
+	// Alive returns an error if the pod is gone, so that reconnecting is useless; nil: no such check.
 	Alive func(ctx context.Context) error
 	// Version is the version of this Tare. If the agent has another version, the error is a *versionError.
 	// The versions "" and "devel" fit every other version.
@@ -57,14 +55,13 @@ func (e *LostError) Error() string {
 // Unwrap returns the error of the latest try.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// ErrForgotten is the error for a program that the agent no longer knows, because the agent's container was
-// stopped or restarted.
+// ErrForgotten is the error for a program that the agent no longer knows, since the agent was restarted.
 var ErrForgotten = errors.New("the agent has ended or was restarted")
 
 var errClosed = errors.New("the session with the agent is closed")
 
-// breaksLimit is how often in a row the connection may break within breakWindow after the same request. The
-// request then fails, since it is probably the cause of the breaks.
+// breaksLimit is how often in a row the connection may break within breakWindow after a request. The request is
+// then probably the cause, and fails.
 const (
 	breaksLimit = 10
 	breakWindow = 5 * time.Second
@@ -81,8 +78,7 @@ func NewClient(dial dial, o Options) *Client {
 	}
 }
 
-// call sends a request to the agent and returns the response. It reconnects and repeats
-// the request if the connection breaks. A failure in the response becomes an error.
+// call sends a request to the agent and returns the response, over a new connection if the old one breaks.
 func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error) {
 	breaks := 0
 	for begun := time.Now(); ; {
@@ -114,25 +110,23 @@ func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error
 // Facts requests the facts that a program in the pod sees.
 func (s *Client) Facts(ctx context.Context) (Facts, error) {
 	a, err := s.call(ctx, request{Op: opFacts}, nil)
-	if err != nil {
-		return Facts{}, err
-	}
-	if a.Facts == nil {
-		return Facts{}, fmt.Errorf("facts: %w: the answer has none", errFrame)
-	}
-	return *a.Facts, nil
+	return part(a.Facts, "facts", err)
 }
 
 // Counters requests the counters of the node and of pods.
 func (s *Client) Counters(ctx context.Context, q CountersRequest) (Counters, error) {
 	a, err := s.call(ctx, request{Op: opCounters, CountersRequest: &q}, nil)
+	return part(a.Counters, "counters", err)
+}
+
+func part[T any](p *T, name string, err error) (T, error) {
+	if err == nil && p == nil {
+		err = fmt.Errorf("%s: %w: the answer has none", name, errFrame)
+	}
 	if err != nil {
-		return Counters{}, err
+		return *new(T), err
 	}
-	if a.Counters == nil {
-		return Counters{}, fmt.Errorf("counters: %w: the answer has none", errFrame)
-	}
-	return *a.Counters, nil
+	return *p, nil
 }
 
 // RoundTrip measures how long one request and its response take.
@@ -145,25 +139,9 @@ func (s *Client) RoundTrip(ctx context.Context) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-// nextProgram returns a program name that is new in this session.
-func (s *Client) nextProgram() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serial++
-	return strconv.Itoa(s.serial)
-}
-
-// ended records that no caller waits for a program any more.
-func (s *Client) ended(program string) {
-	s.mu.Lock()
-	s.running--
-	s.mu.Unlock()
-	s.abandon(program)
-}
-
-// abandon records a program that may still run although no caller waits for it. The client ends such a
-// program over the present connection or the next one, before any other request. If there is no further
-// connection, the program ends with the lease.
+// abandon records a program that may still run although no caller waits for it. The client ends the program
+// over the present connection or the next one, before any other request. Without a further connection, the
+// program ends with the lease.
 func (s *Client) abandon(program string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,11 +168,9 @@ func (s *Client) endAbandoned(l *link) {
 	}
 }
 
-// closeTimeout is how long Close may take to end the session in the agent.
 const closeTimeout = 5 * time.Second
 
-// Close ends the connection. Programs that still run are killed. If the agent can be reached, they are killed
-// at once, and otherwise when the lease ends.
+// Close ends the connection. Programs that still run are killed: at once, or when the lease ends.
 func (s *Client) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -202,7 +178,7 @@ func (s *Client) Close() error {
 		return nil
 	}
 	s.closed = true
-	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0
+	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0 // needed: programs may still run
 	s.mu.Unlock()
 	if trying != nil {
 		trying.cancel(errClosed)
@@ -214,7 +190,7 @@ func (s *Client) Close() error {
 	if err := s.bye(ctx, l); err == nil || !needed {
 		return nil
 	}
-	l, err := s.dialOnce(ctx, time.Now()) // the connection was lost; programs may still run
+	l, err := s.dialOnce(ctx, time.Now()) // the connection was lost
 	if err == nil {
 		err = s.bye(ctx, l)
 	}
@@ -225,7 +201,6 @@ func (s *Client) Close() error {
 	return nil
 }
 
-// bye ends the session in the agent and closes the link.
 func (s *Client) bye(ctx context.Context, l *link) error {
 	if l == nil {
 		return errClosed
@@ -233,4 +208,136 @@ func (s *Client) bye(ctx context.Context, l *link) error {
 	_, err := l.ask(ctx, request{Op: opBye}, nil)
 	l.close(errClosed)
 	return err
+}
+
+// These are the first and the longest pause between tries to connect. The pauses double.
+const (
+	firstBackoff = 50 * time.Millisecond
+	lastBackoff  = 3 * time.Second
+)
+
+// connecting is a series of tries to connect, which one goroutine makes. All callers wait for its result.
+type connecting struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when link or err is set
+	link   *link
+	err    error
+}
+
+func (s *Client) connected(ctx context.Context) (*link, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, errClosed
+	}
+	if s.trying == nil && s.link != nil && s.link.reason() == nil {
+		defer s.mu.Unlock()
+		return s.link, nil
+	}
+	if s.trying == nil {
+		trying, cancel := context.WithCancelCause(context.Background())
+		s.trying = &connecting{cancel: cancel, done: make(chan struct{})}
+		go s.connect(trying, s.trying)
+	}
+	a := s.trying
+	s.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.link, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *Client) connect(ctx context.Context, a *connecting) {
+	defer a.cancel(nil)
+	a.link, a.err = s.dialUntil(ctx)
+	if a.link != nil {
+		s.endAbandoned(a.link) // no other goroutine uses the link yet
+	}
+	s.mu.Lock()
+	s.trying = nil
+	if a.link != nil {
+		s.link = a.link
+	}
+	s.mu.Unlock()
+	close(a.done)
+}
+
+// dialUntil dials until it succeeds. It gives up if the pod is gone, or if the patience is used up.
+func (s *Client) dialUntil(ctx context.Context) (*link, error) {
+	begun, backoff := time.Now(), s.backoff
+	for {
+		l, err := s.dialOnce(ctx, begun)
+		if err == nil {
+			return l, nil
+		}
+		var version *versionError
+		if errors.As(err, &version) {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := s.podAlive(ctx); err != nil {
+			return nil, err
+		}
+		left := s.o.Patience - time.Since(begun)
+		if left <= 0 {
+			return nil, &LostError{Since: time.Since(begun), Err: err}
+		}
+		if testbed.Pause(ctx, min(backoff, left)) != nil {
+			return nil, context.Cause(ctx)
+		}
+		backoff = min(2*backoff, lastBackoff)
+	}
+}
+
+// podAlive returns the reason why more tries are useless, or nil, within the patience.
+func (s *Client) podAlive(ctx context.Context) error {
+	if s.o.Alive == nil {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, s.o.Patience)
+	defer cancel()
+	err := s.o.Alive(limited)
+	if limited.Err() != nil {
+		return nil // the state of the pod is unknown
+	}
+	return err
+}
+
+// dialOnce dials once. A try that hangs takes at most half of the patience, and leaves time for another try.
+func (s *Client) dialOnce(ctx context.Context, begun time.Time) (*link, error) {
+	limit := max(time.Second, min(s.o.Patience/2, s.o.Patience-time.Since(begun)))
+	// The context that dial gets is also the context of the connection. It must end with the link.
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("not connected within %v", limit.Round(time.Millisecond))) })
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	conn, err := s.dial(own)
+	var l *link
+	if err == nil {
+		l, err = newLink(own, conn, s.o.Version, hello{Session: s.name, Lease: s.lease}, s.quiet)
+	}
+	stop()
+	if err == nil && !late.Stop() {
+		l.close(context.Cause(own))
+		err = context.Cause(own)
+	}
+	if err != nil {
+		late.Stop()
+		if cause := context.Cause(own); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		cancel(err)
+		return nil, err
+	}
+	go func() {
+		<-l.dead
+		cancel(l.reason())
+	}()
+	return l, nil
 }

@@ -28,9 +28,8 @@ type view struct {
 	log     string // kernel log; "" if the process may not read it
 }
 
-// ReadFacts returns properties of this process and of its kernel. The agent does not call it in its own
-// process. It starts a process that calls it, like any program under test, since a layer may treat programs
-// and the agent differently.
+// ReadFacts returns properties of this process and of its kernel. The agent starts a process that calls it,
+// since a layer may treat programs and the agent differently.
 func ReadFacts() Facts {
 	v := view{files: os.DirFS("/"), log: kernelLog()}
 	var name unix.Utsname
@@ -52,7 +51,6 @@ func ReadFacts() Facts {
 	return f
 }
 
-// facts reads the facts that files and the kernel log hold.
 func (v view) facts() Facts {
 	text := func(name string) string { return readText(v.files, name) }
 	status := []byte(text("proc/self/status"))
@@ -73,10 +71,9 @@ func (v view) facts() Facts {
 	return f
 }
 
-// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log, which every user may
-// read. If a seccomp profile hides the log, the kernel's release and build date identify gVisor (the date is
-// that of gVisor's first commit). Kata's guests have a special kernel command line and a shared file system.
-// The recognition of Kata is untested.
+// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log. If a seccomp profile hides
+// the log, the kernel's release or build date, that of gVisor's first commit, identifies gVisor. Kata's guests
+// have a special kernel command line and a shared file system (untested).
 func (v view) sandbox() string {
 	commandLine, mounts := readText(v.files, "proc/cmdline"), readText(v.files, "proc/self/mountinfo")
 	switch {
@@ -91,7 +88,6 @@ func (v view) sandbox() string {
 	return ""
 }
 
-// confidential recognises a confidential VM by its devices and by its kernel log.
 func (v view) confidential() string {
 	has := func(name string) bool {
 		_, err := fs.Stat(v.files, name)
@@ -111,8 +107,7 @@ var encryption = regexp.MustCompile(`Memory Encryption Features active:.*SEV-SNP
 // confinement matches AppArmor's text in attr/current: a profile and its mode.
 var confinement = regexp.MustCompile(`^(unconfined|.+ \((enforce|complain|kill|unconfined|mixed|prompt)\))$`)
 
-// labels returns the AppArmor profile and the SELinux context in force. The kernel has one file attr/current:
-// it belongs to the security module that the kernel loaded first.
+// labels returns the AppArmor profile and the SELinux context in force. attr/current belongs to one of them.
 func (v view) labels() (appArmor, seLinux string) {
 	appArmor = plain(readText(v.files, "proc/self/attr/apparmor/current"))
 	current := plain(readText(v.files, "proc/self/attr/current"))
@@ -127,7 +122,6 @@ func (v view) labels() (appArmor, seLinux string) {
 
 const textLimit = 1 << 20
 
-// readText reads the beginning of a file; "" if the file cannot be read.
 func readText(files fs.FS, name string) string {
 	f, err := files.Open(name)
 	if err != nil {
@@ -161,7 +155,6 @@ func hexadecimal(text string) string {
 	return text
 }
 
-// kernelLog reads the kernel log; "" if this process may not read it.
 func kernelLog() string {
 	const readAll = 3 // value of SYSLOG_ACTION_READ_ALL in syslog(2)
 	buffer := make([]byte, textLimit)
@@ -172,25 +165,29 @@ func kernelLog() string {
 	return string(buffer[:min(n, len(buffer))])
 }
 
-// factsTimeout is how long the process that is started for facts may take to print them.
 const factsTimeout = 20 * time.Second
 
-// facts starts a process like a program under test and returns the facts that it prints.
-func (s *Server) facts(ctx context.Context) (Facts, error) {
+// facts returns the facts that a process, started like a program under test, prints.
+func (s *Server) facts(ctx context.Context) (f Facts, err error) {
 	if len(s.Self) == 0 {
-		f := ReadFacts()
-		f.Version = plainVersion(s.Version)
-		return f, nil
+		f = ReadFacts()
+	} else if f, err = s.printedFacts(ctx); err != nil {
+		return Facts{}, err
 	}
+	f.Version = plainVersion(s.Version)
+	return f, nil
+}
+
+func (s *Server) printedFacts(ctx context.Context) (f Facts, err error) {
 	order := &startRequest{Args: s.Self, Stdout: true}
 	p, err := s.newProgram(order.cost())
 	if err != nil {
-		return Facts{}, fmt.Errorf("facts: %w", err)
+		return f, fmt.Errorf("facts: %w", err)
 	}
 	p.start(order, nil)
 	defer p.discard()
 	if p.failed != nil {
-		return Facts{}, fmt.Errorf("facts: %w", p.failed)
+		return f, fmt.Errorf("facts: %w", p.failed)
 	}
 	limited, cancel := context.WithTimeout(ctx, factsTimeout)
 	defer cancel()
@@ -199,19 +196,17 @@ func (s *Server) facts(ctx context.Context) (Facts, error) {
 	case <-limited.Done():
 		p.stop("")
 		<-p.done
-		return Facts{}, fmt.Errorf("facts: %v did not print them within %v", s.Self, factsTimeout)
+		return f, fmt.Errorf("facts: %v did not print them within %v", s.Self, factsTimeout)
 	}
 	if p.end.Failure != "" || p.end.Code != 0 {
-		return Facts{}, fmt.Errorf("facts: %v ended with %d: %s%.500q", s.Self, p.end.Code, p.end.Failure, p.end.Tail)
+		return f, fmt.Errorf("facts: %v ended with %d: %s%.500q", s.Self, p.end.Code, p.end.Failure, p.end.Tail)
 	}
 	text, err := p.fetch(&fetchRequest{Stream: "stdout"})
 	if err != nil {
-		return Facts{}, err
+		return f, err
 	}
-	var f Facts
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&f); err != nil {
-		return Facts{}, fmt.Errorf("facts: %v printed %.200q: %w", s.Self, text, err)
+		return f, fmt.Errorf("facts: %v printed %.200q: %w", s.Self, text, err)
 	}
-	f.Version = plainVersion(s.Version)
 	return f, nil
 }

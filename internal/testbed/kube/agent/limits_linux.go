@@ -9,14 +9,12 @@ import (
 	"time"
 )
 
-// These are limits of one agent, over all of its connections. Every program in the pod can connect to the
-// agent, and so can every user who may exec into the pod. The limits protect the agent.
+// These are limits of one agent. Every program in the pod and every user who may exec into it can connect.
 const (
 	connLimit     = 64  // maximum number of connections, including broken ones not yet detected
 	sessionsLimit = 16  // maximum number of sessions whose lease has not ended
 	programsLimit = 250 // maximum number of programs that were started and not dropped
-	// memoryLimit is the largest memory in bytes for three things together: pending requests, their
-	// responses, and the arguments and environments of programs.
+	// memoryLimit is the largest memory in bytes for pending requests, responses, and programs' arguments.
 	memoryLimit = 48 << 20
 )
 
@@ -42,12 +40,10 @@ func (b *quota) init(limit int64, unit string) {
 	b.limit, b.unit = cmp.Or(b.limit, limit), unit
 }
 
-// quotaError is the error of a request that would exceed a limit of the agent.
 type quotaError struct{ text string }
 
 func (e *quotaError) Error() string { return e.text }
 
-// take reserves n more. If that would exceed the limit, it returns a *quotaError.
 func (b *quota) take(n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,8 +61,7 @@ func (b *quota) free(n int64) {
 	b.held -= n
 }
 
-// cost returns the memory in bytes that the agent may need for a response to q. The request's own bytes are
-// not included.
+// cost returns the memory in bytes that a response to q may need, without the request's own bytes.
 func cost(q *request) int64 {
 	n := int64(requestCost)
 	switch q.Op {
@@ -93,11 +88,10 @@ func (o *startRequest) cost() int64 {
 	return n
 }
 
-// refusalTimeout is how long a refused client may take to read the reason.
 const refusalTimeout = 5 * time.Second
 
-// sendRefusal sends the reason for a refusal and ends the connection. It reads until the client closes the
-// connection, too, since closing a socket with unread bytes may discard the response.
+// sendRefusal sends the reason for a refusal and reads until the client closes the connection. Closing a socket
+// with unread bytes may discard the response.
 func sendRefusal(conn net.Conn, why error) {
 	frame, err := encode(response{Failure: failureOf(why)}, nil)
 	if err != nil {

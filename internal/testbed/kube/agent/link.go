@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// defaultQuiet is a time without a response. After it, a client with pending requests sends a ping, which
-// must be answered within the same time. Pings also renew the lease, and keep proxies from closing an idle
-// connection.
+// defaultQuiet is a time without a response, after which a client with pending requests sends a ping. Pings
+// also renew the lease, and keep proxies from closing an idle connection.
 const defaultQuiet = 30 * time.Second
 
 // link is the client's side of one connection. The first error ends the link.
@@ -30,16 +29,12 @@ type link struct {
 	check   *time.Timer             // calls pingIfSilent
 }
 
-// reply is a response with its body.
 type reply struct {
 	response
 	body []byte
 }
 
-// newLink greets the agent on a new connection and names the client.
-func newLink(
-	ctx context.Context, conn io.ReadWriteCloser, version string, h hello, quiet time.Duration,
-) (*link, error) {
+func newLink(ctx context.Context, conn io.ReadWriteCloser, version string, h hello, quiet time.Duration) (*link, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	l := &link{
@@ -94,8 +89,7 @@ func (l *link) greet(r *bufio.Reader, version string, h hello) error {
 	return nil
 }
 
-// ask sends a request and waits for its response. An error means that the link or the
-// context has ended, or that the request is too large.
+// ask sends a request and waits for its response, until the link or the context ends.
 func (l *link) ask(ctx context.Context, q request, body []byte) (reply, error) {
 	got := make(chan reply, 1)
 	l.mu.Lock()
@@ -134,7 +128,6 @@ func (l *link) ask(ctx context.Context, q request, body []byte) (reply, error) {
 	}
 }
 
-// read passes responses to their receivers.
 func (l *link) read(r io.Reader) {
 	for {
 		var a reply
@@ -171,8 +164,7 @@ func (l *link) write() {
 	}
 }
 
-// pingIfSilent pings an agent that is silent while requests are pending. If the previous ping still has no
-// response, it ends the link.
+// pingIfSilent pings an agent that is silent while requests are pending. It ends the link after a lost ping.
 func (l *link) pingIfSilent() {
 	l.mu.Lock()
 	silent, waiting := time.Since(l.heard), len(l.pending) > 0

@@ -21,8 +21,7 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// markVariable is the environment variable that holds a program's mark. The program's descendants inherit the
-// variable unless they clear it.
+// markVariable is the environment variable that holds a program's mark, for descendants to inherit.
 const markVariable = "TARE_PROGRAM"
 
 // program is the agent's side of a program under test, together with the program's outputs.
@@ -90,7 +89,6 @@ func (p *program) fork(order *startRequest, stdin []byte) error {
 	return nil
 }
 
-// makeFiles makes the files of the program's outputs, in a new directory.
 func (p *program) makeFiles(order *startRequest) error {
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return fmt.Errorf("make a directory for its outputs: %w", err)
@@ -102,8 +100,7 @@ func (p *program) makeFiles(order *startRequest) error {
 	return err
 }
 
-// openStdin returns a file with the program's standard input. Since it is a file, no goroutine has to feed a
-// pipe. The file has no name any more when the program starts.
+// openStdin returns a file with the program's standard input. The file has no name when the program starts.
 func (p *program) openStdin(stdin []byte) (*os.File, error) {
 	if len(stdin) == 0 {
 		return os.Open(os.DevNull)
@@ -127,7 +124,6 @@ func (p *program) openStdin(stdin []byte) (*os.File, error) {
 	return f, nil
 }
 
-// exec starts the process through the server's keeper of processes.
 func (p *program) exec(order process.Spec, stdin []byte) error {
 	in, err := p.openStdin(stdin)
 	if err != nil {
@@ -179,9 +175,7 @@ func (p *program) finish() {
 	}
 }
 
-// stop kills the program's process group as soon as the program has been started. If the program itself has
-// ended, its descendants are being killed already. why is the reason; it is "" if a client has requested the
-// stop.
+// stop kills the program's process group, once it is started. why is "" if a client has requested the stop.
 func (p *program) stop(why string) {
 	<-p.forked
 	p.mu.Lock()
@@ -200,8 +194,6 @@ func (p *program) removeOutputs() {
 	})
 }
 
-// discard frees everything that the agent keeps for a program that has ended and that no longer belongs to a
-// session.
 func (p *program) discard() {
 	p.discarded.Do(func() {
 		p.removeOutputs()

@@ -8,15 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"strconv"
 	"time"
 
 	"tare/internal/testbed"
 	"tare/internal/testbed/process"
 )
 
-// killTimeout is how long the client waits for a killed program to end. The agent then ends the program
-// without the client.
+// killTimeout is how long the client waits for a killed program. The agent then ends the program alone.
 const killTimeout = process.EndLimit + 2*process.OutputDelay
 
 // remoteProgram is the client's side of a program in the pod.
@@ -34,12 +33,11 @@ type remoteProgram struct {
 
 	waiting context.Context // context of all requests about the program; ended by giveUp
 	giveUp  context.CancelCauseFunc
-	killing sync.Once
 }
 
 // Start starts a program in the pod. When the program has ended, its outputs are written to the command's
-// writers: either complete and with matching digests, or not at all. Each output may have 256 MiB. The
-// command's standard input may have 16 MiB, and is read to its end before the program starts.
+// writers: complete and with matching digests, or not at all. Each output may have 256 MiB, and the standard
+// input, which is read before the start, 16 MiB.
 func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -51,9 +49,11 @@ func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Proces
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", testbed.Quote(cmd.Args), err)
 	}
-	p := &remoteProgram{
-		client: s, name: s.nextProgram(), args: cmd.Args, stdout: cmd.Stdout, stderr: cmd.Stderr, done: make(chan struct{}),
-	}
+	s.mu.Lock()
+	s.serial++
+	name := strconv.Itoa(s.serial)
+	s.mu.Unlock()
+	p := &remoteProgram{client: s, name: name, args: cmd.Args, stdout: cmd.Stdout, stderr: cmd.Stderr, done: make(chan struct{})}
 	order := startRequest{Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Stdout: cmd.Stdout != nil, Stderr: cmd.Stderr != nil}
 	if _, err := s.call(ctx, request{Op: opStart, Program: p.name, Start: &order}, stdin); err != nil {
 		s.abandon(p.name)
@@ -93,7 +93,7 @@ func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 
 // follow waits for the program's end, fetches its outputs and sets the result.
 func (p *remoteProgram) follow(ctx context.Context) {
-	stop := context.AfterFunc(ctx, p.killSoon)
+	stop := context.AfterFunc(ctx, func() { _ = p.kill() })
 	end, err := p.wait()
 	var outputs [2][]byte
 	if err == nil {
@@ -107,33 +107,30 @@ func (p *remoteProgram) follow(ctx context.Context) {
 	if end != nil && err == nil {
 		p.err = errors.Join(p.err, p.writeOutputs(outputs))
 	}
-	p.client.ended(p.name)
+	p.client.mu.Lock()
+	p.client.running--
+	p.client.mu.Unlock()
+	p.client.abandon(p.name)
 	p.giveUp(nil)
 	close(p.done)
 }
 
 func (p *remoteProgram) wait() (*ending, error) {
 	a, err := p.client.call(p.waiting, request{Op: opWait, Program: p.name}, nil)
-	if err != nil {
-		return nil, err
+	if err == nil && a.End == nil {
+		err = fmt.Errorf("wait: %w: the answer has no end", errFrame)
 	}
-	if a.End == nil {
-		return nil, fmt.Errorf("wait: %w: the answer has no end", errFrame)
-	}
-	return a.End, nil
+	return a.End, err
 }
 
-// fetchOutputs fetches those outputs for which the command has writers.
 func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error) {
 	if end.Failure != "" {
 		return outputs, errors.New(end.Failure)
 	}
 	if p.stdout != nil {
-		if outputs[0], err = p.fetch("stdout", end.Stdout); err != nil {
-			return outputs, err
-		}
+		outputs[0], err = p.fetch("stdout", end.Stdout)
 	}
-	if p.stderr != nil {
+	if p.stderr != nil && err == nil {
 		outputs[1], err = p.fetch("stderr", end.Stderr)
 	}
 	return outputs, err
@@ -176,7 +173,6 @@ func (p *remoteProgram) writeOutputs(outputs [2][]byte) error {
 	return nil
 }
 
-// exitError returns the error that Wait returns: nil if the program ended with exit status 0.
 func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) error {
 	switch {
 	case ctx.Err() != nil && (end == nil || end.Signal != ""):
@@ -191,15 +187,13 @@ func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) e
 	return nil
 }
 
-// Wait waits until the program and all its descendants have ended and its outputs are
-// written.
+// Wait waits until the program and all its descendants have ended and its outputs are written.
 func (p *remoteProgram) Wait() (testbed.Usage, error) {
 	<-p.done
 	return p.usage, p.err
 }
 
-// Printed returns a piece of the program's "stdout" or "stderr", from an offset on. The piece is empty if the
-// program has not written more yet, or if it has ended.
+// Printed returns new bytes of the program's "stdout" or "stderr", from an offset on, while the program runs.
 func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
 	if p.ended() {
 		return nil, nil
@@ -218,41 +212,24 @@ func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
 // Kill ends the program and its descendants and waits until they are gone.
 func (p *remoteProgram) Kill() error {
 	err := p.kill()
-	if err != nil {
-		p.giveUp(err)
-	}
 	<-p.done
 	return err
 }
 
-// killSoon kills the program without waiting until it has ended. If the program cannot be killed in time,
-// Wait returns the reason.
-func (p *remoteProgram) killSoon() {
-	p.killing.Do(func() {
-		go func() {
-			if err := p.kill(); err != nil {
-				p.giveUp(err)
-			}
-		}()
-	})
-}
-
+// kill kills the program. If the program cannot be killed in time, Wait and kill return the reason.
 func (p *remoteProgram) kill() error {
-	select {
-	case <-p.done:
+	if p.ended() {
 		return nil
-	default:
 	}
 	ctx, cancel := context.WithTimeoutCause(p.waiting, p.client.o.Patience+killTimeout, errors.New("not killed in time"))
 	defer cancel()
 	_, err := p.client.call(ctx, request{Op: opKill, Program: p.name}, nil)
-	if p.waiting.Err() != nil && p.ended() {
+	if err == nil || p.waiting.Err() != nil && p.ended() {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("kill %s: %w", testbed.Quote(p.args), err)
-	}
-	return nil
+	err = fmt.Errorf("kill %s: %w", testbed.Quote(p.args), err)
+	p.giveUp(err)
+	return err
 }
 
 func (p *remoteProgram) ended() bool {

@@ -18,11 +18,9 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// replyTimeout is how long a client may take to read a response. A client that was stopped for longer must
-// connect again.
+// replyTimeout is how long a client may take to read a response. Otherwise, the client must connect again.
 const replyTimeout = time.Minute
 
-// serverConn is the agent's side of one connection.
 type serverConn struct {
 	server  *Server
 	conn    net.Conn
@@ -31,10 +29,8 @@ type serverConn struct {
 	writing sync.Mutex
 }
 
-// greetingTimeout is how long a new connection may take to name its client.
 const greetingTimeout = 30 * time.Second
 
-// serveConn serves requests until the connection ends.
 func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // requests of this connection stop waiting for programs
@@ -80,8 +76,8 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// next reads a request. It reserves memory for the request and its response. held is the number of reserved
-// bytes, which the caller must free. The error is a *quotaError if the agent has no more memory.
+// next reads a request. It reserves held bytes of memory, which the caller must free. Without enough memory,
+// the error is a *quotaError.
 func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err error) {
 	take := func(n int64) error {
 		err := c.server.memory.take(n)
@@ -101,21 +97,14 @@ func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err
 	return q, body, held, err
 }
 
-// begin handles the first request of a connection, which names the client's session. It reports whether the
-// connection may be used.
+// begin handles the first request of a connection. It reports whether the connection may be used.
 func (c *serverConn) begin(q *request) bool {
-	var err error
-	if q.Op != opHello {
-		err = fmt.Errorf("%.80q before hello", string(q.Op))
-	} else {
+	err := fmt.Errorf("%.80q before hello", string(q.Op))
+	if q.Op == opHello {
 		c.session, err = c.server.session(q.Hello)
 	}
-	if err != nil {
-		c.reply(response{ID: q.ID, Failure: failureOf(err)}, nil)
-		return false
-	}
-	c.reply(response{ID: q.ID}, nil)
-	return true
+	c.reply(response{ID: q.ID, Failure: failureOf(err)}, nil)
+	return err == nil
 }
 
 // reply sends a response. If it cannot be sent, the client repeats its request over another connection.
@@ -142,7 +131,7 @@ func (c *serverConn) handle(ctx context.Context, q *request, body []byte) (r res
 	switch q.Op {
 	case opPing:
 	case opStart:
-		_, err = c.session.start(q.Program, q.Start, body)
+		err = c.session.start(q.Program, q.Start, body)
 	case opDrop:
 		c.session.drop(q.Program)
 	case opBye:
@@ -171,7 +160,6 @@ func (c *serverConn) handle(ctx context.Context, q *request, body []byte) (r res
 
 var errEnding = &failure{Kind: notKnown, Text: "the agent is ending"}
 
-// handle carries out a request about a program that was started.
 func (p *program) handle(ctx context.Context, q *request, r *response) (piece []byte, err error) {
 	switch q.Op {
 	case opWait:
@@ -202,8 +190,7 @@ func (p *program) handle(ctx context.Context, q *request, r *response) (piece []
 	return nil, nil
 }
 
-// fetch reads a piece of a program's output. While the program runs, its output ends at the last byte written
-// so far. The piece may therefore be empty.
+// fetch reads a piece of a program's output. While the program runs, the piece may be empty.
 func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 	if o == nil {
 		return nil, fmt.Errorf("fetch: the request names no output")
@@ -225,11 +212,9 @@ func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 	return piece[:n], nil
 }
 
-// podsLimit is the maximum number of pods in one CountersRequest.
 const podsLimit = 10000
 
-// counters reads the counters that a CountersRequest asks for. It finds all cgroups before it reads the first
-// counter, so that it can read all counters at almost the same time.
+// counters reads the requested counters. It finds all cgroups first, to read all counters together.
 func (s *Server) counters(q *CountersRequest) (Counters, error) {
 	if q == nil {
 		q = &CountersRequest{}

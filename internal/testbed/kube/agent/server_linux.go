@@ -12,21 +12,23 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/internal/run/machine/owned"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent/cgroup"
 	"tare/internal/testbed/process"
-
-	"golang.org/x/sys/unix"
 )
 
 // Server is the agent. Its exported fields do not change after Serve has begun.
 type Server struct {
 	Dir     string // directory of the socket and the outputs; "" means the constant Dir
 	Version string // version of Tare in the image; "" if it is unknown
-	// Self is the command that prints ReadFacts as JSON. The agent runs it like a program under test, and so
-	// gets the facts that programs see. If Self is empty, the agent returns its own facts.
+	// Self is the command that prints ReadFacts as JSON, run like a program under test. If Self is empty, the
+	// agent returns its own facts.
 	Self []string
 
 	instance string // random text, new after every restart of the agent
@@ -34,8 +36,7 @@ type Server struct {
 	programs process.Keeper
 	serial   atomic.Int64 // number of the latest program
 
-	// These are the limits of memory, disk and programs. A limit that is 0 gets its value from memoryLimit,
-	// StoreLimit or programsLimit. Tests set lower limits.
+	// These limits are memoryLimit, StoreLimit and programsLimit, unless tests set lower ones.
 	memory, store, started quota
 	refused                atomic.Int64 // number of connections that are being refused
 
@@ -48,15 +49,13 @@ type Server struct {
 
 const socketName = "agent.sock"
 
-// programsDir is the name of the outputs' directory in the server's directory.
 const programsDir = "programs"
 
-// endTimeout is how long the agent waits, at its end, until its programs are gone. In a pod the kernel ends
-// them with the agent anyway.
+// endTimeout is how long the agent waits for its programs at its end. In a pod they end with the agent anyway.
 const endTimeout = 2 * time.Second
 
-// Serve runs the agent until the context is done. It reaps orphans, as the first process
-// of a pod must. When it returns, every program has been killed.
+// Serve runs the agent until the context is done, and then kills every program. It reaps orphans, as the first
+// process of a pod must.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.Dir == "" {
 		s.Dir = Dir
@@ -90,8 +89,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// listen prepares the agent's directory and opens the socket. After a restart of the
-// container, the directory still holds the files of the earlier agent.
+// listen prepares the agent's directory, which may have files of an earlier agent, and opens the socket.
 func (s *Server) listen() (net.Listener, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("the agent's directory: %w", err)
@@ -147,8 +145,7 @@ func (s *Server) addConn(c net.Conn) error {
 	return nil
 }
 
-// refuse refuses a connection and sends the reason. If many other connections are being refused at the same
-// time, it only closes the connection.
+// refuse sends the reason and closes a connection. If many are being refused, it only closes the connection.
 func (s *Server) refuse(c net.Conn, why error) {
 	if s.refused.Add(1) > connLimit {
 		s.refused.Add(-1)
@@ -172,7 +169,6 @@ func (s *Server) removeConn(c net.Conn) {
 	delete(s.conns, c)
 }
 
-// shutDown closes all connections and ends all programs.
 func (s *Server) shutDown() {
 	s.programs.Close()
 	running := s.programs.Running(nil)
@@ -200,4 +196,70 @@ func (s *Server) shutDown() {
 		}
 	}
 	_ = owned.Remove(filepath.Join(s.Dir, programsDir))
+}
+
+const readyTimeout = 3 * time.Second
+
+// Connect joins the streams in and out to the agent that listens in dir, until the connection or a stream ends.
+func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
+	if dir == "" {
+		dir = Dir
+	}
+	conn, err := dialSocket(ctx, filepath.Join(dir, socketName))
+	if err != nil {
+		return fmt.Errorf("no agent of Tare's answers in %s: %w", dir, err)
+	}
+	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	go func() { // this goroutine ends with the stream in, at the latest with the process
+		_, _ = io.Copy(conn, in)
+		_ = conn.Close()
+	}()
+	_, err = io.Copy(out, conn)
+	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	for {
+		var d net.Dialer
+		conn, err := d.DialContext(limited, "unix", socket)
+		starting := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+		if !starting || testbed.Pause(limited, 20*time.Millisecond) != nil {
+			return conn, err
+		}
+	}
+}
+
+// Install copies the running program to a path and makes the copy executable.
+func Install(path string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("install the agent as %s: %w", path, err)
+		}
+	}()
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer self.Close()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	// The copy gets its name only when it is complete. No other process can find an incomplete copy.
+	f, err := owned.File(filepath.Dir(path), "agent", "")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = io.Copy(f, self)
+	if err = errors.Join(err, f.Chmod(0o755), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }

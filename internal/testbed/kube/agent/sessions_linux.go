@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"tare/internal/testbed/kube/agent/cgroup"
 	"tare/internal/testbed/process"
 )
 
@@ -16,15 +18,14 @@ import (
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is how many dropped programs a session remembers: the latest ones. No request is so late
-	// that it names an earlier program.
+	// droppedLimit is how many dropped programs a session remembers. No late request names an earlier program.
 	droppedLimit = 10000
 )
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// serverSession is the agent's side of one session, over any number of connections. If the client has sent
-// nothing during the lease, the session ends and its programs are killed.
+// serverSession is the agent's side of one session, over any number of connections. A session whose client has
+// sent nothing during the lease ends.
 type serverSession struct {
 	server *Server
 	name   string
@@ -39,7 +40,6 @@ type serverSession struct {
 	closed   bool
 }
 
-// session returns the session that h names. If the session does not exist, it begins the session.
 func (s *Server) session(h *hello) (*serverSession, error) {
 	if h == nil || !validName.MatchString(h.Session) {
 		return nil, errors.New("hello without the valid name of a session")
@@ -69,7 +69,6 @@ func (s *Server) session(h *hello) (*serverSession, error) {
 	return t, nil
 }
 
-// renewLease renews the lease. It returns false if the session has ended.
 func (t *serverSession) renewLease() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,8 +85,7 @@ func (t *serverSession) expire() {
 	t.end(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", lease))
 }
 
-// end ends the session: it kills all programs of the session and discards them. It waits for a limited time
-// until they are gone.
+// end ends the session, and discards all its programs. For a limited time, it waits until they are gone.
 func (t *serverSession) end(why string) {
 	t.server.mu.Lock()
 	if t.server.sessions[t.name] == t {
@@ -129,39 +127,42 @@ func (t *serverSession) close() map[string]*program {
 	return programs
 }
 
-// start starts a program. A client repeats its request when the connection breaks. If the program was started
-// before, start therefore returns the same program.
-func (t *serverSession) start(name string, order *startRequest, stdin []byte) (*program, error) {
-	if !validName.MatchString(name) {
-		return nil, fmt.Errorf("start: %.80q is not the valid name of a program", name)
+// start starts a program, or waits for the result of the client's earlier request.
+func (t *serverSession) start(name string, order *startRequest, stdin []byte) error {
+	p, known, err := t.add(name, order)
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
 	}
-	if order == nil {
-		return nil, errors.New("start: the request has no command")
-	}
-	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
-		return nil, errors.New("start: the session has ended")
-	}
-	if t.dropped[name] {
-		t.mu.Unlock()
-		return nil, fmt.Errorf("start: the program %s was dropped before", name)
-	}
-	p, known := t.programs[name]
-	if !known {
-		var err error
-		if p, err = t.server.newProgram(order.cost()); err != nil {
-			t.mu.Unlock()
-			return nil, fmt.Errorf("start: %w", err)
-		}
-		t.programs[name] = p
-	}
-	t.mu.Unlock()
 	if !known {
 		p.start(order, stdin)
 	}
 	<-p.forked
-	return p, p.failed
+	return p.failed
+}
+
+// add returns the session's program with a name. If the program does not exist, add makes it.
+func (t *serverSession) add(name string, order *startRequest) (p *program, known bool, err error) {
+	if !validName.MatchString(name) {
+		return nil, false, fmt.Errorf("%.80q is not the valid name of a program", name)
+	}
+	if order == nil {
+		return nil, false, errors.New("the request has no command")
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, false, errors.New("the session has ended")
+	}
+	if t.dropped[name] {
+		return nil, false, fmt.Errorf("the program %s was dropped before", name)
+	}
+	if p, known = t.programs[name]; known {
+		return p, true, nil
+	}
+	if p, err = t.server.newProgram(order.cost()); err == nil {
+		t.programs[name] = p
+	}
+	return p, false, err
 }
 
 func (t *serverSession) program(name string) (*program, error) {
@@ -176,8 +177,7 @@ func (t *serverSession) program(name string) (*program, error) {
 	return p, p.failed
 }
 
-// drop kills and discards a program. Until the program is gone, it belongs to the session, which must not end
-// earlier.
+// drop kills and discards a program. Until the program is gone, it belongs to the session.
 func (t *serverSession) drop(name string) {
 	t.mu.Lock()
 	p := t.programs[name]
@@ -200,8 +200,8 @@ func (t *serverSession) drop(name string) {
 	delete(t.programs, name)
 }
 
-// newProgram makes a program that is not started yet. The agent, and not the client, chooses the names of the
-// program's directory and mark. The program holds cost bytes of the agent's memory until it is discarded.
+// newProgram makes a program that is not started yet, and that holds cost bytes of the agent's memory. The
+// client does not choose the names of the program's directory and mark.
 func (s *Server) newProgram(cost int64) (*program, error) {
 	if err := s.started.take(1); err != nil {
 		return nil, err
@@ -216,4 +216,91 @@ func (s *Server) newProgram(cost int64) (*program, error) {
 		dir:    filepath.Join(s.Dir, programsDir, number),
 		forked: make(chan struct{}), done: make(chan struct{}),
 	}, nil
+}
+
+type follower struct {
+	group    cgroup.Group
+	sidecars []string // ids of containers whose memory is not counted
+	stop     chan struct{}
+	ended    time.Time // time of the last sample; zero while sampling
+
+	mu   sync.Mutex
+	peak int64 // bytes
+}
+
+// sampleTimes are the times between two samples of a pod's working set: short for programs that end soon, then
+// so long that samples, which read two small files of each container, cost a trial nothing.
+var sampleTimes = process.Intervals{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
+
+const (
+	followsLimit = 1000        // maximum number of followers in a session
+	followsKept  = time.Minute // how long an ended follower is kept: its response may be lost, and the request repeated
+)
+
+// follow ends the follower that a CountersRequest names, and begins the one that it requests, once.
+func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errors.New("counters: the session has ended")
+	}
+	if f := t.follows[q.Followed]; f != nil {
+		c.Peak = f.sample()
+		f.end()
+	}
+	want := q.Follow
+	if want == nil || t.follows[want.Name] != nil {
+		return nil
+	}
+	for name, f := range t.follows {
+		if !f.ended.IsZero() && time.Since(f.ended) > followsKept {
+			delete(t.follows, name)
+		}
+	}
+	switch {
+	case !validName.MatchString(want.Name):
+		return fmt.Errorf("counters: %.80q is not a valid name for a peak", want.Name)
+	case !cgroup.ValidUID.MatchString(want.Pod):
+		return fmt.Errorf("counters: %.80q is not the UID of a pod", want.Pod)
+	case len(want.Sidecars) > cgroup.ContainersLimit:
+		return fmt.Errorf("counters: the request names %d sidecars; the maximum is %d",
+			len(want.Sidecars), cgroup.ContainersLimit)
+	case len(t.follows) >= followsLimit:
+		return fmt.Errorf("counters: the session follows %d pods already", followsLimit)
+	}
+	groups := t.server.pods.Find(q.Root, []string{want.Pod})
+	if q.Root == "" || len(groups) == 0 {
+		return nil // the pod's cgroup is not visible, and its peak stays unknown
+	}
+	f := &follower{group: groups[0], sidecars: want.Sidecars, stop: make(chan struct{})}
+	if t.follows == nil {
+		t.follows = map[string]*follower{}
+	}
+	t.follows[want.Name] = f
+	f.sample()
+	go sampleTimes.Until(f.stop, func() { f.sample() })
+	return nil
+}
+
+// end stops the sampling. The caller holds the lock of the session.
+func (f *follower) end() {
+	if f.ended.IsZero() {
+		f.ended = time.Now()
+		close(f.stop)
+	}
+}
+
+func (f *follower) sample() int64 {
+	now, ok := f.group.Read()
+	for _, c := range now.Containers {
+		if slices.Contains(f.sidecars, c.ID) {
+			now.WorkingSet -= c.WorkingSet
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ok {
+		f.peak = max(f.peak, now.WorkingSet)
+	}
+	return f.peak
 }

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -23,8 +25,7 @@ import (
 // four bytes each, the most significant byte first. Then comes the head: a request or a response in JSON.
 // Last comes the body: raw bytes. Responses may come in any order.
 
-// protocol is the version of the frames' meaning. Programs with different versions do not talk to each other.
-// The form of the first line is the same in all versions.
+// protocol is the version of the frames' meaning. The form of the first line is the same in all versions.
 const protocol = 1
 
 const (
@@ -35,7 +36,6 @@ const (
 	chunkSize     = 256 << 10 // bytes of an output in one response
 )
 
-// op is the operation of a request.
 type op string
 
 const (
@@ -52,8 +52,7 @@ const (
 	opBye      op = "bye"      // kill all programs of the session and end it
 )
 
-// request is the head of a client's frame. A client may repeat any request over another connection. The agent
-// still carries out the request only once.
+// request is the head of a client's frame. A request that is repeated is carried out only once.
 type request struct {
 	ID              uint64           `json:"id"`
 	Op              op               `json:"op"`
@@ -70,7 +69,6 @@ type hello struct {
 	Lease   time.Duration `json:"lease"`   // time without a request after which the session ends
 }
 
-// startRequest is the command of a program.
 type startRequest struct {
 	Args   []string `json:"args"`
 	Env    []string `json:"env,omitempty"`
@@ -79,13 +77,11 @@ type startRequest struct {
 	Stderr bool     `json:"stderr,omitempty"` // keep the standard error
 }
 
-// fetchRequest names a piece of an output.
 type fetchRequest struct {
 	Stream string `json:"stream"` // "stdout" or "stderr"
 	Offset int64  `json:"offset"` // first byte of the piece
 }
 
-// response is the head of the agent's frame.
 type response struct {
 	ID       uint64        `json:"id"`
 	Failure  *failure      `json:"failure,omitempty"`
@@ -107,13 +103,11 @@ type ending struct {
 	Failure string        `json:"failure,omitempty"` // why the trial is useless, even if the exit status is 0
 }
 
-// output identifies the complete content of an output stream.
 type output struct {
 	Size   int64  `json:"size"`   // size of the output, in bytes
 	SHA256 string `json:"sha256"` // digest of the output, in hexadecimal
 }
 
-// failure is an error in a response.
 type failure struct {
 	Kind failureKind `json:"kind,omitempty"`
 	Text string      `json:"text"`
@@ -129,7 +123,6 @@ const (
 	notKnown   failureKind = "not-known"   // the failure wraps ErrForgotten
 )
 
-// errFrame is the error for bytes that do not follow the protocol.
 var errFrame = errors.New("not a frame of the agent's protocol")
 
 func encode(head any, body []byte) ([]byte, error) {
@@ -147,9 +140,8 @@ func encode(head any, body []byte) ([]byte, error) {
 	return append(append(frame, text...), body...), nil
 }
 
-// decode reads one frame. It allocates memory only for bytes that arrive, and not for the size that the frame
-// claims to have. If reserve is not nil, decode calls it with the claimed size before it reads the frame. If
-// reserve returns an error, decode returns this error.
+// decode reads one frame. It allocates memory only for bytes that arrive. It first calls reserve, unless it is
+// nil, with the size that the frame claims to have, and returns the error of reserve.
 func decode(r io.Reader, head any, reserve func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {
@@ -188,7 +180,6 @@ func readExactly(r io.Reader, size int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// greeting returns the first line of a connection.
 func greeting(version string) string {
 	return fmt.Sprintf("%s%d %s\n", greetingWord, protocol, plainVersion(version))
 }
@@ -244,9 +235,46 @@ func (e *versionError) Error() string {
 		"build the image again (make image) or name one of this version in testbed.kubernetes.image", e.Image, e.Here)
 }
 
-// sameVersion reports whether programs of two versions may work together. A build without a version, such as
-// a test, fits every other version with the same protocol.
+// sameVersion reports whether programs of two versions may work together. A build without a version fits all.
 func sameVersion(a, b string) bool {
 	known := func(v string) bool { return v != "" && v != "unknown" && v != "devel" }
 	return !known(a) || !known(b) || plainVersion(a) == plainVersion(b)
+}
+
+// lookUp finds a program in the pod's PATH. The error names a remedy.
+func lookUp(program, dir string, env []string) (string, error) {
+	found, refused, path := testbed.LookUp(program, dir, env)
+	switch {
+	case found != "":
+		return found, nil
+	case refused != "":
+		return "", &failure{Kind: notAllowed, Text: fmt.Sprintf("%s may not be executed", testbed.Quote([]string{refused}))}
+	}
+	return "", &failure{Kind: notInPath, Text: fmt.Sprintf("%s is not in the pod's PATH=%s; is it in the image?",
+		testbed.Quote([]string{program}), path)}
+}
+
+// failureOf converts an error into a failure that can be sent to the client; nil stays nil.
+func failureOf(err error) *failure {
+	var known *failure
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, fs.ErrNotExist):
+		return &failure{Kind: notThere, Text: err.Error()}
+	case errors.Is(err, fs.ErrPermission):
+		return &failure{Kind: notAllowed, Text: err.Error()}
+	}
+	return &failure{Text: err.Error()}
+}
+
+func (f *failure) Error() string { return f.Text }
+
+// Unwrap returns the Go error for the kind of failure; nil if there is none.
+func (f *failure) Unwrap() error {
+	return map[failureKind]error{
+		notInPath: exec.ErrNotFound, notThere: fs.ErrNotExist, notAllowed: fs.ErrPermission, notKnown: ErrForgotten,
+	}[f.Kind]
 }

@@ -1,9 +1,23 @@
 package cluster
 
 import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"slices"
+	"strconv"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	admissionregistration "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	apps "k8s.io/client-go/kubernetes/typed/apps/v1"
@@ -16,11 +30,14 @@ import (
 	scheduling "k8s.io/client-go/kubernetes/typed/scheduling/v1"
 	storage "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"tare/internal/testbed"
 )
 
-// Client has the groups of Kubernetes' API that Tare uses. kubernetes.Interface has them as well, and forty more,
-// which would add 7 MB to the program.
+// Client has the groups of Kubernetes' API that Tare uses. The others of kubernetes.Interface would add 7 MB.
 type Client interface {
 	Discovery() discovery.DiscoveryInterface
 	AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface
@@ -37,75 +54,195 @@ type Client interface {
 
 // NewClient makes the client of a cluster. All groups share one transport and one limit of requests.
 func NewClient(config *rest.Config) (Client, error) {
-	c := *config
-	if c.UserAgent == "" {
-		c.UserAgent = rest.DefaultKubernetesUserAgent()
+	c := &client{config: *config}
+	if c.config.UserAgent == "" {
+		c.config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
-	transport, err := rest.HTTPClientFor(&c)
-	if err != nil {
+	var err error
+	if c.transport, err = rest.HTTPClientFor(&c.config); err != nil {
 		return nil, err
 	}
-	if c.RateLimiter == nil && c.QPS > 0 {
-		c.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.QPS, max(1, c.Burst))
+	if c.config.RateLimiter == nil && c.config.QPS > 0 {
+		c.config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.config.QPS, max(1, c.config.Burst))
 	}
-	m := maker{&c, transport, nil}
-	all := &client{
-		discovery:                  made(&m, discovery.NewDiscoveryClientForConfigAndClient),
-		admissionregistrationGroup: made(&m, admissionregistration.NewForConfigAndClient),
-		appsGroup:                  made(&m, apps.NewForConfigAndClient),
-		authenticationGroup:        made(&m, authentication.NewForConfigAndClient),
-		authorizationGroup:         made(&m, authorization.NewForConfigAndClient),
-		batchGroup:                 made(&m, batch.NewForConfigAndClient),
-		coreGroup:                  made(&m, core.NewForConfigAndClient),
-		nodeGroup:                  made(&m, node.NewForConfigAndClient),
-		rbacGroup:                  made(&m, rbac.NewForConfigAndClient),
-		schedulingGroup:            made(&m, scheduling.NewForConfigAndClient),
-		storageGroup:               made(&m, storage.NewForConfigAndClient),
-	}
-	return all, m.err
-}
-
-// maker makes the clients of groups, and keeps their errors.
-type maker struct {
-	config    *rest.Config
-	transport *http.Client
-	err       error
-}
-
-func made[T any](m *maker, makes func(*rest.Config, *http.Client) (T, error)) T {
-	c, err := makes(m.config, m.transport)
-	m.err = errors.Join(m.err, err)
-	return c
+	_, err = core.NewForConfigAndClient(&c.config, c.transport) // a bad configuration has the same error in every group
+	return c, err
 }
 
 type client struct {
-	discovery                  *discovery.DiscoveryClient
-	admissionregistrationGroup *admissionregistration.AdmissionregistrationV1Client
-	appsGroup                  *apps.AppsV1Client
-	authenticationGroup        *authentication.AuthenticationV1Client
-	authorizationGroup         *authorization.AuthorizationV1Client
-	batchGroup                 *batch.BatchV1Client
-	coreGroup                  *core.CoreV1Client
-	nodeGroup                  *node.NodeV1Client
-	rbacGroup                  *rbac.RbacV1Client
-	schedulingGroup            *scheduling.SchedulingV1Client
-	storageGroup               *storage.StorageV1Client
+	config    rest.Config
+	transport *http.Client
 }
 
-func (c *client) Discovery() discovery.DiscoveryInterface { return c.discovery }
-func (c *client) AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface {
-	return c.admissionregistrationGroup
+// group makes the client of a group. It cannot fail, since NewClient has checked the configuration.
+func group[T any](c *client, makes func(*rest.Config, *http.Client) (T, error)) T {
+	made, _ := makes(&c.config, c.transport)
+	return made
 }
-func (c *client) AppsV1() apps.AppsV1Interface { return c.appsGroup }
+
+func (c *client) Discovery() discovery.DiscoveryInterface {
+	return group(c, discovery.NewDiscoveryClientForConfigAndClient)
+}
+func (c *client) AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface {
+	return group(c, admissionregistration.NewForConfigAndClient)
+}
 func (c *client) AuthenticationV1() authentication.AuthenticationV1Interface {
-	return c.authenticationGroup
+	return group(c, authentication.NewForConfigAndClient)
 }
 func (c *client) AuthorizationV1() authorization.AuthorizationV1Interface {
-	return c.authorizationGroup
+	return group(c, authorization.NewForConfigAndClient)
 }
-func (c *client) BatchV1() batch.BatchV1Interface                { return c.batchGroup }
-func (c *client) CoreV1() core.CoreV1Interface                   { return c.coreGroup }
-func (c *client) NodeV1() node.NodeV1Interface                   { return c.nodeGroup }
-func (c *client) RbacV1() rbac.RbacV1Interface                   { return c.rbacGroup }
-func (c *client) SchedulingV1() scheduling.SchedulingV1Interface { return c.schedulingGroup }
-func (c *client) StorageV1() storage.StorageV1Interface          { return c.storageGroup }
+func (c *client) SchedulingV1() scheduling.SchedulingV1Interface {
+	return group(c, scheduling.NewForConfigAndClient)
+}
+func (c *client) AppsV1() apps.AppsV1Interface    { return group(c, apps.NewForConfigAndClient) }
+func (c *client) BatchV1() batch.BatchV1Interface { return group(c, batch.NewForConfigAndClient) }
+func (c *client) CoreV1() core.CoreV1Interface    { return group(c, core.NewForConfigAndClient) }
+func (c *client) NodeV1() node.NodeV1Interface    { return group(c, node.NewForConfigAndClient) }
+func (c *client) RbacV1() rbac.RbacV1Interface    { return group(c, rbac.NewForConfigAndClient) }
+func (c *client) StorageV1() storage.StorageV1Interface {
+	return group(c, storage.NewForConfigAndClient)
+}
+
+// PodInformer follows the pods of a namespace that a selector of labels selects, once it is run. The factories
+// of package informers would add the informers of every resource to the program.
+func PodInformer(client Client, namespace, selector string) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = selector
+			return client.CoreV1().Pods(namespace).List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = selector
+			return client.CoreV1().Pods(namespace).Watch(ctx, o)
+		},
+	}, &corev1.Pod{}, 0, cache.Indexers{})
+}
+
+// API servers restart, and may be overloaded. Retrying repeats requests whose failure has another cause than
+// the request, until a time limit.
+
+// firstPause and longestPause are the first and the longest pause between tries. One try may take the time
+// limit divided by tryDivisor. By default this is more than the 10 s after which an API server names an
+// admission webhook that does not answer.
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = time.Second
+	tryDivisor   = 2
+)
+
+// unansweredError means that an API server did not answer a request within the time limit.
+type unansweredError struct {
+	request string        // method and path: "GET /api/v1/nodes"
+	after   time.Duration // time since the first try
+	tries   int
+	err     error // error of the last try
+}
+
+func (e *unansweredError) Error() string {
+	after := e.after.Round(100 * time.Millisecond)
+	return fmt.Sprintf("%s: not answered in %v (%d tries): %v", e.request, after, e.tries, e.err)
+}
+
+// Is compares target with the error of the last try. With a method Unwrap, client-go would repeat the request.
+func (e *unansweredError) Is(target error) bool { return errors.Is(e.err, target) }
+
+// As sets target to the error of the last try, for the types that unreachable explains.
+func (e *unansweredError) As(target any) bool {
+	switch target.(type) {
+	case *x509.CertificateInvalidError, *x509.UnknownAuthorityError, *x509.HostnameError, **net.DNSError, *net.Error:
+		return errors.As(e.err, target)
+	}
+	return false
+}
+
+// Retrying wraps a transport. Requests then get a time limit, and are repeated while the API server is
+// unavailable. Watches, followed logs and upgrades to a stream have no end, and stay as they are.
+func Retrying(limit time.Duration) transport.WrapperFunc {
+	return func(next http.RoundTripper) http.RoundTripper { return &retrying{next: next, limit: limit} }
+}
+
+type retrying struct {
+	next  http.RoundTripper
+	limit time.Duration
+}
+
+// RoundTrip repeats a request until it gets a final response or error, or reaches the limit.
+func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
+	q := r.URL.Query()
+	endless := q.Get("watch") != "" || q.Get("follow") != "" || r.Header.Get("Upgrade") != ""
+	if endless || r.Body != nil && r.GetBody == nil {
+		return t.next.RoundTrip(r)
+	}
+	start := time.Now()
+	deadline := start.Add(t.limit)
+	for tries, pause := 1, firstPause; ; tries, pause = tries+1, min(2*pause, longestPause) {
+		response, err := t.try(r, tries > 1)
+		if r.Context().Err() != nil || err == nil && !slices.Contains(busyStatus, response.StatusCode) || err != nil && permanent(err) {
+			return response, err
+		}
+		pause = max(pause, retryAfter(response))
+		if time.Until(deadline) < pause {
+			if err == nil {
+				response.Header.Del("Retry-After") // client-go would repeat the request again
+				return response, nil
+			}
+			return nil, &unansweredError{request: r.Method + " " + r.URL.Path, after: time.Since(start), tries: tries, err: err}
+		}
+		if response != nil {
+			response.Body.Close()
+		}
+		if err := testbed.Pause(r.Context(), pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// try sends the request once, again or for the first time, with a time limit, and reads the whole response.
+func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), max(t.limit/tryDivisor, time.Second))
+	defer cancel()
+	request := r.Clone(ctx)
+	if again && r.GetBody != nil {
+		body, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		request.Body = body
+	}
+	response, err := t.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read the response: %w", err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
+}
+
+// busyStatus lists the statuses that say something about the server's state, and not about the request.
+var busyStatus = []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+	http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+
+// permanent reports whether the next try would fail with the same error.
+func permanent(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var alert tls.AlertError
+	var dns *net.DNSError
+	return errors.As(err, &certificate) || errors.As(err, &alert) || errors.As(err, &dns) && dns.IsNotFound
+}
+
+// retryAfter returns the pause that the server requests, at most 10 s; 0 if it requests none.
+func retryAfter(response *http.Response) time.Duration {
+	if response == nil {
+		return 0
+	}
+	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return min(time.Duration(seconds)*time.Second, 10*time.Second)
+}

@@ -9,8 +9,11 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +21,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+
+	"tare/internal/experiment/quantity"
+	"tare/internal/testbed"
+	"tare/internal/text/safetext"
 )
 
 // Options configure a connection.
@@ -27,8 +34,8 @@ type Options struct {
 	Say        func(string) // takes a line of progress; nil drops it
 }
 
-// Cluster is the connection to one cluster. Client and Dynamic limit every request by the testbed's timeout
-// request, and repeat a request after temporary errors. Config does neither of these.
+// Cluster is the connection to one cluster. Client and Dynamic limit every request by the timeout request, and
+// repeat a request after temporary errors. Config does not.
 type Cluster struct {
 	Context string // name of the context in the kubeconfig
 	UID     string // UID of the namespace kube-system, which identifies the cluster
@@ -49,9 +56,8 @@ func (c *Cluster) Say(line string) {
 	}
 }
 
-// Mapping returns the resource of a kind. It caches the cluster's kinds. A kind that is not in the cache may
-// just have been installed, and so Mapping reads the kinds again before it reports an unknown kind. If the
-// kind is unknown, meta.IsNoMatchError is true for the error.
+// Mapping returns the resource of a kind, from a cache. If the cache lacks the kind, which may just have been
+// installed, Mapping reads the kinds again. If the kind is unknown, meta.IsNoMatchError is true for the error.
 func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if !meta.IsNoMatchError(err) {
@@ -61,43 +67,42 @@ func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
-// Now returns the time by the API server's clock, which is the same for all clients. If the API server does
-// not return its time, Now returns the time of this machine.
+// Now returns the time by the API server's clock or, if this is unknown, by the clock of this machine.
 func (c *Cluster) Now(ctx context.Context) time.Time {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if now, err := c.serverTime(limited); err == nil {
+	client, err1 := rest.HTTPClientFor(c.Config)
+	server, _, err2 := rest.DefaultServerUrlFor(c.Config)
+	if err1 != nil || err2 != nil {
+		return time.Now()
+	}
+	request := (&http.Request{Method: http.MethodGet, URL: server.JoinPath("version")}).WithContext(limited)
+	response, err := client.Do(request)
+	if err != nil {
+		return time.Now()
+	}
+	response.Body.Close()
+	if now, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 		return now
 	}
 	return time.Now()
 }
 
-func (c *Cluster) serverTime(ctx context.Context) (time.Time, error) {
-	client, err := rest.HTTPClientFor(c.Config)
-	if err != nil {
-		return time.Time{}, err
+// Each calls do for all elements of a list at the same time, and joins the errors.
+func Each[T any](list []T, do func(i int, element T) error) error {
+	errs := make([]error, len(list))
+	var wg sync.WaitGroup
+	for i, element := range list {
+		wg.Go(func() { errs[i] = do(i, element) })
 	}
-	server, _, err := rest.DefaultServerUrlFor(c.Config)
-	if err != nil {
-		return time.Time{}, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.JoinPath("version").String(), nil)
-	if err != nil {
-		return time.Time{}, err
-	}
-	response, err := client.Do(r)
-	if err != nil {
-		return time.Time{}, err
-	}
-	response.Body.Close()
-	return http.ParseTime(response.Header.Get("Date"))
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // NameLimit is the maximum length of a DNS label. Names of most objects must be DNS labels.
 const NameLimit = 63
 
-// Label turns a text into a DNS label: lower-case letters, digits and single dashes inside.
-// The result is also valid as the value of a Kubernetes label.
+// Label turns a text into a DNS label, which is also valid as the value of a Kubernetes label.
 func Label(text string, limit int) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {
@@ -111,4 +116,61 @@ func Label(text string, limit int) string {
 		}
 	}
 	return strings.Trim(b.String(), "-")
+}
+
+// FirstPoll and LastPoll are the first and the longest pause between two polls of an awaited state. Polling
+// needs fewer rights than watching, and survives a restart of the API server.
+const (
+	FirstPoll = 50 * time.Millisecond
+	LastPoll  = time.Second
+	// SayAfter is the interval between lines of progress during a wait.
+	SayAfter = 3 * time.Second
+)
+
+// TimeoutError means that a state was not reached within a time limit.
+type TimeoutError struct {
+	What  string // awaited state
+	Limit time.Duration
+	Now   string // latest state
+}
+
+// Error names the awaited state, the limit and the latest state.
+func (e *TimeoutError) Error() string {
+	text := fmt.Sprintf("%s: not after %v", e.What, quantity.Duration(e.Limit))
+	if e.Now != "" {
+		text += ": " + e.Now
+	}
+	return text
+}
+
+// Await calls poll again and again, with growing pauses, until ok is true, poll fails, or the limit is
+// reached. Progress lines and errors contain the awaited state ("condition Ready of VarmorPolicy demo") and
+// the latest state, now ("status Pending").
+func (c *Cluster) Await(
+	ctx context.Context, awaited string, limit time.Duration, poll func(context.Context) (ok bool, now string, err error),
+) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	start, said := time.Now(), time.Now()
+	last := ""
+	for pause := FirstPoll; ; pause = min(pause*3/2, LastPoll) {
+		ok, now, err := poll(limited)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("wait for %s: %w", awaited, ctx.Err())
+		case limited.Err() != nil && !ok:
+			return &TimeoutError{What: awaited, Limit: limit, Now: last}
+		case err != nil:
+			return fmt.Errorf("%s: %w", awaited, err)
+		case ok:
+			return nil
+		}
+		last = now
+		if time.Since(said) >= SayAfter {
+			said = time.Now()
+			waited := quantity.Duration(time.Since(start).Round(time.Second))
+			c.Say(fmt.Sprintf("waiting for %s (%v): %s", awaited, waited, safetext.Head(now, 300)))
+		}
+		_ = testbed.Pause(limited, pause)
+	}
 }

@@ -31,8 +31,7 @@ import (
 // inCluster is the name that the context gets if Tare runs in a pod without a kubeconfig.
 const inCluster = "in-cluster"
 
-// dropLogs discards the logs of client-go. They are about requests that Tare repeats anyway, or whose errors
-// Tare reports anyway.
+// dropLogs discards the logs of client-go, which are about errors that Tare handles itself.
 var dropLogs = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 // Connect connects to the cluster of a context in the kubeconfig.
@@ -46,7 +45,12 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 	config.QPS = -1 // no client-side rate limit: requests are few, and the API server has its own
 	config.WarningHandler = rest.NoWarnings{}
 	c := &Cluster{Context: name, Config: config, Progress: o.Say}
-	if c.Client, c.Dynamic, err = clients(config, limits.Request.Std()); err != nil {
+	retrying := rest.CopyConfig(config)
+	retrying.Wrap(Retrying(limits.Request.Std()))
+	if c.Client, err = NewClient(retrying); err == nil {
+		c.Dynamic, err = dynamic.NewForConfig(retrying)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("context %s: %w", name, err)
 	}
 	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
@@ -64,8 +68,7 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 	return c, nil
 }
 
-// firstRequest reads the namespace kube-system. If the kubeconfig has a credential plugin, the plugin runs
-// during this request. client-go sets no time limit for the plugin. firstRequest therefore sets one.
+// firstRequest reads the namespace kube-system, with a time limit for the kubeconfig's credential plugin.
 func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -75,22 +78,20 @@ func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev
 		return get()
 	}
 	what := "the credential plugin " + safetext.Head(plugin.Command, 200)
-	type result struct {
-		namespace *corev1.Namespace
-		err       error
-	}
-	results := make(chan result, 1)
+	var namespace *corev1.Namespace
+	done := make(chan error, 1)
 	go func() {
-		namespace, err := get()
-		results <- result{namespace, err}
+		got, err := get()
+		namespace = got
+		done <- err
 	}()
 	progress, end := time.NewTimer(SayAfter), time.NewTimer(limit)
 	defer progress.Stop()
 	defer end.Stop()
 	for {
 		select {
-		case r := <-results:
-			return r.namespace, r.err
+		case err := <-done:
+			return namespace, err
 		case <-progress.C:
 			c.Say("waiting for " + what)
 		case <-end.C:
@@ -102,21 +103,9 @@ func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev
 	}
 }
 
-// clients makes clients whose requests have a time limit, and are repeated after temporary errors.
-func clients(config *rest.Config, limit time.Duration) (Client, dynamic.Interface, error) {
-	retrying := rest.CopyConfig(config)
-	retrying.Wrap(Retrying(limit))
-	typed, err := NewClient(retrying)
-	if err != nil {
-		return nil, nil, err
-	}
-	untyped, err := dynamic.NewForConfig(retrying)
-	return typed, untyped, err
-}
-
-// configure reads the kubeconfig of the options. If the options name none, it reads the files in the variable
-// KUBECONFIG or, without this variable, ~/.kube/config. Without any kubeconfig, it uses the service account
-// of Tare's own pod. It also returns the name of the context.
+// configure reads the kubeconfig of the options or, if they name none, the files in KUBECONFIG or
+// ~/.kube/config. Without any kubeconfig, it uses the service account of Tare's own pod. It also returns the
+// name of the context.
 func configure(o Options, name string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
@@ -153,8 +142,7 @@ func configure(o Options, name string) (*rest.Config, string, error) {
 	return config, name, nil
 }
 
-// unreachable explains why the first request to an API server failed. Where possible, the error names a
-// remedy.
+// unreachable explains why the first request to an API server failed, with a remedy where possible.
 func unreachable(name, host string, err error) error {
 	var certificate x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
@@ -167,7 +155,8 @@ func unreachable(name, host string, err error) error {
 		return err
 	case apierrors.IsUnauthorized(err):
 		why = "it does not know who asks (the credentials in the kubeconfig are wrong or have expired)"
-	case errors.As(err, &certificate) && certificate.Reason == x509.Expired, saysExpired(err):
+	case errors.As(err, &certificate) && certificate.Reason == x509.Expired,
+		strings.Contains(err.Error(), "tls: expired certificate"): // the server's alert about a client certificate
 		why = "a certificate has expired or is not valid yet (is the clock right?)"
 	case errors.As(err, &unknown), errors.As(err, &hostname):
 		why = "its certificate is not the one that the kubeconfig expects"
@@ -181,10 +170,4 @@ func unreachable(name, host string, err error) error {
 		why = "it does not answer (a firewall or a VPN may be in the way)"
 	}
 	return fmt.Errorf("the API server of context %s at %s cannot be used: %s: %w", name, host, why, err)
-}
-
-// saysExpired reports whether err is the TLS alert with which a server rejects an expired
-// client certificate.
-func saysExpired(err error) bool {
-	return strings.Contains(err.Error(), "tls: expired certificate")
 }

@@ -47,8 +47,7 @@ func (e *DiagnosedError) Error() string {
 // Unwrap returns Err.
 func (e *DiagnosedError) Unwrap() error { return e.Err }
 
-// Events returns the newest events about an object, the newest last. If uid is empty, the events are about
-// every object with this name.
+// Events returns the events about an object, the newest last; about every object of this name if uid is "".
 func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []string {
 	selector := "involvedObject.name=" + name
 	if uid != "" {
@@ -70,8 +69,7 @@ func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []str
 	return lines
 }
 
-// eventTime returns the time at which an event last occurred. Single events and series of events have it in
-// different fields.
+// eventTime returns the time at which an event last occurred. Single events and series have different fields.
 func eventTime(e *corev1.Event) time.Time {
 	switch {
 	case !e.LastTimestamp.IsZero():
@@ -84,8 +82,7 @@ func eventTime(e *corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// LastLines returns the last log lines of a pod's containers. It leaves out containers that are ready, except
-// the named container.
+// LastLines returns the last log lines of a pod's containers, except ready ones other than the named container.
 func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string) []string {
 	var lines []string
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -109,16 +106,14 @@ func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string
 	return lines
 }
 
-// EnforceLabel is a label of a namespace. It holds the level of Pod Security that the namespace's pods must
-// meet.
+// EnforceLabel is a namespace's label with the level of Pod Security that the namespace's pods must meet.
 const EnforceLabel = "pod-security.kubernetes.io/enforce"
 
-// exempt is the hint that says how to exempt Tare's namespaces from a policy of the cluster.
+// exempt is a hint how to exempt Tare's namespaces from a policy of the cluster.
 const exempt = "have namespaces with the label app.kubernetes.io/managed-by=tare left out of it, " +
 	"or name one that it does not concern by testbed.kubernetes.namespace"
 
-// Explain adds a hint to errors about admission, quotas and missing rights. It returns other errors
-// unchanged.
+// Explain adds a hint to errors about admission, quotas and missing rights. Other errors stay as they are.
 func Explain(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -144,7 +139,6 @@ func Explain(err error) error {
 	return &refusedError{text: message + hint, err: err}
 }
 
-// refusedError is an error of the API server with a hint.
 type refusedError struct {
 	text string // message and hint, safe to print
 	err  error

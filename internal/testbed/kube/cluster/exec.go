@@ -19,14 +19,11 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// outputLimit is the maximum number of bytes that Exec keeps of each output stream.
 const outputLimit = 1 << 20
 
-// Exec runs a program in any container of any pod. It returns up to 1 MiB of each output. If the exit status
-// is not 0, the error is a *testbed.ExitError.
-func (c *Cluster) Exec(
-	ctx context.Context, namespace, pod, container string, args []string,
-) (stdout, stderr []byte, err error) {
+// Exec runs a program in any container of any pod. It returns up to 1 MiB of each output. If the exit status is
+// not 0, the error is a *testbed.ExitError.
+func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
 	options := &corev1.PodExecOptions{Container: container, Command: args, Stdout: true, Stderr: true}
 	executor, err := c.executor(namespace, pod, options)
 	if err != nil {
@@ -52,8 +49,7 @@ func (b *headBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// executor prepares an exec by WebSocket. If the API server or a proxy does not support WebSocket, the exec
-// uses SPDY.
+// executor prepares an exec by WebSocket, or by SPDY if the API server or a proxy does not support WebSocket.
 func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (remotecommand.Executor, error) {
 	url := c.Client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
 		VersionedParams(o, scheme.ParameterCodec).URL()
@@ -71,11 +67,9 @@ func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (rem
 	})
 }
 
-// Dial runs a program in a container of a pod. It returns a stream of the program's standard input and
-// standard output. Closing the stream ends the program's exec.
-func (c *Cluster) Dial(
-	ctx context.Context, namespace, pod, container string, args []string,
-) (io.ReadWriteCloser, error) {
+// Dial runs a program in a container of a pod. It returns the program's standard input and output as a stream,
+// whose Close ends the exec.
+func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, args []string) (io.ReadWriteCloser, error) {
 	options := &corev1.PodExecOptions{Container: container, Command: args, Stdin: true, Stdout: true, Stderr: true}
 	executor, err := c.executor(namespace, pod, options)
 	if err != nil {
@@ -103,7 +97,6 @@ func (c *Cluster) Dial(
 	return &execStream{PipeReader: fromAgent, PipeWriter: toAgent, cancel: cancel}, nil
 }
 
-// execStream is the stream of an open exec.
 type execStream struct {
 	*io.PipeReader // the program's standard output
 	*io.PipeWriter // the program's standard input

@@ -10,6 +10,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 )
 
@@ -20,11 +21,10 @@ var cleanTimeouts = experiment.Timeouts{
 	Silence: quantity.Duration(time.Hour),
 }
 
-// cleanLimit is how long one Clean may take.
 const cleanLimit = 15 * time.Minute
 
 // Leftovers finds the leftovers of runs on the cluster of a context, and the objects of runs that are still
-// alive. An empty contextName means the current context. An empty namespace means all namespaces. If some
+// alive. An empty contextName means the current context, and an empty namespace all namespaces. If some
 // records cannot be used, Leftovers returns the other leftovers together with an error.
 func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
@@ -34,8 +34,7 @@ func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace st
 	return findLeftovers(ctx, c, namespace)
 }
 
-// Clean removes the leftovers that Leftovers finds, except the objects of living runs. It returns the
-// leftovers that it has removed. If it cannot remove a leftover, it continues with the others.
+// Clean removes and returns the leftovers that Leftovers finds, without the objects of living runs.
 func Clean(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
@@ -69,49 +68,41 @@ func clean(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftove
 }
 
 // RemoveEarlier removes the leftovers of earlier sessions of the same run, which were killed. Only its first
-// call does so. It looks in the namespace given, or in all namespaces if given is "". It reports errors only
-// as progress, since the run can continue in spite of them.
-func (r *Record) RemoveEarlier(ctx context.Context, given string) {
+// call does so. It looks in a namespace, or in all namespaces if namespace is "". It reports errors only as
+// progress, since the run can continue.
+func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	r.earlier.Do(func() {
-		if err := r.removeSessions(ctx, given, holderGone+heartbeat); err != nil {
+		if err := r.removeSessions(ctx, namespace, holderGone+heartbeat); err != nil {
 			r.on.Say(fmt.Sprintf("leftovers of an earlier session of this run could not all be removed: %v; "+
 				"tare clean --context %s tries again", err, r.on.Context))
 		}
 	})
 }
 
-// removeSessions removes the leftovers of earlier sessions. If an earlier session may still be alive, it
-// waits until the record of that session is stale, but no longer than patience.
-func (r *Record) removeSessions(ctx context.Context, given string, patience time.Duration) error {
+// removeSessions removes the leftovers of earlier sessions. It waits until the records of sessions that may be
+// alive are stale, but no longer than patience.
+func (r *Record) removeSessions(ctx context.Context, namespace string, patience time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for said := false; ; said = true {
-		found, err := findLeftovers(ctx, r.on, given)
+		found, err := findLeftovers(ctx, r.on, namespace)
 		found = slices.DeleteFunc(found, func(l Leftover) bool {
 			return l.Owner == r.owner || !l.holder.sameRun(r.holder)
 		})
+		// A holder with a fresh record may have ended if it is not among the living processes of this machine.
+		mayHaveEnded := func(l Leftover) bool { return l.Alive && l.holder.state() != living }
 		if ctx.Err() == nil && limited.Err() == nil && slices.ContainsFunc(found, mayHaveEnded) {
 			if !said {
-				var holders []string
-				for _, l := range found {
-					holders = append(holders, string(l.Owner)+" of "+l.Holder)
-				}
+				holders := testbed.Each(found, func(l Leftover) string { return string(l.Owner) + " of " + l.Holder })
 				r.on.Say(fmt.Sprintf("waiting up to %v until the record of an earlier session of this run is stale: %s",
 					quantity.Duration(patience), strings.Join(holders, "; ")))
 			}
-			select {
-			case <-limited.Done():
-			case <-time.After(min(patience/10, 3*time.Second)):
-			}
+			_ = testbed.Pause(limited, min(patience/10, 3*time.Second))
 			continue
 		}
 		return errors.Join(err, r.removeFound(ctx, found))
 	}
 }
-
-// mayHaveEnded reports whether a holder with a fresh record may have ended. This is so if the holder is not
-// among the living processes of this machine.
-func mayHaveEnded(l Leftover) bool { return l.Alive && l.holder.state() != living }
 
 // removeFound removes the leftovers of dead sessions. For objects of a living session, it returns an error.
 func (r *Record) removeFound(ctx context.Context, found []Leftover) error {

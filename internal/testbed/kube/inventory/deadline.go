@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,14 +20,12 @@ import (
 )
 
 // If Tare's machine is lost, the cluster itself removes the run's objects. Each namespace of the run has a
-// Job without pods, called the deadline. It owns all objects of the run in that namespace. The Job ends after
-// a time (activeDeadlineSeconds), which a living run extends again and again. When the Job has ended,
-// Kubernetes deletes it (ttlSecondsAfterFinished: 0). The garbage collector then deletes the objects that the
-// Job owns: pods with their sidecars, controllers and their objects, services, and claims. The objects that
-// remain use no resources: the record, namespaces, and objects applied outside of the run's namespaces. The
-// record lists these objects.
+// Job without pods, called the deadline, which owns all objects of the run in that namespace. The Job ends
+// after a time (activeDeadlineSeconds), which a living run extends again and again. When the Job has ended,
+// Kubernetes deletes the Job (ttlSecondsAfterFinished: 0). The garbage collector then deletes the objects that
+// the Job owns: pods, controllers and their objects, services, and claims. The objects that remain use no
+// resources, and the record lists them: namespaces, and objects applied outside of the run's namespaces.
 
-// deadline is the deadline Job in one namespace.
 type deadline struct {
 	owner   metav1.OwnerReference // reference to the Job
 	made    time.Time
@@ -50,12 +47,9 @@ func (e *expiredError) Error() string {
 // Is makes an expired deadline count as ErrCleaned.
 func (e *expiredError) Is(target error) bool { return target == ErrCleaned }
 
-// deadlineName returns the name of the session's deadlines.
 func (o Owner) deadlineName() string { return "tare-" + string(o) + "-deadline" }
 
-// AddDeadline makes the deadline of a namespace, unless it exists. From then on, the cluster removes the
-// run's objects in this namespace if the run is lost. image is the image of the run's pods. The Job starts no
-// pod, but policies may check the Job's image.
+// AddDeadline makes the deadline of a namespace, once. image is for policies that check the Job's image.
 func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error {
 	r.addingDeadline.Lock()
 	defer r.addingDeadline.Unlock()
@@ -83,28 +77,22 @@ func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error
 	return nil
 }
 
-// planDeadline returns the Job of a deadline. The Job's pod is never made, but it must meet the Pod Security
-// level restricted.
+// planDeadline returns the Job of a deadline. Its pod is never made, but must meet Pod Security restricted.
 func (r *Record) planDeadline(namespace, image string, seconds int64) *batchv1.Job {
 	labels := r.owner.Labels("", "deadline")
-	little := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi"),
+	little := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")}
+	container := corev1.Container{
+		Name: "never-started", Image: image, Resources: corev1.ResourceRequirements{Requests: little, Limits: little},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
 	}
 	pod := corev1.PodSpec{
-		RestartPolicy:                corev1.RestartPolicyNever,
-		AutomountServiceAccountToken: new(false),
+		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false),
+		Containers: []corev1.Container{container},
 		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:   new(true),
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
-		Containers: []corev1.Container{{
-			Name: "never-started", Image: image,
-			Resources: corev1.ResourceRequirements{Requests: little, Limits: little},
-			SecurityContext: &corev1.SecurityContext{
-				AllowPrivilegeEscalation: new(false),
-				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-			},
-		}},
 	}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: r.owner.deadlineName(), Namespace: namespace, Labels: labels},
@@ -116,7 +104,6 @@ func (r *Record) planDeadline(namespace, image string, seconds int64) *batchv1.J
 	}
 }
 
-// seconds converts a duration to seconds, rounded up.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 func (r *Record) deadline(namespace string) *deadline {
@@ -125,8 +112,7 @@ func (r *Record) deadline(namespace string) *deadline {
 	return r.deadlines[namespace]
 }
 
-// Owners returns the owner references that the run's objects in a namespace get; nil if the namespace has no
-// deadline.
+// Owners returns the owner references of the run's objects in a namespace; nil without a deadline.
 func (r *Record) Owners(namespace string) []metav1.OwnerReference {
 	if d := r.deadline(namespace); d != nil {
 		return []metav1.OwnerReference{d.owner}
@@ -134,8 +120,7 @@ func (r *Record) Owners(namespace string) []metav1.OwnerReference {
 	return nil
 }
 
-// SetOwner makes the deadline of an object's namespace an owner of the object. It is called before the object
-// is made.
+// SetOwner makes the deadline of an object's namespace an owner of the object, before the object is made.
 func (r *Record) SetOwner(object metav1.Object) {
 	for _, o := range r.Owners(object.GetNamespace()) {
 		others := slices.DeleteFunc(object.GetOwnerReferences(), func(a metav1.OwnerReference) bool {
@@ -145,8 +130,8 @@ func (r *Record) SetOwner(object metav1.Object) {
 	}
 }
 
-// The time after which a deadline ends is Silence. A living run extends its deadlines several times
-// (renewals) within that time. The pause between two renewals is at most longestRenewal.
+// A living run extends its deadlines several times (renewals) within the time Silence, after which a deadline
+// ends. The pause between two renewals is at most longestRenewal.
 const (
 	renewals       = 6
 	longestRenewal = 5 * time.Minute
@@ -175,14 +160,10 @@ func (r *Record) extendAll(ctx context.Context) {
 // extend extends the deadline of a namespace. If the deadline has passed, the error is an expiredError.
 func (r *Record) extend(ctx context.Context, namespace string) error {
 	d := r.deadline(namespace)
-	// The monotonic clock stops while this machine sleeps, and the wall clock may be set back. Both make the
-	// age too small. The larger age is therefore the right one.
+	// The monotonic clock stops while this machine sleeps. The wall clock may be set back.
 	age := max(time.Since(d.made), time.Now().Round(0).Sub(d.made.Round(0)))
 	due := max(d.seconds, seconds(age+r.limits.Silence.Std()))
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"activeDeadlineSeconds": due}})
-	if err != nil {
-		return err
-	}
+	patch := fmt.Appendf(nil, `{"spec":{"activeDeadlineSeconds":%d}}`, due)
 	jobs := r.on.Client.BatchV1().Jobs(namespace)
 	job, err := jobs.Patch(ctx, d.owner.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) || err == nil && hasEnded(job) {
@@ -194,7 +175,6 @@ func (r *Record) extend(ctx context.Context, namespace string) error {
 	return err
 }
 
-// hasEnded reports whether a deadline has ended. The cluster then removes its objects.
 func hasEnded(job *batchv1.Job) bool {
 	return job.DeletionTimestamp != nil || slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobFailed || c.Type == batchv1.JobFailureTarget)

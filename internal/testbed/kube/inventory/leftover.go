@@ -15,7 +15,9 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"tare/internal/experiment/quantity"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
+	"tare/internal/text/safetext"
 )
 
 // Leftover lists the objects of one session of a run on a cluster.
@@ -24,18 +26,18 @@ type Leftover struct {
 	// Holder describes the session's process: "process 17 on host a, last seen 3m ago".
 	Holder string
 	// Alive is set if the holder is alive or may be alive. Clean then removes none of the objects.
-	Alive bool
-	// Objects are the names of existing objects, in kubectl's form.
-	Objects []string
-	// Foreign are the names of objects outside of the record's namespace, if Tare has not made that
-	// namespace. Clean does not delete these objects. If it did, a user who may write into that namespace
-	// could make tare clean delete objects that the user may not delete.
+	Alive   bool
+	Objects []string // names of existing objects, in kubectl's form
+	// Foreign are the names of objects outside of the record's namespace, if Tare has not made that namespace.
+	// Clean does not delete them. Otherwise, a user who may write into that namespace could make tare clean
+	// delete objects that the user may not delete.
 	Foreign []string
 
 	holder  holder
 	items   []Item // objects that are to be removed
 	foreign []Item // items of Foreign
 	record  string // namespace of the record; "" if there is no record
+	own     bool   // set if the record is in a namespace of the session
 }
 
 // setHolder sets the holder and Alive. age is the time since the last heartbeat.
@@ -51,33 +53,33 @@ func (l *Leftover) setHolder(h holder, age time.Duration) {
 	}
 }
 
-// list sets the names of the existing objects.
 func (l *Leftover) list(ctx context.Context, c *cluster.Cluster) {
+	r := &remover{Cluster: c, owner: l.Owner}
+	existing := func(items []Item) (names []string) {
+		for _, i := range items {
+			if i.Name != "" {
+				if left, _ := r.stillThere(ctx, []Item{i}); len(left) == 0 {
+					continue
+				}
+			}
+			names = append(names, i.String())
+		}
+		return names
+	}
 	items := slices.Clone(l.items)
 	if l.record != "" {
 		items = append(items, Core("configmaps", l.record, l.Owner.record()))
 	}
-	l.Objects = existing(ctx, c, l.Owner, items)
-	l.Foreign = existing(ctx, c, l.Owner, l.foreign)
+	l.Objects, l.Foreign = existing(items), existing(l.foreign)
 }
 
-func existing(ctx context.Context, c *cluster.Cluster, owner Owner, items []Item) (names []string) {
-	r := &remover{Cluster: c, owner: owner}
+func union(list, items []Item) []Item {
 	for _, i := range items {
-		if i.Name != "" {
-			if left, _ := r.stillThere(ctx, []Item{i}); len(left) == 0 {
-				continue
-			}
+		if !slices.ContainsFunc(list, i.same) {
+			list = append(list, i)
 		}
-		names = append(names, i.String())
 	}
-	return names
-}
-
-func (l *Leftover) add(i Item) {
-	if !slices.ContainsFunc(l.items, i.same) {
-		l.items = append(l.items, i)
-	}
+	return list
 }
 
 // remove removes the leftover. While foreign objects exist, the record stays, since nothing else lists them.
@@ -86,17 +88,13 @@ func (l *Leftover) remove(ctx context.Context, r *remover) error {
 	if len(there) == 0 {
 		return r.removeAll(ctx, l.items, l.record)
 	}
-	var names []string
-	for _, i := range there {
-		names = append(names, i.String())
-	}
+	names := testbed.Each(there, Item.String)
 	return errors.Join(r.removeAll(ctx, l.items, ""), fmt.Errorf(
 		"its record is in namespace %s, which is not Tare's, so objects in other namespaces are left: %s; "+
 			"delete them with kubectl if they are the run's, and call tare clean again", l.record, strings.Join(names, ", ")))
 }
 
-// findLeftovers reads the records of all runs. It also finds the namespaces of runs that were killed before
-// they wrote a record.
+// findLeftovers reads the records of all runs, and finds namespaces of runs that were killed before a record.
 func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
 	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx,
 		metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})
@@ -132,8 +130,7 @@ func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([
 	return found, errors.Join(errs...)
 }
 
-// ownNamespaces returns the namespaces that have the label of a run. If namespace is not "", it looks only at
-// that namespace.
+// ownNamespaces returns the namespaces with the label of a run, among all or, if it is not "", the namespace.
 func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
 	var err error
@@ -158,13 +155,11 @@ func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([
 	return list.Items, nil
 }
 
-// servedKinds lists the resources that the cluster serves.
 type servedKinds struct {
 	namespaced map[schema.GroupVersionResource]bool // known resources; true for resources in namespaces
 	failed     map[schema.GroupVersion]error        // groups whose API server (an extension) does not answer
 }
 
-// served reads the resources that the cluster serves.
 func served(c *cluster.Cluster) (servedKinds, error) {
 	k := servedKinds{namespaced: map[schema.GroupVersionResource]bool{}}
 	_, lists, err := c.Client.Discovery().ServerGroupsAndResources()
@@ -186,12 +181,128 @@ func served(c *cluster.Cluster) (servedKinds, error) {
 	return k, nil
 }
 
-// lacks reports whether the item cannot exist, because the cluster does not know the item's kind. If the API
-// server of the kind does not answer, it returns false. Deleting the item then fails, and the record stays.
+// lacks reports whether an item cannot exist, because the cluster does not know its kind. If the API server of
+// the kind does not answer, lacks returns false. Deleting the item then fails, and the record stays.
 func (k servedKinds) lacks(i Item) bool {
 	if k.failed[i.gvr().GroupVersion()] != nil {
 		return false
 	}
 	namespaced, known := k.namespaced[i.gvr()]
 	return !known || namespaced != (i.Namespace != "")
+}
+
+// Everyone who may write ConfigMaps can forge a record of any session, to make tare clean, which another user
+// runs with more rights, delete other objects. Two rules prevent this. First, a session counts as dead only if
+// all records and namespaces with its name say so. Second, items outside of a record's namespace count only if
+// the session has made that namespace.
+
+type sessionObjects struct {
+	owner      Owner
+	records    []Leftover         // one for each record, which may be forged
+	namespaces []corev1.Namespace // namespaces with the session's label
+	unreadable bool               // set if a record of the session cannot be read: the session may be alive
+}
+
+// groupByOwner groups records and namespaces by session. Its errors are about records that it cannot read.
+func groupByOwner(
+	records []corev1.ConfigMap, namespaces []corev1.Namespace, now time.Time,
+) (sessions []*sessionObjects, errs []error) {
+	of := func(owner Owner) *sessionObjects {
+		i := slices.IndexFunc(sessions, func(s *sessionObjects) bool { return s.owner == owner })
+		if i < 0 {
+			i, sessions = len(sessions), append(sessions, &sessionObjects{owner: owner})
+		}
+		return sessions[i]
+	}
+	for i := range records {
+		r := &records[i]
+		owner := Owner(r.Labels[OwnerLabel])
+		if !owner.valid() || r.Name != owner.record() {
+			errs = append(errs, fmt.Errorf("ConfigMap %s/%s looks like a record of Tare's, and is none: its owner is %q",
+				r.Namespace, safetext.Head(r.Name, 100), safetext.Head(string(owner), 100)))
+			continue
+		}
+		s := of(owner)
+		h, renewed, items, err := readRecord(r)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("ConfigMap %s/%s, so objects of run %s are left: %w",
+				r.Namespace, r.Name, owner, err))
+			s.unreadable = true
+			continue
+		}
+		found := Leftover{Owner: owner, record: r.Namespace, items: items}
+		found.setHolder(h, now.Sub(renewed))
+		found.own = slices.ContainsFunc(namespaces, func(n corev1.Namespace) bool {
+			return n.Name == r.Namespace && owner.Owns(&n)
+		})
+		s.records = append(s.records, found)
+	}
+	for _, n := range namespaces {
+		if owner := Owner(n.Labels[OwnerLabel]); owner.valid() {
+			s := of(owner)
+			s.namespaces = append(s.namespaces, n)
+		}
+	}
+	return sessions, errs
+}
+
+// leftovers returns the leftovers of a session, or its objects with Alive set. all: in all namespaces.
+func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) {
+	if s.unreadable {
+		return nil, nil // groupByOwner has returned the error
+	}
+	if alive := slices.IndexFunc(s.records, func(l Leftover) bool { return l.Alive }); alive >= 0 {
+		return s.records[alive : alive+1], nil
+	}
+	made := s.fromNamespaces(now)
+	if made.Alive {
+		return []Leftover{made}, nil
+	}
+	own := slices.ContainsFunc(s.records, func(l Leftover) bool { return l.own })
+	var errs []error
+	var found []Leftover
+	var trusted *Leftover
+	for _, l := range s.records {
+		switch {
+		case l.own && trusted == nil:
+			trusted = &l
+		case l.own:
+			trusted.items = union(trusted.items, l.items)
+		case own:
+			errs = append(errs, fmt.Errorf(
+				"ConfigMap %s/tare-%s is left: run %s has a record in a namespace of its own, and this one is in another's",
+				l.record, s.owner, s.owner))
+		default:
+			all := l.items
+			l.items = slices.DeleteFunc(slices.Clone(all), func(i Item) bool { return i.Namespace != l.record })
+			l.foreign = slices.DeleteFunc(all, func(i Item) bool { return i.Namespace == l.record })
+			found = append(found, l)
+		}
+	}
+	if trusted == nil {
+		trusted = &Leftover{Owner: s.owner, Holder: made.Holder, holder: made.holder}
+	}
+	if all {
+		trusted.items = union(trusted.items, made.items)
+	}
+	if trusted.record != "" || len(trusted.items) > 0 {
+		found = append(found, *trusted)
+	}
+	return found, errors.Join(errs...)
+}
+
+// fromNamespaces returns the leftover of a session as its namespaces show it, the first of which is made before
+// the record. If the holder in the annotation of a namespace seems to be alive, the session is alive.
+func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
+	made := Leftover{Owner: s.owner}
+	for _, n := range s.namespaces {
+		l := Leftover{}
+		h, _ := readHolder(n.Annotations[holderAnnotation])
+		l.setHolder(h, now.Sub(n.CreationTimestamp.Time))
+		if made.Holder == "" || l.Alive && !made.Alive {
+			made.Holder, made.holder, made.Alive = l.Holder, l.holder, l.Alive
+		}
+		made.items = append(made.items, Namespace(n.Name))
+	}
+	return made
 }

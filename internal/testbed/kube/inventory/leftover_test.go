@@ -149,7 +149,7 @@ func TestCleanedAway(t *testing.T) {
 	if err := r.Begin(t.Context(), "given"); err != nil {
 		t.Fatal(err)
 	}
-	defer r.end()
+	defer r.stop()
 	if err := r.Add(t.Context(), Core("pods", "given", "client")); err != nil {
 		t.Fatal(err)
 	}

@@ -5,20 +5,27 @@
 // killed, its objects are found and removed by tare clean (Leftovers, Clean), or by the session that resumes
 // the run (Record.RemoveEarlier).
 //
-// Everyone who may write ConfigMaps can forge a record. The file sessions.go explains why nobody can make
+// Everyone who may write ConfigMaps can forge a record. The file leftover.go explains why nobody can make
 // Tare delete, by a forged record, objects that he may not delete himself.
 package inventory
 
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tare/internal/run/machine/proc"
 	"tare/internal/testbed/kube/cluster"
+	"tare/internal/text/safetext"
 )
 
 // These are labels. All objects that Tare makes have them.
@@ -26,8 +33,7 @@ const (
 	ManagedBy  = "app.kubernetes.io/managed-by" // always "tare"
 	OwnerLabel = "tare/owner"                   // the session's Owner
 	ArmLabel   = "tare/arm"                     // the arm, as a DNS label
-	// RoleLabel is the role of a pod: "client", "server" (all members), "client-node",
-	// "server-node", or "node" (accounting).
+	// RoleLabel is a pod's role: client, server (all members), client-node, server-node or node (accounting).
 	RoleLabel = "tare/role"
 )
 
@@ -58,22 +64,18 @@ func (o Owner) Labels(arm, role string) map[string]string {
 	return l
 }
 
-// valid reports whether the owner can be part of the names of objects.
 func (o Owner) valid() bool {
 	return o != "" && cluster.Label(string(o), cluster.NameLimit) == string(o)
 }
 
-// selector returns the options with which a request lists the session's objects.
 func (o Owner) selector() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: OwnerLabel + "=" + string(o)}
 }
 
-// record returns the name of the session's ConfigMap.
 func (o Owner) record() string { return "tare-" + string(o) }
 
-// idFile is the name of a file in the run directory that holds the run's random id. By this id, the sessions
-// of a run recognise each other's records. Paths and host names would not do: they change between containers,
-// and two runs may have the same ones.
+// idFile is the file in the run directory with the run's random id. By this id, the sessions of a run recognise
+// each other's records. Paths and host names change between containers, and two runs may have the same ones.
 const idFile = "cluster-id"
 
 // Session identifies one session of a run.
@@ -107,3 +109,80 @@ func runID(dir string) (string, error) {
 	id := randomHex(16)
 	return id, os.WriteFile(name, []byte(id+"\n"), 0o644)
 }
+
+type holder struct {
+	Host      string    `json:"host"`
+	Boot      string    `json:"boot,omitempty"`      // boot id of the process's kernel
+	Processes string    `json:"processes,omitempty"` // PID namespace of the process
+	PID       int       `json:"pid"`
+	Ticks     uint64    `json:"ticks,omitempty"` // start in ticks since boot; a later process with the same PID has another start
+	Start     time.Time `json:"start"`
+	Run       string    `json:"run,omitempty"` // run directory
+	ID        string    `json:"id,omitempty"`  // id of the run, see Session
+}
+
+func thisProcess(run string) holder {
+	h := holder{PID: os.Getpid(), Start: time.Now().UTC().Truncate(time.Second), Run: run}
+	h.Host, _ = os.Hostname()
+	h.Boot, h.Processes = machineKey()
+	h.Ticks, _ = startTicks(h.PID)
+	return h
+}
+
+// machineKey identifies the kernel and the PID namespace of this process. In both, a PID names one process.
+func machineKey() (boot, processes string) {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	processes, _ = os.Readlink("/proc/self/ns/pid")
+	return strings.TrimSpace(string(id)), processes
+}
+
+// startTicks returns the start time of a process, in ticks since boot. Tests replace this function.
+var startTicks = func(pid int) (uint64, error) {
+	stat, err := proc.Read(pid)
+	return stat.Starttime, err
+}
+
+type state int
+
+const (
+	unseen state = iota // the holder may be alive: only its heartbeat can show this
+	living
+	ended
+)
+
+// state looks for the holder among the processes of this machine. Only on Linux, /proc shows the start time.
+func (h holder) state() state {
+	boot, processes := machineKey()
+	if h.Boot == "" || h.Boot != boot || h.Processes == "" || h.Processes != processes || h.PID <= 0 {
+		return unseen
+	}
+	process, err := os.FindProcess(h.PID)
+	if err == nil && errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) {
+		return ended
+	}
+	ticks, err := startTicks(h.PID)
+	switch {
+	case err != nil || h.Ticks == 0:
+		return unseen
+	case ticks != h.Ticks:
+		return ended
+	}
+	return living
+}
+
+// String returns the holder as JSON, as records store it.
+func (h holder) String() string {
+	text, _ := json.Marshal(h) // cannot fail for strings and numbers
+	return string(text)
+}
+
+func (h holder) who() string {
+	return fmt.Sprintf("process %d on %s", h.PID, safetext.Head(h.Host, 64))
+}
+
+func readHolder(text string) (h holder, err error) {
+	err = json.Unmarshal([]byte(text), &h)
+	return h, err
+}
+
+func (h holder) sameRun(o holder) bool { return h.ID != "" && h.ID == o.ID }

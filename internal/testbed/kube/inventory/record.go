@@ -12,9 +12,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"tare/internal/experiment"
 	"tare/internal/testbed/kube/cluster"
@@ -32,16 +34,16 @@ const (
 	keyInventory = "inventory"
 )
 
-// heartbeat is the interval at which a living run renews its record. If the process of the holder cannot be
-// seen, the holder counts as ended when its record is older than holderGone.
+// heartbeat is the interval at which a living run renews its record. A holder whose process cannot be seen
+// counts as ended when its record is older than holderGone.
 const (
 	heartbeat  = 15 * time.Second
 	holderGone = 60 * time.Second
 )
 
-// Record is the record of one session's objects on one cluster. It is a ConfigMap whose name contains the
-// owner. It holds the session's holder, the time of the last heartbeat, and all objects that the session has
-// made or is about to make. Clean needs nothing else.
+// Record is the record of one session's objects on one cluster: a ConfigMap. It holds the session's holder,
+// the time of the last heartbeat, and all objects that the session has made or is about to make. Clean needs
+// nothing else.
 type Record struct {
 	on      *cluster.Cluster
 	owner   Owner
@@ -60,8 +62,7 @@ type Record struct {
 	stopped   chan struct{}        // closed when renew has returned
 }
 
-// ErrCleaned is the error of a run whose record is gone. The run ends, because nothing would remove the
-// objects that it would make from now on.
+// ErrCleaned is the error of a run whose record is gone. The run ends, since nothing would remove its objects.
 var ErrCleaned = errors.New("this run was cleaned away by tare clean, or its record was deleted: " +
 	"nothing more is made; start it again with tare resume")
 
@@ -73,8 +74,7 @@ func NewRecord(on *cluster.Cluster, s Session, limits experiment.Timeouts) *Reco
 	return &Record{on: on, owner: s.Owner, holder: h, limits: limits}
 }
 
-// SetHolder adds the holder to a namespace that is about to be made. Before Begin, no record names the
-// holder.
+// SetHolder adds the holder to a namespace that is about to be made. Before Begin, no record names the holder.
 func (r *Record) SetHolder(namespace *corev1.Namespace) {
 	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, holderAnnotation, r.holder.String())
 }
@@ -86,8 +86,7 @@ func (r *Record) Begun() bool {
 	return r.namespace != ""
 }
 
-// Begin writes the record into a namespace and starts to renew the record. If the record has begun already,
-// it does nothing.
+// Begin writes the record into a namespace and starts to renew it, unless the record has begun already.
 func (r *Record) Begin(ctx context.Context, namespace string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,12 +95,9 @@ func (r *Record) Begin(ctx context.Context, namespace string) error {
 	}
 	labels := r.owner.Labels("", "")
 	labels[recordLabel] = recordVersion
-	data, err := r.data()
-	if err != nil {
-		return err
-	}
+	data := r.data()
 	data[keyHolder] = r.holder.String()
-	_, err = r.on.Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
+	_, err := r.on.Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: r.owner.record(), Namespace: namespace, Labels: labels},
 		Data:       data,
 	}, metav1.CreateOptions{})
@@ -116,16 +112,13 @@ func (r *Record) Begin(ctx context.Context, namespace string) error {
 }
 
 // data returns that part of the ConfigMap's data that changes.
-func (r *Record) data() (map[string]string, error) {
-	inventory, err := json.Marshal(r.items)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]string{keyRenewed: time.Now().UTC().Format(time.RFC3339), keyInventory: string(inventory)}, nil
+func (r *Record) data() map[string]string {
+	inventory, _ := json.Marshal(r.items) // cannot fail for strings
+	return map[string]string{keyRenewed: time.Now().UTC().Format(time.RFC3339), keyInventory: string(inventory)}
 }
 
-// renew writes the record at every heartbeat, and extends the deadlines, until the context is done. It
-// ignores temporary errors. If the ConfigMap or a deadline is gone, it stops.
+// renew writes the record at every heartbeat, and extends the deadlines, until the context is done or the
+// ConfigMap or a deadline is gone. It ignores temporary errors.
 func (r *Record) renew(ctx context.Context) {
 	defer close(r.stopped)
 	beat := time.NewTicker(heartbeat)
@@ -155,16 +148,9 @@ func (r *Record) write(ctx context.Context) error {
 	if r.namespace == "" || r.cleaned != nil {
 		return r.cleaned
 	}
-	data, err := r.data()
-	if err != nil {
-		return err
-	}
-	patch, err := json.Marshal(map[string]any{"data": data})
-	if err != nil {
-		return err
-	}
+	patch, _ := json.Marshal(map[string]any{"data": r.data()}) // cannot fail for strings
 	configMaps := r.on.Client.CoreV1().ConfigMaps(r.namespace)
-	_, err = configMaps.Patch(ctx, r.owner.record(), types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := configMaps.Patch(ctx, r.owner.record(), types.MergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		r.cleaned = fmt.Errorf("ConfigMap %s in namespace %s: %w", r.owner.record(), r.namespace, ErrCleaned)
 		return r.cleaned
@@ -176,27 +162,21 @@ func (r *Record) write(ctx context.Context) error {
 	return nil
 }
 
-// Add records objects before they are made. Even if the record has all items already, Add writes the record.
-// If the record is gone, the error keeps the run from making the objects.
+// Add records objects before they are made, and always writes the record. If the record is gone, the error
+// keeps the run from making the objects.
 func (r *Record) Add(ctx context.Context, items ...Item) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := slices.Clone(r.items)
-	for _, i := range items {
-		if !slices.ContainsFunc(r.items, i.same) {
-			r.items = append(r.items, i)
-		}
-	}
-	if len(r.items) > maxItems {
-		r.items = before
+	all := union(slices.Clip(r.items), items)
+	if len(all) > maxItems {
 		return fmt.Errorf("a run may have at most %d objects and kinds of objects on a cluster: tare clean reads no more",
 			maxItems)
 	}
+	r.items = all
 	return r.write(ctx)
 }
 
-// Present returns an ErrCleaned if the record is known to be gone, and otherwise nil. It sends no request to
-// the cluster.
+// Present returns an ErrCleaned if the record is known to be gone. It sends no request to the cluster.
 func (r *Record) Present() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,29 +190,7 @@ func (r *Record) Lists(resource schema.GroupResource) bool {
 	return slices.ContainsFunc(r.items, func(i Item) bool { return i.gvr().GroupResource() == resource })
 }
 
-func (r *Record) drop(ctx context.Context, items ...Item) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.items = slices.DeleteFunc(r.items, func(i Item) bool { return slices.ContainsFunc(items, i.same) })
-	return r.write(ctx)
-}
-
-// end stops renewing the record. It returns the record's items and its namespace.
-func (r *Record) end() (items []Item, namespace string) {
-	r.mu.Lock()
-	items, namespace = slices.Clone(r.items), r.namespace
-	stop, stopped := r.stop, r.stopped
-	r.stop = nil
-	r.mu.Unlock()
-	if stop != nil {
-		stop()
-		<-stopped
-	}
-	return items, namespace
-}
-
-// readRecord parses the record of any run: its holder, the time of the last heartbeat, and
-// its items.
+// readRecord parses the record of any run: its holder, the time of the last heartbeat, and its items.
 func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item, err error) {
 	if v := c.Labels[recordLabel]; v != recordVersion {
 		return h, renewed, nil, fmt.Errorf("a record of version %q, which this Tare does not know", safetext.Head(v, 64))
@@ -251,15 +209,13 @@ func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item,
 	return h, renewed, items, errors.Join(err, badItems, badTime)
 }
 
-// maker is client-go's typed client for one kind of objects.
 type maker[T metav1.Object] interface {
 	Create(ctx context.Context, object T, o metav1.CreateOptions) (T, error)
 	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
 }
 
-// Make makes an object and sets its owner. The caller must have added the object to the record. If the object
-// exists already and belongs to this session, an earlier request made it, and the response was lost. Make
-// then returns this object.
+// Make makes an object and sets its owner. The caller must have added the object to the record. An object of
+// this session that exists already is the result of an earlier request, whose response was lost.
 func Make[T metav1.Object](ctx context.Context, r *Record, client maker[T], want T) (T, error) {
 	r.SetOwner(want)
 	made, err := client.Create(ctx, want, metav1.CreateOptions{})
@@ -270,4 +226,99 @@ func Make[T metav1.Object](ctx context.Context, r *Record, client maker[T], want
 		err = errors.New("it exists already, and is not of this run")
 	}
 	return made, err
+}
+
+// Item is one object that a run has made or is about to make. Without a name, it stands for all objects of a
+// kind in a namespace with the owner's label.
+type Item struct {
+	Group     string `json:"group,omitempty"`
+	Version   string `json:"version"`
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+}
+
+// Namespace returns the item of a namespace.
+func Namespace(name string) Item { return Item{Version: "v1", Resource: "namespaces", Name: name} }
+
+// Core returns the item of an object in the core group.
+func Core(resource, namespace, name string) Item {
+	return Item{Version: "v1", Resource: resource, Namespace: namespace, Name: name}
+}
+
+func (i Item) gvr() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: i.Group, Version: i.Version, Resource: i.Resource}
+}
+
+// String returns the object's name in kubectl's form.
+func (i Item) String() string {
+	kind := i.Resource
+	if i.Group != "" {
+		kind += "." + i.Group
+	}
+	switch {
+	case i.Name == "":
+		return fmt.Sprintf("%s with Tare's labels in namespace %s", kind, i.Namespace)
+	case i.Namespace != "":
+		return fmt.Sprintf("%s/%s in namespace %s", kind, i.Name, i.Namespace)
+	}
+	return kind + "/" + i.Name
+}
+
+// same reports whether two items are the same object. Their versions need not be equal.
+func (i Item) same(o Item) bool {
+	return i.Group == o.Group && i.Resource == o.Resource && i.Namespace == o.Namespace && i.Name == o.Name
+}
+
+const maxItems = 1000
+
+const maxPathName = 253
+
+// readItems parses the items of a record and validates them. Everyone who may write ConfigMaps can write a
+// record, and tare clean uses it with other rights. Each item must be an object, not a path through a proxy.
+func readItems(text string) (items []Item, err error) {
+	if err := json.Unmarshal([]byte(text), &items); err != nil {
+		return nil, fmt.Errorf("its inventory: %w", err)
+	}
+	if len(items) > maxItems {
+		return nil, fmt.Errorf("its inventory lists %d things, more than the %d of a run", len(items), maxItems)
+	}
+	for _, i := range items {
+		if why := i.invalid(); why != "" {
+			return nil, fmt.Errorf("its inventory lists %q, which is no object: %s",
+				safetext.Head(i.String(), 200), safetext.Head(why, 200))
+		}
+	}
+	return items, nil
+}
+
+// invalid returns the reason why an item cannot exist on a cluster; "" if it can exist.
+func (i Item) invalid() string {
+	for _, part := range []struct {
+		name, text string
+		optional   bool
+		problems   func(string) []string
+	}{
+		{"group", i.Group, true, validation.IsDNS1123Subdomain},
+		{"version", i.Version, false, validation.IsDNS1123Label},
+		{"resource", i.Resource, false, validation.IsDNS1123Label},
+		{"namespace", i.Namespace, true, validation.IsDNS1123Label},
+	} {
+		if part.text == "" && part.optional {
+			continue
+		}
+		if problems := part.problems(part.text); len(problems) > 0 {
+			return part.name + ": " + problems[0]
+		}
+	}
+	switch {
+	case i.Name == "" && i.Namespace == "":
+		return "neither a name nor a namespace"
+	case len(i.Name) > maxPathName:
+		return "name: longer than a name can be"
+	}
+	if problems := path.IsValidPathSegmentName(i.Name); len(problems) > 0 {
+		return "name: " + problems[0]
+	}
+	return ""
 }

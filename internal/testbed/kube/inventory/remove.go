@@ -5,19 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"tare/internal/experiment/quantity"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
+	"tare/internal/text/safetext"
 )
 
 // RemovalVerbs are the rights that are needed to remove all objects of a kind that a session has made.
 var RemovalVerbs = []string{"deletecollection", "get", "list"}
 
-// remove deletes those items that have the owner's label, and waits until they are gone. If one item cannot
-// be deleted, it continues with the others.
+// remove deletes those items that have the owner's label, as far as it can, and waits until they are gone.
 func (r *remover) remove(ctx context.Context, items []Item) error {
 	var errs []error
 	var waits []Item
@@ -31,22 +35,20 @@ func (r *remover) remove(ctx context.Context, items []Item) error {
 	return errors.Join(append(errs, r.awaitGone(ctx, waits))...)
 }
 
-// delete deletes the objects that an item stands for. It returns the deleted objects. They may exist for a
-// while longer.
+// delete deletes and returns the objects that an item stands for. They may exist for a while longer.
 func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	if i.Name == "" {
 		return r.deleteAll(ctx, i)
 	}
 	got, err := client.Get(ctx, i.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
-	}
-	if !r.owner.Owns(got) {
-		return nil, nil // the object is not this run's: it existed before, and so this run could not make its own
+	case !r.owner.Owns(got):
+		return nil, nil // the object existed before, and so this run could not make its own
 	}
 	policy := metav1.DeletePropagationForeground // the object's dependents are deleted before it
 	if i.Group == "" {
@@ -62,8 +64,7 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	return []Item{i}, err
 }
 
-// deleteAll deletes all objects of a kind in a namespace that have the owner's label. It
-// needs RemovalVerbs.
+// deleteAll deletes all objects of a kind in a namespace with the owner's label. It needs RemovalVerbs.
 func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	list, err := client.List(ctx, r.owner.selector())
@@ -86,11 +87,9 @@ func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 // podsFirst is how long removeAll waits until pods are gone. It then deletes the pods' namespaces.
 const podsFirst = 10 * time.Second
 
-// removeAll removes all items of a record. Its order keeps the record as long as the record is needed. First
-// it removes the objects that layers applied and the objects in namespaces that stay, the newest first, while
-// their namespaces and controllers exist. Then it removes Tare's namespaces. Last, when everything else is
-// gone, it removes the record. recordIn is the namespace of the record. If recordIn is "", the record is
-// kept.
+// removeAll removes all items of a record: first the objects that layers applied and the objects in namespaces
+// that stay, the newest first, while their namespaces and controllers exist; then Tare's namespaces; last the
+// record, in the namespace recordIn. If recordIn is "", the record is kept.
 func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) error {
 	var namespaces, rest []Item
 	for _, i := range slices.Backward(items) {
@@ -100,10 +99,9 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// Deleting a namespace also deletes its objects of the core group. These objects therefore need no
-	// requests. Objects of other groups do need requests, since their controllers may have to act while the
-	// namespace exists. Pods are also deleted before their namespace, because the namespace controller waits
-	// for seconds if it finds pods.
+	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted
+	// before, since their controllers may have to act while the namespace exists. Pods are also deleted before,
+	// because the namespace controller waits for seconds if it finds pods.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
 		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })
@@ -113,8 +111,7 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 		return inside
 	})
 	if err := r.remove(ctx, rest); err != nil {
-		// The namespace of the record stays, so that tare clean can find the record. The other namespaces are
-		// removed.
+		// The namespace of the record stays, so that tare clean can find the record.
 		others := slices.DeleteFunc(slices.Clone(namespaces), func(n Item) bool { return n.Name == recordIn })
 		return errors.Join(err, r.remove(ctx, others))
 	}
@@ -135,13 +132,23 @@ func (r *Record) Remove(ctx context.Context, items ...Item) error {
 	if err := r.remover(r.owner).remove(ctx, items); err != nil {
 		return err
 	}
-	return r.drop(ctx, items...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.items = slices.DeleteFunc(r.items, func(i Item) bool { return slices.ContainsFunc(items, i.same) })
+	return r.write(ctx)
 }
 
-// End removes all objects of the session from the cluster, and then the record. It has a time limit of its
-// own. It therefore also works when the run's context is done.
+// End stops renewing the record, and removes all objects of the session from the cluster, and then the record.
+// It has a time limit of its own, and also works when the run's context is done.
 func (r *Record) End() error {
-	items, namespace := r.end()
+	r.mu.Lock()
+	items, namespace, stop := slices.Clone(r.items), r.namespace, r.stop
+	r.stop = nil
+	r.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-r.stopped
+	}
 	if len(items) == 0 && namespace == "" {
 		return nil
 	}
@@ -156,4 +163,80 @@ func (r *Record) End() error {
 
 func (r *Record) remover(owner Owner) *remover {
 	return &remover{Cluster: r.on, owner: owner, limit: r.limits.Delete.Std()}
+}
+
+type remover struct {
+	*cluster.Cluster
+	owner Owner
+	limit time.Duration // how long objects may take to be gone
+}
+
+func (r *remover) awaitGone(ctx context.Context, items []Item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
+	left, said := items, time.Now()
+	var why []string
+	for pause := cluster.FirstPoll; ; pause = min(pause*3/2, cluster.LastPoll) {
+		there, now := r.stillThere(limited, left)
+		if len(there) == 0 {
+			return nil
+		}
+		if limited.Err() == nil || why == nil {
+			left, why = there, now
+		}
+		if limited.Err() != nil {
+			return fmt.Errorf("not gone after %v: %s; tare clean --context %s tries again",
+				quantity.Duration(r.limit), strings.Join(why, "; "), r.Context)
+		}
+		if time.Since(said) >= cluster.SayAfter {
+			said = time.Now()
+			r.Say(fmt.Sprintf("waiting until it is gone: %s", why[0]))
+		}
+		_ = testbed.Pause(limited, pause)
+	}
+}
+
+// stillThere returns the objects that still exist, and for each of them why its deletion takes long.
+func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, why []string) {
+	for _, i := range items {
+		got, err := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err), err == nil && !r.owner.Owns(got):
+			continue
+		case err != nil:
+			why = append(why, fmt.Sprintf("%s: %v", i, cluster.Explain(err)))
+		default:
+			why = append(why, i.String()+deletionBlock(got))
+		}
+		left = append(left, i)
+	}
+	return left, why
+}
+
+// deletionBlock returns the finalizers and conditions that block the deletion of an object, in brackets, or "".
+func deletionBlock(o *unstructured.Unstructured) string {
+	var reasons []string
+	if f := o.GetFinalizers(); len(f) > 0 {
+		reasons = append(reasons, "finalizers "+safetext.Head(strings.Join(f, ", "), 200))
+	}
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		m, ok := c.(map[string]any)
+		if kind, _ := m["type"].(string); ok && m["status"] == "True" && slices.Contains(stuckNamespace, kind) {
+			text, _ := m["message"].(string)
+			reasons = append(reasons, safetext.Head(text, cluster.LineLimit))
+		}
+	}
+	if len(reasons) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(reasons, "; ") + ")"
+}
+
+var stuckNamespace = []string{
+	"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure",
+	"NamespaceDeletionContentFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining",
 }

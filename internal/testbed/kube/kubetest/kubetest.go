@@ -1,16 +1,28 @@
-// Package kubetest gives tests access to the cluster that `make test` starts for them.
-// Without a cluster it skips the test with the reason.
+// Package kubetest gives tests the cluster that `make test` starts for them, or skips the tests.
 package kubetest
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"tare/internal/testbed"
 )
 
-// With these environment variables `make test` names the cluster. The kubeconfig may be that of any cluster.
-// Tests that break parts of a cluster need one that a program below hack/cluster has made.
+// With these environment variables `make test` names any cluster, and the program below hack/cluster that has
+// made the cluster, for tests that break parts of it.
 const (
 	kubeconfigVariable = "TARE_TEST_KUBECONFIG"      // path of the kubeconfig
 	nameVariable       = "TARE_TEST_CLUSTER"         // name of the cluster in that program
@@ -27,8 +39,8 @@ func Kubeconfig(t testing.TB) string {
 	return path
 }
 
-// Control runs a command of the program that made the test cluster, such as "stop node2 kubelet". It returns
-// the program's output. If there is no test cluster, it skips the test.
+// Control runs a command of the program that made the test cluster, such as "stop node2 kubelet", and returns
+// its output. Without such a cluster, it skips the test.
 func Control(t testing.TB, args ...string) string {
 	t.Helper()
 	program, name := os.Getenv(programVariable), os.Getenv(nameVariable)
@@ -44,4 +56,105 @@ func Control(t testing.TB, args ...string) string {
 		t.Fatalf("%s %v: %v\n%s%s", program, args, err, out, stderr.Bytes())
 	}
 	return string(out)
+}
+
+const mendLimit = 3 * time.Minute
+
+// Breaks must be called first by tests that break parts of the cluster, which must not run in parallel with
+// other tests. Without a test cluster, it skips the test. At the end of the test it waits until the whole
+// cluster works again: components reconnect to the API server only after pauses.
+func Breaks(t testing.TB) {
+	t.Helper()
+	Control(t, "status")
+	config, err := clientcmd.BuildConfigFromFlags("", Kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
+		defer cancel()
+		if err := awaitCluster(ctx, client, "mended-"+strings.ToLower(rand.Text()[:8])); err != nil {
+			t.Errorf("the cluster does not work again %v after the test: %v", mendLimit, err)
+		}
+	})
+}
+
+// awaitCluster waits until all parts of a cluster work: until a namespace with a pod on each node could be made
+// and deleted. It repeats each step until the step succeeds.
+func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	core := client.CoreV1()
+	steps := []func(context.Context) error{
+		func(ctx context.Context) error {
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+			_, err := core.Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+			return unless(err, apierrors.IsAlreadyExists)
+		},
+		func(ctx context.Context) error { return makePods(ctx, client, namespace) }, // needs a service account
+		func(ctx context.Context) error {
+			list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
+			if err == nil && len(list.Items) > 0 {
+				p := list.Items[0]
+				err = fmt.Errorf("pod %s/%s is %s", p.Namespace, p.Name, p.Status.Phase)
+			}
+			return err
+		},
+		func(ctx context.Context) error {
+			err := core.Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
+			return unless(unless(err, apierrors.IsNotFound), apierrors.IsConflict)
+		},
+		func(ctx context.Context) error {
+			_, err := core.Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+			if err == nil {
+				err = fmt.Errorf("namespace %s is still there", namespace)
+			}
+			return unless(err, apierrors.IsNotFound)
+		},
+	}
+	for _, step := range steps {
+		for {
+			limited, cancel := context.WithTimeout(ctx, 10*time.Second) // a request that hangs is repeated
+			err := step(limited)
+			cancel()
+			if err == nil {
+				break
+			}
+			if testbed.Pause(ctx, 200*time.Millisecond) != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unless returns err, or nil if is(err): an earlier request did its work, but its response was lost.
+func unless(err error, is func(error) bool) error {
+	if is(err) {
+		return nil
+	}
+	return err
+}
+
+func makePods(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes.Items {
+		_, err := client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "on-" + n.Name},
+			Spec: corev1.PodSpec{
+				NodeSelector:                  map[string]string{corev1.LabelHostname: n.Labels[corev1.LabelHostname]},
+				Containers:                    []corev1.Container{{Name: "main", Image: "tare.test/pause:1", ImagePullPolicy: corev1.PullNever}},
+				TerminationGracePeriodSeconds: new(int64(0)), // the kubelet stops the pod at once
+			},
+		}, metav1.CreateOptions{})
+		if err := unless(err, apierrors.IsAlreadyExists); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -17,13 +17,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/experiment"
+	"tare/internal/run/machine"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 )
 
-// Choice holds the nodes of a site's pods. With placement same-node, Client and Server are the same node. If
-// the site has no server, Server is nil.
+// Choice holds the nodes of a site's pods. With placement same-node, Client and Server are one node.
 type Choice struct {
-	Client, Server *corev1.Node
+	Client, Server *corev1.Node   // Server is nil if the site has no server
 	Members        []*corev1.Node // nodes of members after the first, in their order
 	Clients        []*corev1.Node // nodes of clients after the first, in their order
 
@@ -58,11 +59,8 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int {
 		return cmp.Or(cmp.Compare(controlPlane(a), controlPlane(b)), strings.Compare(a.Name, b.Name))
 	})
-	pods := []*corev1.Pod{r.Client.Pod, r.Server.Pod}
-	for _, p := range slices.Concat(r.Members, r.Clients) {
-		pods = append(pods, p.Pod)
-	}
-	if err := resolveRuntime(ctx, c.on, pods...); err != nil {
+	needs := slices.Concat([]PodNeeds{r.Client, r.Server}, r.Members, r.Clients)
+	if err := resolveRuntime(ctx, c.on, testbed.Each(needs, func(p PodNeeds) *corev1.Pod { return p.Pod })...); err != nil {
 		return Choice{}, err
 	}
 	c.mu.Lock()
@@ -113,7 +111,16 @@ func current(nodes []*corev1.Node, before *corev1.Node) *corev1.Node {
 	return nil
 }
 
-// controlPlane returns 1 for nodes of a control plane and 0 for others, for sorting.
+// present returns the present states of those nodes of an earlier choice that still exist.
+func present(nodes, before []*corev1.Node) (list []*corev1.Node) {
+	for _, b := range before {
+		if n := current(nodes, b); n != nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
 func controlPlane(n *corev1.Node) int {
 	if _, ok := n.Labels["node-role.kubernetes.io/control-plane"]; ok {
 		return 1
@@ -121,12 +128,163 @@ func controlPlane(n *corev1.Node) int {
 	return 0
 }
 
-// Pin binds a pod to a node by a node selector. To set the node's name in the pod would bypass the scheduler,
-// which is needed to bind volumes.
+// Pin binds a pod to a node by a node selector. Unlike the node's name, a selector lets the scheduler bind
+// volumes.
 func Pin(pod *corev1.Pod, n *corev1.Node) {
 	pod.Spec.NodeSelector = maps.Clone(pod.Spec.NodeSelector)
 	if pod.Spec.NodeSelector == nil {
 		pod.Spec.NodeSelector = map[string]string{}
 	}
 	pod.Spec.NodeSelector[corev1.LabelHostname] = n.Labels[corev1.LabelHostname]
+}
+
+// chooseMembers chooses the nodes of members after the first: in turn the server's node and others without a
+// client, or with placement same-node one node.
+func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
+	c.Members = nil
+	if len(r.Members) == 0 {
+		return nil
+	}
+	on := []*corev1.Node{c.Server}
+	if r.Placement != experiment.SameNode {
+		others, err := c.chooseMemberNodes(r, nodes)
+		if err != nil {
+			return err
+		}
+		on = append(on, others...)
+	}
+	c.Members = inTurn(on, len(r.Members))
+	return nil
+}
+
+// chooseClients chooses the nodes of clients after the first: in turn the client's node and all others without
+// a server, those of an earlier choice first, or with placement same-node one node.
+func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
+	c.Clients = nil
+	if len(r.Clients) == 0 {
+		return
+	}
+	on := []*corev1.Node{c.Client}
+	if r.Placement != experiment.SameNode {
+		servers := append(slices.Clone(c.Members), c.Server)
+		on = extend(on, len(r.Clients)+1, append(present(nodes, c.clientNodes), nodes...), func(n *corev1.Node) bool {
+			return !contains(servers, n) && r.Clients[0].Misfit(n) == "" && r.differ(n, c.Server)
+		})
+		c.clientNodes = on[1:]
+	}
+	c.Clients = inTurn(on, len(r.Clients))
+}
+
+// inTurn assigns pods to nodes in turn. The first node comes last, since it has a pod already.
+func inTurn(nodes []*corev1.Node, pods int) (list []*corev1.Node) {
+	for i := range pods {
+		list = append(list, nodes[(i+1)%len(nodes)])
+	}
+	return list
+}
+
+// extend adds suitable candidates to a list of nodes, each once, until the list has enough nodes.
+func extend(list []*corev1.Node, enough int, candidates []*corev1.Node, suits func(*corev1.Node) bool) []*corev1.Node {
+	for _, n := range candidates {
+		if len(list) < enough && !contains(list, n) && suits(n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func contains(list []*corev1.Node, n *corev1.Node) bool {
+	return slices.ContainsFunc(list, func(other *corev1.Node) bool { return other.Name == n.Name })
+}
+
+// chooseMemberNodes chooses the nodes for members, without the server's node. It prefers the nodes of an
+// earlier choice. If the cluster has too few nodes, this is an error only if r.Nodes is set.
+func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.Node, error) {
+	want := len(r.Members)
+	if r.Nodes > 0 {
+		want = min(want, r.Nodes-1)
+	}
+	suits := func(n *corev1.Node) bool {
+		return n.Name != c.Client.Name && n.Name != c.Server.Name && r.Members[0].Misfit(n) == "" && r.differ(c.Client, n)
+	}
+	found := extend(nil, want, present(nodes, c.memberNodes), suits)
+	// An earlier arm may have wanted as many nodes and got fewer. This arm then gets the same nodes, even if
+	// new nodes have joined the cluster, since the arms must be alike.
+	if want > c.wanted || len(found) < min(want, len(c.memberNodes)) {
+		found = extend(found, want, nodes, suits)
+	}
+	if r.Nodes > 0 && len(found) < want {
+		return nil, fmt.Errorf("%d of %d nodes are suitable for the members of the service, "+
+			"and testbed.kubernetes.nodes asks for %d beside that of the client", len(found)+1, len(nodes), r.Nodes)
+	}
+	if c.wanted = max(c.wanted, want); len(found) >= len(c.memberNodes) {
+		c.memberNodes = found
+	}
+	return found, nil
+}
+
+// checkRoom returns an error if a node is too small for all pods on it. choosePair has checked single pods.
+func (c *Choice) checkRoom(r Request) error {
+	if len(c.Members)+len(c.Clients) == 0 {
+		return nil
+	}
+	pods := map[*corev1.Node][]*corev1.Pod{}
+	nodes := slices.Concat([]*corev1.Node{c.Client, c.Server}, c.Members, c.Clients)
+	for i, p := range slices.Concat([]PodNeeds{r.Client, r.Server}, r.Members, r.Clients) {
+		pods[nodes[i]] = append(pods[nodes[i]], p.Pod)
+	}
+	for _, n := range nodes {
+		if why := tooSmall(n, pods[n]...); why != "" {
+			return fmt.Errorf("node %s %s: the %d pods of the arm that are on it need more; "+
+				"add nodes, or lower testbed.kubernetes.resources", n.Name, why, len(pods[n]))
+		}
+	}
+	return nil
+}
+
+// AddNodes adds the nodes of one site to the nodes of its arm.
+func AddNodes(arms []machine.ArmNodes, arm string, nodes []string) []machine.ArmNodes {
+	for i := range arms {
+		if arms[i].Arm == arm {
+			arms[i].Nodes = append(arms[i].Nodes, nodes...)
+			slices.Sort(arms[i].Nodes)
+			arms[i].Nodes = slices.Compact(arms[i].Nodes)
+			return arms
+		}
+	}
+	return append(arms, machine.ArmNodes{Arm: arm, Nodes: slices.Clone(nodes)})
+}
+
+// OtherNodes returns a note for each arm that is on other nodes than the first arm, the baseline. In such an
+// arm, a difference between the nodes is measured as if it were an effect of the layer.
+func OtherNodes(arms []machine.ArmNodes) []string {
+	var notes []string
+	for _, a := range arms[min(1, len(arms)):] {
+		if first := arms[0]; !slices.Equal(a.Nodes, first.Nodes) {
+			notes = append(notes, fmt.Sprintf("arm %s ran on nodes %s, and %s on %s: "+
+				"a difference between these nodes counts as one between the arms",
+				a.Arm, strings.Join(a.Nodes, ", "), first.Arm, strings.Join(first.Nodes, ", ")))
+		}
+	}
+	return notes
+}
+
+// Moved returns a note for each arm that is now on other nodes than it was in the first session.
+func Moved(first, now []machine.Cluster) []string {
+	was := map[string][]string{}
+	for _, c := range first {
+		for _, a := range c.Arms {
+			was[a.Arm] = a.Nodes
+		}
+	}
+	var notes []string
+	for _, c := range now {
+		for _, a := range c.Arms {
+			if before, known := was[a.Arm]; known && !slices.Equal(before, a.Nodes) {
+				notes = append(notes, fmt.Sprintf("arm %s is on nodes %s now, and was on %s",
+					a.Arm, strings.Join(a.Nodes, ", "), strings.Join(before, ", ")))
+			}
+		}
+	}
+	return notes
 }

@@ -25,8 +25,7 @@ type Request struct {
 	Client, Server PodNeeds
 	Members        []PodNeeds // server pods after the first, if the service has several members
 	Clients        []PodNeeds // client pods after the first
-	// Nodes is the required number of nodes of the members, including the server's node. 0 means one node per
-	// member, or fewer if the cluster has fewer nodes.
+	// Nodes is the required number of nodes of the members; 0: one per member, or fewer on a small cluster.
 	Nodes int
 }
 
@@ -37,7 +36,6 @@ type PodNeeds struct {
 	Pod    *corev1.Pod // nil if the site has no pod of the role
 }
 
-// fits reports whether the nodes for the client and the server satisfy the request.
 func (r Request) fits(client, server *corev1.Node) bool {
 	if client == nil || r.Client.Misfit(client) != "" || (server == nil) != (r.Server.Pod == nil) {
 		return false
@@ -51,8 +49,7 @@ func (r Request) fits(client, server *corev1.Node) bool {
 	return r.Placement == experiment.SameNode || r.differ(client, server)
 }
 
-// differ reports whether two nodes have different values of the label Spread. Without Spread,
-// it returns true.
+// differ reports whether two nodes have different values of the label Spread, if there is one.
 func (r Request) differ(client, server *corev1.Node) bool {
 	a, b := client.Labels[r.Spread], server.Labels[r.Spread]
 	return r.Spread == "" || a != b && a != "" && b != ""
@@ -96,7 +93,6 @@ func (p PodNeeds) Misfit(n *corev1.Node) string {
 	return tooSmall(n, p.Pod)
 }
 
-// tolerated reports whether a pod with these tolerations may run despite the taint.
 func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
 		return (t.Effect == "" || t.Effect == taint.Effect) && (t.Key == "" || t.Key == taint.Key) &&
@@ -104,8 +100,7 @@ func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	})
 }
 
-// tooSmall names the resource of which an empty node has less than the pods request; "" if the node is large
-// enough. Other pods on the node are not counted.
+// tooSmall names the resource of which an empty node has less than the pods request; "" if there is none.
 func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		sum := resource.Quantity{}
@@ -121,20 +116,18 @@ func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 	return ""
 }
 
-// explain returns an error with the reasons why no nodes satisfy the request.
 func (r Request) explain(nodes []*corev1.Node) error {
 	why := func(p PodNeeds) (fit int, reasons string) {
 		const most = 8 // maximum number of nodes in the error
 		var list []string
 		for _, n := range nodes {
-			if reason := p.Misfit(n); reason == "" {
-				fit++
-			} else {
+			if reason := p.Misfit(n); reason != "" {
 				list = append(list, n.Name+" "+reason)
 			}
 		}
-		if more := len(list) - most; more > 0 {
-			list = append(list[:most], fmt.Sprintf("and %d more", more))
+		fit = len(nodes) - len(list)
+		if extra := len(list) - most; extra > 0 {
+			list = append(list[:most], fmt.Sprintf("and %d more", extra))
 		}
 		return fit, strings.Join(list, "; ")
 	}
@@ -163,8 +156,8 @@ func (r Request) explain(nodes []*corev1.Node) error {
 		fit, len(nodes), experiment.SameNode, reasons)
 }
 
-// resolveRuntime adds to each pod the node selector and the tolerations of the pod's RuntimeClass. The API
-// server does the same when the pod is made.
+// resolveRuntime adds to each pod the node selector and the tolerations of the pod's RuntimeClass, as the API
+// server does when the pod is made.
 func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Pod) error {
 	for _, pod := range pods {
 		if pod == nil || pod.Spec.RuntimeClassName == nil {
@@ -177,12 +170,10 @@ func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Po
 		case err != nil || class.Scheduling == nil:
 			continue // Tare may not read the class; the scheduler reports unsuitable nodes
 		}
-		for k, v := range class.Scheduling.NodeSelector {
-			if pod.Spec.NodeSelector == nil {
-				pod.Spec.NodeSelector = map[string]string{}
-			}
-			pod.Spec.NodeSelector[k] = v
+		if pod.Spec.NodeSelector == nil {
+			pod.Spec.NodeSelector = map[string]string{}
 		}
+		maps.Copy(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, class.Scheduling.Tolerations...)
 	}
 	return nil

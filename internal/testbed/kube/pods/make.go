@@ -4,23 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
+	"tare/internal/text/safetext"
 )
 
 // Launch records pods, makes them, and waits until they are ready.
 func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
-	var items []inventory.Item
-	for _, p := range pods {
-		items = append(items, inventory.Core("pods", p.plan.Namespace, p.plan.Name))
-	}
-	if err := m.Record.Add(ctx, items...); err != nil {
+	if err := m.Record.Add(ctx, testbed.Each(pods, (*Pod).Item)...); err != nil {
 		return err
 	}
 	for _, p := range pods {
@@ -36,10 +35,9 @@ func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 	return nil
 }
 
-// create makes the pod. In a new namespace, no pod can be made before the controller manager has made the
-// default service account. create waits for this.
+// create makes the pod, when the controller manager has made the namespace's default service account.
 func (p *Pod) create(ctx context.Context) error {
-	if err := p.maker.Record.Add(ctx, inventory.Core("pods", p.plan.Namespace, p.plan.Name)); err != nil {
+	if err := p.maker.Record.Add(ctx, p.Item()); err != nil {
 		return err // the record may be gone, and then no object may be made
 	}
 	var made *corev1.Pod
@@ -78,14 +76,12 @@ func (p *Pod) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// readyCheck polls a pod until the pod is ready. If the pod stays in a state from which pods seldom recover,
-// it gives up.
+// readyCheck polls a pod until the pod is ready, or stays in a state from which pods seldom recover.
 type readyCheck struct {
 	pod   *Pod
 	since map[string]time.Time // when the pod was first seen in each state
 }
 
-// poll reads the pod's state. Await calls it.
 func (w readyCheck) poll(ctx context.Context) (bool, string, error) {
 	got, err := w.pod.Get(ctx)
 	if apierrors.IsNotFound(err) {
@@ -101,13 +97,128 @@ func (w readyCheck) poll(ctx context.Context) (bool, string, error) {
 		return true, "", nil
 	}
 	state, grace := stuck(got)
-	if state != "" {
-		if w.since[state].IsZero() {
-			w.since[state] = time.Now()
-		}
-		if time.Since(w.since[state]) >= grace {
-			return false, "", errors.New(state)
-		}
+	if w.since[state].IsZero() {
+		w.since[state] = time.Now()
+	}
+	if state != "" && time.Since(w.since[state]) >= grace {
+		return false, "", errors.New(state)
 	}
 	return false, summary(got), nil
+}
+
+func isReady(p *corev1.Pod) bool {
+	if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning || p.Status.PodIP == "" {
+		return false
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func summary(p *corev1.Pod) string {
+	parts := []string{"phase " + string(p.Status.Phase) + statusReason(p)}
+	if p.Spec.NodeName != "" {
+		parts = append(parts, "on node "+p.Spec.NodeName)
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
+			parts = append(parts, "not scheduled: "+safetext.Head(c.Message, cluster.LineLimit))
+		}
+	}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		switch {
+		case c.State.Waiting != nil:
+			why := reason(c.State.Waiting.Reason, c.State.Waiting.Message)
+			parts = append(parts, fmt.Sprintf("container %s waits: %s", c.Name, why))
+		case c.State.Terminated != nil && (c.State.Terminated.ExitCode != 0 || c.Name == Container):
+			parts = append(parts, fmt.Sprintf("container %s ended: %s", c.Name, terminated(c.State.Terminated)))
+		case c.State.Running != nil && !c.Ready:
+			parts = append(parts, fmt.Sprintf("container %s runs and is not ready", c.Name))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func statusReason(p *corev1.Pod) string {
+	if text := reason(p.Status.Reason, p.Status.Message); text != "" {
+		return ": " + text
+	}
+	return ""
+}
+
+func reason(short, long string) string {
+	if short == "" || long == "" {
+		return safetext.Head(short+long, cluster.LineLimit)
+	}
+	return safetext.Head(short+": "+long, cluster.LineLimit)
+}
+
+func terminated(t *corev1.ContainerStateTerminated) string {
+	text := fmt.Sprintf("exit status %d", t.ExitCode)
+	if t.Signal != 0 {
+		text = fmt.Sprintf("signal %d", t.Signal)
+	}
+	if why := reason(t.Reason, t.Message); why != "" {
+		text += ", " + why
+	}
+	return text
+}
+
+// A pod may take these times to leave a state from which pods seldom recover; each comment says when they do.
+const (
+	imageGrace    = 20 * time.Second // the registry returns an error once
+	scheduleGrace = 15 * time.Second // the scheduler's cache is stale, or volumes are being bound
+	configGrace   = 10 * time.Second // a secret is made shortly after the pod
+	crashGrace    = 30 * time.Second // a sidecar waits for its control plane
+)
+
+// stuck returns the state of a pod that will not become ready within the time grace, and "" for other pods.
+func stuck(p *corev1.Pod) (state string, grace time.Duration) {
+	switch {
+	case p.DeletionTimestamp != nil:
+		return "it is being deleted", 0
+	case p.Status.Phase == corev1.PodFailed, p.Status.Phase == corev1.PodSucceeded:
+		return "it has ended" + shortage(p.Status.Reason), 0
+	}
+	for _, c := range p.Status.Conditions {
+		unschedulable := c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
+		if unschedulable && !strings.Contains(c.Message, "unbound immediate PersistentVolumeClaims") {
+			message := safetext.Head(c.Message, cluster.LineLimit)
+			return "it cannot be scheduled: " + message + shortage(c.Message), scheduleGrace
+		}
+	}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if c.State.Terminated != nil && c.Name == Container {
+			return "container " + c.Name + " has ended: " + terminated(c.State.Terminated), 0
+		}
+		if c.State.Waiting == nil {
+			continue
+		}
+		why := "container " + c.Name + " cannot start: "
+		switch w := c.State.Waiting; w.Reason {
+		case "ImagePullBackOff", "ErrImagePull", "RegistryUnavailable":
+			return why + "the image " + safetext.Head(c.Image, 200) + " cannot be pulled", imageGrace
+		case "ErrImageNeverPull", "InvalidImageName", "ImageInspectError":
+			return why + reason(w.Reason, w.Message), 0
+		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+			return why + w.Reason, configGrace
+		case "CrashLoopBackOff":
+			return why + w.Reason, crashGrace
+		}
+	}
+	return "", 0
+}
+
+// shortage returns a hint if a message says that a node has too little CPU or memory left, and otherwise "".
+func shortage(message string) string {
+	for _, name := range []string{"cpu", "memory"} {
+		if strings.Contains(message, "Insufficient "+name) || strings.HasPrefix(message, "OutOf"+name) {
+			return "; the pods of all arms are up at the same time: lower " + name +
+				"Request under testbed.kubernetes.resources, or choose other nodes"
+		}
+	}
+	return ""
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/testbed"
+	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
 	"tare/internal/text/safetext"
@@ -19,17 +19,10 @@ import (
 
 // Mend calls Pod.Mend for several pods at the same time.
 func Mend(ctx context.Context, list []*Pod) error {
-	errs := make([]error, len(list))
-	var wg sync.WaitGroup
-	for i, p := range list {
-		wg.Go(func() { errs[i] = p.Mend(ctx) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return cluster.Each(list, func(_ int, p *Pod) error { return p.Mend(ctx) })
 }
 
-// Mend pings the pod's agents. If the pod is lost, it makes the pod again, on the same node. Numbers from
-// another node could not be compared.
+// Mend pings the pod's agents. It makes a lost pod again, on the same node, since numbers of nodes differ.
 func (p *Pod) Mend(ctx context.Context) error {
 	err := p.ping(ctx)
 	switch {
@@ -87,10 +80,15 @@ func (p *Pod) restore(ctx context.Context) error {
 			if string(got.UID) != p.UID() {
 				return false, "", errors.New("another pod has its name")
 			}
-			if got.DeletionTimestamp == nil {
-				return false, why.Error(), p.delete(ctx, got)
+			if got.DeletionTimestamp != nil {
+				return false, why.Error() + "; waiting until it is gone", nil
 			}
-			return false, why.Error() + "; waiting until it is gone", nil
+			err := p.maker.On.Client.CoreV1().Pods(got.Namespace).Delete(ctx, got.Name,
+				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &got.UID}})
+			if apierrors.IsNotFound(err) {
+				err = nil
+			}
+			return false, why.Error(), err
 		}
 		if ok, now, err := check.poll(ctx); !ok || err != nil {
 			return false, now, err
@@ -125,11 +123,65 @@ func (p *Pod) adopt(got *corev1.Pod) {
 	}
 }
 
-func (p *Pod) delete(ctx context.Context, got *corev1.Pod) error {
-	err := p.maker.On.Client.CoreV1().Pods(got.Namespace).Delete(ctx, got.Name,
-		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &got.UID}})
-	if apierrors.IsNotFound(err) {
-		return nil
+// goneError means that the pod is lost: its agent will never answer again.
+type goneError struct{ why string }
+
+func (e *goneError) Error() string { return e.why }
+
+// gone returns a *goneError if the pod's state now shows that the pod is lost, and otherwise nil.
+func (p *Pod) gone(now *corev1.Pod) error {
+	switch {
+	case string(now.UID) != p.UID():
+		return &goneError{"the pod was replaced by another of its name"}
+	case now.DeletionTimestamp != nil:
+		return &goneError{"the pod is being deleted" + statusReason(now)}
+	case now.Status.Phase == corev1.PodFailed, now.Status.Phase == corev1.PodSucceeded:
+		return &goneError{"the pod has ended" + statusReason(now)}
 	}
-	return err
+	for _, c := range now.Status.ContainerStatuses {
+		if HasAgent(c.Name) && c.State.Terminated != nil {
+			return &goneError{"the container " + c.Name + " has ended: " + terminated(c.State.Terminated)}
+		}
+	}
+	return nil
+}
+
+// alive reads the pod. If the pod is lost, it returns a *goneError, and otherwise nil.
+func (p *Pod) alive(ctx context.Context) error {
+	got, err := p.Get(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return &goneError{"the pod is gone"}
+	case err != nil:
+		return nil // the state is unknown, and the pod may be alive
+	}
+	return p.gone(got)
+}
+
+// diagnosed adds to an error the pod's state, events and last log lines, also when the context is done.
+func (p *Pod) diagnosed(ctx context.Context, err error) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.DiagnosisLimit)
+	defer cancel()
+	d := &cluster.DiagnosedError{Err: err}
+	if got, now := p.Get(limited); now == nil {
+		if timeout := (*cluster.TimeoutError)(nil); !errors.As(err, &timeout) {
+			d.Err = fmt.Errorf("%w (%s)", err, summary(got))
+		}
+		d.Log = p.maker.On.LastLines(limited, got, Container)
+	} else if apierrors.IsNotFound(now) {
+		d.Err = fmt.Errorf("%w (the pod is gone)", err)
+	}
+	d.Events = p.maker.On.Events(limited, p.plan.Namespace, p.plan.Name, p.UID())
+	return d
+}
+
+// Disturbed turns the error of a lost agent into a *testbed.Disturbance. Other errors stay as they are.
+func (p *Pod) Disturbed(ctx context.Context, err error) error {
+	var lost *agent.LostError
+	var gone *goneError
+	isLost := errors.As(err, &lost) || errors.As(err, &gone) || errors.Is(err, agent.ErrForgotten)
+	if err == nil || ctx.Err() != nil || !isLost {
+		return err
+	}
+	return &testbed.Disturbance{What: p.String() + " on node " + p.Node() + " is lost", Err: p.diagnosed(ctx, err)}
 }

@@ -1,11 +1,14 @@
 package pods
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/experiment"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/inventory"
 )
@@ -27,33 +30,32 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: owner.Labels("", role)},
 		Spec: corev1.PodSpec{
-			RestartPolicy:                 corev1.RestartPolicyNever,
-			TerminationGracePeriodSeconds: new(int64(graceSeconds)),
-			AutomountServiceAccountToken:  new(false),
-			EnableServiceLinks:            new(false),
-			DNSPolicy:                     corev1.DNSClusterFirst, // injected sidecars look up their control plane
-			PriorityClassName:             level.Priority,
-			Tolerations:                   tolerations(level.Tolerate),
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(graceSeconds)),
+			AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
+			DNSPolicy:         corev1.DNSClusterFirst, // injected sidecars look up their control plane
+			PriorityClassName: level.Priority,
 			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot:        new(true),
-				RunAsUser:           new(int64(User)),
-				RunAsGroup:          new(int64(User)),
-				FSGroup:             new(int64(User)),
+				RunAsNonRoot: new(true), RunAsUser: new(int64(User)), RunAsGroup: new(int64(User)), FSGroup: new(int64(User)),
 				FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
 				SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Volumes: []corev1.Volume{{Name: "agent", VolumeSource: corev1.VolumeSource{
-				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: agentVolumeSize()},
+				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(agentVolumeSize, resource.BinarySI)},
 			}}},
 			Containers: []corev1.Container{{
-				Name:            Container,
-				Image:           level.Image,
-				ImagePullPolicy: corev1.PullIfNotPresent,
-				Command:         []string{Program, "serve"},
-				SecurityContext: unprivileged(),
-				VolumeMounts:    []corev1.VolumeMount{{Name: "agent", MountPath: agent.Dir}},
+				Name: Container, Image: level.Image, ImagePullPolicy: corev1.PullIfNotPresent,
+				Command: []string{Program, "serve"}, SecurityContext: unprivileged(),
+				VolumeMounts: []corev1.VolumeMount{{Name: "agent", MountPath: agent.Dir}},
 			}},
 		},
+	}
+	for _, t := range level.Tolerate {
+		op := corev1.TolerationOpEqual
+		if t.Value == "" {
+			op = corev1.TolerationOpExists
+		}
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations,
+			corev1.Toleration{Key: t.Key, Operator: op, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
 	}
 	for _, name := range level.Secrets {
 		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
@@ -61,19 +63,14 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	return pod
 }
 
-// agentVolumeSize returns the size limit of an agent's volume. It is the limit of the outputs, and 256 MiB
-// for the agent's program and for the overhead of the file system. If the volume grows larger, the kubelet
-// evicts the pod.
-func agentVolumeSize() *resource.Quantity {
-	return resource.NewQuantity(agent.StoreLimit+256<<20, resource.BinarySI)
-}
+// agentVolumeSize is the size in bytes at which a pod is evicted: the outputs, and 256 MiB for the rest.
+const agentVolumeSize = agent.StoreLimit + 256<<20
 
 // OnHost makes a pod use its node's network.
 func OnHost(pod *corev1.Pod) {
 	pod.Spec.HostNetwork, pod.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet
 }
 
-// unprivileged returns the security context of a container without privileges.
 func unprivileged() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false),
@@ -81,8 +78,7 @@ func unprivileged() *corev1.SecurityContext {
 	}
 }
 
-// Install makes a pod run another image than Tare's. It adds an init container that copies the agent from
-// Tare's image.
+// Install makes a pod run another image than Tare's. An init container copies the agent from Tare's image.
 func Install(pod *corev1.Pod, tare, image string) {
 	container := &pod.Spec.Containers[0]
 	first := *container.DeepCopy()
@@ -103,14 +99,54 @@ func ProgramIn(pod *corev1.Pod, container string) string {
 	return Program
 }
 
-func tolerations(given []experiment.Toleration) []corev1.Toleration {
-	var out []corev1.Toleration
-	for _, t := range given {
-		op := corev1.TolerationOpEqual
-		if t.Value == "" {
-			op = corev1.TolerationOpExists
+const sidecarPrefix = Container + "-"
+
+// Sidecar returns the name of the container that one of Tare's own sidecars has.
+func Sidecar(name string) string { return sidecarPrefix + name }
+
+// HasAgent reports whether a container is one of Tare's own, with an agent.
+func HasAgent(container string) bool {
+	return container == Container || strings.HasPrefix(container, sidecarPrefix)
+}
+
+// agentContainers lists the names of Tare's own containers in a pod, the container for programs first.
+func agentContainers(pod *corev1.Pod) []string {
+	names := []string{Container}
+	for _, c := range pod.Spec.Containers {
+		if c.Name != Container && HasAgent(c.Name) {
+			names = append(names, c.Name)
 		}
-		out = append(out, corev1.Toleration{Key: t.Key, Operator: op, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
 	}
-	return out
+	return names
+}
+
+// AddSidecar adds a container for a layer's own processes to a planned pod. The processes run as root, since
+// the requested capabilities apply only to root. The agent comes from Tare's image, and keeps no secret on a
+// disk.
+func AddSidecar(pod *corev1.Pod, tare string, want testbed.Sidecar) {
+	name := Sidecar(want.Name)
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		EmptyDir: &corev1.EmptyDirVolumeSource{
+			Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse("64Mi")),
+		}}})
+	// As in a service mesh, a sidecar has a small request, and no CPU limit, which would throttle the sidecar.
+	resources := corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+	}
+	first := corev1.Container{
+		Name: "install-" + want.Name, Image: tare, ImagePullPolicy: corev1.PullIfNotPresent, Resources: resources,
+		Command: []string{Program, "install", agent.Program}, SecurityContext: unprivileged(),
+		VolumeMounts: []corev1.VolumeMount{{Name: name, MountPath: agent.Dir}},
+	}
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, first)
+	sidecar := *first.DeepCopy()
+	sidecar.Name, sidecar.Image, sidecar.Command = name, want.Image, []string{agent.Program, "serve"}
+	sidecar.Env = []corev1.EnvVar{{Name: "TMPDIR", Value: agent.Dir}}
+	security := sidecar.SecurityContext
+	security.RunAsUser, security.RunAsGroup, security.RunAsNonRoot = new(int64(0)), new(int64(0)), new(false)
+	for _, c := range want.Capabilities {
+		security.Capabilities.Add = append(security.Capabilities.Add, corev1.Capability(c))
+	}
+	pod.Spec.Containers = append(pod.Spec.Containers, sidecar)
 }

@@ -6,18 +6,24 @@
 package pods
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"maps"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/experiment"
+	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
+	"tare/internal/text/safetext"
 )
 
 // Maker makes pods of a run on one cluster.
@@ -29,8 +35,7 @@ type Maker struct {
 	Version string // version of Tare; agents must have the same version
 }
 
-// Pod is one of Tare's pods, with the connections to its agents. If it is lost, it is made again from the
-// same plan, on the same node.
+// Pod is one of Tare's pods, with the connections to its agents. It can be made again from its plan.
 type Pod struct {
 	maker *Maker
 	plan  *corev1.Pod
@@ -55,15 +60,13 @@ func (p *Pod) AgentIn(container string) *agent.Client {
 	return p.agents[container]
 }
 
-// Agents returns the connections to all agents in the pod. The first is the one that the method Agent
-// returns.
+// Agents returns the connections to all agents in the pod. The first is that of the method Agent.
 func (p *Pod) Agents() []*agent.Client {
-	var all []*agent.Client
-	for _, name := range agentContainers(p.plan) {
-		all = append(all, p.AgentIn(name))
-	}
-	return all
+	return testbed.Each(agentContainers(p.plan), p.AgentIn)
 }
+
+// Item returns the pod as an item of a record.
+func (p *Pod) Item() inventory.Item { return inventory.Core("pods", p.plan.Namespace, p.plan.Name) }
 
 // Disconnect ends the connections to the agents. It is called before the pod is deleted.
 func (p *Pod) Disconnect() {
@@ -80,20 +83,11 @@ func (p *Pod) Get(ctx context.Context) (*corev1.Pod, error) {
 // Plan returns the pod as Tare planned it.
 func (p *Pod) Plan() *corev1.Pod { return p.plan }
 
-// Seen returns the pod's state when it was made or when it was last seen ready. Before the pod is made, it
-// returns the plan.
+// Seen returns the pod's state when it was made or last seen ready, and before that the plan.
 func (p *Pod) Seen() *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.seen()
-}
-
-// seen is Seen for a caller that holds the lock.
-func (p *Pod) seen() *corev1.Pod {
-	if p.now == nil {
-		return p.plan
-	}
-	return p.now
+	return cmp.Or(p.now, p.plan)
 }
 
 // UID returns the UID of the pod. If the pod is made again, it gets a new UID.
@@ -122,8 +116,7 @@ func (m *Maker) New(plan *corev1.Pod) *Pod {
 	return p
 }
 
-// connect returns clients of the pod's agents. A client connects when it is first used. The pod therefore
-// need not exist yet.
+// connect returns clients of the pod's agents, which connect when they are first used.
 func (p *Pod) connect() map[string]*agent.Client {
 	all := map[string]*agent.Client{}
 	for _, name := range agentContainers(p.plan) {
@@ -136,4 +129,75 @@ func (p *Pod) connect() map[string]*agent.Client {
 		})
 	}
 	return all
+}
+
+// SidecarNames lists the names of the pod's sidecars, also injected ones, without Tare's own sidecars.
+func (p *Pod) SidecarNames() []string { return sidecarNames(p.Seen()) }
+
+func sidecarNames(p *corev1.Pod) []string {
+	var names []string
+	for _, c := range p.Spec.Containers {
+		if !HasAgent(c.Name) {
+			names = append(names, safetext.Head(c.Name, cluster.LineLimit))
+		}
+	}
+	for _, c := range p.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			names = append(names, safetext.Head(c.Name, cluster.LineLimit))
+		}
+	}
+	return names
+}
+
+// Sidecars returns the names of the pod's started containers except that for programs, by container id.
+func (p *Pod) Sidecars() map[string]string {
+	names := p.Containers()
+	maps.DeleteFunc(names, func(_, name string) bool { return name == Container })
+	return names
+}
+
+// Containers returns the names of the pod's started containers, by container id.
+func (p *Pod) Containers() map[string]string {
+	names := map[string]string{}
+	status := p.Seen().Status
+	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+		if _, id, ok := strings.Cut(c.ContainerID, "://"); ok {
+			names[id] = c.Name
+		}
+	}
+	return names
+}
+
+// Refresh reads the pod's containers from the API server again: a restarted container has a new id. If another
+// pod has the pod's name now, Refresh does nothing.
+func (p *Pod) Refresh(ctx context.Context) error {
+	got, err := p.Get(ctx)
+	if err != nil || string(got.UID) != p.UID() {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := cmp.Or(p.now, p.plan).DeepCopy()
+	now.Status.InitContainerStatuses = got.Status.InitContainerStatuses
+	now.Status.ContainerStatuses = got.Status.ContainerStatuses
+	p.now = now
+	return nil
+}
+
+// Sandbox returns the name of the sandbox around the pod's programs; "" if there is no sandbox.
+func (p *Pod) Sandbox(ctx context.Context) (string, error) {
+	p.mu.Lock()
+	known := p.sandbox
+	p.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	facts, err := p.Agent().Facts(ctx)
+	if err != nil {
+		return "", p.Disturbed(ctx, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sandbox = &facts.Sandbox
+	return facts.Sandbox, nil
 }

@@ -1,5 +1,4 @@
-// Package sitetest opens sites on the test cluster, for the tests of layers and workloads. If there is no
-// cluster, it skips the tests (package kubetest).
+// Package sitetest opens sites for tests on the test cluster, or skips the tests (package kubetest).
 package sitetest
 
 import (
@@ -29,8 +28,7 @@ func Bed(t testing.TB) *kube.Testbed {
 	return bed
 }
 
-// Small returns parameters for small pods and long timeouts. With them, many tests can run at
-// the same time on a busy machine.
+// Small returns parameters for small pods and long timeouts, for tests in parallel on a busy machine.
 func Small(placement experiment.Placement) *experiment.Kubernetes {
 	level := experiment.NewKubernetes()
 	level.Placement = factor.Of(placement)
@@ -48,9 +46,7 @@ func Unlimited() *experiment.Kubernetes {
 }
 
 // Open opens a site of an arm. It makes no pods; Ready does.
-func Open(
-	t testing.TB, bed *kube.Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes,
-) *kube.Site {
+func Open(t testing.TB, bed *kube.Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes) *kube.Site {
 	t.Helper()
 	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: needs, Level: level})
 	if err != nil {

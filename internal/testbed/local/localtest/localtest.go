@@ -41,15 +41,13 @@ func Host(t testing.TB) testbed.Site {
 	return open(t, experiment.Needs{}, nil)
 }
 
-// Network opens a site with a wire of this rate and MTU. If this process may not make a network, it skips the
-// test. How Tare gets the rights is covered by the tests of package internal/testbed/local.
+// Network opens a site with a wire of this rate and MTU, or skips the test if this process may not.
 func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	return Members(t, 1, rate, mtu)
 }
 
-// Members opens a site with a network whose service has several members. Each member has a node of its own,
-// and a volume.
+// Members opens a site with a network whose service has members, each with a node of its own and a volume.
 func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	if local.NeedsUserNamespace() {

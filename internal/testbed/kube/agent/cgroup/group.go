@@ -1,7 +1,6 @@
 // Package cgroup reads, from their cgroups, the CPU time and memory that pods and containers have used. It
-// knows cgroup versions 1 and 2, and the layouts of both cgroup drivers of the kubelet, cgroupfs and systemd.
-// It only reads files below a directory. A process in a pod can therefore read the cgroups of the node from a
-// mount.
+// knows cgroup versions 1 and 2, and the kubelet's layouts, cgroupfs and systemd. It only reads files below a
+// directory, so that a process in a pod can read the cgroups of the node from a mount.
 package cgroup
 
 import (
@@ -20,8 +19,7 @@ import (
 // mount is the directory where a process sees cgroups, relative to its root directory.
 const mount = "sys/fs/cgroup"
 
-// Group locates the files of one cgroup. In version 1 every controller has a directory
-// of its own; in version 2 all files are in one directory.
+// Group locates the files of one cgroup. In version 1 every controller has a directory of its own.
 type Group struct {
 	files   fs.FS
 	pod     string // UID of the pod; "" if the cgroup is not a pod's
@@ -38,8 +36,8 @@ var (
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns the group whose files are in the directories that find returns. top is the top directory of
-// a hierarchy; controllers lists the names that the hierarchy's controllers may have.
+// groupAt returns the group whose files are in the directories that find returns for the top directory of each
+// hierarchy. controllers lists the names that the hierarchy's controllers may have.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
@@ -56,9 +54,8 @@ func groupAt(files fs.FS, root string, find func(top string, controllers []strin
 	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
 }
 
-// Own returns the cgroup of this process. groups holds the path of its cgroup, by controller (proc.Groups).
-// In a container this path may be the one on the node, which does not exist below the mount. The container
-// then sees its own cgroup as the mount itself.
+// Own returns the cgroup of this process, from its paths by controller (proc.Groups). In a container, such a
+// path may not exist below the mount. The container then sees its own cgroup as the mount itself.
 func Own(files fs.FS, groups map[string]string) Group {
 	return groupAt(files, mount, func(top string, controllers []string) string {
 		name := groups[""]
@@ -76,8 +73,7 @@ func Own(files fs.FS, groups map[string]string) Group {
 	})
 }
 
-// Read reads the group's counters. ok is false if the CPU time cannot be read, for example because the cgroup
-// has just been removed.
+// Read reads the group's counters. ok is false if the CPU time cannot be read, since the cgroup is gone.
 func (g Group) Read() (c Usage, ok bool) {
 	stat := text(g.files, path.Join(g.cpu, "cpu.stat"))
 	var used, system int64
@@ -96,8 +92,7 @@ func (g Group) Read() (c Usage, ok bool) {
 			return Usage{}, false
 		}
 		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
-		// cpuacct.usage_sys has a finer unit. But the kernel does not scale this number to the exact CPU
-		// time: it often exceeds cpuacct.usage.
+		// cpuacct.usage_sys has a finer unit, but is not scaled to the CPU time, and may exceed cpuacct.usage.
 		ticks, _ := keyed(text(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
 		system = min(min(ticks, math.MaxInt64/int64(proc.Tick))*int64(proc.Tick), used)
 	}
@@ -112,9 +107,8 @@ func (g Group) Read() (c Usage, ok bool) {
 	return c, true
 }
 
-// workingSet returns the group's memory without inactive file pages, in bytes; 0 if it is unknown. current is
-// the name of the file with all memory. inactive is the name of the line in memory.stat with the inactive
-// file pages.
+// workingSet returns the group's memory without inactive file pages, in bytes; 0 if unknown. current is the
+// file with all memory, inactive the line of memory.stat with inactive file pages.
 func (g Group) workingSet(current, inactive string) int64 {
 	bytes, err := number(text(g.files, path.Join(g.memory, current)))
 	if err != nil {
@@ -127,14 +121,13 @@ func (g Group) workingSet(current, inactive string) int64 {
 // ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers reads the cgroups of a pod's containers. A container runtime may make two cgroups with the same
-// container id, one of them for its monitor process. Both are then added up.
-func (g Group) containers() []Container {
+// containers reads the cgroups of a pod's containers. A container's cgroup and that of its monitor process may
+// have the same id, and are then added up.
+func (g Group) containers() (all []Usage) {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
 		return nil
 	}
-	var all []Container
 	for _, e := range entries {
 		if !e.IsDir() || len(all) >= ContainersLimit {
 			continue
@@ -143,17 +136,13 @@ func (g Group) containers() []Container {
 		if !ok {
 			continue // the container has just ended
 		}
-		id := safetext.Head(containerID(e.Name()), 255)
-		at := slices.IndexFunc(all, func(w Container) bool { return w.ID == id })
-		if at < 0 {
-			at, all = len(all), append(all, Container{ID: id})
+		c.ID = safetext.Head(containerID(e.Name()), 255)
+		c.Throttled = max(0, c.Throttled) // a container without a limit of its own has no cgroup of the cpu controller
+		if at := slices.IndexFunc(all, func(o Usage) bool { return o.ID == c.ID }); at >= 0 {
+			all[at] = all[at].Plus(c)
+		} else {
+			all = append(all, c)
 		}
-		all[at].CPU += c.CPU
-		all[at].System += c.System
-		all[at].WorkingSet += c.WorkingSet
-		// The kernel has no sum of throttled periods over a pod. If a container has no cgroup of the cpu
-		// controller, it has no limit of its own, and c.Throttled is -1.
-		all[at].Throttled += max(0, c.Throttled)
 	}
 	return all
 }
@@ -168,8 +157,7 @@ func (g Group) below(name string) Group {
 	return g
 }
 
-// containerID returns the container id that a cgroup's name contains. It cuts off the runtime's prefix and
-// systemd's suffix.
+// containerID returns the container id in a cgroup's name, without the runtime's prefix and systemd's suffix.
 func containerID(name string) string {
 	name = strings.TrimSuffix(name, ".scope")
 	return name[strings.LastIndexByte(name, '-')+1:]
@@ -186,7 +174,6 @@ func keyed(lines, key string) (int64, bool) {
 	return 0, false
 }
 
-// number parses a counter, which is not negative.
 func number(digits string) (int64, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 63)
 	return int64(n), err
@@ -197,7 +184,6 @@ func exists(files fs.FS, name string) bool {
 	return err == nil
 }
 
-// text reads a file; "" if the file cannot be read.
 func text(files fs.FS, name string) string {
 	data, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -206,25 +192,26 @@ func text(files fs.FS, name string) string {
 	return string(data)
 }
 
-// Usage is the resource usage of a cgroup so far.
+// Usage is the resource usage of the cgroup of a pod or container so far. On most nodes a pod's pause container,
+// which holds the pod's namespaces, has a cgroup of its own, also with the processes of a sandbox itself.
 type Usage struct {
-	Pod        string        `json:"pod,omitempty"` // UID of the pod
+	Pod        string        `json:"pod,omitempty"` // UID of the pod; "" for a container
+	ID         string        `json:"id,omitempty"`  // container id; "" for a pod
 	CPU        time.Duration `json:"cpu"`           // CPU time, user and system
 	System     time.Duration `json:"system"`        // CPU time in the kernel, part of CPU; 0 if unknown
 	WorkingSet int64         `json:"workingSet"`    // memory without inactive file pages, in bytes
 	// Throttled is the number of periods in which the cgroup's own CPU limit stopped the cgroup; -1 if it is
 	// unknown. Limits of the cgroup's children do not count.
-	Throttled  int         `json:"throttled"`
-	Containers []Container `json:"within,omitempty"` // usage of the pod's containers
+	Throttled  int     `json:"throttled"`
+	Containers []Usage `json:"within,omitempty"` // usage of the pod's containers
 }
 
-// Container is the resource usage of one container in a pod. On most nodes the pause container, which holds
-// the pod's namespaces, has a cgroup of its own. The processes of a sandbox itself count in the pause
-// container's cgroup.
-type Container struct {
-	ID         string        `json:"id"`         // container id
-	CPU        time.Duration `json:"cpu"`        // CPU time, user and system
-	System     time.Duration `json:"system"`     // CPU time in the kernel, part of CPU
-	WorkingSet int64         `json:"workingSet"` // memory without inactive file pages, in bytes
-	Throttled  int           `json:"throttled"`  // throttled periods; 0 if the container has no limit of its own
+// Plus adds up the usage of two cgroups of a pod. If Throttled is unknown for one of them, it stays unknown.
+func (u Usage) Plus(o Usage) Usage {
+	u.CPU, u.System, u.WorkingSet = u.CPU+o.CPU, u.System+o.System, u.WorkingSet+o.WorkingSet
+	known := u.Throttled >= 0 && o.Throttled >= 0
+	if u.Throttled += o.Throttled; !known {
+		u.Throttled = -1
+	}
+	return u
 }

@@ -48,7 +48,7 @@ func TestPods(t *testing.T) {
 		"version 1, cgroupfs": {func(m fstest.MapFS) {
 			version1(m, "cpuacct", "cpu", "kubepods/burstable/pod"+uid1, "5000")
 			version1(m, "cpuacct", "cpu", "kubepods/burstable/pod"+uid1+"/abcdef", "4000")
-		}, []Usage{{Pod: uid1, CPU: 5000, WorkingSet: 700, Throttled: 3, Containers: []Container{{ID: "abcdef", CPU: 4000, WorkingSet: 700, Throttled: 3}}}}},
+		}, []Usage{{Pod: uid1, CPU: 5000, WorkingSet: 700, Throttled: 3, Containers: []Usage{{ID: "abcdef", CPU: 4000, WorkingSet: 700, Throttled: 3}}}}},
 		"version 1, joint hierarchies": {func(m fstest.MapFS) {
 			version1(m, "cpu,cpuacct", "cpu,cpuacct", "kubepods/pod"+uid1, "5000")
 		}, []Usage{{Pod: uid1, CPU: 5000, WorkingSet: 700, Throttled: 3}}},
@@ -62,7 +62,7 @@ func TestPods(t *testing.T) {
 			version2(m, systemd2, "7")
 			version2(m, systemd2+"/cri-containerd-abcdef.scope", "6")
 			version2(m, "kubepods.slice/kubepods-pod"+uid3+".slice", "8")
-		}, []Usage{{Pod: uid2, CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3, Containers: []Container{{ID: "abcdef", CPU: 6 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}}, {Pod: uid3, CPU: 8 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
+		}, []Usage{{Pod: uid2, CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3, Containers: []Usage{{ID: "abcdef", CPU: 6 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}}, {Pod: uid3, CPU: 8 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
 		"version 1, the kernel's part, several containers": {func(m fstest.MapFS) {
 			at := "kubepods/pod" + uid1
 			version1(m, "cpuacct", "cpu", at, "50000000")
@@ -71,14 +71,14 @@ func TestPods(t *testing.T) {
 			version1(m, "cpuacct", "cpu", at+"/bbbb", "2000")
 			m["cpuacct/"+at+"/bbbb/cpuacct.stat"] = file("user 0\nsystem 1\n") // rounded by the kernel
 			m["cpuacct/"+at+"/cccc/notify_on_release"] = file("0\n")           // being removed
-		}, []Usage{{Pod: uid1, CPU: 50 * time.Millisecond, System: 30 * time.Millisecond, WorkingSet: 700, Throttled: 3, Containers: []Container{
+		}, []Usage{{Pod: uid1, CPU: 50 * time.Millisecond, System: 30 * time.Millisecond, WorkingSet: 700, Throttled: 3, Containers: []Usage{
 			{ID: "aaaa", CPU: 1000, WorkingSet: 700, Throttled: 3}, {ID: "bbbb", CPU: 2000, System: 2000, WorkingSet: 700, Throttled: 3}}}}},
 		"version 2, CRI-O with its monitors": {func(m fstest.MapFS) {
 			version2(m, systemd2, "70")
 			version2(m, systemd2+"/crio-abcdef.scope", "30")
 			version2(m, systemd2+"/crio-conmon-abcdef.scope", "5")
 			version2(m, systemd2+"/crio-012345.scope", "4")
-		}, []Usage{{Pod: uid2, CPU: 70 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3, Containers: []Container{
+		}, []Usage{{Pod: uid2, CPU: 70 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3, Containers: []Usage{
 			{ID: "012345", CPU: 4 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3},
 			{ID: "abcdef", CPU: 35 * time.Microsecond, System: 4 * time.Microsecond, WorkingSet: 1400, Throttled: 6}}}}},
 		"version 2, kind": {func(m fstest.MapFS) {
@@ -98,7 +98,7 @@ func TestPods(t *testing.T) {
 				m["cpu/"+at+name+"/cpu.stat"] = file("nr_periods 10\nnr_throttled " + throttled + "\n")
 			}
 			m["cpuacct/"+at+"/cccc/cpuacct.usage"] = file("1\n") // has no limit of its own
-		}, []Usage{{Pod: uid1, CPU: 1000, WorkingSet: 700, Containers: []Container{
+		}, []Usage{{Pod: uid1, CPU: 1000, WorkingSet: 700, Containers: []Usage{
 			{ID: "aaaa", CPU: 1000, WorkingSet: 700, Throttled: 5}, {ID: "bbbb", CPU: 1000, WorkingSet: 700, Throttled: 2}, {ID: "cccc", CPU: 1}}}}},
 		"a kernel that cannot throttle groups": {func(m fstest.MapFS) {
 			version2(m, "kubepods/pod"+uid1, "7")

@@ -16,8 +16,7 @@ type Pods struct {
 	paths map[string]map[string]string // path of a pod's cgroup below a hierarchy, by root and UID
 }
 
-// These are limits of the search for a pod's cgroup. If the node itself is a container (kind), the kubelet's
-// cgroup is several directories below the top.
+// These are limits of the search for a pod's cgroup, which is deeper if the node itself is a container (kind).
 const (
 	searchDepth = 8
 	searchLimit = 50000 // maximum number of directories
@@ -69,8 +68,8 @@ func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	return groups
 }
 
-// search looks for the cgroups of missing pods, from the top of the hierarchy downwards. It moves each pod
-// that it finds from missing to found, with the path below the hierarchy.
+// search looks for the cgroups of missing pods, from the top of the hierarchy downwards. It moves each pod from
+// missing to found, with the path below the hierarchy.
 func search(files fs.FS, hierarchy string, missing map[string]bool, found map[string]string) {
 	level := []string{"."}
 	for depth, seen := 0, 0; depth < searchDepth && len(level) > 0 && len(missing) > 0; depth++ {
@@ -101,9 +100,8 @@ func search(files fs.FS, hierarchy string, missing map[string]bool, found map[st
 	}
 }
 
-// podName matches the name of a pod's cgroup. The cgroupfs driver makes the name podUID. The systemd driver
-// makes the name kubepods-CLASS-podUID.slice, in which the dashes of the UID are underscores, because dashes
-// separate the parts of the path.
+// podName matches the name of a pod's cgroup: podUID with cgroupfs. With systemd it is
+// kubepods-CLASS-podUID.slice, in which the dashes of the UID are underscores.
 var podName = regexp.MustCompile(`^(?:[a-z0-9_]+-)*pod([A-Za-z0-9_-]+?)(\.slice)?$`)
 
 // podUID returns the UID that the name of a pod's cgroup contains; ok is false for other cgroups.
@@ -118,18 +116,15 @@ func podUID(name string) (uid string, ok bool) {
 	return m[1], true
 }
 
-// ValidUID matches a pod's UID. For a static pod, which the kubelet got from a file, it matches the hash that
-// takes the UID's place.
+// ValidUID matches a pod's UID, or the hash that takes the UID's place for a static pod.
 var ValidUID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// groupsLimit is the maximum number of cgroups at the top of a node. Real nodes have a
-// handful.
+// groupsLimit is the maximum number of cgroups at the top of a node. Real nodes have a handful.
 const groupsLimit = 1000
 
-// Grouped returns the CPU time of all cgroups below the node's top cgroup. systemd puts every process into
-// such a cgroup. The rest of the node's CPU time is therefore that of kernel threads, which no pod can see.
-// Grouped returns nil for cgroup version 1, for systems without systemd, and for nodes that are containers
-// and do not see the top cgroup.
+// Grouped returns the CPU time of all cgroups below the node's top cgroup. systemd puts every process into one.
+// The rest of the node's CPU time is that of kernel threads. Grouped returns nil for cgroup version 1, without
+// systemd, and on nodes that are containers and do not see the top cgroup.
 func Grouped(files fs.FS) *time.Duration {
 	const (
 		systemdOnly = "init.scope"    // cgroup of systemd's first process
