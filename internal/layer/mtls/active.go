@@ -16,7 +16,7 @@ import (
 )
 
 type active struct {
-	settings
+	Config
 	site    surroundings
 	ids     identities
 	helpers helpers
@@ -68,7 +68,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 
 // up puts the layer up at a site. If the site has sidecars, up only requests sidecars for its pods.
 func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err error) {
-	a = &active{settings: c.settings(), helpers: helpers{}}
+	a = &active{Config: *c, helpers: helpers{}}
 	if a.site, err = surround(site); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err erro
 		return a, a.ask(sidecars)
 	}
 	for _, s := range []side{clientSide, serverSide} {
-		a.at[s] = s.place(a.Placement)
+		a.at[s] = s.place(a.Placement.One())
 	}
 	if err := a.raise(ctx); err != nil {
 		return nil, errors.Join(err, a.down(context.WithoutCancel(ctx)))
@@ -87,7 +87,7 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err erro
 // ask requests sidecars for the pods of the site.
 func (a *active) ask(sidecars testbed.Sidecars) (err error) {
 	a.remote = true
-	want := testbed.Sidecar{Name: kind, Image: a.Image, Capabilities: a.Program.implementation().capabilities}
+	want := testbed.Sidecar{Name: kind, Image: a.Image, Capabilities: a.implementation().capabilities}
 	for _, s := range []side{clientSide, serverSide} {
 		if a.at[s], err = sidecars.AddSidecar(s.pod(), want); err != nil {
 			return err
@@ -98,7 +98,7 @@ func (a *active) ask(sidecars testbed.Sidecars) (err error) {
 
 // raise starts the helpers and then the proxies. It then redirects the connections to the proxies.
 func (a *active) raise(ctx context.Context) error {
-	program := a.Program.implementation()
+	program := a.implementation()
 	path, err := program.program, error(nil) // the program is on PATH in the sidecar's image
 	if !a.remote {
 		if path, err = program.find(); err != nil {
@@ -108,8 +108,8 @@ func (a *active) raise(ctx context.Context) error {
 	if !a.remote && a.redirect(clientSide).User != 0 && os.Getenv(local.UserNamespaceVariable) != "" {
 		return fmt.Errorf("%s in a pod switches to another user, but a user namespace has only one: run Tare as root, or choose placement: %s", program.program, node)
 	}
-	if a.encrypts() {
-		if a.ids, err = issue(a.Key); err != nil {
+	if a.Encrypts() {
+		if a.ids, err = issue(a.Key.One()); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (a *active) raise(ctx context.Context) error {
 	if a.remote {
 		a.site.Wire = &podWire{a.helpers[a.at[clientSide]]}
 	}
-	if a.Placement == node {
+	if a.Placement.One() == node {
 		if err := a.ownAddresses(ctx); err != nil {
 			return err
 		}
@@ -165,12 +165,12 @@ func (a *active) redirect(s side) redirect {
 	switch {
 	case s == clientSide:
 		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod), a.site.Address(testbed.PodToService)}
-		r.Own = a.Placement == sidecar
-	case a.Placement == node:
+		r.Own = a.Placement.One() == sidecar
+	case a.Placement.One() == node:
 		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod)}
 	}
 	if r.Own {
-		r.Mark, r.User = mark, a.Program.implementation().user
+		r.Mark, r.User = mark, a.implementation().user
 	}
 	return r
 }

@@ -20,7 +20,7 @@ var envoy = implementation{
 	file:      "envoy.yaml",
 	configure: template.Must(template.New("envoy").Parse(envoyText)),
 	args: func(p plan) []string {
-		return []string{"--config-path", "envoy.yaml", "--concurrency", strconv.Itoa(p.Workers),
+		return []string{"--config-path", "envoy.yaml", "--concurrency", strconv.Itoa(p.Workers.One()),
 			"--disable-hot-restart", "--log-level", "error", "--file-flush-interval-msec", "250"}
 	},
 	admin:    func(name string) string { return "@" + name },

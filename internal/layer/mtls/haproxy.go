@@ -47,8 +47,8 @@ var haproxyText string
 
 // User returns the id of the user that the proxy switches to; 0 if it keeps its user.
 func (p plan) User() uint32 {
-	if p.IsClient() && p.Placement == sidecar {
-		return p.Program.implementation().user
+	if p.IsClient() && p.Placement.One() == sidecar {
+		return p.implementation().user
 	}
 	return 0
 }

@@ -217,31 +217,11 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// settings are the layer's parameters, each at one level.
-type settings struct {
-	Mode       mode
-	Program    program
-	Protocol   protocol
-	Placement  placement
-	Workers    int
-	Key        key
-	Version    version
-	Cipher     cipher // "": the proxies choose
-	Resumption bool
-	Requests   int // requests per connection; 0: unlimited
-	Image      string
-}
+// implementation returns the proxy program of the layer's only level.
+func (c Config) implementation() *implementation { return c.Proxy.One().implementation() }
 
-func (c *Config) settings() settings {
-	return settings{
-		Mode: c.Mode.One(), Program: c.Proxy.One(), Protocol: c.Protocol.One(), Placement: c.Placement.One(),
-		Workers: c.Workers.One(), Key: c.Key.One(), Version: c.Version.One(), Cipher: c.Cipher.OrZero(),
-		Resumption: c.Resumption.One(), Requests: c.RequestsPerConnection.OrZero(), Image: c.Image,
-	}
-}
-
-// encrypts reports whether the proxies use TLS with each other.
-func (s settings) encrypts() bool { return s.Mode == mutual }
+// Encrypts reports whether the proxies use TLS with each other.
+func (c Config) Encrypts() bool { return c.Mode.One() == mutual }
 
 // probe puts the layer around a temporary site of the local testbed, once for each proxy program. It makes
 // all proofs there.

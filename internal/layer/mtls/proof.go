@@ -21,18 +21,18 @@ const recordLimit = 5 * time.Second
 func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for s, p := range a.proxies {
-		answer, err := p.admin.ask(ctx, a.Program.implementation().about)
+		answer, err := p.admin.ask(ctx, a.implementation().about)
 		if err != nil {
 			return nil, err
 		}
-		what, workers, err := a.Program.implementation().describe(answer)
+		what, workers, err := a.implementation().describe(answer)
 		if err != nil {
 			return nil, err
 		}
 		checks = append(checks, layer.Check{
-			Layer: kind, Name: side(s).part(), Expected: fmt.Sprintf("%s, %d workers", a.Program, a.Workers),
+			Layer: kind, Name: side(s).part(), Expected: fmt.Sprintf("%s, %d workers", a.Proxy.One(), a.Workers.One()),
 			Observed: fmt.Sprintf("%s, %d workers", what, workers),
-			OK:       workers == a.Workers && strings.HasPrefix(what, string(a.Program)+" "),
+			OK:       workers == a.Workers.One() && strings.HasPrefix(what, string(a.Proxy.One())+" "),
 		})
 	}
 	return checks, nil
@@ -91,17 +91,17 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 	if err != nil {
 		return nil, err
 	}
-	logConnections := a.Program.implementation().logConnections
+	logConnections := a.implementation().logConnections
 	if logConnections != nil {
 		if err := logConnections(ctx, a.proxies[serverSide].admin, true); err != nil {
 			return nil, err
 		}
 	}
-	m, err := a.helpers.sendMarker(ctx, a.site, sendRequest{To: to, HTTP: a.Protocol == HTTP}, !a.encrypts())
+	m, err := a.helpers.sendMarker(ctx, a.site, sendRequest{To: to, HTTP: a.Protocol.One() == HTTP}, !a.Encrypts())
 	if err != nil {
 		return nil, err
 	}
-	checks := []layer.Check{m.checkWay(false), m.checkWire(!a.encrypts())}
+	checks := []layer.Check{m.checkWay(false), m.checkWire(!a.Encrypts())}
 	if logConnections != nil && m.arrived() && !m.direct() {
 		t, err := a.proxies[serverSide].log.record(ctx, m.Heard.Peer.String(), recordLimit)
 		if err != nil {
@@ -114,7 +114,7 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 			return nil, err
 		}
 	}
-	if a.encrypts() && a.Protocol == HTTP && a.Program == Envoy {
+	if a.Encrypts() && a.Protocol.One() == HTTP && a.Proxy.One() == Envoy {
 		want := "URI=" + clientIdentity
 		checks = append(checks, layer.Check{Layer: kind, Name: "peer identity that the proxy reports to the program", Expected: want,
 			Observed: cmp.Or(m.Heard.Identity, "of nobody"), OK: strings.Contains(";"+m.Heard.Identity+";", ";"+want+";")})
@@ -123,7 +123,7 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 	if err != nil {
 		return nil, err
 	}
-	return append(checks, checkMoved("marker through the proxies", idle, now, uint64(m.size)), checkProtocol(a.Protocol, idle, now)), nil
+	return append(checks, checkMoved("marker through the proxies", idle, now, uint64(m.size)), checkProtocol(a.Protocol.One(), idle, now)), nil
 }
 
 // checkRecord compares the server proxy's record of the marker's connection with the expected client identity
@@ -131,18 +131,18 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 func (a *active) checkRecord(t connRecord) layer.Check {
 	c := layer.Check{Layer: kind, Name: "peer that the server's proxy saw", Expected: "no TLS"}
 	c.Observed = strings.Join([]string{t.identity, t.version, t.cipher}, " ")
-	if !a.encrypts() {
+	if !a.Encrypts() {
 		c.OK = t.identity == "-" && t.version == "-"
 		if c.OK {
 			c.Observed = "no TLS"
 		}
 		return c
 	}
-	want := a.Program.implementation().identify(clientIdentity)
-	c.Expected = want + " " + string(a.Version)
-	c.OK = t.identity == want && t.version == string(a.Version)
-	if a.Cipher != "" {
-		want := plan{settings: a.settings}.Ciphers()
+	want := a.implementation().identify(clientIdentity)
+	c.Expected = want + " " + string(a.Version.One())
+	c.OK = t.identity == want && t.version == string(a.Version.One())
+	if a.Cipher.OrZero() != "" {
+		want := plan{Config: a.Config}.Ciphers()
 		c.Expected += " " + want
 		c.OK = c.OK && t.cipher == want
 	}
@@ -159,21 +159,21 @@ func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer
 		with *tlsClient
 		in   bool
 	}{
-		{"client without TLS", nil, !a.encrypts()},
+		{"client without TLS", nil, !a.Encrypts()},
 		{"client without a certificate", &tlsClient{Authority: a.ids.authority}, false},
 		{"client with a stranger's certificate", &tlsClient{Authority: a.ids.authority, Identity: &a.ids.stranger}, false},
 		{"client with its certificate", &tlsClient{Authority: a.ids.authority, Identity: &a.ids.client}, true},
 	} {
 		s = sent{}
-		o := sendRequest{To: to, From: a.own[clientSide], HTTP: a.Protocol == HTTP, Mark: mark, Marker: "tare", TLS: client.with}
+		o := sendRequest{To: to, From: a.own[clientSide], HTTP: a.Protocol.One() == HTTP, Mark: mark, Marker: "tare", TLS: client.with}
 		if err := a.helpers[a.at[clientSide]].Ask(ctx, request{Send: &o}, &s); err != nil {
 			return nil, err
 		}
-		if checks = append(checks, s.check(client.name, client.in)); !a.encrypts() {
+		if checks = append(checks, s.check(client.name, client.in)); !a.Encrypts() {
 			return checks, nil
 		}
 	}
-	want := fmt.Sprintf("%s %s %s", serverIdentity, a.Version, a.Key)
+	want := fmt.Sprintf("%s %s %s", serverIdentity, a.Version.One(), a.Key.One())
 	seen := fmt.Sprintf("%s %s %s", s.Identity, s.Version, s.Key)
 	return append(checks, layer.Check{Layer: kind, Name: "server that the client sees", Expected: want, Observed: seen, OK: want == seen}), nil
 }
@@ -244,7 +244,7 @@ func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, err
 	if did.Sent > 0 {
 		checks = append(checks, checkMoved("trial through the proxies", a.before, now, did.Sent))
 	}
-	if a.Requests > 0 {
+	if a.RequestsPerConnection.OrZero() > 0 {
 		checks = append(checks, a.checkReuse(now[clientSide]))
 	}
 	return checks, nil
@@ -256,11 +256,11 @@ func (a *active) count(ctx context.Context) (both [2]counters, err error) {
 		if err := p.failed(); err != nil {
 			return both, fmt.Errorf("%s: %w", side(s).part(), err)
 		}
-		answer, err := p.admin.ask(ctx, a.Program.implementation().stats(side(s)))
+		answer, err := p.admin.ask(ctx, a.implementation().stats(side(s)))
 		if err != nil {
 			return both, err
 		}
-		if both[s], err = a.Program.implementation().count(answer, side(s)); err != nil {
+		if both[s], err = a.implementation().count(answer, side(s)); err != nil {
 			return both, err
 		}
 	}
@@ -301,19 +301,19 @@ func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 // checks that there were no handshakes.
 func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	check := layer.Check{Layer: kind, Name: name, Expected: "none", Observed: fmt.Sprintf("%d", c.Handshakes), OK: c.Handshakes == 0}
-	if !a.encrypts() {
+	if !a.Encrypts() {
 		return check
 	}
 	right := c.Handshakes
 	check.Expected = "any number"
 	check.Observed = fmt.Sprintf("%d, %d of them resumed", right, c.Resumed)
 	if c.Versions != nil {
-		right = c.Versions[string(a.Version)]
-		check.Expected = fmt.Sprintf("all of %s", a.Version)
+		right = c.Versions[string(a.Version.One())]
+		check.Expected = fmt.Sprintf("all of %s", a.Version.One())
 		check.Observed = fmt.Sprintf("%d of %d, %d of them resumed", right, c.Handshakes, c.Resumed)
 	}
-	check.OK = right == c.Handshakes && (c.Resumed == 0 || a.Resumption)
-	if a.Protocol == tcp && c.Connections > 0 {
+	check.OK = right == c.Handshakes && (c.Resumed == 0 || a.Resumption.One())
+	if a.Protocol.One() == tcp && c.Connections > 0 {
 		check.Expected += ", at least 1"
 		check.OK = check.OK && right > 0
 	}
@@ -324,7 +324,7 @@ func (a *active) checkHandshakes(name string, c counters) layer.Check {
 func (a *active) checkReuse(now counters) layer.Check {
 	before := a.before[clientSide]
 	d := now.since(before)
-	return layer.Check{Layer: kind, Name: "requests per connection", Expected: fmt.Sprintf("at most %d", a.Requests),
+	return layer.Check{Layer: kind, Name: "requests per connection", Expected: fmt.Sprintf("at most %d", a.RequestsPerConnection.OrZero()),
 		Observed: fmt.Sprintf("%d requests on %d new connections and %d that were open", d.Requests, d.Upstream, before.Open),
-		OK:       d.Requests <= uint64(a.Requests)*(d.Upstream+before.Open)}
+		OK:       d.Requests <= uint64(a.RequestsPerConnection.OrZero())*(d.Upstream+before.Open)}
 }

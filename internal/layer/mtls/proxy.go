@@ -29,8 +29,8 @@ type proxy struct {
 
 // start starts the proxy of a side and waits until it accepts connections. It then removes the proxy's files.
 func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err error) {
-	program := a.Program.implementation()
-	p := plan{settings: a.settings, Side: s, Mark: mark, Listen: s.listen()}
+	program := a.implementation()
+	p := plan{Config: a.Config, Side: s, Mark: mark, Listen: s.listen()}
 	if s == clientSide {
 		p.From = a.own[clientSide]
 	}
@@ -82,12 +82,12 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 
 // files returns the contents of the files that a proxy needs, by file name.
 func (a *active) files(p plan) (map[string]string, error) {
-	program, config := p.Program.implementation(), &strings.Builder{}
+	program, config := p.implementation(), &strings.Builder{}
 	if err := program.configure.Execute(config, p); err != nil {
 		return nil, err
 	}
 	files := map[string]string{program.file: config.String()}
-	if a.encrypts() {
+	if a.Encrypts() {
 		own := a.ids.client
 		if p.Side == serverSide {
 			own = a.ids.server
