@@ -134,6 +134,21 @@ type Cost struct {
 	Memory int64 // resident memory now, in bytes; 0 if unknown
 }
 
+// CostOf returns the CPU time and memory that the processes of one part of a layer have used.
+func CostOf(part string, processes ...interface {
+	CPU() (time.Duration, error)
+	Memory() (int64, error)
+}) (Cost, error) {
+	cost := Cost{Part: part}
+	var errs []error
+	for _, p := range processes {
+		cpu, failed := p.CPU()
+		memory, err := p.Memory()
+		cost.CPU, cost.Memory, errs = cost.CPU+cpu, cost.Memory+memory, append(errs, failed, err)
+	}
+	return cost, errors.Join(errs...)
+}
+
 // Did describes the work of a trial, for proofs.
 type Did struct {
 	Workload string  // the workload's kind

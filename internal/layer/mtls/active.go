@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"os"
-	"slices"
 
 	"tare/internal/layer"
 	"tare/internal/testbed"
@@ -20,10 +18,10 @@ type active struct {
 	site    surroundings
 	ids     identities
 	helpers helpers
-	at      [2]testbed.Place // places of the proxies, by side
 	remote  bool             // the proxies are in sidecars of pods
-	proxies [2]*proxy        // by side
-	own     [2]netip.Addr    // the proxies' addresses; unset if the kernel chooses the address
+	at      [2]testbed.Place // places of the proxies, by side
+	proxies [2]*proxy
+	own     [2]netip.Addr // the proxies' addresses; unset if the kernel chooses the address
 	proofs  []layer.Check
 	before  [2]counters // the proxies' counters at the beginning of the trial
 }
@@ -84,7 +82,6 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err erro
 	return a, nil
 }
 
-// ask requests sidecars for the pods of the site.
 func (a *active) ask(sidecars testbed.Sidecars) (err error) {
 	a.remote = true
 	want := testbed.Sidecar{Name: kind, Image: a.Image, Capabilities: a.implementation().capabilities}
@@ -96,7 +93,7 @@ func (a *active) ask(sidecars testbed.Sidecars) (err error) {
 	return nil
 }
 
-// raise starts the helpers and then the proxies. It then redirects the connections to the proxies.
+// raise starts the helpers and the proxies, and redirects the connections.
 func (a *active) raise(ctx context.Context) error {
 	program := a.implementation()
 	path, err := program.program, error(nil) // the program is on PATH in the sidecar's image
@@ -143,8 +140,8 @@ func (a *active) raise(ctx context.Context) error {
 	return err
 }
 
-// ownAddresses finds each node's address in the network of its pods. Connections from and to these addresses
-// take the same way as the pods' connections, for example through a tunnel between the nodes.
+// ownAddresses finds each node's address in the network of its pods. Connections between these addresses take
+// the way of the pods' connections, for example through a tunnel between the nodes.
 func (a *active) ownAddresses(ctx context.Context) error {
 	nodes, ok := testbed.As[testbed.Nodes](a.site.Site)
 	if !ok {
@@ -159,7 +156,6 @@ func (a *active) ownAddresses(ctx context.Context) error {
 	return nil
 }
 
-// redirect returns the redirection that is made at a proxy's place.
 func (a *active) redirect(s side) redirect {
 	r := redirect{Ports: a.site.Ports(), To: s.listen(), At: a.own[s]}
 	switch {
@@ -176,32 +172,25 @@ func (a *active) redirect(s side) redirect {
 }
 
 // costs returns the CPU time and memory that the proxies have used.
-func (a *active) costs() ([]layer.Cost, error) {
-	var costs []layer.Cost
+func (a *active) costs() (costs []layer.Cost, err error) {
 	for s, p := range a.proxies {
-		used, err := p.process.CPU()
+		cost, err := layer.CostOf(side(s).part(), p.process)
 		if err != nil {
 			return nil, err
 		}
-		memory, err := p.process.Memory()
-		if err != nil {
-			return nil, err
-		}
-		costs = append(costs, layer.Cost{Part: side(s).part(), CPU: used, Memory: memory})
+		costs = append(costs, cost)
 	}
 	return costs, nil
 }
 
-// down first removes the redirections, and then the proxies and the helpers.
+// down removes the redirections, and then the proxies and the helpers.
 func (a *active) down(ctx context.Context) error {
 	var errs []error
-	for _, where := range slices.Sorted(maps.Keys(a.helpers)) {
-		h := a.helpers[where]
-		if !slices.Contains(a.at[:], where) {
-			continue // this place has no rules, and its program may have no right to list rules
-		}
-		if err := h.Ask(ctx, request{Restore: &struct{}{}}, nil); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+	for _, where := range a.at {
+		if h := a.helpers[where]; h != nil {
+			if err := h.Ask(ctx, request{Restore: &struct{}{}}, nil); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", where, err))
+			}
 		}
 	}
 	for s, p := range a.proxies {
@@ -229,7 +218,6 @@ func (h helpers) start(ctx context.Context, site testbed.Site, where testbed.Pla
 	return nil
 }
 
-// close ends all helpers.
 func (h helpers) close(ctx context.Context) error {
 	var errs []error
 	for where, one := range h {
@@ -241,7 +229,7 @@ func (h helpers) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// checkRules checks how many of the layer's redirection rules are in force at a place.
+// checkRules checks the number of redirection rules that are in force at a place.
 func (h helpers) checkRules(ctx context.Context, where testbed.Place, want int) (layer.Check, error) {
 	n := 0
 	if err := h[where].Ask(ctx, request{Rules: &struct{}{}}, &n); err != nil {

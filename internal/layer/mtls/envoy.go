@@ -11,8 +11,8 @@ import (
 	"text/template"
 )
 
-// envoy runs upstream Envoy with a static configuration. Istio's build of Envoy has more filters, for metrics
-// and metadata; upstream Envoy does not have these filters.
+// envoy is upstream Envoy with a static configuration. It lacks the filters for metrics and metadata of
+// Istio's build.
 var envoy = implementation{
 	program:   string(Envoy),
 	version:   []string{"--version"},
@@ -32,7 +32,7 @@ var envoy = implementation{
 		return "/stats?usedonly&filter=" + url.QueryEscape(`^(listener|cluster|http)\.(`+s.String()+`)\.`)
 	},
 	identify: func(id string) string { return id },
-	// NET_ADMIN is needed for the redirection rules and the mark of sockets, NET_RAW for watching the wire.
+	// NET_ADMIN is for the redirection rules and the mark of sockets, NET_RAW for watching the wire.
 	capabilities: []string{"NET_ADMIN", "NET_RAW"},
 	count:        countEnvoy,
 	logConnections: func(ctx context.Context, a admin, on bool) error {
@@ -45,10 +45,9 @@ var envoy = implementation{
 //go:embed envoy.yaml.tmpl
 var envoyText string
 
-// logKey is the runtime key that makes Envoy print a record of each connection (connRecord).
+// logKey is the runtime key in envoy.yaml.tmpl that turns the records of connections on.
 const logKey = "tare.tell"
 
-// countEnvoy reads the counters of a proxy.
 func countEnvoy(text string, s side) (counters, error) {
 	stats, err := parseStats(text)
 	if err != nil {
@@ -73,8 +72,8 @@ func countEnvoy(text string, s side) (counters, error) {
 	return c, nil
 }
 
-// parseStats reads the counters and gauges of Envoy's text format, which has one "name: value" per line. It
-// skips histograms and texts. Envoy itself leaves out values that were never set.
+// parseStats parses the counters and gauges of Envoy's text format, one "name: value" per line. Histograms
+// and texts are left out.
 func parseStats(text string) (map[string]uint64, error) {
 	stats := map[string]uint64{}
 	for line := range strings.Lines(text) {
@@ -88,14 +87,14 @@ func parseStats(text string) (map[string]uint64, error) {
 		}
 		n, err := strconv.ParseUint(value, 10, 64)
 		if err != nil {
-			continue // a histogram, or a text
+			continue
 		}
 		stats[name] = n
 	}
 	return stats, nil
 }
 
-// withPrefix returns the stats whose names start with a prefix. The keys are the rest of the names.
+// withPrefix returns the stats whose names start with a prefix, by the rest of the name.
 func withPrefix(stats map[string]uint64, prefix string) map[string]uint64 {
 	found := map[string]uint64{}
 	for name, n := range stats {
@@ -106,7 +105,7 @@ func withPrefix(stats map[string]uint64, prefix string) map[string]uint64 {
 	return found
 }
 
-// parseServerInfo reads Envoy's version and number of workers from its answer to /server_info.
+// parseServerInfo parses Envoy's answer to /server_info.
 func parseServerInfo(text string) (what string, workers int, err error) {
 	var info struct {
 		Version string

@@ -22,9 +22,8 @@ import (
 	"tare/internal/testbed/sniff"
 )
 
-// Helper is the main function of the layer's helpers; one runs at each place where the layer works. A helper
-// installs the rules, queries the proxy, and is the client or the server of a probe. It serves requests from
-// standard input until standard input ends.
+// Helper is the main function of the helpers. One helper runs at each place where the layer works. It
+// installs the rules, queries the proxy, and is the client or the server of a probe.
 func Helper(ctx context.Context) error {
 	h := &helper{}
 	defer h.unlisten()
@@ -38,7 +37,6 @@ type helper struct {
 	outputRead int64 // bytes of a proxy's output that have been returned so far
 }
 
-// handle executes a request.
 func (h *helper) handle(ctx context.Context, o request) (any, error) {
 	switch {
 	case o.Redirect != nil:
@@ -113,7 +111,6 @@ func (h *helper) unlisten() {
 	}
 }
 
-// ask sends an HTTP request or a line to the proxy and returns the proxy's answer.
 func (o adminRequest) ask(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, helperrpc.Limit/2)
 	defer cancel()
@@ -140,10 +137,10 @@ func (o adminRequest) ask(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// longestAnswer is the number of bytes that are read from a proxy's answer at most.
+// longestAnswer is the largest number of bytes that are read from a proxy's answer.
 const longestAnswer = 1 << 20
 
-// say sends a line and reads the answer until the proxy closes the connection.
+// say sends a line of text. The proxy's answer ends when the proxy closes the connection.
 func (o adminRequest) say(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error)) (string, error) {
 	conn, err := dial(ctx, "", "")
 	if err != nil {
@@ -160,17 +157,16 @@ func (o adminRequest) say(ctx context.Context, dial func(context.Context, string
 	return text.String(), err
 }
 
-// probeLimit is the timeout of one try of a probe. A probe normally takes milliseconds.
+// probeLimit is the timeout of one probe, which normally takes milliseconds.
 const probeLimit = 5 * time.Second
 
-// path returns the path of the proxy's directory.
 func (o dirRequest) path() string { return filepath.Join(os.TempDir(), filepath.Base(o.Dir)) }
 
-// outputFile returns the path of the file that holds a proxy's standard output.
+// outputFile returns the path of the file with a proxy's standard output.
 func (o dirRequest) outputFile() string { return o.path() + ".told" }
 
-// become writes the files of a proxy and replaces this process with the proxy. The process id, by which the
-// testbed knows this process, stays the same.
+// become writes the files of a proxy and replaces this process by the proxy. The process id stays the same,
+// and so the testbed still knows the process.
 func (o becomeRequest) become() error {
 	path, err := exec.LookPath(o.Args[0])
 	if err != nil {
@@ -180,11 +176,10 @@ func (o becomeRequest) become() error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	err = o.exec(path, dir)
-	return errors.Join(err, owned.Remove(dir))
+	return errors.Join(o.exec(path, dir), owned.Remove(dir))
 }
 
-// write writes the proxy's files. Only their owner can read them.
+// write writes the proxy's files, for their owner only.
 func (o becomeRequest) write(dir string) error {
 	for name, text := range o.Files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -213,7 +208,7 @@ func (o becomeRequest) exec(path, dir string) error {
 	return fmt.Errorf("%s: %w", path, unix.Exec(path, o.Args, os.Environ()))
 }
 
-// longestOutput is the number of bytes of a proxy's output that one response holds at most.
+// longestOutput is the largest number of bytes of a proxy's output in one response.
 const longestOutput = 64 << 10
 
 // output returns what a proxy has printed since the last call.
@@ -228,7 +223,7 @@ func (h *helper) output(o dirRequest) (string, error) {
 	return string(text), err
 }
 
-// watching starts counting the frames that contain a pattern and leave or enter the pod.
+// watching counts frames that contain a pattern and leave or enter the pod.
 func (h *helper) watching(o watchRequest) (err error) {
 	if _, err := h.unwatch(); err != nil {
 		return err

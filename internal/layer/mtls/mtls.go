@@ -77,7 +77,6 @@ const (
 	mutual    mode = "mtls"              // the proxies use mutual TLS with each other
 )
 
-// Values lists the modes.
 func (mode) Values() []string { return []string{string(plaintext), string(mutual)} }
 
 // program is the proxy program.
@@ -88,7 +87,6 @@ const (
 	haProxy program = "haproxy"
 )
 
-// Values lists the programs.
 func (program) Values() []string { return []string{string(Envoy), string(haProxy)} }
 
 // protocol is the protocol that the proxies understand.
@@ -99,7 +97,6 @@ const (
 	HTTP protocol = "http" // requests, which are spread over connections that the proxies open
 )
 
-// Values lists the protocols.
 func (protocol) Values() []string { return []string{string(tcp), string(HTTP)} }
 
 // placement says where the proxies run.
@@ -110,7 +107,6 @@ const (
 	node    placement = "node"    // on the pods' nodes
 )
 
-// Values lists the placements.
 func (placement) Values() []string { return []string{string(sidecar), string(node)} }
 
 // version is a version of TLS, named as in Envoy and OpenSSL.
@@ -121,7 +117,6 @@ const (
 	tls13 version = "TLSv1.3"
 )
 
-// Values lists the versions.
 func (version) Values() []string { return []string{string(tls12), string(tls13)} }
 
 // cipher is the TLS cipher of the connections between the proxies.
@@ -133,7 +128,6 @@ const (
 	chaCha cipher = "chacha20-poly1305"
 )
 
-// Values lists the ciphers.
 func (cipher) Values() []string { return []string{string(aes128), string(aes256), string(chaCha)} }
 
 // Config holds the layer's parameters.
@@ -163,8 +157,7 @@ func New() layer.Layer {
 	}
 }
 
-// Declare declares that the layer needs two pods. On a cluster it also needs containers that may redirect the
-// pods' connections.
+// Declare declares that the layer needs two pods, and on a cluster sidecars that may redirect connections.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:  c.validate,
@@ -184,7 +177,6 @@ func (c *Config) needs() experiment.Needs {
 	return needs
 }
 
-// tools are the proxy programs.
 func (c *Config) tools() []experiment.Tool {
 	var tools []experiment.Tool
 	for _, p := range c.Proxy {
@@ -223,8 +215,7 @@ func (c Config) implementation() *implementation { return c.Proxy.One().implemen
 // Encrypts reports whether the proxies use TLS with each other.
 func (c Config) Encrypts() bool { return c.Mode.One() == mutual }
 
-// probe puts the layer around a temporary site of the local testbed, once for each proxy program. It makes
-// all proofs there.
+// probe tries the layer at a temporary site of the local testbed, with each proxy program.
 func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{find(ctx, Envoy), find(ctx, haProxy)}
 }

@@ -13,11 +13,10 @@ import (
 	"tare/internal/testbed"
 )
 
-// recordLimit is how long a proxy's record of a connection may take. It normally appears within 0.25 s.
+// recordLimit is the timeout of a proxy's record of a connection. A record normally appears within 0.25 s.
 const recordLimit = 5 * time.Second
 
-// describe makes the checks of the proxies' program, version and number of workers. It is called once per
-// set-up.
+// describe checks the proxies' program, version and number of workers, once per set-up.
 func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for s, p := range a.proxies {
@@ -38,8 +37,8 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections between the pods go through both proxies, with the configured TLS. It also
-// reads the proxies' counters before the trial: after the trial, the function through compares them.
+// prove shows that connections between the pods go through both proxies, with the TLS that is set. It also
+// reads the counters with which through compares.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -67,7 +66,6 @@ func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, erro
 	return append(checks, a.checkHandshakes("handshakes so far", now[serverSide])), nil
 }
 
-// proveRules shows that the redirection rules are in force.
 func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for _, s := range []side{clientSide, serverSide} {
@@ -84,8 +82,8 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay sends a random marker from pod to pod. It shows that the marker passed through the proxies, and
-// whether the wire showed the marker in clear.
+// proveWay shows that a random marker passed through the proxies, and whether the wire showed the marker in
+// clear.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {
@@ -126,8 +124,7 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 	return append(checks, checkMoved("marker through the proxies", idle, now, uint64(m.size)), checkProtocol(a.Protocol.One(), idle, now)), nil
 }
 
-// checkRecord compares the server proxy's record of the marker's connection with the expected client identity
-// and TLS version.
+// checkRecord checks the client identity and the TLS version in the server proxy's record of a connection.
 func (a *active) checkRecord(t connRecord) layer.Check {
 	c := layer.Check{Layer: kind, Name: "peer that the server's proxy saw", Expected: "no TLS"}
 	c.Observed = strings.Join([]string{t.identity, t.version, t.cipher}, " ")
@@ -149,8 +146,7 @@ func (a *active) checkRecord(t connRecord) layer.Check {
 	return c
 }
 
-// proveStrangers shows which clients the server's proxy accepts. The clients of this proof connect to the
-// server's proxy directly, without the client's proxy.
+// proveStrangers shows which clients the server's proxy accepts. These clients do not use the client's proxy.
 func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	var checks []layer.Check
 	var s sent
@@ -178,7 +174,6 @@ func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer
 	return append(checks, layer.Check{Layer: kind, Name: "server that the client sees", Expected: want, Observed: seen, OK: want == seen}), nil
 }
 
-// check checks whether a client was accepted (in) or refused.
 func (s sent) check(name string, in bool) layer.Check {
 	say := map[bool]string{true: "let in", false: "refused"}
 	c := layer.Check{Layer: kind, Name: name, Expected: say[in], Observed: say[s.arrived()], OK: s.arrived() == in}
@@ -188,10 +183,8 @@ func (s sent) check(name string, in bool) layer.Check {
 	return c
 }
 
-// ProveOff shows that a site without the layer has no rule of the layer, and that a marker arrives by the
-// connection that the client opened. No proxy is then on the way, neither in the pods nor on the nodes.
-// ProveOff is not called in arms with an mtls layer of their own, since the proofs of that layer show the way
-// of the connections.
+// ProveOff shows that the site has no rule of the layer, and that a marker arrives by the connection that the
+// client opened. No proxy is then in the pods or on the nodes.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer.Check, err error) {
 	site, err := surround(s.Site)
 	if err != nil {
@@ -228,8 +221,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 	return checks, nil
 }
 
-// through shows that the proxies used the configured TLS in the trial. If the workload reports how many bytes
-// the trial sent, it also shows that the proxies moved these bytes.
+// through shows that the proxies used the TLS that is set, and moved the bytes that the trial sent.
 func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	now, err := a.count(ctx)
 	if err != nil {
@@ -250,7 +242,6 @@ func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, err
 	return checks, nil
 }
 
-// count reads the counters of both proxies.
 func (a *active) count(ctx context.Context) (both [2]counters, err error) {
 	for s, p := range a.proxies {
 		if err := p.failed(); err != nil {
@@ -267,7 +258,7 @@ func (a *active) count(ctx context.Context) (both [2]counters, err error) {
 	return both, nil
 }
 
-// checkMoved checks that each proxy moved at least size bytes between the readings from and to.
+// checkMoved checks that each proxy moved at least size bytes between two readings.
 func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	c := layer.Check{Layer: kind, Name: name, Expected: fmt.Sprintf("%d bytes or more through each", size), OK: true}
 	var seen []string
@@ -280,8 +271,8 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	return c
 }
 
-// checkProtocol checks as which protocol each proxy parsed the marker. Only a proxy that parses HTTP counts
-// requests.
+// checkProtocol checks as which protocol each proxy parsed the marker. A proxy counts requests only if it
+// parses HTTP.
 func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
 	var seen []string
@@ -297,8 +288,8 @@ func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	return c
 }
 
-// checkHandshakes checks that all TLS handshakes had the TLS version that is set. Without encryption it
-// checks that there were no handshakes.
+// checkHandshakes checks that all TLS handshakes had the version that is set, or that there were none without
+// encryption.
 func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	check := layer.Check{Layer: kind, Name: name, Expected: "none", Observed: fmt.Sprintf("%d", c.Handshakes), OK: c.Handshakes == 0}
 	if !a.Encrypts() {
@@ -320,7 +311,7 @@ func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	return check
 }
 
-// checkReuse checks that the client's proxy opened a new connection after the set number of requests.
+// checkReuse checks that the client's proxy opened a new connection after the number of requests that is set.
 func (a *active) checkReuse(now counters) layer.Check {
 	before := a.before[clientSide]
 	d := now.since(before)

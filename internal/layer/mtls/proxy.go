@@ -27,7 +27,7 @@ type proxy struct {
 	why     error
 }
 
-// start starts the proxy of a side and waits until it accepts connections. It then removes the proxy's files.
+// start starts the proxy of a side, waits until it accepts connections, and removes its files.
 func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err error) {
 	program := a.implementation()
 	p := plan{Config: a.Config, Side: s, Mark: mark, Listen: s.listen()}
@@ -62,7 +62,6 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 			return text, err
 		}
 	}
-	// The proxy runs on when the context ends. down ends it.
 	up.process, err = a.site.Start(context.WithoutCancel(ctx), where, cmd)
 	if err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	return up, nil
 }
 
-// files returns the contents of the files that a proxy needs, by file name.
+// files returns the contents of a proxy's files, by file name.
 func (a *active) files(p plan) (map[string]string, error) {
 	program, config := p.implementation(), &strings.Builder{}
 	if err := program.configure.Execute(config, p); err != nil {
@@ -99,7 +98,6 @@ func (a *active) files(p plan) (map[string]string, error) {
 	return files, nil
 }
 
-// await waits until the proxy accepts connections.
 func (p *proxy) await(ctx context.Context, program *implementation) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -118,7 +116,7 @@ func (p *proxy) await(ctx context.Context, program *implementation) error {
 	}
 }
 
-// failed returns the reason why the proxy has ended; nil if it runs.
+// failed returns why the proxy has ended; nil if it runs.
 func (p *proxy) failed() error {
 	select {
 	case <-p.ended:
@@ -131,15 +129,14 @@ func (p *proxy) failed() error {
 	}
 }
 
-// end ends the proxy.
 func (p *proxy) end() error {
 	err := p.process.Kill()
 	<-p.ended
 	return err
 }
 
-// recordMark is the beginning of the lines with records of connections. The server's proxy prints such a line
-// on standard output when a connection, or a request on a connection, has ended.
+// recordMark begins the lines with records of connections. The server's proxy prints such a line when a
+// connection, or a request on a connection, has ended.
 const recordMark = "tare-told"
 
 // connRecord is the server proxy's record of a connection. Unknown fields are "-".
@@ -150,7 +147,6 @@ type connRecord struct {
 	identity string // identity in the peer's certificate
 }
 
-// parseRecord parses a line that starts with recordMark.
 func parseRecord(line string) (connRecord, bool) {
 	f := strings.Fields(line)
 	if len(f) != 5 || f[0] != recordMark {
@@ -159,24 +155,22 @@ func parseRecord(line string) (connRecord, bool) {
 	return connRecord{from: f[1], version: f[2], cipher: f[3], identity: f[4]}, true
 }
 
-// logReader reads the standard output of a proxy. It keeps the records that were printed since the last call
-// of record.
+// logReader reads the standard output of a proxy and keeps the records of connections.
 type logReader struct {
 	mu      sync.Mutex
 	rest    []byte // rest is the beginning of a line that has not ended yet
 	records []connRecord
 	news    chan struct{} // news receives a value when there is a new record
-	// fetch returns the output since the last call of fetch. It is set if the proxy does not write to this
-	// logReader.
+	// fetch returns the output since its last call; nil if the proxy writes to this logReader.
 	fetch func(context.Context) (string, error)
 }
 
 func newLogReader() *logReader { return &logReader{news: make(chan struct{}, 1)} }
 
-// longestRecord is the length of the longest unfinished line that is kept, in bytes.
+// longestRecord is the largest size in bytes of an unfinished line.
 const longestRecord = 4096
 
-// Write takes the next part of the output.
+// Write takes the next part of the output. It returns no error.
 func (e *logReader) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -201,7 +195,7 @@ func (e *logReader) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// record waits for the record of the connection from the given address. It drops all other records.
+// record waits for the record of the connection from an address, and drops all other records.
 func (e *logReader) record(ctx context.Context, from string, limit time.Duration) (connRecord, error) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -233,7 +227,6 @@ func (e *logReader) record(ctx context.Context, from string, limit time.Duration
 	}
 }
 
-// soon returns a channel that fires when the output should be fetched again; nil if fetch is not set.
 func (e *logReader) soon() <-chan time.Time {
 	if e.fetch == nil {
 		return nil
