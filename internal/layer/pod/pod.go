@@ -31,6 +31,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -100,7 +101,7 @@ const (
 	none = "none"
 )
 
-// validate checks the rules that struct tags cannot express.
+// validate checks rules that struct tags cannot express.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if c.SecurityContext != "" {
@@ -108,7 +109,15 @@ func (c *Config) validate() []experiment.FieldError {
 		errs.Add("securityContext", "%v", err)
 		return errs
 	}
-	c.validatePairs(&errs)
+	own := func(key string) string {
+		if keyvalue.Reserved(key) {
+			return "Tare identifies its pods by " + key
+		}
+		return ""
+	}
+	keyvalue.Validate(&errs, "labels", c.Labels, true, own)
+	keyvalue.Validate(&errs, "annotations", c.Annotations, false, own)
+	keyvalue.Validate(&errs, "nodeSelector", c.NodeSelector, true, func(string) string { return "" })
 	c.validateCapabilities(&errs)
 	c.validatePatch(&errs)
 	if c.HostUsers != nil && *c.HostUsers {
@@ -126,18 +135,6 @@ func (c *Config) validate() []experiment.FieldError {
 		c.validateEffect(&errs)
 	}
 	return errs
-}
-
-func (c *Config) validatePairs(errs *experiment.FieldErrors) {
-	own := func(key string) string {
-		if keyvalue.Reserved(key) {
-			return "Tare identifies its pods by " + key
-		}
-		return ""
-	}
-	keyvalue.Validate(errs, "labels", c.Labels, true, own)
-	keyvalue.Validate(errs, "annotations", c.Annotations, false, own)
-	keyvalue.Validate(errs, "nodeSelector", c.NodeSelector, true, func(string) string { return "" })
 }
 
 func (c *Config) validateCapabilities(errs *experiment.FieldErrors) {
@@ -177,13 +174,13 @@ func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 			errs.Add("patch", "Tare identifies its pods by the label %s", key)
 		}
 	}
-	if len(pod.Spec.Containers) == 0 || !slices.ContainsFunc(pod.Spec.Containers, isTare) {
+	if !slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == container }) {
 		errs.Add("patch", "it removes the container %s, in which programs run", container)
 	}
 }
 
-// validateEffect reports that the layer would not change the pods. Its arm would then be a copy of an arm
-// without the layer.
+// validateEffect reports a layer that does not change the pods: its arm would be a copy of the arm without
+// it.
 func (c *Config) validateEffect(errs *experiment.FieldErrors) {
 	if !c.shapes() {
 		if len(c.Sidecars) == 0 && c.Confidential == "" {

@@ -19,7 +19,6 @@ import (
 	"tare/internal/layer/keyvalue"
 )
 
-// These are names of profiles in the experiment file.
 const (
 	runtimeDefault = "RuntimeDefault"
 	unconfined     = "Unconfined"
@@ -36,7 +35,7 @@ func (c *Config) shapes() bool {
 	return !equality.Semantic.DeepEqual(rest, Config{})
 }
 
-// shape changes the specification of a pod before the pod is created. It applies the patch last.
+// shape changes the specification of a pod before the pod is created. The patch comes last.
 func (c *Config) shape(pod *corev1.Pod) error {
 	pod.Labels, pod.Annotations = keyvalue.With(pod.Labels, c.Labels), keyvalue.With(pod.Annotations, c.Annotations)
 	spec := &pod.Spec
@@ -80,7 +79,7 @@ func toleration(key, value, effect string) corev1.Toleration {
 	return t
 }
 
-// confine sets the layer's fields of the pod as a whole.
+// confine sets the fields of the whole pod.
 func (c *Config) confine(s *corev1.PodSecurityContext) {
 	if profile := c.Seccomp.OrZero(); profile != "" {
 		s.SeccompProfile = seccompProfile(profile)
@@ -93,8 +92,7 @@ func (c *Config) confine(s *corev1.PodSecurityContext) {
 	}
 }
 
-// contain sets the layer's fields of a container. It removes the container's fields that would override the
-// fields of the pod.
+// contain sets a container's fields, and removes those that would override the fields of the pod.
 func (c *Config) contain(s *corev1.SecurityContext) {
 	if len(c.Seccomp) > 0 {
 		s.SeccompProfile = nil
@@ -117,7 +115,7 @@ func (c *Config) contain(s *corev1.SecurityContext) {
 	}
 }
 
-// named returns capabilities in the API's type. The word none is left out.
+// named returns capabilities in the API's type, without the word none.
 func named(words []string) []corev1.Capability {
 	var out []corev1.Capability
 	for _, w := range words {
@@ -128,22 +126,26 @@ func named(words []string) []corev1.Capability {
 	return out
 }
 
-func seccompProfile(word string) *corev1.SeccompProfile {
-	if file, ok := strings.CutPrefix(word, localhost); ok {
-		return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: &file}
+// profileOf is the inverse of word: it returns the type of a profile, and its file if it has one.
+func profileOf(word string) (kind string, file *string) {
+	if name, ok := strings.CutPrefix(word, localhost); ok {
+		return strings.TrimSuffix(localhost, "/"), &name
 	}
-	return &corev1.SeccompProfile{Type: corev1.SeccompProfileType(word)}
+	return word, nil
+}
+
+func seccompProfile(word string) *corev1.SeccompProfile {
+	kind, file := profileOf(word)
+	return &corev1.SeccompProfile{Type: corev1.SeccompProfileType(kind), LocalhostProfile: file}
 }
 
 func appArmorProfile(word string) *corev1.AppArmorProfile {
-	if profile, ok := strings.CutPrefix(word, localhost); ok {
-		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: &profile}
-	}
-	return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileType(word)}
+	kind, file := profileOf(word)
+	return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileType(kind), LocalhostProfile: file}
 }
 
-// patched returns the pod with the patch applied. If the patch has a field that pods do not have, this is an
-// error, because the API server would drop the field silently.
+// patched returns the pod with the patch applied. A field that pods do not have is an error: the API server
+// would drop it silently.
 func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	patch, err := yaml.ToJSON([]byte(text))
 	if err != nil {
@@ -167,8 +169,7 @@ func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	return out, nil
 }
 
-// carries reports whether the pod has every field of the patch. It has them if applying the patch again
-// changes nothing.
+// carries reports whether the pod has every field of the patch: applying it again changes nothing.
 func carries(pod *corev1.Pod, text string) (bool, error) {
 	again, err := patched(pod, text)
 	if err != nil {
@@ -177,8 +178,7 @@ func carries(pod *corev1.Pod, text string) (bool, error) {
 	return equality.Semantic.DeepEqual(canonical(pod), canonical(again)), nil
 }
 
-// canonical returns the pod with some lists sorted: those that a patch may reorder without changing their
-// meaning.
+// canonical returns the pod with those lists sorted that a patch may reorder without a change of the meaning.
 func canonical(pod *corev1.Pod) *corev1.Pod {
 	out := pod.DeepCopy()
 	slices.SortStableFunc(out.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
@@ -189,7 +189,7 @@ func canonical(pod *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// pristine returns a pod like those that Tare makes without the layer. It has all fields that the layer can
+// pristine returns a pod like those that Tare makes without the layer, with all fields that the layer can
 // change.
 func pristine() *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{
@@ -208,16 +208,16 @@ func pristine() *corev1.Pod {
 	}}
 }
 
-// fill moves the fields of the securityContext to those fields of the layer that mean the same and have
-// proofs. If it fails, the securityContext stays, and validate reports the problem.
+// fill moves the fields of the securityContext to the fields of the layer with the same meaning. If it fails,
+// validate reports the problem.
 func (c *Config) fill() {
 	if settled, err := c.settled(); err == nil {
 		*c = *settled
 	}
 }
 
-// settled returns the layer without a securityContext. Settings of the securityContext for which the layer
-// has no field become a patch.
+// settled returns the layer without a securityContext. Settings for which the layer has no field become a
+// patch.
 func (c *Config) settled() (*Config, error) {
 	text, out := c.SecurityContext, *c
 	if out.SecurityContext = ""; text == "" {
@@ -284,5 +284,4 @@ func names(capabilities []corev1.Capability) (names []string) {
 	return names
 }
 
-// isProfile is the form that the layer's fields for profiles must have.
 var isProfile = regexp.MustCompile(`^(RuntimeDefault|Unconfined|Localhost/.+)$`)
