@@ -17,9 +17,8 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// differences lists the applied fields that an object in the cluster lacks, or that have other values there.
-// A field that the cluster or others have added is no difference. Another form of the same value is none
-// either (1000m for 1, 1m0s for 60s).
+// differences lists the applied fields that an object in the cluster lacks or has with another value. Fields
+// that the cluster has added, and other forms of a value (1000m for 1, 1m0s for 60s), are no differences.
 func differences(path string, applied, live any) []string {
 	switch want := applied.(type) {
 	case map[string]any:
@@ -56,10 +55,10 @@ func differences(path string, applied, live any) []string {
 	return []string{fmt.Sprintf("%s is %s instead of %s", path, shown(live), shown(applied))}
 }
 
-// pair finds for each item of want the item of have to compare it with, as an index. If all wanted items have
-// names, items with the same name belong together, since others may add items to such a list (a container,
-// for example). Otherwise items at the same position belong together, if the lists have the same length. The
-// result is nil if an item of want has no counterpart.
+// pair finds for each item of want its counterpart in have, as an index. If all wanted items have names, the
+// counterparts have the same names, since others may add items (such as containers). Otherwise the
+// counterparts have the same positions, in lists of the same length. The result is nil if an item has no
+// counterpart.
 func pair(want, have []any) []int {
 	unnamed := func(v any) bool { return nameOf(v) == nil }
 	byName := len(want) > 0 && !slices.ContainsFunc(want, unnamed)
@@ -79,7 +78,7 @@ func pair(want, have []any) []int {
 	return pairs
 }
 
-// nameOf returns the name of an item of a list, as a text; nil if the item has no name.
+// nameOf returns the name of a list's item; nil if it has none.
 func nameOf(v any) any {
 	m, _ := v.(map[string]any)
 	if name, ok := m["name"].(string); ok {
@@ -155,7 +154,7 @@ func item(path string, v any, i int) string {
 	return strictyaml.Index(path, i)
 }
 
-// shown returns a value as one short line for a message.
+// shown returns a value on one short line.
 func shown(v any) string {
 	const most = 60
 	var text string
@@ -177,16 +176,15 @@ func shown(v any) string {
 	return text
 }
 
-// condition is what an object must show. Either its status condition of a type is True, or its field at a
-// path has a value.
+// condition is a requirement on an object: a status condition that is True, or a value of a field.
 type condition struct {
 	kind  string // type of the status condition; "" for a field
 	path  []string
 	value string
 }
 
-// conditionType allows the characters of a condition's type, which has at most longestType of them. A length in the
-// expression would cost every start of Tare 3 ms.
+// conditionType allows the characters of a condition's type. A length in the expression would cost every
+// start of Tare 3 ms.
 var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]*$`)
 
 const longestType = 317
@@ -211,7 +209,6 @@ func parseCondition(text string) (condition, error) {
 	return condition{path: path, value: value}, nil
 }
 
-// parsePath parses the path of a field, such as metadata.annotations.example\.org/state.
 func parsePath(text string) ([]string, error) {
 	const dot = "\x00"
 	path := strings.Split(strings.ReplaceAll(strings.TrimPrefix(text, "."), `\.`, dot), ".")
@@ -249,7 +246,7 @@ func (c condition) holds(u *unstructured.Unstructured, values placeholder.Values
 	return got == want, at + "=" + got
 }
 
-// conditionHolds reports whether the object's condition of a type is True in status.conditions.
+// conditionHolds reports whether the object's status condition of a type is True.
 func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now string) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, each := range conditions {
@@ -268,8 +265,8 @@ func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now str
 	return false, "no condition " + kind
 }
 
-// stale reports whether the object's controller has not seen its current generation yet. The status then
-// describes an older generation. Controllers that do not report the generation they saw are never stale.
+// stale reports whether the object's controller has not seen its current generation yet. Its status is then
+// out of date.
 func stale(u *unstructured.Unstructured) (behind bool, now string) {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if err != nil || !found || observed >= u.GetGeneration() {

@@ -51,7 +51,7 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "any object that the cluster has a kind for"),
 }
 
-// Declare declares that the layer needs a cluster, and the rights to the objects that it applies.
+// Declare declares that the layer needs a cluster and rights to the objects.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		ReadFiles:    c.readFiles,
@@ -63,8 +63,8 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up applies the objects, unless they must be created after the pods (then settle applies them). If the
-// objects are exclusive, the switch applies them, and Up only checks that they do not exist yet.
+// Up applies the objects. Objects for after the pods are applied by Settle instead, and exclusive objects by
+// the Switch.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -84,8 +84,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that the objects do not exist at another arm's site. If the other arm has a manifests layer
-// of its own, the objects that this layer applies are left out: its own proof shows their fields.
+// ProveOff shows that the objects do not exist at another arm's site, except for those of that arm's own
+// layer.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return []layer.Check{check}, err
 }
 
-// shared returns the reason why an object would affect other arms, too; "" if it would not.
+// shared returns why an object would affect other arms, too; "" if it would not.
 func shared(namespaced bool, namespace, own string, given bool) string {
 	switch {
 	case !namespaced:
@@ -129,13 +129,12 @@ type Config struct {
 	Settle    quantity.Duration      `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: wait between applying or deleting the objects and the next trial"`
 }
 
-// file is a file of manifests: its name and its content.
+// file is a file of manifests.
 type file struct {
 	Name string `yaml:"name" json:"name"` // file name as in the experiment file
 	Text string `yaml:"text" json:"text"` // content of the file
 }
 
-// UnmarshalText sets the name.
 func (f *file) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		return fmt.Errorf("the name of a file is empty")
@@ -160,7 +159,7 @@ const (
 	OwnArm       scope = "arm"
 )
 
-// wait is a condition of an object. The layer applies the object, or the cluster has it anyway.
+// wait is a condition of an object that the layer applies, or that the cluster has anyway.
 type wait struct {
 	Kind       string `yaml:"kind" json:"kind" required:"true" doc:"kind of the object"`
 	Name       string `yaml:"name" json:"name" required:"true" doc:"name of the object"`
@@ -169,7 +168,6 @@ type wait struct {
 	Condition  string `yaml:"condition" json:"condition" required:"true" doc:"type of a condition that is True, such as Ready, or a field and its value, such as status.phase=Ready"`
 }
 
-// These are limits on the manifests.
 const (
 	maxObjects = 100
 	maxText    = 1 << 20 // bytes of all files and inline together
@@ -187,7 +185,6 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	return errs
 }
 
-// validate checks the objects and the conditions that the layer waits for.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	total := len(c.Inline)
@@ -198,8 +195,7 @@ func (c *Config) validate() []experiment.FieldError {
 		errs.Add("", "the manifests have %d bytes; the limit is %d", total, maxText)
 		return errs
 	}
-	c.checkFactors(&errs)
-	if len(errs) > 0 {
+	if c.checkFactors(&errs); len(errs) > 0 {
 		return errs
 	}
 	objects, problems := c.everyLevel()
@@ -237,7 +233,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// everyLevel returns the objects at the first level of each factor, and the problems at every level.
+// everyLevel returns the objects at the first level of each factor, and the problems at all levels.
 func (c *Config) everyLevel() (objects []object, problems map[string][]string) {
 	problems = map[string][]string{}
 	for i, v := range c.variants() {
@@ -274,8 +270,7 @@ func summary(problems []string) string {
 }
 
 // rights are the rights to apply, read and delete the objects, and to read the objects of conditions. Only
-// the cluster knows the resource name of a kind. The name is guessed by the rule that nearly all kinds
-// follow, and so is whether the kind has namespaces.
+// the cluster knows a kind's resource name. It is guessed by the rule that nearly all kinds follow.
 func (c *Config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	add := func(apiVersion, kind, ns string, verbs ...string) {
