@@ -68,8 +68,7 @@ func (c *Config) text(called string) string {
 	return b.String()
 }
 
-// compileLimit is the timeout for the compiler, which normally takes less than a second.
-const compileLimit = time.Minute
+const compileLimit = time.Minute // the timeout for the compiler, which normally takes less than a second
 
 // compile returns the profile in the kernel's binary format. The format is for this machine's kernel, unless
 // the arguments name another kernel. The compiler's cache is not used.

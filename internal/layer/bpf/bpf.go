@@ -88,17 +88,16 @@ const (
 
 // Policy is a set of rules of a Linux security module.
 type Policy struct {
-	Hooks    []int // hooks to attach
-	Rules    int   // number of rules of each kind
-	Action   layer.Action
-	Suffix   bool     // rules are ends of paths; otherwise they are beginnings
-	Files    []string // paths of the rules, one per rule, of up to TextMost bytes; the next two fields likewise
-	Programs []string
-	Sources  []string // sources of mounts
-	Four     []ConnectRule
-	Six      []ConnectRule
-	// Capabilities are the denied capabilities, as bits.
-	Capabilities uint64
+	Hooks        []int // hooks to attach
+	Rules        int   // number of rules of each kind
+	Action       layer.Action
+	Suffix       bool     // rules are ends of paths; otherwise they are beginnings
+	Files        []string // paths of the rules, one per rule, of up to TextMost bytes; the next two fields likewise
+	Programs     []string
+	Sources      []string // sources of mounts
+	Four         []ConnectRule
+	Six          []ConnectRule
+	Capabilities uint64 // the denied capabilities, as bits
 }
 
 // TextMost is the longest path in a rule, in bytes, the same as vArmor's.

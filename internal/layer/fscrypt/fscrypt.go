@@ -100,8 +100,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	}, nil
 }
 
-// none is the policy of a directory without encryption.
-const none = "none"
+const none = "none" // the policy of a directory without encryption
 
 // policyCheck reads the policy of a directory back and compares it with the wanted one.
 func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, error) {

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawKey is the number of bytes of a master key, enough for every mode.
-const rawKey = 64
+const rawKey = 64 // the number of bytes of a master key, enough for every mode
 
 // encrypt makes a new key and sets a policy with it on an empty directory. The path is one in the mount
 // namespace of the calling thread.

@@ -21,8 +21,7 @@ import (
 	"tare/internal/run/machine/owned"
 )
 
-// daemon is strongSwan's daemon: the variant of it that needs no file below /run.
-const daemon = "charon-systemd"
+const daemon = "charon-systemd" // strongSwan's daemon: the variant of it that needs no file below /run
 
 // config is the daemon's configuration. It names the implementation that encrypts, and the socket for
 // commands. This layer itself sets the routes into the tunnel; the routes that kernel-libipsec sets have a
@@ -49,8 +48,7 @@ const lastRule = 40000
 // the interface's MTU to this number.
 const longest = 1400
 
-// limit is the timeout of one command to the daemon, and of the daemon's start.
-const limit = 8 * time.Second
+const limit = 8 * time.Second // the timeout of one command to the daemon, and of the daemon's start
 
 // engine is one end of the tunnels: a daemon with its configuration.
 type engine struct {

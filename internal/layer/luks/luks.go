@@ -70,8 +70,7 @@ func newLayer() layer.Layer {
 	return &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(noIntegrity), Workqueues: true}
 }
 
-// mapperControl is the device through which programs talk to the device mapper.
-const mapperControl = "/dev/mapper/control"
+const mapperControl = "/dev/mapper/control" // the device through which programs talk to the device mapper
 
 // probe checks first that the kernel has the device mapper, since cryptsetup's own error would be unclear. It
 // then tries the layer.

@@ -19,8 +19,7 @@ import (
 // itemNumber stands for the number, from 1, of a list's item or of a repeated object.
 const itemNumber = "$(item)"
 
-// maxItems is the largest length of a repeated list, and the largest number of objects made from one.
-const maxItems = 1000
+const maxItems = 1000 // the largest length of a repeated list, and the largest number of objects made from one
 
 // filled returns the layer with its factors replaced by their levels, or by their first levels before
 // expansion.

@@ -45,8 +45,7 @@ var envoy = implementation{
 //go:embed envoy.yaml.tmpl
 var envoyText string
 
-// logKey is the runtime key in envoy.yaml.tmpl that turns the records of connections on.
-const logKey = "tare.tell"
+const logKey = "tare.tell" // the runtime key in envoy.yaml.tmpl that turns the records of connections on
 
 func countEnvoy(text string, s side) (counters, error) {
 	stats, err := parseStats(text)

@@ -25,8 +25,7 @@ const (
 	identityHeader = "X-Forwarded-Client-Cert" // Envoy adds this header
 )
 
-// longestMarker is the largest request or answer of a probe, in bytes.
-const longestMarker = 4096
+const longestMarker = 4096 // the largest request or answer of a probe, in bytes
 
 // serve answers the connections of a listener until the listener is closed.
 func serve(l net.Listener) {

@@ -137,8 +137,7 @@ func (o adminRequest) ask(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// longestAnswer is the largest number of bytes that are read from a proxy's answer.
-const longestAnswer = 1 << 20
+const longestAnswer = 1 << 20 // the largest number of bytes that are read from a proxy's answer
 
 // say sends a line of text. The proxy's answer ends when the proxy closes the connection.
 func (o adminRequest) say(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error)) (string, error) {
@@ -157,8 +156,7 @@ func (o adminRequest) say(ctx context.Context, dial func(context.Context, string
 	return text.String(), err
 }
 
-// probeLimit is the timeout of one probe, which normally takes milliseconds.
-const probeLimit = 5 * time.Second
+const probeLimit = 5 * time.Second // the timeout of one probe, which normally takes milliseconds
 
 func (o dirRequest) path() string { return filepath.Join(os.TempDir(), filepath.Base(o.Dir)) }
 
@@ -208,8 +206,7 @@ func (o becomeRequest) exec(path, dir string) error {
 	return fmt.Errorf("%s: %w", path, unix.Exec(path, o.Args, os.Environ()))
 }
 
-// longestOutput is the largest number of bytes of a proxy's output in one response.
-const longestOutput = 64 << 10
+const longestOutput = 64 << 10 // the largest number of bytes of a proxy's output in one response
 
 // output returns what a proxy has printed since the last call.
 func (h *helper) output(o dirRequest) (string, error) {

@@ -50,25 +50,20 @@ type implementation struct {
 	args      func(plan) []string
 	// admin returns the abstract socket address, in the proxy's network namespace, at which the proxy answers
 	// queries. name is the address's name in the configuration.
-	admin func(name string) string
-	// method is the HTTP method of queries; "" if a query is a line of text.
-	method string
-	ready  string // query about whether the proxy accepts connections
-	// about is the query for the proxy's name and number of workers, and describe parses the answer.
-	about    string
+	admin    func(name string) string
+	method   string // the HTTP method of queries; "" if a query is a line of text
+	ready    string // query about whether the proxy accepts connections
+	about    string // the query for the proxy's name and number of workers, and describe parses the answer
 	describe func(answer string) (what string, workers int, err error)
-	// stats returns the query for the counters of a side, and count parses the answer.
-	stats func(side) string
-	count func(answer string, s side) (counters, error)
+	stats    func(side) string // returns the query for the counters of a side, and count parses the answer
+	count    func(answer string, s side) (counters, error)
 	// logConnections turns the records of connections on standard output on or off.
 	logConnections func(ctx context.Context, a admin, on bool) error
-	// identify returns an identity in the form of the records of connections.
-	identify func(id string) string
+	identify       func(id string) string // returns an identity in the form of the records of connections
 	// user is the user id that the proxy switches to, if the rules recognise its sockets by their user. 0
 	// stands for sockets that have a mark.
-	user uint32
-	// capabilities are what a sidecar with the proxy and the helper needs.
-	capabilities []string
+	user         uint32
+	capabilities []string // what a sidecar with the proxy and the helper needs
 }
 
 func (p program) implementation() *implementation {

@@ -57,8 +57,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// kind is the layer's name in the experiment file.
-const kind = "mtls"
+const kind = "mtls" // the layer's name in the experiment file
 
 // Kind describes the layer.
 var Kind = layer.Kind{

@@ -15,8 +15,7 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// readyLimit is how long a proxy may take to start.
-const readyLimit = 20 * time.Second
+const readyLimit = 20 * time.Second // how long a proxy may take to start
 
 // proxy is a running proxy.
 type proxy struct {
@@ -167,8 +166,7 @@ type logReader struct {
 
 func newLogReader() *logReader { return &logReader{news: make(chan struct{}, 1)} }
 
-// longestRecord is the largest size in bytes of an unfinished line.
-const longestRecord = 4096
+const longestRecord = 4096 // the largest size in bytes of an unfinished line
 
 // Write takes the next part of the output. It returns no error.
 func (e *logReader) Write(p []byte) (int, error) {

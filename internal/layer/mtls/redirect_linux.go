@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// table is the name of the nftables table with the layer's rules.
-const table = "tare-mtls"
+const table = "tare-mtls" // the name of the nftables table with the layer's rules
 
 // beforeService is the priority of the rules. A node redirects connections before it translates the address
 // of a service.

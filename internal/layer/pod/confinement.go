@@ -103,8 +103,7 @@ func profileInForce(s string) (profile, mode string) {
 	return s, ""
 }
 
-// unconfinedAppArmor is the kernel's report if no AppArmor profile is in force.
-const unconfinedAppArmor = "unconfined"
+const unconfinedAppArmor = "unconfined" // the kernel's report if no AppArmor profile is in force
 
 // appArmor shows that the AppArmor profile is in force.
 func appArmor(want string) aspect {

@@ -122,9 +122,8 @@ func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 type aspect struct {
 	name     string
 	expected string
-	// spec is set if the evidence is the specification of the pod, which never changes.
-	spec bool
-	show func(podView) shown
+	spec     bool // set if the evidence is the specification of the pod, which never changes
+	show     func(podView) shown
 }
 
 // shown is the result of an aspect's check in one pod.

@@ -169,8 +169,7 @@ func ownUsers(s podView) shown {
 	return shown{observed: "user ids mapped as " + s.facts.UIDMap, ok: asked}
 }
 
-// hostUsers is the map of user ids outside of any user namespace.
-const hostUsers = "0 0 4294967295"
+const hostUsers = "0 0 4294967295" // the map of user ids outside of any user namespace
 
 // answers returns the caveat for a fact that a sandbox reports, and not the kernel.
 func answers(s podView, fact string) string {

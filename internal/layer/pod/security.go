@@ -18,11 +18,9 @@ const (
 	privileged = "privileged"
 )
 
-// levels are the levels of the Pod Security Standards, the strictest first.
-var levels = []string{restricted, baseline, privileged}
+var levels = []string{restricted, baseline, privileged} // the levels of the Pod Security Standards, the strictest first
 
-// enforce is the label that gives a namespace its level.
-const enforce = "pod-security.kubernetes.io/enforce"
+const enforce = "pod-security.kubernetes.io/enforce" // the label that gives a namespace its level
 
 const container = pods.Container
 

@@ -25,8 +25,7 @@ const (
 	localhost      = "Localhost/"
 )
 
-// defaultUser is the user of Tare's pods without the layer.
-const defaultUser = 65532
+const defaultUser = 65532 // the user of Tare's pods without the layer
 
 // shapes reports whether the layer changes pods. A layer that does not only checks them.
 func (c *Config) shapes() bool {

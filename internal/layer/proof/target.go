@@ -18,8 +18,7 @@ import (
 	"tare/internal/testbed/kube"
 )
 
-// maxPods is the largest number of pods that one check may have.
-const maxPods = 50
+const maxPods = 50 // the largest number of pods that one check may have
 
 // target is a place or a container in which the program of a check runs.
 type target struct {

@@ -208,8 +208,7 @@ func (a *active) down(ctx context.Context) error {
 	return a.ledger.Undone(a.key)
 }
 
-// kubeconfig is the variable that names the configuration with which the commands reach their cluster.
-const kubeconfig = "KUBECONFIG"
+const kubeconfig = "KUBECONFIG" // the variable that names the configuration with which the commands reach their cluster
 
 // undoData holds everything that another process needs to turn the switch back, from any directory. Arguments
 // and variables are stored as in the experiment file, with references in place of secrets.

@@ -101,8 +101,7 @@ func (h *helper) close() error {
 	return err
 }
 
-// tunFile is the device file for creating TUN interfaces.
-const tunFile = "/dev/net/tun"
+const tunFile = "/dev/net/tun" // the device file for creating TUN interfaces
 
 // makeTUN creates the device file, if the container does not have it. Container runtimes (runc, crun) allow
 // the use of the device by default. The capability CAP_MKNOD is therefore enough.
@@ -172,8 +171,7 @@ func Release() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// longestMarker is the size of the largest marker that a helper answers, in bytes.
-const longestMarker = 4096
+const longestMarker = 4096 // the size of the largest marker that a helper answers, in bytes
 
 // receipt returns the answer to a marker. The answer is shorter than the marker. If only answers went through
 // a tunnel, the tunnel's counters would therefore grow by less than the marker's size.
@@ -182,8 +180,7 @@ func receipt(marker []byte) []byte {
 	return sum[:8]
 }
 
-// probePort is the UDP port on which helpers in pods answer markers.
-const probePort = 51821
+const probePort = 51821 // the UDP port on which helpers in pods answer markers
 
 // answer starts answering markers. It also reports whether the interface exists.
 func answer(device string) (present bool, err error) {

@@ -44,8 +44,7 @@ func (p *Protocol) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Chec
 	return t.proveClear(ctx, "")
 }
 
-// implementationCheck is the name of the check that records the implementation.
-const implementationCheck = "implementation"
+const implementationCheck = "implementation" // the name of the check that records the implementation
 
 // implementation makes the check that names the implementation that encrypts.
 func (t *Tunnels) implementation(wanted Implementation) layer.Check {

@@ -115,9 +115,8 @@ type Protocol struct {
 	// payload.
 	Carried func(size int) uint64
 	// Keys generates keys for n ends.
-	Keys func(n int) ([]Key, error)
-	// Public returns that part of an end's key that the end's peers know.
-	Public func(Key) Key
+	Keys   func(n int) ([]Key, error)
+	Public func(Key) Key // returns that part of an end's key that the end's peers know
 	// Hint returns how the user can meet the missing requirements of a system. lacks is ErrNoKernel or
 	// errUserspace. pods is set on a cluster.
 	Hint func(lacks error, pods bool) string

@@ -37,8 +37,7 @@ type Daemon struct {
 	said    process.Tail
 }
 
-// mountLimit is how long the mount may take to appear.
-const mountLimit = 20 * time.Second
+const mountLimit = 20 * time.Second // how long the mount may take to appear
 
 // Up asks the site for a part of the volume: the daemon's file system. It returns the active layer without
 // its Settle.

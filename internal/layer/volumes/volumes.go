@@ -118,8 +118,7 @@ func mountOf(mountinfo, dir string) (kind, at string) {
 	return kind, at
 }
 
-// probeSize is the size in bytes of the volume on which a probe tries a layer.
-const probeSize = 64 << 20
+const probeSize = 64 << 20 // the size in bytes of the volume on which a probe tries a layer
 
 // Probe returns a probe that tries a layer on a small volume. Before that, it looks for the program that the
 // layer needs.

@@ -22,8 +22,7 @@ type Evidence struct {
 	Expected string
 }
 
-// allowed is the answer for an action that was not denied.
-const allowed = "allowed"
+const allowed = "allowed" // the answer for an action that was not denied
 
 // Denied is evidence by an action that fails with one of the errnos inside the wrapper. Outside the wrapper
 // the action is allowed. If its arguments make no sense, it fails there with another errno.

@@ -34,8 +34,7 @@ func Works(ctx context.Context, front []string, install string) testbed.Finding 
 	return f
 }
 
-// tryLimit is how long a wrapper may take to start a program and end.
-const tryLimit = 20 * time.Second
+const tryLimit = 20 * time.Second // how long a wrapper may take to start a program and end
 
 func try(ctx context.Context, front []string) error {
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
@@ -91,8 +90,7 @@ func Always(args ...string) func(testbed.Command) []string {
 	return func(testbed.Command) []string { return args }
 }
 
-// starts is how often a program is started to measure the start-up time of its wrapper.
-const starts = 5
+const starts = 5 // how often a program is started to measure the start-up time of its wrapper
 
 // startUp measures how long a program that ends at once runs, inside and outside the wrapper. Every run of a
 // program contains the difference, however short the run is. It does not predict the overhead of a longer

@@ -43,15 +43,13 @@ import (
 type Wrapper struct {
 	Layer  string // kind of the layer
 	Around layer.Side
-	// Args returns the wrapper's program and arguments, which are put before a command.
-	Args func(testbed.Command) []string
+	Args   func(testbed.Command) []string // returns the wrapper's program and arguments, which are put before a command
 	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its
 	// command. Unshown is then the caveat of this check.
 	Evidence []Evidence
 	// Shown makes the checks that the layer is on, in place of Evidence.
-	Shown func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)
-	// Unshown is the caveat for a layer whose effect is not shown.
-	Unshown string
+	Shown   func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)
+	Unshown string // the caveat for a layer whose effect is not shown
 	// Starts names the wrapper program if Args begins with a launcher that starts this program. It is "" if
 	// the launcher starts no wrapper program.
 	Starts string
