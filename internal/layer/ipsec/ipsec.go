@@ -13,7 +13,6 @@ import (
 	"context"
 	"crypto/rand"
 
-	"tare/internal/experiment"
 	"tare/internal/layer"
 	"tare/internal/layer/mtls"
 	"tare/internal/layer/tunnel"
@@ -23,7 +22,7 @@ import (
 var Kind = layer.Kind{
 	Name:    Protocol.Layer,
 	Summary: "encryption between the nodes, on a cluster between the pods: IPsec of the kernel or of strongSwan in user space",
-	New:     func() layer.Layer { return &Config{Implementation: tunnel.Auto} },
+	New:     func() layer.Layer { return &Config{Protocol: Protocol, Implementation: tunnel.Auto} },
 	Probe:   Protocol.Probe,
 	Helper:  Protocol.Helper,
 }
@@ -70,18 +69,11 @@ func hint(lacks error, pods bool) string {
 
 // Config holds the layer's parameters.
 type Config struct {
-	Implementation tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation that encrypts: the kernel, strongSwan's daemon (userspace), or the kernel if it can (auto)"`
+	*tunnel.Protocol `yaml:"-" json:"-"`
+	Implementation   tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation that encrypts: the kernel, strongSwan's daemon (userspace), or the kernel if it can (auto)"`
 }
-
-// Declare declares that the layer needs nodes, or pods that may have sidecars.
-func (c *Config) Declare() experiment.Declaration { return Protocol.Declare() }
 
 // Up creates the tunnels.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
-	return Protocol.Up(ctx, s, c.Implementation)
-}
-
-// ProveOff shows that pods reach each other in clear.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	return Protocol.ProveOff(ctx, s)
+	return c.Protocol.Up(ctx, s, c.Implementation)
 }

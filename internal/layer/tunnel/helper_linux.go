@@ -19,21 +19,18 @@ import (
 	"tare/internal/testbed/sniff"
 )
 
-// Helper is the main function of the helpers; one runs at each end. A helper serves requests from standard
-// input until standard input ends.
+// Helper is the main function of the helpers; one runs at each end.
 func (p *Protocol) Helper(ctx context.Context) error {
 	h := &helper{Protocol: p}
 	defer func() { _ = h.close() }()
 	return helperrpc.Main(ctx, h.serve)
 }
 
-// helper serves the requests to one end of the tunnels.
 type helper struct {
 	*Protocol
 	engine Engine // nil: the end is not open
 }
 
-// serve executes a request.
 func (h *helper) serve(_ context.Context, r request) (any, error) {
 	switch {
 	case r.Kernel != nil:
@@ -70,7 +67,6 @@ func (h *helper) serve(_ context.Context, r request) (any, error) {
 	return nil, errors.New("an empty request")
 }
 
-// open opens the end in this network namespace.
 func (h *helper) open(o Opening) (opened Opened, err error) {
 	if h.engine != nil {
 		return opened, errors.New("the tunnel is open already")
@@ -91,7 +87,6 @@ func (h *helper) open(o Opening) (opened Opened, err error) {
 	return opened, err
 }
 
-// close closes the end.
 func (h *helper) close() error {
 	if h.engine == nil {
 		return nil
@@ -103,8 +98,8 @@ func (h *helper) close() error {
 
 const tunFile = "/dev/net/tun" // the device file for creating TUN interfaces
 
-// makeTUN creates the device file, if the container does not have it. Container runtimes (runc, crun) allow
-// the use of the device by default. The capability CAP_MKNOD is therefore enough.
+// makeTUN creates the device file, if the container lacks it. CAP_MKNOD is enough: container runtimes (runc,
+// crun) allow the use of the device by default.
 func makeTUN() error {
 	if _, err := os.Stat(tunFile); err == nil {
 		return nil
@@ -118,7 +113,7 @@ func makeTUN() error {
 	return nil
 }
 
-// mtuOf returns the MTU of the interface that has the first of these addresses.
+// mtuOf returns the MTU of the interface with the first of these addresses.
 func mtuOf(own []netip.Addr) (int, error) {
 	if len(own) == 0 {
 		return 0, errors.New("the pod has no address, so the tunnel's MTU is unknown")
@@ -139,8 +134,7 @@ func mtuOf(own []netip.Addr) (int, error) {
 	return 0, fmt.Errorf("no interface has the address %s", own[0])
 }
 
-// SwitchOn adds addresses to an interface in the network namespace of the calling thread, and then sets the
-// interface up.
+// SwitchOn adds addresses to an interface in this network namespace, and sets the interface up.
 func SwitchOn(device string, own []netip.Addr) error {
 	link, err := netlink.LinkByName(device)
 	if err != nil {
@@ -173,8 +167,8 @@ func Release() string {
 
 const longestMarker = 4096 // the size of the largest marker that a helper answers, in bytes
 
-// receipt returns the answer to a marker. The answer is shorter than the marker. If only answers went through
-// a tunnel, the tunnel's counters would therefore grow by less than the marker's size.
+// receipt returns the answer to a marker. The answer is short, so that the tunnel's counters show whether
+// markers went through, too.
 func receipt(marker []byte) []byte {
 	sum := sha256.Sum256(marker)
 	return sum[:8]
@@ -182,7 +176,7 @@ func receipt(marker []byte) []byte {
 
 const probePort = 51821 // the UDP port on which helpers in pods answer markers
 
-// answer starts answering markers. It also reports whether the interface exists.
+// answer starts answering markers, and reports whether the interface exists.
 func answer(device string) (present bool, err error) {
 	socket, err := net.ListenPacket("udp", fmt.Sprintf(":%d", probePort))
 	switch {
@@ -195,7 +189,6 @@ func answer(device string) (present bool, err error) {
 	return missing == nil, nil
 }
 
-// answerAll answers markers until the process ends.
 func answerAll(socket net.PacketConn) {
 	marker := make([]byte, longestMarker)
 	for {
@@ -205,7 +198,7 @@ func answerAll(socket net.PacketConn) {
 	}
 }
 
-// send sends the marker. It watches for the marker on the tunnel's interface and on all other interfaces.
+// send sends the marker, and watches for it on the tunnel's interface and on all others.
 func (o sending) send(device string) (s sent, err error) {
 	if !o.Watch {
 		s.Arrived, err = o.exchange()

@@ -22,15 +22,15 @@ func (p *Protocol) capabilities() []string {
 	return list
 }
 
-// inPods holds what tunnels between the pods of a cluster need. The helpers run in sidecars. In an arm
-// without the layer they run next to the programs.
+// inPods is the state of tunnels between the pods of a cluster. The helpers run in sidecars, or without the
+// layer next to the programs.
 type inPods struct {
 	sidecars testbed.Sidecars
 	watches  bool         // the helpers have the right to watch
 	present  atomic.Int32 // number of pods that had the tunnel's interface when their helper started answering
 }
 
-// inPods returns tunnels whose ends are the pods of a site. It does not open the ends.
+// inPods returns tunnels whose ends are the pods of a site, still closed.
 func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
 	t := &Tunnels{Protocol: p, site: site, pods: &inPods{sidecars: sidecars, watches: watches}}
 	for _, pod := range sidecars.SidecarPods() {
@@ -40,7 +40,7 @@ func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches 
 	return t
 }
 
-// askForSidecars requests a sidecar in each pod. The tunnels are created later, when the pods run.
+// askForSidecars requests a sidecar in each pod, for tunnels that are created when the pods run.
 func (p *Protocol) askForSidecars(site testbed.Site, sidecars testbed.Sidecars) (*Tunnels, error) {
 	t := p.inPods(site, sidecars, true)
 	for _, e := range t.ends {
@@ -52,7 +52,6 @@ func (p *Protocol) askForSidecars(site testbed.Site, sidecars testbed.Sidecars) 
 	return t, nil
 }
 
-// settle creates the tunnels between running pods.
 func (t *Tunnels) settle(ctx context.Context, wanted Implementation) (err error) {
 	if err := t.meet(ctx); err != nil {
 		return err
@@ -63,7 +62,7 @@ func (t *Tunnels) settle(ctx context.Context, wanted Implementation) (err error)
 	return t.raise(ctx, wanted)
 }
 
-// meet finds the pods' addresses and starts the helpers in the pods. The helpers answer markers from then on.
+// meet finds the pods' addresses and starts the helpers, which answer markers from then on.
 func (t *Tunnels) meet(ctx context.Context) error {
 	return t.each(func(e *end) error {
 		e.own = t.pods.sidecars.PodAddresses(e.pod)
@@ -86,7 +85,7 @@ func (t *Tunnels) meet(ctx context.Context) error {
 	})
 }
 
-// sendFromPod sends a marker from pod to pod. It looks for the marker on the interfaces of the sending pod.
+// sendFromPod sends a marker from pod to pod and looks for it on the interfaces of the sending pod.
 func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (markerOutcome, error) {
 	var from, to *end
 	for _, e := range t.ends {
@@ -102,8 +101,8 @@ func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (marker
 	return markerOutcome{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
 }
 
-// lead routes packets between the pods into the tunnels (on), or past them. With on, clients' packets for the
-// service go to the server's pod.
+// lead routes packets between the pods into the tunnels (on), or past them. Packets of clients for the
+// service go into the tunnel of the server's pod.
 func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
 	network, _ := testbed.As[testbed.Network](t.site)
 	return t.each(func(e *end) error {
@@ -126,9 +125,9 @@ func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
 	})
 }
 
-// proveOff shows that the pods have no tunnel, and that they reach each other. No program may watch the
-// interfaces in pods without sidecars. That markers are in clear without a tunnel is therefore shown in the
-// arm with the layer, before it creates its tunnels.
+// proveOff shows that the pods have no tunnel, and reach each other. No program may watch the interfaces in
+// pods without sidecars. The arm with the layer therefore shows, before its tunnels, that markers are in
+// clear.
 func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error) {
 	defer func() {
 		for _, e := range t.ends {

@@ -26,7 +26,6 @@ func lacks() error {
 	return kernelEngine{}.Close()
 }
 
-// addLink creates a WireGuard interface.
 func addLink(mtu int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = device, mtu
@@ -36,7 +35,7 @@ func addLink(mtu int) error {
 	return nil
 }
 
-// open creates the interface, by the kernel or by wireguard-go, and sets the interface up.
+// open creates the interface, by the kernel or by wireguard-go, and sets it up.
 func open(o tunnel.Opening) (engine tunnel.Engine, opened tunnel.Opened, err error) {
 	if engine = (kernelEngine{}); o.Kernel {
 		err = addLink(o.MTU)
@@ -55,7 +54,6 @@ func open(o tunnel.Opening) (engine tunnel.Engine, opened tunnel.Opened, err err
 // kernelEngine is an end that uses the kernel's WireGuard.
 type kernelEngine struct{}
 
-// withClient calls f with a connection to WireGuard's control socket.
 func withClient(f func(*wgctrl.Client) error) error {
 	client, err := wgctrl.New()
 	if err != nil {
@@ -64,8 +62,7 @@ func withClient(f func(*wgctrl.Client) error) error {
 	return errors.Join(f(client), client.Close())
 }
 
-// Rekey sets the key and the peers. The kernel first removes the old peers with their session keys
-// (ReplacePeers).
+// Rekey sets the key and the peers. ReplacePeers removes the old peers with their session keys.
 func (kernelEngine) Rekey(own tunnel.Key, list []tunnel.Peer) error {
 	var peers []wgtypes.PeerConfig
 	for _, p := range list {
@@ -121,7 +118,7 @@ func (kernelEngine) Close() error {
 // goEngine is an end that uses wireguard-go in this process.
 type goEngine struct{ device *wgdevice.Device }
 
-// openOwn creates the interface of wireguard-go. It opens the UDP socket before the interface is up.
+// openOwn creates wireguard-go's interface, with its UDP socket open before the interface is up.
 func openOwn(o tunnel.Opening) (tunnel.Engine, error) {
 	t, err := tun.CreateTUN(device, o.MTU)
 	if err != nil {
@@ -135,9 +132,8 @@ func openOwn(o tunnel.Opening) (tunnel.Engine, error) {
 	return goEngine{d}, nil
 }
 
-// Rekey sets the private key and the peers, in the configuration language of
-// https://www.wireguard.com/xplatform/. It removes the old peers first. Otherwise an old peer would keep a
-// handshake that it has started, and wait before it starts a new one.
+// Rekey sets the private key and the peers (https://www.wireguard.com/xplatform/). It removes the old peers:
+// an old peer would wait before it starts another handshake.
 func (g goEngine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, "replace_peers=true")
