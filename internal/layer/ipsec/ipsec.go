@@ -13,6 +13,7 @@ import (
 	"context"
 	"crypto/rand"
 
+	"tare/internal/experiment"
 	"tare/internal/layer"
 	"tare/internal/layer/mtls"
 	"tare/internal/layer/tunnel"
@@ -22,7 +23,7 @@ import (
 var Kind = layer.Kind{
 	Name:    Protocol.Layer,
 	Summary: "encryption between the nodes, on a cluster between the pods: IPsec of the kernel or of strongSwan in user space",
-	New:     func() layer.Layer { return &Config{Protocol: Protocol, Implementation: tunnel.Auto} },
+	New:     func() layer.Layer { return &Config{Implementation: tunnel.Auto} },
 	Probe:   Protocol.Probe,
 	Helper:  Protocol.Helper,
 }
@@ -69,11 +70,18 @@ func hint(lacks error, pods bool) string {
 
 // Config holds the layer's parameters.
 type Config struct {
-	*tunnel.Protocol `yaml:"-" json:"-"`
-	Implementation   tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation that encrypts: the kernel, strongSwan's daemon (userspace), or the kernel if it can (auto)"`
+	Implementation tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation that encrypts: the kernel, strongSwan's daemon (userspace), or the kernel if it can (auto)"`
 }
+
+// Declare declares that the layer needs nodes, or pods that may have sidecars.
+func (c *Config) Declare() experiment.Declaration { return Protocol.Declare() }
 
 // Up creates the tunnels.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
-	return c.Protocol.Up(ctx, s, c.Implementation)
+	return Protocol.Up(ctx, s, c.Implementation)
+}
+
+// ProveOff shows that pods reach each other in clear.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return Protocol.ProveOff(ctx, s)
 }

@@ -34,12 +34,8 @@ type subject struct {
 }
 
 var subjects = []subject{
-	{wireguard.Protocol, wireguard.Kind, func(i tunnel.Implementation) layer.Layer {
-		return &wireguard.Config{Protocol: wireguard.Protocol, Implementation: i}
-	}},
-	{ipsec.Protocol, ipsec.Kind, func(i tunnel.Implementation) layer.Layer {
-		return &ipsec.Config{Protocol: ipsec.Protocol, Implementation: i}
-	}},
+	{wireguard.Protocol, wireguard.Kind, func(i tunnel.Implementation) layer.Layer { return &wireguard.Config{Implementation: i} }},
+	{ipsec.Protocol, ipsec.Kind, func(i tunnel.Implementation) layer.Layer { return &ipsec.Config{Implementation: i} }},
 }
 
 // forEach runs a test for each layer whose programs are installed.

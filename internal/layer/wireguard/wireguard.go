@@ -9,6 +9,7 @@ import (
 
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 
+	"tare/internal/experiment"
 	"tare/internal/layer"
 	"tare/internal/layer/tunnel"
 )
@@ -17,7 +18,7 @@ import (
 var Kind = layer.Kind{
 	Name:    Protocol.Layer,
 	Summary: "encryption between the nodes, on a cluster between the pods: a WireGuard tunnel of the kernel or of wireguard-go",
-	New:     func() layer.Layer { return &Config{Protocol: Protocol, Implementation: tunnel.Auto} },
+	New:     func() layer.Layer { return &Config{Implementation: tunnel.Auto} },
 	Probe:   Protocol.Probe,
 	Helper:  Protocol.Helper,
 }
@@ -64,11 +65,18 @@ func newKeys(n int) ([]tunnel.Key, error) {
 
 // Config holds the layer's parameters.
 type Config struct {
-	*tunnel.Protocol `yaml:"-" json:"-"`
-	Implementation   tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation of WireGuard: the kernel's, wireguard-go (userspace), or the kernel's if it has one (auto)"`
+	Implementation tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation of WireGuard: the kernel's, wireguard-go (userspace), or the kernel's if it has one (auto)"`
 }
+
+// Declare declares that the layer needs nodes, or pods that may have sidecars.
+func (c *Config) Declare() experiment.Declaration { return Protocol.Declare() }
 
 // Up creates the tunnels.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
-	return c.Protocol.Up(ctx, s, c.Implementation)
+	return Protocol.Up(ctx, s, c.Implementation)
+}
+
+// ProveOff shows that pods reach each other in clear.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return Protocol.ProveOff(ctx, s)
 }
