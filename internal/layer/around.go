@@ -5,8 +5,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Side is the side of the connection whose programs a layer is put around: servers, clients that send them their
-// load, or both.
+// Side is the side of the connection whose programs a layer is put around: servers, clients that send load to
+// servers, or both. Plans leave the default out.
 type Side string
 
 const (

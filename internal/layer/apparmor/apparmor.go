@@ -46,8 +46,7 @@ type Config struct {
 	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: the first denies the action of the proof, the others are for unused paths; 0 loads no profile"`
 	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that the other rules match: prefix, /directory/**, or suffix, **/name"`
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of the other rules: deny, allow, or audit, which allows and logs"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around layer.Side                  `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
@@ -77,7 +76,6 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// probe tries a profile, if the kernel has AppArmor.
 func probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: name, Status: testbed.Refused}
 	if err := enabled(); err != nil {
@@ -95,8 +93,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
-// front returns the wrapper that puts subjects into a profile. profile is its name, or the beginning of the
-// names of all Tare's profiles.
+// front returns the wrapper for a profile, given by its name or by the beginning of the names of all Tare's
+// profiles.
 func (c *Config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
 		return wrapper.Idle(name, c.Around, "loads no profile")
@@ -131,13 +129,11 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 }
 
 // ProveOff shows that programs are in none of Tare's profiles, and may create the files that the profile
-// denies. It is not called in an arm with another apparmor layer, since the proof of that layer names the
-// profile.
+// denies.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front(prefix).Off(ctx, s)
 }
 
-// undo removes a profile that a killed run has left.
 func undo(_ context.Context, _ testbed.Site, u layer.Undo) error {
 	profile, err := u.Name(prefix)
 	if err != nil {

@@ -23,7 +23,6 @@ const (
 	probing = prefix + "probe-" // start of the names of probes' profiles; the probing process's id follows
 )
 
-// These are files of the kernel.
 const (
 	kernel   = "/sys/kernel/security/apparmor/"
 	loading  = kernel + ".load"
@@ -31,20 +30,16 @@ const (
 	loaded   = kernel + "profiles"
 )
 
-// profile is an AppArmor profile: its name and source.
 type profile struct{ name, text string }
 
-// everything lists the rules that allow all actions. AppArmor denies every kind of action that no rule
-// allows. Which kinds exist depends on the kernel; apparmor_parser leaves out kinds that the kernel does not
-// know.
+// everything lists rules that allow all kinds of actions: AppArmor denies every other kind. apparmor_parser
+// leaves out kinds that the kernel does not know.
 var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
 
-// text returns the source of a profile with the given name. The source names no version of the rules' language
-// (ABI), and includes no file.
+// text returns the source of a profile. It names no ABI, and includes no file.
 func (c *Config) text(called string) string {
 	var b strings.Builder
-	// A volume has its own mount namespace. Paths there may not lead up to the root of this namespace
-	// (disconnected).
+	// A volume has its own mount namespace: paths there may not lead up to its root (disconnected).
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)
@@ -70,8 +65,8 @@ func (c *Config) text(called string) string {
 
 const compileLimit = time.Minute // the timeout for the compiler, which normally takes less than a second
 
-// compile returns the profile in the kernel's binary format. The format is for this machine's kernel, unless
-// the arguments name another kernel. The compiler's cache is not used.
+// compile returns the profile in the binary format of this machine's kernel, or of the kernel in the
+// arguments, without the compiler's cache.
 func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileLimit)
 	defer cancel()
@@ -85,7 +80,6 @@ func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// load compiles the profile and loads it into the kernel.
 func (p profile) load(ctx context.Context) error {
 	binary, err := p.compile(ctx)
 	if err != nil {
@@ -100,7 +94,7 @@ func (p profile) load(ctx context.Context) error {
 	return nil
 }
 
-// remove unloads a profile from the kernel. It is not an error if the kernel does not have it.
+// remove unloads a profile, if the kernel has it.
 func remove(called string) error {
 	if there, err := has(called); err != nil || !there {
 		return err
@@ -114,8 +108,7 @@ func remove(called string) error {
 	return nil
 }
 
-// removeProbes removes the profiles that killed probes have left. A probe belongs to no run, and so has no
-// ledger that notes its profile.
+// removeProbes removes the profiles of killed probes, which no ledger notes.
 func removeProbes() error {
 	text, err := os.ReadFile(loaded)
 	for line := range strings.Lines(string(text)) {
@@ -128,13 +121,12 @@ func removeProbes() error {
 	return err
 }
 
-// has reports whether the kernel has a profile.
 func has(called string) (bool, error) {
 	text, err := os.ReadFile(loaded)
 	return strings.Contains("\n"+string(text), "\n"+called+" ("), err
 }
 
-// enabled returns the reason why no profile can be loaded on this machine; nil if nothing prevents loading.
+// enabled returns why no profile can be loaded on this machine; nil if nothing prevents this.
 func enabled() error {
 	f, err := os.OpenFile(loading, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -146,7 +138,7 @@ func enabled() error {
 	return f.Close()
 }
 
-// write writes to a file of the kernel's AppArmor interface in one system call.
+// write writes to a file of AppArmor in one system call.
 func write(file string, content []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {

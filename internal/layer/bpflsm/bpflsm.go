@@ -44,7 +44,6 @@ const name = "bpflsm"
 // hook is a kind of rules, named as in vArmor.
 type hook string
 
-// Values lists the hooks.
 func (hook) Values() []string {
 	var names []string
 	for _, h := range hooks {
@@ -60,7 +59,6 @@ type Config struct {
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of a rule: deny, audit (allow and count) or allow"`
 	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that a rule matches: prefix or suffix"`
 	Like   string                      `yaml:"like" json:"like,omitempty" doc:"absolute path of a file that programs open or execute: rules on paths differ from it only in the last byte, so that each is compared to its end; if absent, they differ in one of the first bytes"`
-	// Around is absent in plans if it has its default.
 	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 

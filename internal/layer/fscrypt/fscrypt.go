@@ -37,7 +37,6 @@ const (
 	adiantum mode = "Adiantum"
 )
 
-// Values lists the modes.
 func (mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
 
 // modes holds for each mode the kernel's number for contents, the kernel's number for the file names' mode

@@ -40,7 +40,6 @@ const (
 	xChaCha cipher = "XChaCha20-Poly1305"
 )
 
-// Values lists the ciphers.
 func (cipher) Values() []string { return []string{string(aesgcm), string(aessiv), string(xChaCha)} }
 
 // Config holds the layer's parameters.

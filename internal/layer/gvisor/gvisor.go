@@ -55,16 +55,13 @@ const (
 	kvm     platform = "kvm" // in a virtual machine
 )
 
-// Values lists the platforms.
 func (platform) Values() []string { return []string{string(systrap), string(ptrace), string(kvm)} }
 
 // Config holds the layer's parameters.
 type Config struct {
-	// Platform is absent in plans if it has its default.
 	Platform factor.Levels[platform] `yaml:"platform" json:"platform,omitempty" doc:"way to intercept system calls on this machine: systrap, ptrace or kvm; absent: systrap. On a cluster the RuntimeClass decides"`
 	Class    factor.Levels[string]   `yaml:"class" json:"class" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a RuntimeClass" doc:"RuntimeClass of gVisor, on a cluster"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
+	Around   layer.Side              `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
 }
 
 // Kind describes the layer.
@@ -75,7 +72,7 @@ var Kind = layer.Kind{
 	Probe:   probe,
 }
 
-// probe tries every platform, each by starting a program.
+// probe tries every platform.
 func probe(ctx context.Context) []testbed.Finding { return tryAll(ctx, systrap, ptrace, kvm) }
 
 // Probe tries the platforms that the parameters name.
@@ -96,7 +93,7 @@ func tryAll(ctx context.Context, platforms ...platform) []testbed.Finding {
 	return all
 }
 
-// startTimeout is how long each platform may take to start a program. KVM may hang inside a virtual machine.
+// startTimeout is the timeout of a start. KVM may hang inside a virtual machine.
 var startTimeout = map[platform]time.Duration{systrap: 20 * time.Second, ptrace: 20 * time.Second, kvm: 4 * time.Second}
 
 // try starts a program in runsc.
@@ -128,8 +125,8 @@ func settings(p platform, runsc, dir string) launcher.Settings {
 		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}
 }
 
-// find returns the path of runsc, on PATH or in the directory of `make gvisor`. If runsc is in neither, find
-// returns the name alone: starting that name fails with a clear error.
+// find returns the path of runsc, or its name if it is neither on PATH nor in the directory of `make gvisor`:
+// to start the name fails with a clear error.
 func find() string {
 	path, err := testbed.Installed(program, name)
 	if err != nil {
@@ -144,10 +141,10 @@ func (c *Config) Declare() experiment.Declaration {
 		Rights: c.pod().Declare().Rights, Shapes: true, OwnProves: true, Launched: true}
 }
 
-// pod returns the layer pod that sets the RuntimeClass on a cluster.
+// pod returns the layer that sets the RuntimeClass on a cluster.
 func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
 
-// front returns the wrapper. dir is the directory for its bundles.
+// front returns the wrapper. Its bundles are in the directory dir.
 func (c *Config) front(dir string) wrapper.Wrapper {
 	f := wrapper.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), systrap), find(), dir), wrapper.Evidence{Name: "kernel", Ask: []string{"release"},
 		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})
@@ -155,7 +152,6 @@ func (c *Config) front(dir string) wrapper.Wrapper {
 	return f
 }
 
-// here puts gVisor around subjects on this machine.
 func (c *Config) here(s *layer.Session) (*layer.Active, error) {
 	dir, err := owned.Dir("", name)
 	if err != nil {
@@ -166,7 +162,6 @@ func (c *Config) here(s *layer.Session) (*layer.Active, error) {
 	return up, nil
 }
 
-// onCluster reports whether a site is on a cluster.
 func onCluster(site testbed.Site) bool {
 	_, err := kube.Of(site)
 	return err == nil

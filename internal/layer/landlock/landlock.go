@@ -39,8 +39,7 @@ const name = "landlock"
 type Config struct {
 	Rules    factor.Levels[int] `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: one for the root, one for each writable directory, and the others for unused directories; 0 creates no ruleset"`
 	Writable []string           `yaml:"writable" json:"writable,omitempty" doc:"directories in which programs may create and remove files; absent: none"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around   layer.Side         `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
@@ -82,7 +81,6 @@ func (c *Config) front() wrapper.Wrapper {
 		wrapper.Denied("file made where no rule allows it", []string{"EACCES"}, asks...))
 }
 
-// within reports whether a directory is the other directory or below it.
 func within(dir, other string) bool {
 	other = filepath.Clean(other)
 	return dir == other || strings.HasPrefix(dir, other+"/")
@@ -93,8 +91,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that a file can be created where the ruleset would not allow it. It is not called in an arm
-// with another landlock layer, whose own proof shows its ruleset.
+// ProveOff shows that a file can be created where the ruleset would not allow it.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

@@ -46,7 +46,6 @@ const (
 	aead        integrity = "aead"
 )
 
-// Values lists the choices.
 func (integrity) Values() []string { return []string{string(noIntegrity), string(hmac), string(aead)} }
 
 // Config holds the layer's parameters.

@@ -39,8 +39,7 @@ const name = "seccomp"
 type Config struct {
 	Rules     factor.Levels[int]  `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules, each of which denies a system call that programs do not make; 0 installs no filter"`
 	Arguments factor.Levels[bool] `yaml:"arguments" json:"arguments" doc:"the rules are for common system calls with an argument that no program passes, so that the filter runs at each of these calls"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around    layer.Side          `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
@@ -51,13 +50,11 @@ var Kind = layer.Kind{
 	Probe:   wrapper.Launchable(name, settings(len(rare), false)),
 }
 
-// Declare declares that Tare's launcher starts the subjects. In an arm with another layer of its kind, that
-// layer's proof is enough.
+// Declare declares that Tare's launcher starts the subjects.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(""), OwnProves: true, Launched: true}
 }
 
-// settings returns the settings with which the launcher installs the filter.
 func settings(rules int, arguments bool) launcher.Settings {
 	filter := &launcher.Seccomp{Calls: calls(arguments)[:rules]}
 	if arguments {
@@ -67,7 +64,6 @@ func settings(rules int, arguments bool) launcher.Settings {
 	return launcher.Settings{Seccomp: filter}
 }
 
-// front returns the wrapper that is put around subjects.
 func (c *Config) front() wrapper.Wrapper {
 	rules, arguments := c.Rules.One(), c.Arguments.OrZero()
 	if rules == 0 {
@@ -83,8 +79,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that the call that the filter denies is allowed. It is not called in an arm with another
-// seccomp layer, whose own proof shows the number of filters.
+// ProveOff shows that the call that the filter denies is allowed.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

@@ -27,16 +27,14 @@ type question struct {
 	Echo string        `json:"echo,omitempty"` // text to answer with
 }
 
-// answers holds the prober's answers, by the words that it was asked (look lists the words).
 type answers map[string]string
 
-// Try runs the prober at a place, as a subject. It returns the prober's answers to words of look's list. The
-// answer to an action is "allowed" or the name of an errno.
+// Try runs the prober at a place, as a subject. It returns the answers to words of look's list: "allowed",
+// the name of an errno, or a value.
 func Try(ctx context.Context, site testbed.Site, where testbed.Place, words ...string) (map[string]string, error) {
 	return ask(ctx, site, where, true, words)
 }
 
-// ask runs the prober at a place. It runs as a subject, or else without wrappers.
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, words []string) (answers, error) {
 	text, err := output(ctx, site, where, subject, question{Ask: words})
 	if err != nil {
@@ -49,7 +47,7 @@ func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bo
 	return found, nil
 }
 
-// output runs the prober at a place, as a subject or else without wrappers, and returns its output.
+// output runs the prober, as a subject or else without wrappers, and returns its output.
 func output(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, q question) (string, error) {
 	cmd, err := helperrpc.Command(site, where, Prober, q)
 	if err != nil {
@@ -59,7 +57,7 @@ func output(ctx context.Context, site testbed.Site, where testbed.Place, subject
 	return evidence.Output(ctx, site, where, cmd, evidence.Limit)
 }
 
-// run runs the prober as a subject, and returns the CPU time and memory that the prober used.
+// run runs the prober as a subject, and returns the CPU time and memory that it used.
 func run(ctx context.Context, site testbed.Site, where testbed.Place, q question) (testbed.Usage, error) {
 	cmd, err := helperrpc.Command(site, where, Prober, q)
 	if err != nil {
@@ -89,12 +87,11 @@ var Probe = helperrpc.Reading("read the question", func(_ context.Context, q que
 
 func answerTo(mark string) string { return "started: " + mark }
 
-// spend uses CPU time. It measures the time by the clock of the kernel that it runs on, which may be a
-// sandbox's.
-func spend(much time.Duration) error {
+// spend uses CPU time, by the clock of the kernel that this process runs on, which may be a sandbox's.
+func spend(wanted time.Duration) error {
 	for begun := time.Now(); ; {
 		used, err := ownTime()
-		if err != nil || used >= much {
+		if err != nil || used >= wanted {
 			return err
 		}
 		if time.Since(begun) > evidence.Limit/2 {

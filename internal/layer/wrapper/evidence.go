@@ -15,44 +15,40 @@ type Evidence struct {
 	// Ask holds questions to the prober, the preferred one first. The first question is used whose answer
 	// outside the wrapper is not the one that is expected inside.
 	Ask []string
-	// On reports whether the answer inside the wrapper is as expected. outside is the answer outside the
-	// wrapper.
-	On func(inside, outside string) bool
-	// Expected describes the answer that is expected inside the wrapper.
-	Expected string
+	// On reports whether the answer inside the wrapper is as expected, given the answer outside.
+	On       func(inside, outside string) bool
+	Expected string // description of the expected answer
 }
 
-const allowed = "allowed" // the answer for an action that was not denied
+const allowed = "allowed" // the answer for an action that was not denied // the answer for an action that was not denied
 
-// Denied is evidence by an action that fails with one of the errnos inside the wrapper. Outside the wrapper
-// the action is allowed. If its arguments make no sense, it fails there with another errno.
+// Denied is evidence by an action that fails inside the wrapper with one of the errnos, and not so outside.
 func Denied(name string, errnos []string, actions ...string) Evidence {
 	return Evidence{Name: name, Ask: actions, Expected: "denied, " + strings.Join(errnos, " or "),
 		On: func(inside, _ string) bool { return slices.Contains(errnos, inside) }}
 }
 
-// Differs is evidence by a value that is not the same inside the wrapper as outside, such as a namespace.
+// Differs is evidence by a value, such as a namespace, that is another one outside the wrapper.
 func Differs(name, ask string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: "another than outside",
 		On: func(inside, outside string) bool { return inside != "" && outside != "" && inside != outside }}
 }
 
-// Is is evidence by a value that is the wanted one inside the wrapper, and another one outside.
+// Is is evidence by a value that is the wanted one only inside the wrapper.
 func Is(name, ask, want string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: want, On: func(inside, _ string) bool { return inside == want }}
 }
 
-// More is evidence by a number that is larger inside the wrapper than outside, by the given amount.
-func More(name, ask string, by int) Evidence {
-	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("%d more than outside", by), On: func(inside, outside string) bool {
+// More is evidence by a number that is larger inside the wrapper than outside, by a given difference.
+func More(name, ask string, difference int) Evidence {
+	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("%d more than outside", difference), On: func(inside, outside string) bool {
 		in, err1 := strconv.Atoi(inside)
 		out, err2 := strconv.Atoi(outside)
-		return err1 == nil && err2 == nil && in == out+by
+		return err1 == nil && err2 == nil && in == out+difference
 	}}
 }
 
-// Without is evidence by a hexadecimal set of bits. Inside the wrapper none of the given bits is set.
-// Outside, some of them are.
+// Without is evidence by a hexadecimal set. Inside the wrapper it has none of the given bits.
 func Without(name, ask string, bits uint64) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("none of %#x", bits), On: func(inside, _ string) bool {
 		set, err := strconv.ParseUint(inside, 16, 64)
@@ -60,7 +56,6 @@ func Without(name, ask string, bits uint64) Evidence {
 	}}
 }
 
-// words returns the questions of all evidence.
 func words(list []Evidence) []string {
 	var all []string
 	for _, e := range list {
@@ -69,14 +64,14 @@ func words(list []Evidence) []string {
 	return all
 }
 
-// chosen is evidence with that one of its questions that is used.
+// chosen is evidence with the question that is used.
 type chosen struct {
 	Evidence
 	ask string
 }
 
-// choose returns the evidence whose answer outside the wrapper is not the one expected inside, with the
-// question to use. An action that is always denied to this user shows nothing.
+// choose returns the evidence whose answer outside the wrapper is not the one expected inside. An action that
+// this user may never do shows nothing.
 func choose(list []Evidence, outside answers) []chosen {
 	var all []chosen
 	for _, e := range list {
@@ -87,8 +82,7 @@ func choose(list []Evidence, outside answers) []chosen {
 	return all
 }
 
-// same returns a message that says of each evidence that the answer outside the wrapper is already the one
-// expected inside.
+// same returns a message: the answers outside the wrapper are already those expected inside.
 func same(list []Evidence, outside answers) string {
 	var all []string
 	for _, e := range list {
@@ -97,13 +91,11 @@ func same(list []Evidence, outside answers) string {
 	return strings.Join(all, "; ")
 }
 
-// check makes the check that the layer is on.
 func (c chosen) check(kind string, inside, outside answers) layer.Check {
 	in, out := inside[c.ask], outside[c.ask]
 	return layer.Check{Layer: kind, Name: c.Name + " (" + c.ask + ")", Expected: c.Expected, Observed: in + "; outside " + out, OK: c.On(in, out)}
 }
 
-// off makes the check that the layer is off.
 func (c chosen) off(kind string, inside, outside answers) layer.Check {
 	in := inside[c.ask]
 	return layer.Check{Layer: kind, Name: c.Name + " (" + c.ask + ")", Expected: "not " + c.Expected, Observed: in, OK: in != "" && !c.On(in, outside[c.ask])}

@@ -115,7 +115,7 @@ func write(dir string) string {
 	return named(err)
 }
 
-// closed closes a file descriptor if there was no error, and returns the answer for that error.
+// closed closes a file descriptor, if there is one, and returns the answer for the error.
 func closed(fd int, err error) string {
 	if err == nil {
 		_ = unix.Close(fd)
@@ -147,7 +147,7 @@ func orError(text string, err error) string {
 	return text
 }
 
-// named returns the answer for an error: "allowed" if there is none, and otherwise the name of the errno.
+// named returns the answer for an error: "allowed", or the name of the errno.
 func named(err error) string {
 	if err == nil {
 		return allowed
@@ -161,7 +161,6 @@ func named(err error) string {
 	return err.Error()
 }
 
-// ownTime returns the CPU time that this process has used.
 func ownTime() (time.Duration, error) {
 	var used unix.Rusage
 	err := unix.Getrusage(unix.RUSAGE_SELF, &used)

@@ -19,7 +19,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Works tests whether a wrapper starts a program on this machine. It starts the program true in the wrapper.
+// Works tests whether a wrapper starts the program true on this machine.
 func Works(ctx context.Context, front []string, install string) testbed.Finding {
 	f := testbed.Finding{Name: front[0], Status: testbed.Works}
 	path, err := exec.LookPath(front[0])
@@ -63,26 +63,24 @@ func Launches(ctx context.Context, name string, s launcher.Settings) testbed.Fin
 	return f.Tried(try(ctx, []string{s.Argument()}))
 }
 
-// Magic is an argument that no program passes to a system call. No descriptor, address or flags have this
-// value.
+// Magic is no valid descriptor, address or set of flags, and so no program passes it to a system call.
 const Magic = 0x7a7e_7a7e_7a7e_7a7e
 
-// Launched returns a wrapper that is Tare's launcher. The launcher restricts itself by the settings and then
-// executes the subject.
+// Launched returns a wrapper that is Tare's launcher with settings.
 func Launched(kind string, around layer.Side, s launcher.Settings, evidence ...Evidence) Wrapper {
 	return Wrapper{Layer: kind, Around: around, Args: Always(s.Argument()), Evidence: evidence}
 }
 
-// Idle returns a wrapper that is a launcher without settings, for a layer with 0 rules. what says what 0
+// Idle returns a wrapper that is a launcher without settings, for a layer with 0 rules. effect says what 0
 // rules mean.
-func Idle(kind string, around layer.Side, what string) Wrapper {
+func Idle(kind string, around layer.Side, effect string) Wrapper {
 	f := Launched(kind, around, launcher.Settings{})
-	f.Unshown = "rules: 0 " + what + ": the only check is that the launcher starts programs"
+	f.Unshown = "rules: 0 " + effect + ": the only check is that the launcher starts programs"
 	return f
 }
 
-// Makeable holds questions to the prober: may it create a file in this directory? The least harmful question
-// comes first.
+// Makeable holds questions to the prober: may it create a file in this directory? The least harmful one is
+// the first.
 var Makeable = []string{"write:/tmp", "write:/var/tmp", "write:/dev/shm", "write:/run", "write:/"}
 
 // Always returns a function that puts the same arguments before every command.
@@ -93,8 +91,7 @@ func Always(args ...string) func(testbed.Command) []string {
 const starts = 5 // how often a program is started to measure the start-up time of its wrapper
 
 // startUp measures how long a program that ends at once runs, inside and outside the wrapper. Every run of a
-// program contains the difference, however short the run is. It does not predict the overhead of a longer
-// run. If no wrapper program is started, there is no check.
+// program has this difference, however long the run is. If no wrapper program is started, there is no check.
 func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check {
 	var checks []layer.Check
 	for _, where := range a.places {
