@@ -22,7 +22,7 @@ type active struct {
 	counts map[int][]reading      // readings before the trial, by index of the check
 }
 
-// make makes the checks that are due at the given times (when).
+// make makes the checks for the given times.
 func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...when) ([]layer.Check, error) {
 	var checks []layer.Check
 	for i, item := range c.Checks {
@@ -66,39 +66,49 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	if err != nil {
 		return layer.Check{}, err
 	}
-	var all layer.Check
-	for n, t := range targets {
-		check, err := i.at(ctx, t, want)
+	if len(targets) == 0 { // without a pod the mechanism is off, although no program has shown this
+		return i.without("there is no such pod", want), nil
+	}
+	return ofAll(len(targets), "; likewise in %d more", func(n int) (string, layer.Check, error) {
+		check, err := i.at(ctx, targets[n], want)
+		return targets[n].title, check, err
+	})
+}
+
+// ofAll makes the check of each target, and returns one check of all targets: a failed one or, with the number of
+// the others in the form of also, the first one.
+func ofAll(targets int, also string, one func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
+	for n := range targets {
+		title, check, err := one(n)
 		if err != nil {
 			return check, err
 		}
-		if len(targets) > 1 {
-			check.Observed = t.title + ": " + check.Observed
-		}
-		if n == 0 || !check.OK {
-			all = check
+		if targets > 1 {
+			check.Observed = title + ": " + check.Observed
 		}
 		if !check.OK {
-			return all, nil
+			return check, nil
+		}
+		if n == 0 {
+			all = check
 		}
 	}
-	if len(targets) > 1 {
-		all.Observed += fmt.Sprintf("; likewise in %d more", len(targets)-1)
-	}
-	if len(targets) == 0 {
-		all = i.patterns().Check(name, i.Name, want, "", nil)
-		// Without a pod the mechanism is off, although no program has shown this.
-		all.Observed, all.OK = "there is no such pod", want == evidence.Off
+	if targets > 1 {
+		all.Observed += fmt.Sprintf(also, targets-1)
 	}
 	return all, nil
 }
 
-// at makes the check in one target.
+// without makes the check for a target in which no program can run: the mechanism is off.
+func (i Item) without(reason string, want evidence.State) layer.Check {
+	check := i.patterns().Check(name, i.Name, want, "", nil)
+	check.Observed, check.OK = reason, want == evidence.Off
+	return check
+}
+
 func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Check, error) {
 	if t.missing != "" {
-		check := i.patterns().Check(name, i.Name, want, "", nil)
-		check.Observed, check.OK = t.missing, want == evidence.Off
-		return check, nil
+		return i.without(t.missing, want), nil
 	}
 	text, failed := t.run(ctx, i.Run)
 	if ctx.Err() != nil {
@@ -107,7 +117,7 @@ func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Chec
 	return i.patterns().Check(name, i.Name, want, text, failed), nil
 }
 
-// before makes the checks that are due before a trial, and reads the counters.
+// before makes the checks before a trial, and reads the counters.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	a.site = site
 	checks, err := a.config.make(ctx, site, evidence.On, a.once, before, Once)
@@ -125,7 +135,7 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 	return checks, nil
 }
 
-// after makes the checks that are due after a trial, and compares the counters with their values before it.
+// after makes the checks after a trial, and compares the counters.
 func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) {
 	if a.site == nil {
 		return nil, fmt.Errorf("the layer proof has no readings from before the trial")
@@ -147,10 +157,9 @@ func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) 
 	return checks, nil
 }
 
-// Some counters only count up, and show that a mechanism was on at some time. If such a counter grows between
-// a reading before a trial and a reading after it, the trial went through the mechanism.
+// Some counters only count up. If such a counter grows during a trial, the trial went through the mechanism.
 
-// counter compiles the regular expression that finds a counter. Its only group is the counter's number.
+// counter compiles the regular expression of a counter, whose only group is the number.
 func counter(text string) (*regexp.Regexp, error) {
 	pattern, err := regexp.Compile("(?m)" + text)
 	if err == nil && pattern.NumSubexp() != 1 {
@@ -159,7 +168,6 @@ func counter(text string) (*regexp.Regexp, error) {
 	return pattern, err
 }
 
-// validateGrows reports every problem of a check that has a counter.
 func (i Item) validateGrows(at string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if _, err := counter(i.Grows); err != nil {
@@ -174,7 +182,7 @@ func (i Item) validateGrows(at string) []experiment.FieldError {
 	return errs
 }
 
-// sum returns the sum of the numbers that the pattern finds in an output, and how many there are.
+// sum returns the sum of the numbers that the pattern finds, and how many there are.
 func sum(pattern *regexp.Regexp, text string) (total float64, found int, err error) {
 	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
 		n, err := strconv.ParseFloat(match[1], 64)
@@ -194,7 +202,6 @@ type reading struct {
 	none  string // reason why the target shows no number; "" if it shows one
 }
 
-// read reads the check's counter in all its targets.
 func (i Item) read(ctx context.Context, site testbed.Site) ([]reading, error) {
 	targets, err := i.targets(ctx, site)
 	if err != nil {
@@ -219,7 +226,7 @@ func (i Item) read(ctx context.Context, site testbed.Site) ([]reading, error) {
 	return all, nil
 }
 
-// number returns the counter's number in an output, or the reason why there is none.
+// number returns the counter's number in an output, or why there is none.
 func number(pattern *regexp.Regexp, text string, failed error) (total float64, none string) {
 	if failed != nil {
 		return 0, safetext.Tail(failed.Error(), 400)
@@ -234,38 +241,27 @@ func number(pattern *regexp.Regexp, text string, failed error) (total float64, n
 	return total, ""
 }
 
-// absent is the reading if the output does not contain the counter. Many counters do not appear before their
-// first event. Before a trial, this reading therefore counts as 0.
+// absent is the reading of an output without the counter. Many counters appear only with their first event:
+// before a trial, this reading counts as 0.
 const absent = "no such number"
 
-// grown compares a counter's readings before and after a trial. The counter must have grown in every target.
+// grown checks that a counter has grown in every target between its readings before and after a trial.
 func (i Item) grown(before, after []reading) layer.Check {
-	check := layer.Check{Layer: name, Name: i.Name, Expected: "to grow during the trial: " + i.Grows, OK: len(after) > 0, Observed: "there is no such pod"}
-	was := map[string]reading{}
-	for _, r := range before {
-		was[r.title] = r
+	check := layer.Check{Layer: name, Name: i.Name, Expected: "to grow during the trial: " + i.Grows, Observed: "there is no such pod"}
+	if len(after) == 0 {
+		return check
 	}
-	for n, r := range after {
-		b, read := was[r.title]
-		observed, ok := fmt.Sprintf("%s, then %s", b.text(), r.text()), r.none == "" && (b.none == "" || b.none == absent) && r.total > b.total
-		if !read {
-			observed, ok = "there was no reading before the trial", false
+	all, _ := ofAll(len(after), "; it grew in %d more", func(n int) (string, layer.Check, error) {
+		one, r := check, after[n]
+		one.Observed = "there was no reading before the trial"
+		if k := slices.IndexFunc(before, func(b reading) bool { return b.title == r.title }); k >= 0 {
+			b := before[k]
+			one.Observed = fmt.Sprintf("%s, then %s", b.text(), r.text())
+			one.OK = r.none == "" && (b.none == "" || b.none == absent) && r.total > b.total
 		}
-		if len(after) > 1 {
-			observed = r.title + ": " + observed
-		}
-		if n == 0 || !ok {
-			check.Observed = observed
-		}
-		if !ok {
-			check.OK = false
-			return check
-		}
-	}
-	if len(after) > 1 {
-		check.Observed += fmt.Sprintf("; it grew in %d more", len(after)-1)
-	}
-	return check
+		return r.title, one, nil
+	})
+	return all
 }
 
 func (r reading) text() string {

@@ -102,8 +102,7 @@ func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// checks shows that a volume has the class and the expected properties. In an arm without the layer, it shows
-// that the volume has another class.
+// checks shows that a volume has the class and the expected properties (on), or another class.
 func (c *Config) checks(
 	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
 ) []layer.Check {
@@ -145,8 +144,7 @@ func classOf(claim *corev1.PersistentVolumeClaim) string {
 	return cmp.Or(*claim.Spec.StorageClassName, none)
 }
 
-// driver returns the volume's CSI driver. If the volume has none, it returns the way in which the node gets
-// the volume.
+// driver returns the CSI driver of a volume, or else the way in which the node gets the volume.
 func driver(v *corev1.PersistentVolume) string {
 	switch {
 	case v.Spec.CSI != nil:
@@ -166,8 +164,7 @@ func attributes(v *corev1.PersistentVolume) map[string]string {
 	return v.Spec.CSI.VolumeAttributes
 }
 
-// checkAll makes the checks of all volumes of a site. It returns no checks if the site's workload has no
-// volume.
+// checkAll makes the checks of all volumes of a site; none if its workload has no volume.
 func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *storagev1.StorageClass) ([]layer.Check, error) {
 	claims, err := s.Claims(ctx)
 	if err != nil {
@@ -185,8 +182,7 @@ func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *sto
 	return out, nil
 }
 
-// ProveOff shows that the site's volume has another class. It is not called in an arm with its own layer of
-// this kind, whose proof shows the class.
+// ProveOff shows that the site's volume has another class.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -195,7 +191,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.checkAll(ctx, site, false, nil)
 }
 
-// before shows that the site's volume has the class. class is nil if Tare may not read the class.
+// before shows that the site's volume has the class. class is nil if Tare may not read it.
 func (c *Config) before(ctx context.Context, site *kube.Site, class *storagev1.StorageClass) ([]layer.Check, error) {
 	checks, err := c.checkAll(ctx, site, true, class)
 	if err == nil && checks == nil { // the arm is measured like one without the layer

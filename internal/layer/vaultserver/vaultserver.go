@@ -46,7 +46,7 @@ type Settings struct {
 	Members int
 }
 
-// Over returns these settings, each replaced by the setting in others if one of them has it.
+// Over returns these settings, each replaced by that of others if it is set there.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
@@ -142,7 +142,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// settings returns the settings that the layer makes.
 func (c *Config) settings() Settings {
 	s := Settings{Audit: c.Audit.OrZero(), Members: c.Members.OrZero()}
 	if len(c.TLS) > 0 {
@@ -158,8 +157,8 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{Holds: p.want, Before: p.before, After: p.after}, nil
 }
 
-// ProveOff shows that the servers do not have the settings. If the arm has its own layer of this kind, the
-// settings that it sets are left out.
+// ProveOff shows that the servers do not have the settings, except for those that the arm's own layer of this
+// kind sets.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	not := layer.Without(c, s.Own).settings()
 	if not == (Settings{}) {
@@ -170,7 +169,6 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 
 var errNone = errors.New("there are no servers of the workload vault here, and the layer needs them")
 
-// each makes the checks of all servers of a site.
 func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Check) ([]layer.Check, error) {
 	servers := testbed.Held[Servers](site)
 	if len(servers) == 0 {
@@ -187,19 +185,17 @@ func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Che
 	return checks, nil
 }
 
-// proofs makes the checks that servers have the wanted settings.
 type proofs struct {
 	want    Settings
 	servers []Servers // servers whose state before the trial is known
 }
 
-// before shows that the servers have the settings.
 func (p *proofs) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	p.servers = testbed.Held[Servers](site)
 	return each(ctx, site, func(s *State) []layer.Check { return s.checks(p.want, true) })
 }
 
-// after shows that the requests of the trial were written to the audit file.
+// after shows that the audit file has grown.
 func (p *proofs) after(context.Context, layer.Did) ([]layer.Check, error) {
 	if p.want.Audit != FileAudit {
 		return nil, nil
@@ -211,7 +207,7 @@ func (p *proofs) after(context.Context, layer.Did) ([]layer.Check, error) {
 	return []layer.Check{{Layer: name, Name: "the audit file during the trial", Expected: "grows", Observed: fmt.Sprintf("%d bytes", written), OK: written > 0}}, nil
 }
 
-// checks compares the state of a server with settings. The settings must be in force (on), or must not be.
+// checks checks that the settings are in force (on), or that they are not.
 func (s *State) checks(want Settings, on bool) []layer.Check {
 	var checks []layer.Check
 	if want.TLS != nil {
