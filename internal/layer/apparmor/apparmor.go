@@ -1,25 +1,21 @@
-// Package apparmor puts subjects into an AppArmor profile, which allows everything except the actions that its rules
-// deny.
+// Package apparmor puts subjects into an AppArmor profile, which allows everything except the actions that
+// its rules deny.
 //
 //   - apparmor: {rules: [1, 8, 64]}
 //   - apparmor: {rules: [1, 8, 64], match: [prefix, suffix], action: audit}
 //
-// AppArmor checks a file's path each time the file is opened. It runs one automaton, which is compiled from
-// all rules of the profile. More rules can cost time only because they make this automaton larger. The
-// profile allows all files, capabilities, sockets, mounts, signals and traces. Its first rule denies the
-// files that the prober, a small program of Tare's, creates for the proof. The other rules are for paths that
-// no program uses: with them the number of rules can be varied. They match the beginning or the end of a
-// path, and deny, allow, or audit (allow, and write to the kernel's log). With rules: 0 no profile is loaded,
-// and the arm does not differ from the baseline.
+// AppArmor checks a file's path each time the file is opened, by one automaton that is compiled from all
+// rules. More rules can cost time only because they make this automaton larger. The first rule denies the
+// files that the prober creates for the proof. The other rules are for paths that no program uses. With
+// rules: 0 no profile is loaded.
 //
-// apparmor_parser compiles the profile. Tare loads the profile into the kernel under a unique name when the
-// layer is put up, and removes it when the layer is taken down. Before loading, Tare notes the profile in the
-// run's ledger. From the ledger, tare clean --switches and tare resume know which profiles a killed run has
-// left, and remove them. Tare's launcher (package launcher) asks the kernel for the profile and then executes
-// the subject.
+// apparmor_parser compiles the profile. Tare loads the profile under a unique name, and removes it when the
+// layer is taken down. The run's ledger notes the profile before: tare clean --switches and tare resume
+// remove the profiles of killed runs. Tare's launcher (package launcher) asks the kernel for the profile and
+// then executes the subject.
 //
-// Proofs: the kernel names the profile, in enforce mode, as the prober's label. When the prober creates a
-// file that the first rule matches, it fails with EACCES. Outside the profile it may create this file.
+// Proofs: the kernel names the profile, in enforce mode, as the prober's label. A file that the first rule
+// matches cannot be created (EACCES), and outside the profile it can.
 package apparmor
 
 import (

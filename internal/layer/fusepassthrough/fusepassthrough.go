@@ -1,17 +1,15 @@
 // Package fusepassthrough is the layer that puts a file system outside the kernel (FUSE) in front of a
-// volume: bindfs, which passes every operation on to the volume and does nothing else.
+// volume: bindfs, which passes every operation on to the volume.
 //
 //   - fuse-passthrough
 //
-// It is not a security layer. It is an arm with which an encrypting FUSE file system, such as gocryptfs, can
-// be compared: both bindfs and gocryptfs go through FUSE, lose direct I/O, and have a process that serves
-// requests in several threads. They differ in more than the cipher. bindfs is written in C with libfuse,
-// gocryptfs in Go with go-fuse. The kernel also caches attributes up to different limits. The layer's check
-// states the difference as a caveat.
+// It is not a security layer, but an arm to compare an encrypting FUSE file system with, such as gocryptfs:
+// both go through FUSE, lose direct I/O, and have a process with several threads. They differ in more than
+// the cipher. bindfs is written in C with libfuse, gocryptfs in Go with go-fuse, and the kernel caches
+// attributes up to different limits. A caveat says so.
 //
-// Proof, before every trial: the volume is a FUSE mount, and the process of this mount runs. Once for each
-// set-up: if no other layer encrypts, a marker (a random text) that was written through the volume is on the
-// device in clear.
+// Proof, before every trial: the volume is a FUSE mount, and its process runs. Once for each set-up: if no
+// other layer encrypts, a marker that was written through the volume is on the device in clear.
 package fusepassthrough
 
 import (

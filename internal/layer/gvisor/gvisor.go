@@ -5,17 +5,15 @@
 //   - gvisor: {platform: [systrap, ptrace]}
 //
 // On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this
-// machine, and its writes are discarded at the end. It has the network of its place, through the host's
-// network stack (--network=host). With its own network stack, gVisor would take the addresses of that network
-// away from all other programs at the place, and a server's pod could not be used again. (In a pod of a
-// cluster gVisor does use its own stack.) Tare does not use `runsc do`: this command creates interfaces and
-// firewall rules on the machine, and leaves them behind when it is killed. On a cluster the layer is a
-// RuntimeClass, set by the layer pod.
+// machine, and its writes are discarded at the end. It has the host's network stack (--network=host): with
+// its own stack, gVisor would take the addresses of its place away from all other programs there. Tare does
+// not use `runsc do`, which leaves interfaces and firewall rules behind when it is killed. On a cluster the
+// layer is a RuntimeClass, set by the layer pod, and gVisor uses its own stack.
 //
 // Tare looks for runsc on PATH, and then in the directory in which `make gvisor` installs it.
 //
-// Proofs: the prober, a small program of Tare's, sees gVisor's kernel inside, and another kernel outside. On
-// a cluster the layer pod makes the proofs.
+// Proof: the prober sees gVisor's kernel inside, and another kernel outside. On a cluster the layer pod makes
+// the proofs.
 package gvisor
 
 import (

@@ -5,18 +5,15 @@
 //   - landlock: {rules: 4, writable: [/tmp, /var/tmp]}
 //
 // At each opening of a file, Landlock looks for a rule for each directory from the file up to the root. The
-// ruleset handles all rights to files that the kernel knows. The first rule is for the root. The next rules
-// are for the writable directories. The other rules are for directories of /proc/sys that programs do not
-// open: with them the number of rules can be varied. With rules: 0 there is no ruleset, and the arm does not
-// differ from the baseline.
+// first rule is for the root, the next ones are for the writable directories, and the others for directories
+// of /proc/sys that programs do not open. With rules: 0 there is no ruleset.
 //
-// The ruleset is created where the subject is started (on a cluster, in the pod), and before the subject's
-// time is counted. Tare's launcher restricts itself by the ruleset and then executes the subject (package
-// launcher). A rule is for a file, not for a path: in a sandbox with its own root, no rule matches and
-// nothing is allowed.
+// The ruleset is created where the subject is started, and before the subject's time is counted. Tare's
+// launcher restricts itself by the ruleset and then executes the subject (package launcher). A rule is for a
+// file, not for a path: in a sandbox with its own root, no rule matches and nothing is allowed.
 //
-// Proof: the prober, a small program of Tare's, may not create a file outside the writable directories
-// (EACCES). Outside the layer it may.
+// Proof: the prober may not create a file outside the writable directories (EACCES). Outside the layer it
+// may.
 package landlock
 
 import (

@@ -1,14 +1,14 @@
 // Package luks is the layer that encrypts the device under the file system of a volume: LUKS 2 with the
-// kernel's dm-crypt. cryptsetup creates it. Each set-up has a new random key, which is not stored.
+// kernel's dm-crypt, set up by cryptsetup. Each set-up has a new random key, which is not stored.
 //
 //   - luks: {sectorSize: [512, 4096], workqueues: false}
 //
-// Storage drivers of clusters, such as Constellation's, do the same on the node. Direct I/O goes through
-// dm-crypt to the device.
+// Storage drivers of clusters, such as Constellation's, do the same on the node. Direct I/O goes through to
+// the device.
 //
-// Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the
-// device in clear. In an arm without encryption it is. Before every trial: cryptsetup reports the cipher and
-// the device of the mapping, which is the encrypted device.
+// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear. In
+// an arm without encryption it is. Before every trial: cryptsetup reports the cipher and the sectors of the
+// mapping.
 package luks
 
 import (

@@ -8,16 +8,14 @@
 //     metadata: {name: strict}
 //     spec: {mtls: {mode: STRICT}}
 //
-// An object that names no namespace is put into the arm's own namespace, by server-side apply. This happens
-// before the arm's pods are created, so that the object acts on these pods (by an injection or a profile, for
-// example). An object outside of the arm's namespace would affect the other arms, too. Such an object is
-// refused, unless the experiment file declares that it does not affect them (scope: arm) or that it exists
-// during the trials of this arm only (exclusive).
+// An object without a namespace is put into the arm's own namespace, by server-side apply, before the arm's
+// pods are created. An object outside of that namespace would affect the other arms, too. It is refused,
+// unless the file declares that it does not affect them (scope: arm) or that it exists during the trials of
+// this arm only (exclusive).
 //
-// Proof, before every trial: each object is read back. Every field that was applied has its value, the
-// object's controller has seen its current generation, and the conditions hold. In the other arms the objects
-// do not exist. The proof shows that the cluster has the objects, but not that they have an effect. The layer
-// proof can show their effect.
+// Proof, before every trial: each object is read back with every applied field, its controller has seen its
+// current generation, and the conditions hold. In the other arms the objects do not exist. The proof does not
+// show that the objects have an effect. The layer proof can show that.
 package manifests
 
 import (

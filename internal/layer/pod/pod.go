@@ -1,6 +1,6 @@
 // Package pod is the layer of settings in a pod's specification: a sandbox by RuntimeClass, seccomp and
-// AppArmor profiles, capabilities, the choice of nodes (such as confidential ones), labels and annotations
-// that inject sidecars, or any patch of the pod.
+// AppArmor profiles, capabilities, the choice of nodes, labels and annotations that inject sidecars, or any
+// patch of the pod.
 //
 //   - pod: {runtimeClass: gvisor}
 //   - pod: {seccomp: Unconfined}
@@ -9,22 +9,18 @@
 // # Proofs
 //
 // A field of a specification does not prove that the setting took effect. Before every trial, a process in
-// the pod therefore reads the settings in force: the sandbox and the kernel, whether the kernel's boot id is
-// also the node's, the seccomp mode, the AppArmor profile, the capabilities, the user, and the map of user
-// ids. Some settings cannot be seen from inside (a label, a patch). Their evidence is the specification, read
-// from the API server when the pod runs, after all admission plugins.
+// the pod therefore reads the settings in force: the sandbox, the kernel and its boot id, the seccomp mode,
+// the AppArmor profile, the capabilities, the user, and the map of user ids. Settings that cannot be seen
+// from inside (a label, a patch) are read from the API server when the pod runs. If a sandbox answers for the
+// kernel, or the pod sees only a part of a setting, the check has a Caveat.
 //
-// Some evidence is weaker than it seems. For example, a filter is in force, but the pod cannot see its
-// profile, or a sandbox answers for the kernel. Such a check has a Caveat.
-//
-// Tare's own pods have settings, too. An arm without the layer must show the opposite of each of these
-// settings that the layer changes. A setting that Tare's pods have anyway (seccomp RuntimeDefault, no
-// capability) shows nothing, and is not checked.
+// An arm without the layer must show the opposite of each setting that the layer changes. A setting that
+// Tare's pods have anyway (seccomp RuntimeDefault, no capability) shows nothing, and is not checked.
 //
 // # Pod Security
 //
-// Tare's pods meet the Pod Security level restricted. The settings of a layer are judged by the Pod Security
-// Standards (security.go). The site's namespace gets the strictest level that allows these settings.
+// Tare's pods meet the Pod Security level restricted. The site's namespace gets the strictest level that
+// allows the settings of the arm's layers (security.go).
 package pod
 
 import (

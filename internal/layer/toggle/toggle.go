@@ -6,22 +6,20 @@
 //     off: [[cilium, config, set, enable-wireguard, "false"]]
 //     check: {run: [cilium, encryption, status], on: 'Wireguard', off: 'Disabled'}
 //
-// The commands run on Tare's machine. On a cluster they get Tare's KUBECONFIG. They also get the variables
-// TARE_CONTEXT and TARE_NAMESPACE, with the context and the namespace of the arm. In arguments, these values
-// stand in place of $(TARE_CONTEXT) and $(TARE_NAMESPACE).
+// The commands run on Tare's machine, with Tare's KUBECONFIG and with the context and the namespace of the
+// arm in the variables TARE_CONTEXT and TARE_NAMESPACE. In arguments, these values stand in place of
+// $(TARE_CONTEXT) and $(TARE_NAMESPACE).
 //
-// The commands affect all arms. The mechanism is therefore turned on before the trials of its arm, and off
-// before the trials of the other arms (exclusive, the default).
+// The mechanism is on during the trials of its arm only (exclusive, the default). If it is on before the run,
+// the layer ends the run (found: refuse), or turns the mechanism off and restores it at the end (found:
+// restore).
 //
-// If the mechanism is on before the run, somebody may need it. The layer then either ends the run (found:
-// refuse), or turns the mechanism off and restores its state at the end (found: restore).
-//
-// When Tare is killed, the mechanism stays in its present state. Before each change, Tare therefore notes in
-// the run directory how to restore the state (layer.Ledger). tare clean lists this note, and tare resume
-// restores the state before anything else.
+// When Tare is killed, the mechanism stays in its present state. Before each change, Tare notes in the run
+// directory how to restore the state (layer.Ledger): tare clean lists the note, and tare resume restores the
+// state.
 //
 // Proof, before every trial: the output of the check's program matches on in the arm, and off in the other
-// arms. A layer without a check is not possible.
+// arms.
 package toggle
 
 import (

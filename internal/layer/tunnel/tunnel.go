@@ -1,23 +1,22 @@
-// Package tunnel holds the common part of layers that encrypt the traffic of pods between the nodes of a
-// network. They do so by tunnels between the nodes, like the transparent encryption of Cilium and Calico.
-// Each layer describes its Protocol. Everything else is in this package.
+// Package tunnel holds the common part of layers that encrypt the traffic of pods by tunnels between the
+// nodes of a network, like the transparent encryption of Cilium and Calico. Each layer describes its
+// Protocol.
 //
 // Each node is one end of the tunnels, and all other nodes are its peers. A helper works at each end. The
 // kernel encrypts, or a program in user space does: the helper or a separate daemon. The CPU time of the
 // helper and the daemon is the layer's cost.
 //
-// The wire itself gives the evidence that the layer is on. A random marker that is sent from pod to pod
-// arrives, the tunnel counts it, and it is not seen in clear between the nodes. Without the layer it is seen
-// there. Each two nodes have a marker of their own.
+// The wire itself gives the evidence that the layer is on. A random marker for each two nodes is sent from
+// pod to pod. It arrives, the tunnel counts it, and it is not seen in clear between the nodes. Without the
+// layer it is seen there.
 //
 // # On a cluster
 //
-// Tare does not control the nodes of a cluster. On a cluster the tunnels are therefore between pods: those of
-// clients and of the service's members. Each of these pods has a sidecar (testbed.Sidecars) with a helper.
-// Routes, routing rules and an nftables rule lead packets for the addresses of the other pods and of the
-// service into the tunnel (direct_linux.go). Markers are watched on the interfaces of the sending pod. In
-// arms without the layer no program may watch the pods' interfaces: the proof shows that these pods have no
-// tunnel.
+// Tare does not control the nodes of a cluster. There the tunnels are between pods: those of clients and of
+// the service's members. Each of these pods has a sidecar (testbed.Sidecars) with a helper. Routes, routing
+// rules and an nftables rule lead packets for the addresses of the other pods and of the service into the
+// tunnel (direct_linux.go). Markers are watched on the interfaces of the sending pod. In arms without the
+// layer no program may watch these interfaces: the proof shows that the pods have no tunnel.
 package tunnel
 
 import (

@@ -1,19 +1,14 @@
 // Package volumes holds the common part of layers for the volume of a site on this machine (luks, fscrypt,
-// gocryptfs, fuse-passthrough). Up asks the site for a part of the volume, such as an encrypted device. The
-// testbed creates this part with the site. The proof examines the data on the device.
+// gocryptfs, fuse-passthrough). Up asks the site for a part of the volume, such as an encrypted device, which
+// the testbed creates with the site.
 //
-// # Proof
+// When a volume is complete, the testbed writes a marker (a random text) through it, and searches all data
+// that was written to the device for it (testbed.VolumeMark). With a layer that encrypts, the marker does not
+// appear in clear. In an arm without such a layer, it does. Each layer also checks before every trial how the
+// kernel describes the volume.
 //
-// When a volume is complete, the testbed writes a marker (a random text) through it. It then searches all
-// data that was written to the device for this marker (testbed.VolumeMark). With a layer that encrypts, the
-// marker does not appear in clear. In an arm without such a layer, it does. In addition, each layer checks
-// before every trial how the kernel describes the volume.
-//
-// # Baselines
-//
-// All arms have the same device, file system, options of mkfs and mount options. Only the layer differs. A
-// file system outside the kernel has two costs: the way through FUSE, and the cipher. The layer
-// fuse-passthrough has only the cost of the way through FUSE.
+// All arms have the same device, file system and options: only the layer differs. A file system outside the
+// kernel has two costs, the way through FUSE and the cipher. The layer fuse-passthrough has only the first.
 package volumes
 
 import (

@@ -1,28 +1,26 @@
 // Package wrapper holds the common part of layers that put a wrapper around subjects: a sandbox, a filter,
-// fewer rights. The wrapper is a program on PATH, or Tare's launcher. The launcher restricts itself and then
+// fewer rights. The wrapper is a program on PATH, or Tare's launcher, which restricts itself and then
 // executes the subject (Launched).
 //
 // # Proofs
 //
-// The prober (Probe), a small helper, is started in the wrapper like a subject. By system calls it tries
-// actions that the layer denies. It also reads in /proc what the kernel reports. A second prober, outside the
-// wrapper, gives the answers to compare with. Evidence is a difference between the answers inside and
-// outside:
+// The prober (Probe), a small helper, is started in the wrapper like a subject. It tries actions that the
+// layer denies, and reads in /proc what the kernel reports. A second prober, outside the wrapper, gives the
+// answers to compare with. Evidence is a difference between the answers:
 //
-//   - with the layer: inside the wrapper, the action is denied;
+//   - with the layer, the action is denied inside the wrapper;
 //   - in an arm without the layer, the same action is allowed;
-//   - afterwards: no container or other leftover exists, if the wrapper can leave any (Wrapper.Left).
+//   - afterwards, no container or other leftover exists (Wrapper.Left).
 //
-// If an action also fails outside the wrapper, for example because this user may never do it, the action
-// shows nothing. If no evidence remains, the run ends before its first trial.
+// An action that also fails outside the wrapper shows nothing. If no evidence remains, the run ends before
+// its first trial.
 //
 // # Problems that are detected when the layer is put up
 //
 // A sandbox with its own root hides Tare's executable. Tare then passes the executable into the sandbox as an
-// open file. If the sandbox closes that file, too, Tare can observe nothing inside. The layer is measured all
-// the same, and its check has the caveat that the layer was not shown to be on. A sandbox may also run its
-// programs where their CPU time is not counted as the sandbox's. To detect this, the prober uses some CPU
-// time. If this CPU time is missing in the count, CPU time and memory are unavailable.
+// open file. If the sandbox closes that file, too, Tare can observe nothing inside: the layer is measured all
+// the same, with a caveat. A sandbox may also run programs where their CPU time is not counted as the
+// sandbox's. The prober detects this by using CPU time. CPU time and memory are then unavailable.
 package wrapper
 
 import (
