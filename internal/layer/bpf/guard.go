@@ -182,7 +182,17 @@ func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, arou
 	}
 	guards := layer.Kept[guardSet](s.Run, l).up
 	if s.Own != nil {
-		return beside(kind, group, guards)
+		c := layer.Check{Layer: kind, Name: "programs of another arm", Expected: "not attached here", Observed: "none is", OK: true}
+		for _, g := range guards {
+			name, err := g.Loaded.AttachedTo(group)
+			if err != nil {
+				return nil, err
+			}
+			if name != "" {
+				c.Observed, c.OK = name+" is", false
+			}
+		}
+		return []layer.Check{c}, nil
 	}
 	return layer.Each(around.Places(s), func(where testbed.Place) ([]layer.Check, error) {
 		answers, counted, err := try(ctx, s.Site, where, hooks, guards...)
@@ -201,21 +211,6 @@ func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, arou
 		}
 		return checks, nil
 	})
-}
-
-// beside checks that no program of the guards is attached to the cgroup, or to a hook of the whole machine.
-func beside(kind string, group *os.File, guards []*Guard) ([]layer.Check, error) {
-	c := layer.Check{Layer: kind, Name: "programs of another arm", Expected: "not attached here", Observed: "none is", OK: true}
-	for _, g := range guards {
-		name, err := g.Loaded.AttachedTo(group)
-		if err != nil {
-			return nil, err
-		}
-		if name != "" {
-			c.Observed, c.OK = name+" is", false
-		}
-	}
-	return []layer.Check{c}, nil
 }
 
 // Elsewhere names the alternative on a cluster.

@@ -48,6 +48,11 @@ func (c *Config) Declare() experiment.Declaration {
 
 // Up asks the site for a part of the volume: the mount of bindfs.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	// bindfs has several threads, as gocryptfs has. Its manual warns that a thread may serve a user's request with
+	// another user's rights. Here there is only one user.
+	command := func(_ context.Context, files, through string) (testbed.Command, error) {
+		return testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, files, through}}, nil
+	}
 	daemon := &volumes.Daemon{Kind: name, Files: "files", Mode: 0o777, Through: "through", Command: command}
 	up, err := daemon.Up(s)
 	if err != nil {
@@ -61,13 +66,6 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 		return checks, nil
 	}
 	return up, nil
-}
-
-// command returns the command that starts bindfs with several threads, since gocryptfs has several. The
-// manual of bindfs warns that a thread may serve a user's request with another user's rights. Here there is
-// only one user.
-func command(_ context.Context, files, through string) (testbed.Command, error) {
-	return testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, files, through}}, nil
 }
 
 // ProveOff shows that the volume is not a mount of bindfs.

@@ -12,6 +12,7 @@ package ipsec
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
@@ -51,11 +52,7 @@ func sharedKey(n int) ([]tunnel.Key, error) {
 	if _, err := rand.Read(key[:]); err != nil {
 		return nil, err
 	}
-	keys := make([]tunnel.Key, n)
-	for i := range keys {
-		keys[i] = key
-	}
-	return keys, nil
+	return slices.Repeat([]tunnel.Key{key}, n), nil
 }
 
 func hint(lacks error, pods bool) string {

@@ -72,15 +72,11 @@ func (c *Config) front() wrapper.Wrapper {
 		return wrapper.Idle(name, c.Around, "makes no ruleset")
 	}
 	asks := slices.DeleteFunc(slices.Clone(wrapper.Makeable), func(ask string) bool {
-		return slices.ContainsFunc(c.Writable, func(w string) bool { return within(strings.TrimPrefix(ask, "write:"), w) })
+		dir := strings.TrimPrefix(ask, "write:") + "/"
+		return slices.ContainsFunc(c.Writable, func(w string) bool { return strings.HasPrefix(dir, filepath.Clean(w)+"/") })
 	})
 	return wrapper.Launched(name, c.Around, launcher.Settings{Landlock: &launcher.Landlock{Rules: c.Rules.One(), Writable: c.Writable}},
 		wrapper.Denied("file made where no rule allows it", []string{"EACCES"}, asks...))
-}
-
-func within(dir, other string) bool {
-	other = filepath.Clean(other)
-	return dir == other || strings.HasPrefix(dir, other+"/")
 }
 
 // Up puts the ruleset around the subjects.

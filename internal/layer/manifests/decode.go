@@ -106,26 +106,22 @@ type document struct {
 	line int
 }
 
+// separator is a line of three dashes, with or without a comment.
+var separator = regexp.MustCompile(`^---([ \t]*|[ \t]+#.*)[\r\n]*$`)
+
 // split cuts a text at its lines of three dashes. These always separate documents, even within a quoted text.
 func split(text string) []document {
 	var documents []document
 	start, at, line, n := 0, 0, 1, 0 // line is the first line of the current document, n the current line
 	for l := range strings.Lines(text) {
 		n++
-		if separates(strings.TrimRight(l, "\r\n")) {
+		if separator.MatchString(l) {
 			documents = append(documents, document{text[start:at], line})
 			start, line = at+len(l), n+1
 		}
 		at += len(l)
 	}
 	return append(documents, document{text[start:], line})
-}
-
-// separates reports whether a line is ---, optionally followed by a comment.
-func separates(line string) bool {
-	rest, ok := strings.CutPrefix(line, "---")
-	trimmed := strings.TrimLeft(rest, " \t")
-	return ok && (trimmed == "" || trimmed[0] == '#' && trimmed != rest)
 }
 
 // blank reports whether a document has nothing but comments and empty lines.

@@ -146,14 +146,6 @@ type connRecord struct {
 	identity string // identity in the peer's certificate
 }
 
-func parseRecord(line string) (connRecord, bool) {
-	f := strings.Fields(line)
-	if len(f) != 5 || f[0] != recordMark {
-		return connRecord{}, false
-	}
-	return connRecord{from: f[1], version: f[2], cipher: f[3], identity: f[4]}, true
-}
-
 // logReader reads the standard output of a proxy and keeps the records of connections.
 type logReader struct {
 	mu      sync.Mutex
@@ -178,8 +170,8 @@ func (e *logReader) Write(p []byte) (int, error) {
 		if !ok {
 			break
 		}
-		if t, ok := parseRecord(string(line)); ok {
-			e.records = append(e.records, t)
+		if f := strings.Fields(string(line)); len(f) == 5 && f[0] == recordMark {
+			e.records = append(e.records, connRecord{from: f[1], version: f[2], cipher: f[3], identity: f[4]})
 		}
 		e.rest = bytes.Clone(rest)
 	}
@@ -198,12 +190,14 @@ func (e *logReader) record(ctx context.Context, from string, limit time.Duration
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	for {
+		var soon <-chan time.Time // fires when the output should be fetched again
 		if e.fetch != nil {
 			text, err := e.fetch(ctx)
 			if err != nil {
 				return connRecord{}, err
 			}
 			_, _ = e.Write([]byte(text))
+			soon = time.After(50 * time.Millisecond)
 		}
 		e.mu.Lock()
 		records := e.records
@@ -216,18 +210,11 @@ func (e *logReader) record(ctx context.Context, from string, limit time.Duration
 		}
 		select {
 		case <-e.news:
-		case <-e.soon():
+		case <-soon:
 		case <-late.C:
 			return connRecord{}, fmt.Errorf("the proxy printed no record of the connection from %[2]s within %[1]v", limit, from)
 		case <-ctx.Done():
 			return connRecord{}, context.Cause(ctx)
 		}
 	}
-}
-
-func (e *logReader) soon() <-chan time.Time {
-	if e.fetch == nil {
-		return nil
-	}
-	return time.After(50 * time.Millisecond)
 }

@@ -43,7 +43,11 @@ func (c *Config) shape(pod *corev1.Pod) error {
 	}
 	spec.NodeSelector = keyvalue.With(spec.NodeSelector, c.NodeSelector)
 	for _, t := range c.Tolerations {
-		spec.Tolerations = append(spec.Tolerations, toleration(t.Key, t.Value, t.Effect))
+		operator := corev1.TolerationOpExists
+		if t.Value != "" {
+			operator = corev1.TolerationOpEqual
+		}
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: t.Key, Operator: operator, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
 	}
 	if c.HostUsers != nil {
 		spec.HostUsers = new(*c.HostUsers)
@@ -68,14 +72,6 @@ func (c *Config) shape(pod *corev1.Pod) error {
 	}
 	*pod = *patched
 	return nil
-}
-
-func toleration(key, value, effect string) corev1.Toleration {
-	t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(effect)}
-	if value != "" {
-		t.Operator, t.Value = corev1.TolerationOpEqual, value
-	}
-	return t
 }
 
 // confine sets the fields of the whole pod.

@@ -181,21 +181,18 @@ func answer(device string) (present bool, err error) {
 	socket, err := net.ListenPacket("udp", fmt.Sprintf(":%d", probePort))
 	switch {
 	case err == nil:
-		go answerAll(socket)
+		go func() {
+			for marker := make([]byte, longestMarker); ; {
+				if n, from, err := socket.ReadFrom(marker); err == nil {
+					_, _ = socket.WriteTo(receipt(marker[:n]), from)
+				}
+			}
+		}()
 	case !errors.Is(err, unix.EADDRINUSE): // if the port is in use, the helper of a layer that is on answers
 		return false, err
 	}
 	_, missing := net.InterfaceByName(device)
 	return missing == nil, nil
-}
-
-func answerAll(socket net.PacketConn) {
-	marker := make([]byte, longestMarker)
-	for {
-		if n, from, err := socket.ReadFrom(marker); err == nil {
-			_, _ = socket.WriteTo(receipt(marker[:n]), from)
-		}
-	}
 }
 
 // send sends the marker, and watches for it on the tunnel's interface and on all others.

@@ -92,12 +92,6 @@ func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	})
 }
 
-func (m markerOutcomes) checkInside(kind, name string) layer.Check {
-	return m.check(kind, name, "in at least 1 frame", func(one markerOutcome) (string, bool) {
-		return fmt.Sprintf("in %d frames", one.inside), one.inside > 0
-	})
-}
-
 // check compares the outcome of each marker with the expected one. Of several markers, it counts the expected
 // outcomes and names some of the others.
 func (m markerOutcomes) check(kind, name, expected string, look func(markerOutcome) (observed string, ok bool)) layer.Check {

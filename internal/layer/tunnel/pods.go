@@ -12,16 +12,6 @@ import (
 	"tare/internal/testbed"
 )
 
-// capabilities are the capabilities that a sidecar needs: NET_ADMIN for interfaces, routes and rules, NET_RAW
-// for watching, MKNOD for the device file of TUN interfaces, and NET_BIND_SERVICE for ports below 1024.
-func (p *Protocol) capabilities() []string {
-	list := []string{"NET_ADMIN", "NET_RAW", "MKNOD"}
-	if slices.Min(p.Ports) < 1024 {
-		list = append(list, "NET_BIND_SERVICE")
-	}
-	return list
-}
-
 // inPods is the state of tunnels between the pods of a cluster. The helpers run in sidecars, or without the
 // layer next to the programs.
 type inPods struct {
@@ -42,10 +32,16 @@ func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches 
 
 // askForSidecars requests a sidecar in each pod, for tunnels that are created when the pods run.
 func (p *Protocol) askForSidecars(site testbed.Site, sidecars testbed.Sidecars) (*Tunnels, error) {
+	// NET_ADMIN is for interfaces, routes and rules, NET_RAW for watching, MKNOD for the device file of TUN
+	// interfaces, and NET_BIND_SERVICE for ports below 1024.
+	want := testbed.Sidecar{Name: p.Layer, Image: p.Image, Capabilities: []string{"NET_ADMIN", "NET_RAW", "MKNOD"}}
+	if slices.Min(p.Ports) < 1024 {
+		want.Capabilities = append(want.Capabilities, "NET_BIND_SERVICE")
+	}
 	t := p.inPods(site, sidecars, true)
 	for _, e := range t.ends {
 		var err error
-		if e.at, err = sidecars.AddSidecar(e.pod, testbed.Sidecar{Name: p.Layer, Image: p.Image, Capabilities: p.capabilities()}); err != nil {
+		if e.at, err = sidecars.AddSidecar(e.pod, want); err != nil {
 			return nil, err
 		}
 	}

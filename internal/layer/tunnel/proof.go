@@ -116,7 +116,9 @@ func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 		m.checkWire(t.Layer, "marker on the wire", false),
 	}
 	if t.pods != nil && t.ends[0].opened.Device != "" {
-		checks = append(checks, m.checkInside(t.Layer, "marker on the tunnel's interface"))
+		checks = append(checks, m.check(t.Layer, "marker on the tunnel's interface", "in at least 1 frame", func(one markerOutcome) (string, bool) {
+			return fmt.Sprintf("in %d frames", one.inside), one.inside > 0
+		}))
 	}
 	return append(checks, checkTraffic(t.Layer, "marker through the tunnel", idle, t.before, m.carried(t.Protocol))), nil
 }

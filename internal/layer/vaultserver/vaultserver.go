@@ -153,8 +153,22 @@ func (c *Config) settings() Settings {
 
 // Up hands the settings to the workload (Holds).
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
-	p := &proofs{want: c.settings()}
-	return &layer.Active{Holds: p.want, Before: p.before, After: p.after}, nil
+	want := c.settings()
+	var servers []Servers
+	up := &layer.Active{Holds: want, Before: func(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+		servers = testbed.Held[Servers](site)
+		return each(ctx, site, func(s *State) []layer.Check { return s.checks(want, true) })
+	}}
+	if want.Audit == FileAudit {
+		up.After = func(context.Context, layer.Did) ([]layer.Check, error) {
+			written := int64(0)
+			for _, s := range servers {
+				written += s.Audited()
+			}
+			return []layer.Check{{Layer: name, Name: "the audit file during the trial", Expected: "grows", Observed: fmt.Sprintf("%d bytes", written), OK: written > 0}}, nil
+		}
+	}
+	return up, nil
 }
 
 // ProveOff shows that the servers do not have the settings, except for those that the arm's own layer of this
@@ -183,28 +197,6 @@ func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Che
 		checks = append(checks, check(state)...)
 	}
 	return checks, nil
-}
-
-type proofs struct {
-	want    Settings
-	servers []Servers // servers whose state before the trial is known
-}
-
-func (p *proofs) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	p.servers = testbed.Held[Servers](site)
-	return each(ctx, site, func(s *State) []layer.Check { return s.checks(p.want, true) })
-}
-
-// after shows that the audit file has grown.
-func (p *proofs) after(context.Context, layer.Did) ([]layer.Check, error) {
-	if p.want.Audit != FileAudit {
-		return nil, nil
-	}
-	written := int64(0)
-	for _, s := range p.servers {
-		written += s.Audited()
-	}
-	return []layer.Check{{Layer: name, Name: "the audit file during the trial", Expected: "grows", Observed: fmt.Sprintf("%d bytes", written), OK: written > 0}}, nil
 }
 
 // checks checks that the settings are in force (on), or that they are not.

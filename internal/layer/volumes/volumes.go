@@ -163,7 +163,11 @@ func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
 	if err := d.Stack.AddVolumePart(part); err != nil {
 		return nil, err
 	}
-	return &layer.Active{Before: d.before, Costs: d.costs, Down: d.down}, nil
+	costs := func() ([]layer.Cost, error) {
+		cost, err := layer.CostOf("daemon", d.process)
+		return []layer.Cost{cost}, err
+	}
+	return &layer.Active{Before: d.before, Costs: costs, Down: d.down}, nil
 }
 
 // put creates the directories Files and Through below dir, and mounts the file system.
@@ -233,11 +237,6 @@ func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
 		c.Observed = "its file system is not mounted"
 	}
 	return []layer.Check{c}, err
-}
-
-func (d *Daemon) costs() ([]layer.Cost, error) {
-	cost, err := layer.CostOf("daemon", d.process)
-	return []layer.Cost{cost}, err
 }
 
 // down ends the daemon, and with it the mount.

@@ -59,7 +59,7 @@ func look(word string) string {
 	case "open":
 		return closed(unix.Open(argument, unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	case "exec":
-		return execute(argument)
+		return named(exec.Command(argument).Run())
 	case "connect":
 		return connect(argument)
 	case "ptrace":
@@ -119,15 +119,6 @@ func write(dir string) string {
 func closed(fd int, err error) string {
 	if err == nil {
 		_ = unix.Close(fd)
-	}
-	return named(err)
-}
-
-func execute(path string) string {
-	err := exec.Command(path).Run()
-	var errno unix.Errno
-	if errors.As(err, &errno) {
-		return named(errno)
 	}
 	return named(err)
 }
