@@ -101,7 +101,7 @@ var Workloads = []workload.Kind{
 	xds.Kind,
 }
 
-// Kinds returns the catalog in the form that package experiment uses to load files.
+// Kinds returns the catalog for package experiment, which loads files.
 func Kinds() experiment.Kinds {
 	k := experiment.Kinds{
 		Layers:    map[string]func() experiment.LayerConfig{},
@@ -134,26 +134,13 @@ func RunHelper(ctx context.Context, name string) error {
 	return fmt.Errorf("no layer or workload has a process %q of its own", name)
 }
 
-// elsewhere returns a hint for the name of an unknown layer or workload: the kind that has a parameter of this
-// name or runs a program of this name, or the examples named after it.
+// elsewhere returns a hint for the name of an unknown layer or workload: a kind that has a parameter or runs
+// a program of this name, or an example named after it.
 func elsewhere(what, name string) string {
 	name = strings.ToLower(name)
 	if len(name) < 3 {
 		return ""
 	}
-	if text := within(what, name); text != "" {
-		return text
-	}
-	files, _ := examples.Names() // without the examples' names there is no hint
-	files = slices.DeleteFunc(files, func(file string) bool { return !strings.Contains(file, name) })
-	if len(files) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("tare list examples %s shows how %s is measured", files[0], name)
-}
-
-// within names the kind of layer or workload that has a parameter of this name, or runs a program of this name.
-func within(what, name string) string {
 	configs := map[string]interface{ Declare() experiment.Declaration }{}
 	switch what {
 	case "layer":
@@ -170,10 +157,16 @@ func within(what, name string) string {
 			return text
 		}
 	}
+	files, _ := examples.Names() // without the examples' names there is no hint
+	for _, file := range files {
+		if strings.Contains(file, name) {
+			return fmt.Sprintf("tare list examples %s shows how %s is measured", file, name)
+		}
+	}
 	return ""
 }
 
-// has describes the parameter of this name, or the program of this name, that a kind has; "" if it has neither.
+// has describes the parameter or the program of this name that a kind has; "" if it has neither.
 func has(what, kind string, config interface{ Declare() experiment.Declaration }, name string) string {
 	for _, f := range strictyaml.Fields(reflect.TypeOf(config).Elem()) {
 		if strings.EqualFold(f.Name, name) || strings.EqualFold(f.Also, name) {

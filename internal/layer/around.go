@@ -22,14 +22,14 @@ func (a Side) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
-// Needs returns the requirements of a layer around this side. For Both, every testbed is enough, unless only
-// names one testbed. Otherwise the testbed must have a network between clients and servers.
+// Needs returns the requirements of a layer around this side. only names the only possible testbed, or is "".
+// Around servers, the testbed must have a network.
 func (a Side) Needs(only string) experiment.Needs {
 	return experiment.Needs{Only: only, Network: a == Server}
 }
 
-// Places returns those places of a session whose programs the layer is put around. testbed.Host stands for
-// all places on this machine, and counts as a client's place.
+// Places returns the places of a session whose programs the layer is put around. testbed.Host stands for all
+// places on this machine, and counts as a place of clients.
 func (a Side) Places(s *Session) []testbed.Place {
 	var places []testbed.Place
 	for _, where := range s.Places {

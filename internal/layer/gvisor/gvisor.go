@@ -150,16 +150,6 @@ func (c *Config) front(dir string) wrapper.Wrapper {
 	return f
 }
 
-func (c *Config) here(s *layer.Session) (*layer.Active, error) {
-	dir, err := owned.Dir("", name)
-	if err != nil {
-		return nil, err
-	}
-	up := c.front(dir).Up(s)
-	up.Down = func(context.Context) error { return owned.Remove(dir) }
-	return up, nil
-}
-
 func onCluster(site testbed.Site) bool {
 	_, err := kube.Of(site)
 	return err == nil
@@ -168,7 +158,13 @@ func onCluster(site testbed.Site) bool {
 // Up puts gVisor around the subjects.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if !onCluster(s.Site) {
-		return c.here(s)
+		dir, err := owned.Dir("", name)
+		if err != nil {
+			return nil, err
+		}
+		up := c.front(dir).Up(s)
+		up.Down = func(context.Context) error { return owned.Remove(dir) }
+		return up, nil
 	}
 	if len(c.Platform) > 0 {
 		return nil, errors.New("on a cluster the RuntimeClass sets the platform: leave platform out, and sweep class")

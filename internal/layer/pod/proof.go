@@ -31,7 +31,7 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 	add(whole > 0, aspect{name: "labels of the node"}.pairs(on, c.NodeSelector, whole, nodeLabels))
 	add(c.ServiceAccount != "", aspect{name: "service account", spec: true}.value(on, c.ServiceAccount, account))
 	add(c.Patch != "", c.patchIn(on))
-	add(class != "", aspect{name: "RuntimeClass", spec: true}.value(on, class, classOf))
+	add(class != "", aspect{name: "RuntimeClass", spec: true}.value(on, class, func(s podView) string { return *cmp.Or(s.pod.Spec.RuntimeClassName, new(none)) }))
 	if on {
 		add(class != "", sandboxed(class, sandbox))
 		add(c.Confidential != "", confidential(c.Confidential))
@@ -81,13 +81,6 @@ func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podVie
 		}
 	}
 	return a
-}
-
-func classOf(s podView) string {
-	if s.pod.Spec.RuntimeClassName == nil {
-		return none
-	}
-	return *s.pod.Spec.RuntimeClassName
 }
 
 // patchIn shows that a pod has every field of the patch (on), or does not.

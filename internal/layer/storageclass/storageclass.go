@@ -110,7 +110,7 @@ func (c *Config) checks(
 	add := func(what, want, observed string) {
 		out = append(out, layer.Check{Layer: name, Name: what, Expected: want, Observed: observed}.Expect(on, want == observed))
 	}
-	add("storage class of the claim", c.Name.OrZero(), classOf(claim))
+	add("storage class of the claim", c.Name.OrZero(), cmp.Or(*cmp.Or(claim.Spec.StorageClassName, new(string)), none))
 	add("storage class of the volume", c.Name.OrZero(), cmp.Or(volume.Spec.StorageClassName, none))
 	expect := c.Expect
 	if expect == nil {
@@ -120,14 +120,12 @@ func (c *Config) checks(
 		add("driver of the volume", expect.Driver, driver(volume))
 	}
 	if want := expect.Attributes; len(want) > 0 {
-		add("attributes of the volume", keyvalue.Written(want, want), keyvalue.Written(want, attributes(volume)))
+		csi := cmp.Or(volume.Spec.CSI, &corev1.CSIPersistentVolumeSource{})
+		add("attributes of the volume", keyvalue.Written(want, want), keyvalue.Written(want, csi.VolumeAttributes))
 	}
 	if want := expect.Parameters; on && len(want) > 0 {
-		var has map[string]string
-		if class != nil {
-			has = class.Parameters
-		}
-		add("parameters of the storage class", keyvalue.Written(want, want), keyvalue.Written(want, has))
+		class = cmp.Or(class, &storagev1.StorageClass{})
+		add("parameters of the storage class", keyvalue.Written(want, want), keyvalue.Written(want, class.Parameters))
 		last := &out[len(out)-1]
 		last.Once, last.Caveat = true, "the only evidence that the volume has its class's properties is the storage driver's report"
 	}
@@ -136,13 +134,6 @@ func (c *Config) checks(
 
 // none stands in checks for a class that is not set.
 const none = "none"
-
-func classOf(claim *corev1.PersistentVolumeClaim) string {
-	if claim.Spec.StorageClassName == nil {
-		return none
-	}
-	return cmp.Or(*claim.Spec.StorageClassName, none)
-}
 
 // driver returns the CSI driver of a volume, or else the way in which the node gets the volume.
 func driver(v *corev1.PersistentVolume) string {
@@ -155,13 +146,6 @@ func driver(v *corev1.PersistentVolume) string {
 		return "hostPath"
 	}
 	return "none of CSI"
-}
-
-func attributes(v *corev1.PersistentVolume) map[string]string {
-	if v.Spec.CSI == nil {
-		return nil
-	}
-	return v.Spec.CSI.VolumeAttributes
 }
 
 // checkAll makes the checks of all volumes of a site; none if its workload has no volume.

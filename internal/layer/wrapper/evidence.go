@@ -73,22 +73,16 @@ func words(list []Evidence) []string {
 	return all
 }
 
-// chosen is evidence with the question that is used.
-type chosen struct {
-	Evidence
-	ask string
-}
-
-// choose returns the evidence whose answer outside the wrapper is not the one expected inside. An action that
-// this user may never do shows nothing.
-func choose(list []Evidence, outside answers) []chosen {
-	var all []chosen
+// choose returns the evidence whose answer outside the wrapper is not the one expected inside, each with the question
+// to use only. An action that this user may never do shows nothing.
+func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	for _, e := range list {
 		if i := slices.IndexFunc(e.Ask, func(ask string) bool { return !e.On(outside[ask], outside[ask]) }); i >= 0 {
-			all = append(all, chosen{e, e.Ask[i]})
+			e.Ask = e.Ask[i : i+1]
+			chosen = append(chosen, e)
 		}
 	}
-	return all
+	return chosen
 }
 
 // same returns a message: the answers outside the wrapper are already those expected inside.
@@ -100,14 +94,18 @@ func same(list []Evidence, outside answers) string {
 	return strings.Join(all, "; ")
 }
 
-func (c chosen) check(kind string, inside, outside answers) layer.Check {
-	in, out := inside[c.ask], outside[c.ask]
-	return layer.Check{Layer: kind, Name: c.Name + " (" + c.ask + ")", Expected: c.Expected, Observed: in + "; outside " + out, OK: c.On(in, out)}
+// check makes the check that the layer is on, by the evidence's only question.
+func (e Evidence) check(kind string, inside, outside answers) layer.Check {
+	in, out := inside[e.Ask[0]], outside[e.Ask[0]]
+	return layer.Check{Layer: kind, Name: e.Name + " (" + e.Ask[0] + ")", Expected: e.Expected, Observed: in + "; outside " + out, OK: e.On(in, out)}
 }
 
-func (c chosen) off(kind string, inside, outside answers) layer.Check {
-	in := inside[c.ask]
-	return layer.Check{Layer: kind, Name: c.Name + " (" + c.ask + ")", Expected: "not " + c.Expected, Observed: in, OK: in != "" && !c.On(in, outside[c.ask])}
+// off makes the check that the layer is off.
+func (e Evidence) off(kind string, inside, outside answers) layer.Check {
+	c := e.check(kind, inside, outside)
+	c.Expected, c.Observed = "not "+c.Expected, inside[e.Ask[0]]
+	c.OK = c.Observed != "" && !c.OK
+	return c
 }
 
 // Prober is the name of the helper that is the prober. It is also the helper of the layer wrap.

@@ -63,7 +63,7 @@ type active struct {
 	places  []testbed.Place
 	reach   reach
 	outside map[testbed.Place]answers
-	chosen  map[testbed.Place][]chosen
+	chosen  map[testbed.Place][]Evidence
 	settled bool
 }
 
@@ -177,7 +177,7 @@ func (a *active) choose(ctx context.Context) error {
 	if len(a.Evidence) == 0 {
 		return nil
 	}
-	a.outside, a.chosen = map[testbed.Place]answers{}, map[testbed.Place][]chosen{}
+	a.outside, a.chosen = map[testbed.Place]answers{}, map[testbed.Place][]Evidence{}
 	for _, where := range a.places {
 		outside, err := ask(ctx, a.session.Site, where, false, words(a.Evidence))
 		if err != nil {
