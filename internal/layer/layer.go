@@ -202,7 +202,6 @@ func (c Check) Expect(on, is bool) Check {
 	return c
 }
 
-// failed returns an error that names the failed checks, or nil if there are none.
 func failed(checks []Check) error {
 	var errs []error
 	for _, c := range checks {

@@ -129,8 +129,8 @@ type Undo struct {
 	How      json.RawMessage `json:"how"`      // the layer's own data, for Kind.Undo
 }
 
-// NoteUndo notes in the ledger that a layer is about to change an object, which layers of this kind recognise
-// by its name. down undoes the change, and notes that.
+// NoteUndo notes in the ledger that a layer is about to change an object. Layers of this kind recognise the
+// object by its name. down undoes the change, and removes the note.
 func (r *Run) NoteUndo(
 	kind, name, to string, undo func(context.Context) error, commands ...[]string,
 ) (down func(context.Context) error, err error) {

@@ -267,7 +267,6 @@ func enabled() error {
 	return f.Close()
 }
 
-// write writes to a file of AppArmor in one system call.
 func write(file string, content []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {

@@ -173,8 +173,9 @@ func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
 }
 
 // Off shows that the actions that the hooks deny are allowed at the site of another arm, and that no guard
-// counts them. An own layer of that arm would see and deny the same actions: Off then asks the kernel where
-// the guards' programs are attached. Group also makes the cgroups of both arms equally deep.
+// counts them. If that arm has its own layer of this kind, its hooks see and deny the same actions. Off then
+// asks the kernel where the guards' programs are attached. Group also makes the cgroups of both arms equally
+// deep.
 func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Side, hooks []Hook) ([]layer.Check, error) {
 	group, err := Group(s, around)
 	if err != nil {

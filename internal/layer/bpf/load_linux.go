@@ -137,7 +137,6 @@ func explained(kind ebpf.ProgramType, err error) error {
 	return fmt.Errorf("load %s: %w", what, err)
 }
 
-// put sets one element of a map, in the processor's byte order.
 func put(m *ebpf.Map, i int, value any) error { return m.Put(uint32(i), value) }
 
 func setConnectRules(m map[string]*ebpf.Map, four, six []ConnectRule) error {

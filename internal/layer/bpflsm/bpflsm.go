@@ -119,7 +119,6 @@ var hooks = []struct {
 	{"capability", bpf.Capable, func(lastRuleFiles, int) string { return "alarm-timer" }},
 }
 
-// source returns the source of a mount that no program makes.
 func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
 
 // rare are capabilities that programs do not use. The prober's timer uses the last one.
@@ -136,7 +135,6 @@ func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 	return list
 }
 
-// policy returns the rules.
 func (c *Config) policy(at lastRuleFiles) bpf.Policy {
 	n := c.Rules.One()
 	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare}
@@ -177,7 +175,6 @@ func (c *Config) cut(text string) string {
 	return text[:len(text)-over]
 }
 
-// createFiles creates the files that the last rules match.
 func (c *Config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
 	site, err := testbed.Need[testbed.Scratch](s.Site, "there is no directory for files at this site")
 	if err != nil {

@@ -153,7 +153,6 @@ func report(_ context.Context, questions []question) (map[string]answer, error) 
 
 func hash(value string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(value))) }
 
-// check compares a variable of a subject with the layer's value.
 func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 	want, expected, observed := value, fmt.Sprintf("%q", value), fmt.Sprintf("%q", seen.Value)
 	if c.Set.Hidden(n) {

@@ -39,8 +39,8 @@ const (
 
 func (mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
 
-// modes are, by mode, the kernel's numbers of the modes for contents and names (FSCRYPT_MODE_…), and the
-// cipher's name in /proc/crypto.
+// modes holds for each mode the kernel's numbers of the modes for contents and for names (FSCRYPT_MODE_…),
+// and the cipher's name in /proc/crypto.
 var modes = map[mode]struct {
 	contents, names uint8
 	cipher          string

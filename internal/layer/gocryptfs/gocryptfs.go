@@ -122,7 +122,6 @@ func (a *active) command(ctx context.Context, cipher, plain string) (mount testb
 // flags are the words in gocryptfs's description of a directory, by cipher.
 var flags = map[cipher]string{aesgcm: "GCMIV128", aessiv: "AESSIV", xChaCha: "XChaCha20Poly1305"}
 
-// implementation makes the check of the cipher, with the code that encrypts.
 func (a *active) implementation() layer.Check {
 	want := flags[a.config.Cipher.One()]
 	c := layer.Check{Layer: name, Name: "cipher of the directory", Expected: want, Observed: evidence.Quote(a.info), Once: true, OK: strings.Contains(a.info, want)}

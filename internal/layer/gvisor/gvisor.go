@@ -94,7 +94,6 @@ func tryAll(ctx context.Context, platforms ...platform) []testbed.Finding {
 // startTimeout is the timeout of a start. KVM may hang inside a virtual machine.
 var startTimeout = map[platform]time.Duration{systrap: 20 * time.Second, ptrace: 20 * time.Second, kvm: 4 * time.Second}
 
-// try starts a program in runsc.
 func try(ctx context.Context, p platform) testbed.Finding {
 	f := testbed.Finding{Name: string(p), Status: testbed.Missing, Hint: install}
 	path, err := exec.LookPath(find())
@@ -187,7 +186,6 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 
 const everywhere = "on a cluster the RuntimeClass applies to all pods of the arm: the overhead includes gVisor's cost on the other side"
 
-// relabel turns checks of the layer pod into checks of this layer.
 func relabel(checks []layer.Check, err error) ([]layer.Check, error) {
 	checks = slices.Clone(checks)
 	for i := range checks {

@@ -65,7 +65,6 @@ func lacks() error {
 	return netlink.XfrmStateDel(state)
 }
 
-// open writes the daemon's configuration.
 func open(o tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
 	opened := tunnel.Opened{Device: device, MTU: min(o.MTU, longest)}
 	path, err := exec.LookPath(daemon)
@@ -113,7 +112,6 @@ func (e *engine) Close() error {
 
 type message map[string]any // values are texts, lists of texts, and messages
 
-// call sends the daemon a command, and returns its response.
 func (e *engine) call(command string, in message) (*vici.Message, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -132,7 +130,6 @@ func (e *engine) call(command string, in message) (*vici.Message, error) {
 	return m, nil
 }
 
-// Ready waits for the daemon, and adds addresses to its interface.
 func (e *engine) Ready() (program string, err error) {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		var about *vici.Message
@@ -183,7 +180,6 @@ func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	return nil
 }
 
-// name returns the name of the connection to a peer.
 func name(peer int) string { return "peer-" + strconv.Itoa(peer) }
 
 // connection returns strongSwan's configuration for a peer, without rekeying during a run.

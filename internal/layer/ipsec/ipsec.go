@@ -46,7 +46,6 @@ var Protocol = &tunnel.Protocol{
 
 const device = "ipsec0" // the name that kernel-libipsec gives its interface
 
-// sharedKey generates one pre-shared key for all ends.
 func sharedKey(n int) ([]tunnel.Key, error) {
 	var key tunnel.Key
 	if _, err := rand.Read(key[:]); err != nil {

@@ -158,7 +158,6 @@ func check(on testbed.Shaper, c *Config, want testbed.Shape) ([]layer.Check, err
 	return checks, nil
 }
 
-// reset restores the testbed's wire.
 func reset(on testbed.Shaper) error {
 	if err := on.Shape(on.Unshaped()); err != nil {
 		return fmt.Errorf("restore the testbed's wire: %w", err)

@@ -154,7 +154,6 @@ func (a *active) run(ctx context.Context, stdin string, args ...string) (string,
 	return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, formatLimit)
 }
 
-// put encrypts the device, and returns the path of the mapping.
 func (a *active) put(ctx context.Context, device, mapping string) (string, error) {
 	var drawn [32]byte
 	_, _ = rand.Read(drawn[:])
@@ -190,8 +189,8 @@ func (c *Config) open() []string {
 	return args
 }
 
-// settle tells the kernel to remove the mapping when its mount ends, even if this process is killed, and
-// makes the checks of the set-up. (cryptsetup close --deferred fails above another mapping.)
+// settle makes the checks of the set-up. It also tells the kernel to remove the mapping when its mount ends,
+// even if this process is killed. (cryptsetup close --deferred fails if another mapping is below this one.)
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if !strings.HasPrefix(a.stack.Volume(), "/dev/") {
 		names := []string{a.mapped}

@@ -180,7 +180,6 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return nil, nil
 }
 
-// before shows that the objects exist as applied, and that the conditions hold.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	check, err := a.present(ctx)
 	if err != nil {
@@ -246,9 +245,9 @@ func (a *active) down(ctx context.Context) error {
 	return nil
 }
 
-// absent shows that the objects do not exist at another arm's site. Objects outside of the arm's namespace
-// with scope: arm are not checked, and a caveat says so. Objects that the other arm's own layer applies are
-// left out. If no object remains, the check has no name.
+// absent shows that the objects do not exist at another arm's site. own is the own layer of that arm, or nil.
+// Objects that it applies are left out. Objects outside of the arm's namespace with scope: arm are not
+// checked, and a caveat says so. If no object remains, the check has no name.
 func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, outside, err := c.placed(ctx, on, given)

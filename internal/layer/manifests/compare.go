@@ -154,7 +154,6 @@ func item(path string, v any, i int) string {
 	return strictyaml.Index(path, i)
 }
 
-// shown returns a value on one short line.
 func shown(v any) string {
 	const most = 60
 	var text string

@@ -258,7 +258,6 @@ func (w wait) find(objects []object) int {
 	})
 }
 
-// summary joins the first problems into one line.
 func summary(problems []string) string {
 	const most = 5
 	if extra := len(problems) - most; extra > 0 {

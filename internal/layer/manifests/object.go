@@ -80,7 +80,6 @@ func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 	return o, len(d.file.Problems()) == 0
 }
 
-// refuse reports content that manifests must not have.
 func (d decoder) refuse(o object, place func(...string) *strictyaml.Node) {
 	if strings.HasSuffix(o.GetKind(), "List") && o.Object["items"] != nil {
 		d.bad(place("kind"), "separate them by ---", "a %s: write each of its objects as a document of its own", o.GetKind())

@@ -14,7 +14,8 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// A factor rules sets $(rules) in the texts, the length of a list, or the number of objects of a kind.
+// The experiment file names the factors of this layer. The level of a factor rules stands in place of
+// $(rules) in the texts. It can also set the length of a list, or the number of objects of a kind.
 
 // itemNumber stands for the number, from 1, of a list's item or of a repeated object.
 const itemNumber = "$(item)"

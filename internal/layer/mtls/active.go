@@ -171,7 +171,6 @@ func (a *active) redirect(s side) redirect {
 	return r
 }
 
-// costs returns the CPU time and memory that the proxies have used.
 func (a *active) costs() (costs []layer.Cost, err error) {
 	for s, p := range a.proxies {
 		cost, err := layer.CostOf(side(s).part(), p.process)
@@ -183,7 +182,6 @@ func (a *active) costs() (costs []layer.Cost, err error) {
 	return costs, nil
 }
 
-// down removes the redirections, and then the proxies and the helpers.
 func (a *active) down(ctx context.Context) error {
 	var errs []error
 	for _, where := range a.at {

@@ -55,7 +55,6 @@ type redirect struct {
 	User uint32 `json:"user,omitempty"`
 }
 
-// rules returns the number of nftables rules for the redirection.
 func (r redirect) rules() int { return max(len(r.Addresses), 1) * len(r.Ports) }
 
 // sourceRequest asks for this place's own address in a network.

@@ -72,7 +72,6 @@ func (h *helper) handle(ctx context.Context, o request) (any, error) {
 	return nil, errors.New("an empty request")
 }
 
-// find returns this place's own address in the network.
 func (o sourceRequest) find() (netip.Addr, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
@@ -208,7 +207,6 @@ func (o becomeRequest) exec(path, dir string) error {
 
 const longestOutput = 64 << 10 // the largest number of bytes of a proxy's output in one response
 
-// output returns what a proxy has printed since the last call.
 func (h *helper) output(o dirRequest) (string, error) {
 	f, err := os.Open(o.outputFile())
 	if err != nil {

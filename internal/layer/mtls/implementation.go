@@ -63,7 +63,7 @@ type implementation struct {
 	// user is the user id that the proxy switches to, if the rules recognise its sockets by their user. 0
 	// stands for sockets that have a mark.
 	user         uint32
-	capabilities []string // what a sidecar with the proxy and the helper needs
+	capabilities []string // capabilities of a sidecar with the proxy and the helper
 }
 
 func (p program) implementation() *implementation {
@@ -122,7 +122,6 @@ func (a admin) ask(ctx context.Context, text string) (answer string, err error) 
 	return answer, nil
 }
 
-// account returns the last part of an identity.
 func account(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
 
 // plan holds the values for the template of a proxy's configuration.
@@ -153,10 +152,8 @@ func (p plan) Ciphers() string {
 // TLS13 reports whether the version is TLS 1.3.
 func (p plan) TLS13() bool { return p.Version.One() == tls13 }
 
-// IsClient reports whether the plan is for the client's proxy.
 func (p plan) IsClient() bool { return p.Side == clientSide }
 
-// HTTP reports whether the proxies parse requests.
 func (p plan) HTTP() bool { return p.Protocol.One() == HTTP }
 
 // Peer returns the identity that the other proxy must have.

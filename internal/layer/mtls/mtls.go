@@ -182,7 +182,6 @@ func (c *Config) tools() []experiment.Tool {
 	return tools
 }
 
-// validate checks combinations of parameters, at all their levels.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	encrypts := slices.Contains(c.Mode, mutual)
@@ -204,7 +203,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// implementation returns the proxy program of the layer's only level.
 func (c Config) implementation() *implementation { return c.Proxy.One().implementation() }
 
 // Encrypts reports whether the proxies use TLS with each other.

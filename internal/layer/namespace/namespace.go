@@ -50,7 +50,6 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// validate checks the rules that struct tags cannot express.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.Labels)+len(c.Annotations) == 0 {

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// absent adds the aspects that show that the layer's confinement is not in force.
 func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 	seccomp, profile := c.Seccomp.OrZero(), c.AppArmor.OrZero()
 	add(len(c.RuntimeClass) > 0 && sandbox != "", unsandboxed(sandbox))
@@ -80,7 +79,6 @@ func (c *Config) noCapabilities() aspect {
 	}}
 }
 
-// nodeUsers shows that the pod is in the user namespace of its node.
 func nodeUsers(s podView) shown {
 	got := ownUsers(s)
 	if s.facts.UIDMap != "" && s.facts.Sandbox == "" {

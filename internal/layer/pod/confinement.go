@@ -56,7 +56,6 @@ const (
 	seccompFilter = "filter"
 )
 
-// seccomp shows that the seccomp profile is in force.
 func (c *Config) seccomp() aspect {
 	want, mode := c.Seccomp.OrZero(), seccompFilter
 	if want == unconfined || c.Privileged { // container runtimes give privileged containers no filter
@@ -72,7 +71,6 @@ func (c *Config) seccomp() aspect {
 	}}
 }
 
-// confined shows that a seccomp filter is in force in a pod.
 func confined() aspect {
 	return aspect{name: "seccomp", expected: "mode " + seccompFilter, show: func(s podView) shown {
 		has, got := seccompOf(s)
@@ -105,7 +103,6 @@ func profileInForce(s string) (profile, mode string) {
 
 const unconfinedAppArmor = "unconfined" // the kernel's report if no AppArmor profile is in force
 
-// appArmor shows that the AppArmor profile is in force.
 func appArmor(want string) aspect {
 	named, local := strings.CutPrefix(want, localhost)
 	expected := map[bool]string{true: named}[local]

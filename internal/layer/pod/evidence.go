@@ -95,8 +95,8 @@ const (
 	kata   = "kata"
 )
 
-// sandbox returns the sandbox of the layer's RuntimeClass. A missing class is an error. A class that Tare may
-// not read is none.
+// sandbox returns the sandbox of the layer's RuntimeClass. A missing class is an error. If Tare may not read
+// the class, its name alone decides.
 func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 	class := c.RuntimeClass.OrZero()
 	if class == "" {
@@ -133,7 +133,6 @@ type shown struct {
 	caveat   string
 }
 
-// check makes the check of an aspect in all pods.
 func (a aspect) check(views []podView) layer.Check {
 	k := layer.Check{Layer: name, Name: a.name, Expected: a.expected, OK: true}
 	var all, caveats []string

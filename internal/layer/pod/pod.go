@@ -97,7 +97,6 @@ const (
 	none = "none"
 )
 
-// validate checks rules that struct tags cannot express.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if c.SecurityContext != "" {

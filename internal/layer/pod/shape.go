@@ -74,7 +74,6 @@ func (c *Config) shape(pod *corev1.Pod) error {
 	return nil
 }
 
-// confine sets the fields of the whole pod.
 func (c *Config) confine(s *corev1.PodSecurityContext) {
 	if profile := c.Seccomp.OrZero(); profile != "" {
 		s.SeccompProfile = seccompProfile(profile)

@@ -22,7 +22,6 @@ type active struct {
 	counts map[int][]reading      // readings before the trial, by index of the check
 }
 
-// make makes the checks for the given times.
 func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...when) ([]layer.Check, error) {
 	var checks []layer.Check
 	for i, item := range c.Checks {
@@ -75,8 +74,8 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	})
 }
 
-// ofAll makes the check of each target, and returns one check of all targets: a failed one or, with the number of
-// the others in the form of also, the first one.
+// ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check
+// with the number of the other targets. also is the format of that number.
 func ofAll(targets int, also string, one func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
 	for n := range targets {
 		title, check, err := one(n)

@@ -88,8 +88,8 @@ func containerKind(r *runner, summary string) layer.Kind {
 	}
 }
 
-// probe only asks the program for its containers: the image to start one is in the experiment file, and tare
-// plan tries it.
+// probe only asks the program for its containers. A container would need an image, which the experiment file
+// names. tare plan tries that image.
 func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; tare plan FILE tries the file's image"}
 	if path, err := exec.LookPath(r.program); err != nil {

@@ -93,7 +93,6 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Before: before}, nil
 }
 
-// shape changes a claim before it is created.
 func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
 	class := c.Name.OrZero()
 	claim.Spec.StorageClassName = &class

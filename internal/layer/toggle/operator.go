@@ -60,7 +60,6 @@ const (
 	rareLook  = 2 * time.Second
 )
 
-// turn runs commands and waits until the check shows the wanted state.
 func (o *commandRunner) turn(ctx context.Context, commands []reference.Arguments, want evidence.State) error {
 	limit := o.config.Limit.Std()
 	limited, cancel := context.WithTimeout(ctx, limit)

@@ -79,7 +79,6 @@ func (e *end) ask(ctx context.Context, r request, into any) error {
 	return nil
 }
 
-// cost returns the CPU time and memory that the end's helper and daemon have used.
 func (e *end) cost() (layer.Cost, error) {
 	if e.daemon == nil {
 		return layer.CostOf(string(e.place), e.helper)

@@ -151,7 +151,6 @@ func SwitchOn(device string, own []netip.Addr) error {
 	return nil
 }
 
-// singleAddress returns the network that contains only this address.
 func singleAddress(a netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
 }

@@ -97,8 +97,8 @@ func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (marker
 	return markerOutcome{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
 }
 
-// lead routes packets between the pods into the tunnels (on), or past them. Packets of clients for the
-// service go into the tunnel of the server's pod.
+// lead routes packets between the pods into the tunnels (on), or past them. With on, clients' packets for the
+// service go to the server's pod.
 func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
 	network, _ := testbed.As[testbed.Network](t.site)
 	return t.each(func(e *end) error {

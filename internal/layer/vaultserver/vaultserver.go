@@ -239,7 +239,6 @@ func (s *State) encryption(on bool) layer.Check {
 	return k
 }
 
-// audits checks which audit devices a server has.
 func (s *State) audits(want Audit, on bool) layer.Check {
 	have := NoAudit
 	if len(s.Audit) > 0 {

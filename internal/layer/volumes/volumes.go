@@ -64,8 +64,9 @@ func observed(m testbed.VolumeMark) string {
 	return fmt.Sprintf("%d times in the %.1f MiB that were written", m.Found, mib)
 }
 
-// Driver makes a check that names the kernel code for a cipher, by the cipher's name in /proc/crypto. The
-// check always holds. Code that does not use the processor's instructions for encryption gets a caveat.
+// Driver makes a check that names the kernel code for a cipher. cipher is the name in /proc/crypto, such as
+// xts(aes). The check always holds. Its caveat says that the code does not use the processor's instructions
+// for encryption.
 func Driver(kind, cipher string) layer.Check {
 	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "known", Observed: "not in /proc/crypto", OK: true, Once: true}
 	if driver := machine.CipherDrivers(proc.Below("/"))[cipher]; driver != "" {
@@ -190,7 +191,6 @@ func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
 	return through, d.mount(ctx, cmd, through)
 }
 
-// mount starts the daemon and waits for the mount of its file system.
 func (d *Daemon) mount(ctx context.Context, cmd testbed.Command, at string) error {
 	d.at, d.ended = at, make(chan struct{})
 	cmd.Stdout, cmd.Stderr = &d.said, &d.said
@@ -222,7 +222,6 @@ func (d *Daemon) mount(ctx context.Context, cmd testbed.Command, at string) erro
 
 func (d *Daemon) last() string { return safetext.Tail(d.said.String(), 400) }
 
-// before shows that the volume goes through the daemon's file system.
 func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
 	c := layer.Check{Layer: d.Kind, Name: "file system of the volume", Expected: "FUSE, and its process runs"}
 	kind, where, err := mounted(d.Stack, d.at)

@@ -18,7 +18,6 @@ import (
 	"tare/internal/layer/tunnel"
 )
 
-// lacks tests whether the kernel can create WireGuard interfaces.
 func lacks() error {
 	if err := addLink(1420); err != nil {
 		return err
@@ -84,7 +83,6 @@ func (kernelEngine) Rekey(own tunnel.Key, list []tunnel.Peer) error {
 // Connect does nothing: the first packets make the handshakes.
 func (kernelEngine) Connect() error { return nil }
 
-// Traffic returns the interface's counters, summed over all peers.
 func (kernelEngine) Traffic() (sum tunnel.Traffic, err error) {
 	err = withClient(func(client *wgctrl.Client) error {
 		d, err := client.Device(device)
@@ -100,10 +98,8 @@ func (kernelEngine) Traffic() (sum tunnel.Traffic, err error) {
 	return sum, err
 }
 
-// Ready returns the kernel's name and release.
 func (kernelEngine) Ready() (string, error) { return "Linux " + tunnel.Release(), nil }
 
-// Close removes the interface.
 func (kernelEngine) Close() error {
 	link, err := netlink.LinkByName(device)
 	if err == nil {
@@ -148,10 +144,8 @@ func (g goEngine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	return g.device.IpcSet(b.String())
 }
 
-// Connect does nothing: the first packets make the handshakes.
 func (g goEngine) Connect() error { return nil }
 
-// Traffic returns the interface's counters, summed over all peers.
 func (g goEngine) Traffic() (tunnel.Traffic, error) {
 	text, err := g.device.IpcGet()
 	if err != nil {
@@ -172,7 +166,6 @@ func (g goEngine) Ready() (string, error) {
 	return "wireguard-go of unknown version", nil
 }
 
-// Close removes the interface.
 func (g goEngine) Close() error {
 	g.device.Close()
 	return nil

@@ -85,7 +85,7 @@ func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	return chosen
 }
 
-// same returns a message: the answers outside the wrapper are already those expected inside.
+// same returns a message: outside the wrapper, the prober already gives the answers that are expected inside.
 func same(list []Evidence, outside answers) string {
 	var all []string
 	for _, e := range list {
@@ -100,7 +100,6 @@ func (e Evidence) check(kind string, inside, outside answers) layer.Check {
 	return layer.Check{Layer: kind, Name: e.Name + " (" + e.Ask[0] + ")", Expected: e.Expected, Observed: in + "; outside " + out, OK: e.On(in, out)}
 }
 
-// off makes the check that the layer is off.
 func (e Evidence) off(kind string, inside, outside answers) layer.Check {
 	c := e.check(kind, inside, outside)
 	c.Expected, c.Observed = "not "+c.Expected, inside[e.Ask[0]]

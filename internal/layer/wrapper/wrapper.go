@@ -191,7 +191,6 @@ func (a *active) choose(ctx context.Context) error {
 	return nil
 }
 
-// before shows that the layer is on.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	if !a.settled {
 		if broken, err := a.settle(ctx); err != nil || len(broken) > 0 && !broken[len(broken)-1].OK {
