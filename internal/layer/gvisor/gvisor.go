@@ -67,11 +67,8 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "gVisor: runsc on this machine, a RuntimeClass on a cluster",
 	New:     func() layer.Layer { return &Config{Class: factor.Of("gvisor")} },
-	Probe:   probe,
+	Probe:   func(ctx context.Context) []testbed.Finding { return tryAll(ctx, systrap, ptrace, kvm) },
 }
-
-// probe tries every platform.
-func probe(ctx context.Context) []testbed.Finding { return tryAll(ctx, systrap, ptrace, kvm) }
 
 // Probe tries the platforms that the parameters name.
 func (c *Config) Probe(ctx context.Context) []testbed.Finding {

@@ -115,7 +115,7 @@ func (a *active) apply(ctx context.Context) error {
 	err = a.accepted(got)
 	for _, w := range a.config.Wait {
 		if err == nil {
-			err = a.on.Await(ctx, w.what(), func(ctx context.Context) (bool, string, error) { return a.holds(ctx, w) })
+			err = a.on.Await(ctx, fmt.Sprintf("%s of %s %s", w.Condition, w.Kind, w.Name), func(ctx context.Context) (bool, string, error) { return a.holds(ctx, w) })
 		}
 	}
 	if err != nil {
@@ -133,8 +133,6 @@ func (a *active) accepted(got []*unstructured.Unstructured) error {
 	}
 	return nil
 }
-
-func (w wait) what() string { return fmt.Sprintf("%s of %s %s", w.Condition, w.Kind, w.Name) }
 
 func (a *active) holds(ctx context.Context, w wait) (ok bool, now string, err error) {
 	values := placeholder.Values{placeholder.Namespace: a.on.Namespace()}

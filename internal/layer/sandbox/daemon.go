@@ -100,8 +100,6 @@ func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f}
 }
 
-const containersElsewhere = "pods are containers already: set their properties by the layer pod"
-
 // Declare declares that the layer works on this machine only.
 func (c *Systemd) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: experiment.Needs{Only: experiment.TestbedLocal}, Programs: inFront(c.args("")), OwnProves: true,
@@ -145,7 +143,8 @@ func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check
 
 // Declare declares that the layer works on this machine only.
 func (c *container) Declare() experiment.Declaration {
-	d := experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: containersElsewhere, OwnProves: true}
+	d := experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), OwnProves: true,
+		Elsewhere: "pods are containers already: set their properties by the layer pod"}
 	if c.runner != nil && c.Image != "" {
 		d.Programs = inFront(c.args(""))
 	}
