@@ -5,9 +5,14 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
+	"strings"
 
+	"tare/examples"
 	"tare/internal/experiment"
+	"tare/internal/experiment/strictyaml"
 	"tare/internal/layer"
 	"tare/internal/layer/apparmor"
 	"tare/internal/layer/bpflsm"
@@ -96,7 +101,7 @@ var Workloads = []workload.Kind{
 	xds.Kind,
 }
 
-// Kinds returns the catalog in the form that package experiment uses to load files.
+// Kinds returns the catalog for package experiment, which loads files.
 func Kinds() experiment.Kinds {
 	k := experiment.Kinds{
 		Layers:    map[string]func() experiment.LayerConfig{},
@@ -127,4 +132,49 @@ func RunHelper(ctx context.Context, name string) error {
 		}
 	}
 	return fmt.Errorf("no layer or workload has a process %q of its own", name)
+}
+
+// elsewhere returns a hint for the name of an unknown layer or workload: a kind that has a parameter or runs
+// a program of this name, or an example named after it.
+func elsewhere(what, name string) string {
+	name = strings.ToLower(name)
+	if len(name) < 3 {
+		return ""
+	}
+	configs := map[string]interface{ Declare() experiment.Declaration }{}
+	switch what {
+	case "layer":
+		for _, l := range Layers {
+			configs[l.Name] = l.New()
+		}
+	case "workload":
+		for _, w := range Workloads {
+			configs[w.Name] = w.New()
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(configs)) {
+		if text := has(what, kind, configs[kind], name); text != "" {
+			return text
+		}
+	}
+	files, _ := examples.Names() // without the examples' names there is no hint
+	for _, file := range files {
+		if strings.Contains(file, name) {
+			return fmt.Sprintf("tare list examples %s shows how %s is measured", file, name)
+		}
+	}
+	return ""
+}
+
+// has describes the parameter or the program of this name that a kind has; "" if it has neither.
+func has(what, kind string, config interface{ Declare() experiment.Declaration }, name string) string {
+	for _, f := range strictyaml.Fields(reflect.TypeOf(config).Elem()) {
+		if strings.EqualFold(f.Name, name) || strings.EqualFold(f.Also, name) {
+			return fmt.Sprintf("%s is a parameter of the %s %s: write %s: {%s: …}", f.Name, what, kind, kind, f.Name)
+		}
+	}
+	if slices.ContainsFunc(config.Declare().Tools, func(t experiment.Tool) bool { return t.Name == name }) {
+		return fmt.Sprintf("the %s %s runs %s", what, kind, name)
+	}
+	return ""
 }

@@ -5,8 +5,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Side is the side of the connection whose programs a layer is put around: servers, clients that send them their
-// load, or both.
+// Side is the side of the connection whose programs a layer is put around: servers, clients that send load to
+// servers, or both. Plans leave the default out.
 type Side string
 
 const (
@@ -22,14 +22,14 @@ func (a Side) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
-// Needs returns the requirements of a layer around this side. For Both, every testbed is enough, unless only
-// names one testbed. Otherwise the testbed must have a network between clients and servers.
+// Needs returns the requirements of a layer around this side. only names the only possible testbed, or is "".
+// Around servers, the testbed must have a network.
 func (a Side) Needs(only string) experiment.Needs {
 	return experiment.Needs{Only: only, Network: a == Server}
 }
 
-// Places returns those places of a session whose programs the layer is put around. testbed.Host stands for
-// all places on this machine, and counts as a client's place.
+// Places returns the places of a session whose programs the layer is put around. testbed.Host stands for all
+// places on this machine, and counts as a place of clients.
 func (a Side) Places(s *Session) []testbed.Place {
 	var places []testbed.Place
 	for _, where := range s.Places {
@@ -42,3 +42,24 @@ func (a Side) Places(s *Session) []testbed.Place {
 	}
 	return places
 }
+
+// Match says which end of a path a layer's rule matches.
+type Match string
+
+const (
+	Prefix Match = "prefix" // /directory/**
+	Suffix Match = "suffix" // **/name
+)
+
+func (Match) Values() []string { return []string{string(Prefix), string(Suffix)} }
+
+// Action is what a layer's rule does with an operation that it matches. The words are vArmor's.
+type Action string
+
+const (
+	Deny  Action = "deny"
+	Audit Action = "audit" // the operation is allowed, and counted or written to the kernel's log
+	Allow Action = "allow" // the operation is allowed, and no other rule applies to it
+)
+
+func (Action) Values() []string { return []string{string(Deny), string(Audit), string(Allow)} }

@@ -80,8 +80,7 @@ type OffAfter interface {
 // Active is a layer that is on at one site. Its fields stand in the order of their use. Every field is optional, but
 // Before or After must be set.
 type Active struct {
-	// Proofs are checks that Up has made and that need not be repeated.
-	Proofs []Check
+	Proofs []Check // checks that Up has made and that need not be repeated
 	// Settle is called once, when the site is complete. It does the work and makes the checks that need a
 	// complete site, for example its pods. These checks need not be repeated.
 	Settle func(ctx context.Context) ([]Check, error)
@@ -89,17 +88,15 @@ type Active struct {
 	Switch *Switch
 	// Wrap returns the command that runs in place of a subject's command. The first layer of the arm is the
 	// innermost.
-	Wrap func(cmd testbed.Command) testbed.Command
-	// Around is the side whose subjects are wrapped.
-	Around Side
+	Wrap   func(cmd testbed.Command) testbed.Command
+	Around Side // the side whose subjects are wrapped
 	// Uncounted is set if the wrapper runs the subject in a place where Tare cannot count the subject's CPU
 	// time and memory. Settle may still set Uncounted and Hides.
 	Uncounted bool
 	// Hides is set if a process in the wrapper cannot see the path of Tare's executable. Helpers are then
 	// started from an open file of the executable.
 	Hides bool
-	// Holds is a value that workloads at the site and the other layers can find (testbed.Held).
-	Holds any
+	Holds any // a value that workloads at the site and the other layers can find (testbed.Held)
 	// Before gathers evidence before each trial that the layer is on. It gets the same site as the workload:
 	// there, a subject is started in the wrappers of all the arm's layers, including this one.
 	Before func(ctx context.Context, site testbed.Site) ([]Check, error)
@@ -132,6 +129,21 @@ type Cost struct {
 	Part   string // name of the part, such as "client-node" or "proxy"; unique within the layer
 	CPU    time.Duration
 	Memory int64 // resident memory now, in bytes; 0 if unknown
+}
+
+// CostOf returns the CPU time and memory that the processes of one part of a layer have used.
+func CostOf(part string, processes ...interface {
+	CPU() (time.Duration, error)
+	Memory() (int64, error)
+}) (Cost, error) {
+	cost := Cost{Part: part}
+	var errs []error
+	for _, p := range processes {
+		cpu, failed := p.CPU()
+		memory, err := p.Memory()
+		cost.CPU, cost.Memory, errs = cost.CPU+cpu, cost.Memory+memory, append(errs, failed, err)
+	}
+	return cost, errors.Join(errs...)
 }
 
 // Did describes the work of a trial, for proofs.
@@ -190,7 +202,6 @@ func (c Check) Expect(on, is bool) Check {
 	return c
 }
 
-// failed returns an error that names the failed checks, or nil if there are none.
 func failed(checks []Check) error {
 	var errs []error
 	for _, c := range checks {

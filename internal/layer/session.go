@@ -1,31 +1,36 @@
 package layer
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"tare/internal/testbed"
 )
 
-// Session is what a layer works with: one site, and the state of the run.
+// Session is one site, and the state of the run, for a layer to work with.
 type Session struct {
 	*Run
-	// Site is the site to work at. Up gets the site as the testbed has made it. ProveOff gets the site with
-	// the wrappers of its arm's layers, as the workload does.
+	// Site is the site to work at. In Up the testbed has just made it. In ProveOff it has the wrappers of its
+	// arm's layers, as for the workload.
 	Site testbed.Site
-	// Places are the places where subjects are started. If places have the same programs, one stands for all:
-	// testbed.Host stands for all places on this machine.
+	// Places are the places where subjects are started. One place stands for all that have the same programs:
+	// testbed.Host for all places on this machine.
 	Places []testbed.Place
-	// Own is the arm's own layer of the same kind, with other parameters; nil if the arm has no such layer.
-	// What Own sets is no evidence that the other arm's layer is on. The field is set only in ProveOff and
-	// ProveOffAfter, and only for layers that declare ProvesBeside. If a layer declares neither ProvesBeside
-	// nor OwnProves, the runner notes that its absence was not checked.
+	// Own is the arm's own layer of the same kind, with other parameters, or nil. What Own sets is no
+	// evidence that the other arm's layer is on. Only ProveOff and ProveOffAfter of layers that declare
+	// ProvesBeside get it. If a layer declares neither ProvesBeside nor OwnProves, the runner notes that its
+	// absence was not checked.
 	Own Layer
 }
 
 // Without returns a copy of a layer's parameters, without those that the arm's own layer of the same kind
-// (Session.Own) sets. From a map it leaves out the single keys that both maps have. Any other parameter it
-// leaves out as a whole. If the arm has no such layer, it returns the layer itself.
+// (Session.Own) sets. Of a map it leaves out the keys that both maps have. Without an own layer it returns
+// the layer itself.
 func Without[C any](c *C, own Layer) *C {
 	o, _ := any(own).(*C)
 	if o == nil {
@@ -51,7 +56,7 @@ func Without[C any](c *C, own Layer) *C {
 }
 
 // Run is the state that the layers of a run share while one process works on the run. The zero value is a new
-// run without a ledger. Only one goroutine may use a Run.
+// run without a ledger. Only one goroutine may use it.
 type Run struct {
 	ledger Ledger
 	kept   map[Layer]any
@@ -60,8 +65,7 @@ type Run struct {
 // NewRun returns the state of a run whose layers note in a ledger what they have to undo.
 func NewRun(l Ledger) *Run { return &Run{ledger: l} }
 
-// At returns a Session of the run, for a site and the places where the site's subjects are started. If no
-// place is given, the place is testbed.Host.
+// At returns a Session for a site and the places where its subjects are started: by default, testbed.Host.
 func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
 	s := &Session{Run: r, Site: site}
 	remote, _ := testbed.As[testbed.Remote](site)
@@ -79,12 +83,12 @@ func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
 	return s
 }
 
-// Everywhere makes checks at each place where subjects are started. It names the place in each check.
+// Everywhere makes checks at each place where subjects are started, and names the place in them.
 func (s *Session) Everywhere(look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	return Each(s.Places, look)
 }
 
-// Each makes checks at each of the given places. It names the place in each check, except for testbed.Host.
+// Each makes checks at each of the places, and names the place in them, except for testbed.Host.
 func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	var checks []Check
 	for _, where := range places {
@@ -102,9 +106,8 @@ func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error
 	return checks, nil
 }
 
-// Kept returns the state that a layer keeps for the whole run, for its Up and ProveOff at all sites. It is
-// the same *T at each call, and zero at the first. State of a single site belongs into Active instead. The
-// layer's parameters must not change.
+// Kept returns the state that a layer keeps for the whole run, for all sites: the same *T at each call, and
+// zero at first. State of a single site belongs into Active. The layer's parameters must not change.
 func Kept[T any](r *Run, l Layer) *T {
 	if r.kept == nil {
 		r.kept = map[Layer]any{}
@@ -113,4 +116,64 @@ func Kept[T any](r *Run, l Layer) *T {
 		r.kept[l] = new(T)
 	}
 	return r.kept[l].(*T)
+}
+
+// Undo describes how to restore state of the whole machine or cluster that a layer has changed. If the run is
+// killed, tare clean lists the Undo, and tare resume restores the state. The run directory stores it: it must
+// not hold a secret.
+type Undo struct {
+	Layer    string          `json:"layer"`    // kind of the layer
+	Key      string          `json:"key"`      // name that is unique within the run
+	To       string          `json:"to"`       // state to restore, such as "off"
+	Commands [][]string      `json:"commands"` // commands that restore the state, for the user to read
+	How      json.RawMessage `json:"how"`      // the layer's own data, for Kind.Undo
+}
+
+// NoteUndo notes in the ledger that a layer is about to change an object. Layers of this kind recognise the
+// object by its name. down undoes the change, and removes the note.
+func (r *Run) NoteUndo(
+	kind, name, to string, undo func(context.Context) error, commands ...[]string,
+) (down func(context.Context) error, err error) {
+	how, err := json.Marshal(name)
+	if err != nil {
+		return nil, err
+	}
+	u := Undo{Layer: kind, Key: kind + " " + name, To: to, Commands: commands, How: how}
+	down = func(ctx context.Context) error {
+		if err := undo(ctx); err != nil {
+			return err
+		}
+		return r.Ledger().Undone(u.Key)
+	}
+	return down, r.Ledger().NoteUndo(u)
+}
+
+// Name returns the name of the object that the Undo is about. The name must start with prefix.
+func (u Undo) Name(prefix string) (name string, err error) {
+	if err := json.Unmarshal(u.How, &name); err != nil || !strings.HasPrefix(name, prefix) {
+		return "", errors.Join(fmt.Errorf("the undo entry of %s names an object of someone else", u.Layer), err)
+	}
+	return name, nil
+}
+
+// Ledger stores durably what a run has to undo (journal.Journal implements it).
+type Ledger interface {
+	// NoteUndo is called before a change. u replaces an earlier Undo with the same key.
+	NoteUndo(u Undo) error
+	// Undone is called after the change has been undone.
+	Undone(key string) error
+}
+
+// noLedger is a Ledger that stores nothing.
+type noLedger struct{}
+
+func (noLedger) NoteUndo(Undo) error { return nil }
+func (noLedger) Undone(string) error { return nil }
+
+// Ledger returns the run's ledger.
+func (r *Run) Ledger() Ledger {
+	if r.ledger == nil {
+		return noLedger{}
+	}
+	return r.ledger
 }

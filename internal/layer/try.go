@@ -9,9 +9,8 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// Try puts a layer up at a temporary site on this machine, makes the site ready, gathers the proofs that the
-// layer is on, and takes the layer down. The error names the failed checks of the set-up. If none of them
-// failed, it names the failed checks before a trial.
+// Try puts a layer up at a temporary site on this machine, gathers the proofs that it is on, and takes it
+// down. The error names the failed checks.
 func Try(ctx context.Context, needs experiment.Needs, up func(context.Context, *Session) (*Active, error)) (checks []Check, err error) {
 	err = local.Try(ctx, needs, func(site testbed.Site) (err error) {
 		checks, err = try(ctx, site, up)

@@ -16,15 +16,15 @@ import (
 type wrappedSite struct {
 	testbed.Site
 	wrappers []*Active // the layers that have a Wrap
-	// launchers is the largest number of launchers with which any arm of the experiment starts a subject.
-	// Every arm starts its subjects with this number.
+	// launchers is the number of launchers with which every arm starts its subjects: the largest number that
+	// an arm needs.
 	launchers int
 }
 
 // Unwrap returns the site without the wrappers.
 func (d wrappedSite) Unwrap() testbed.Site { return d.Site }
 
-// Wrappers returns how many wrappers the layers put around subjects at a site.
+// Wrappers returns the number of wrappers around subjects at a site.
 func Wrappers(site testbed.Site) int {
 	if d, ok := testbed.As[wrappedSite](site); ok {
 		return len(d.wrappers)
@@ -32,7 +32,7 @@ func Wrappers(site testbed.Site) int {
 	return 0
 }
 
-// Start starts a command. If it is a subject, it is started in the wrappers.
+// Start starts a command, and a subject in the wrappers.
 func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if !cmd.Subject {
 		return d.Site.Start(ctx, where, cmd)
@@ -51,8 +51,8 @@ func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed
 	return process, err
 }
 
-// Wrapped returns the command that runs in place of a subject. It is for subjects that Tare does not start
-// itself, such as the container of a pod.
+// Wrapped returns the command that runs in place of a subject that Tare does not start itself, such as the
+// container of a pod.
 func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
 	wrapped, _, err := d.wrapped(where, cmd)
 	if err != nil || launcher.Count(wrapped.Args) == 0 {
@@ -63,7 +63,7 @@ func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.
 }
 
 // wrapped puts the wrappers before a command. uncounted is set if the subject's CPU time and memory cannot be
-// counted in these wrappers.
+// counted.
 func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted bool, _ error) {
 	wrapped, uncounted, hidden := d.wrap(where, cmd)
 	if len(wrapped.Args) != len(cmd.Args) { // a wrapper was added
@@ -73,8 +73,8 @@ func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbe
 	return wrapped, uncounted, err
 }
 
-// wrap puts the wrappers of a place before a command. uncounted is set if the subject's CPU time and memory
-// cannot be counted in these wrappers. hidden is set if the subject cannot see this machine's files in them.
+// wrap puts the wrappers of a place before a command. hidden is set if the subject cannot see this machine's
+// files.
 func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
 	for _, a := range d.wrappers {
 		if a.Around.Holds(where) {
@@ -88,9 +88,8 @@ func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.C
 	return cmd, uncounted, hidden
 }
 
-// plain changes the command of a helper (testbed.HelperCommand) into one that works in any wrapper. It passes
-// the helper's name in arguments, and not only in the environment, since many sandboxes clear the
-// environment.
+// plain changes the command of a helper (testbed.HelperCommand) into one for any wrapper: many sandboxes
+// clear the environment, so the name of the helper goes in arguments, too.
 func plain(cmd testbed.Command) testbed.Command {
 	for _, v := range cmd.Env {
 		if name, ok := strings.CutPrefix(v, testbed.HelperVariable+"="); ok {
@@ -100,9 +99,8 @@ func plain(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// self replaces the placeholder for Tare's executable in a command (testbed.HelperArguments). In pods, the
-// replacement is the agent's path. On this machine it is the path of this executable or, if that path is
-// hidden, an open file.
+// self replaces the placeholder for Tare's executable (testbed.HelperArguments): in pods by the agent's path,
+// on this machine by the executable's path or, if that is hidden, by an open file.
 func (d wrappedSite) self(where testbed.Place, cmd testbed.Command, hidden bool) (testbed.Command, error) {
 	var at []int
 	for i, arg := range cmd.Args {
@@ -142,7 +140,7 @@ func (d wrappedSite) self(where testbed.Place, cmd testbed.Command, hidden bool)
 // elsewhere is the process of a wrapper whose subject is no descendant of this process.
 type elsewhere struct{ testbed.Process }
 
-// Wait waits for the end of the process. Of the usage, only the elapsed time is known.
+// Wait waits for the end of the process. The usage has the elapsed time only.
 func (e elsewhere) Wait() (testbed.Usage, error) {
 	used, err := e.Process.Wait()
 	return testbed.Usage{Wall: used.Wall, Left: used.Left, Unavailable: true}, err
@@ -154,16 +152,14 @@ func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
 // Memory returns testbed.ErrUncounted: the memory is unknown.
 func (elsewhere) Memory() (int64, error) { return 0, testbed.ErrUncounted }
 
-// WithWrappers returns the site that an arm's workload gets. It starts subjects in the wrappers of the active
-// layers; the first layer is the innermost. Through this site, the other layers and the workloads find what
-// the layers hold (Active.Holds).
+// WithWrappers returns the site for the workload of an arm. It starts subjects in the wrappers of the active
+// layers, the first layer innermost, and holds what the layers hold (Active.Holds).
 func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
 	return WithEqualLaunchers(site, 0, active...)
 }
 
-// WithEqualLaunchers is WithWrappers for arms that are compared. It starts every subject with the given
-// number of launchers. If the layers of this arm use fewer launchers, it adds launchers that restrict
-// nothing. The cost of launchers is then the same in every arm.
+// WithEqualLaunchers is WithWrappers with a number of launchers for every subject. Launchers without
+// restrictions are added up to this number, so that the cost of launchers is the same in every arm.
 func WithEqualLaunchers(site testbed.Site, launchers int, active ...*Active) testbed.Site {
 	d := wrappedSite{Site: site, launchers: launchers}
 	var held []any

@@ -1,35 +1,35 @@
-// Package apparmor puts subjects into an AppArmor profile, which allows everything except the actions that its rules
-// deny.
+// Package apparmor puts subjects into an AppArmor profile, which allows everything except the actions that
+// its rules deny.
 //
 //   - apparmor: {rules: [1, 8, 64]}
 //   - apparmor: {rules: [1, 8, 64], match: [prefix, suffix], action: audit}
 //
-// AppArmor checks a file's path each time the file is opened. It runs one automaton, which is compiled from
-// all rules of the profile. More rules can cost time only because they make this automaton larger. The
-// profile allows all files, capabilities, sockets, mounts, signals and traces. Its first rule denies the
-// files that the prober, a small program of Tare's, creates for the proof. The other rules are for paths that
-// no program uses: with them the number of rules can be varied. They match the beginning or the end of a
-// path, and deny, allow, or audit (allow, and write to the kernel's log). With rules: 0 no profile is loaded,
-// and the arm does not differ from the baseline.
+// AppArmor checks a file's path each time the file is opened, by one automaton that is compiled from all
+// rules. More rules can cost time only because they make this automaton larger. The first rule denies the
+// files that the prober creates for the proof. The other rules are for paths that no program uses. With
+// rules: 0 no profile is loaded.
 //
-// apparmor_parser compiles the profile. Tare loads the profile into the kernel under a unique name when the
-// layer is put up, and removes it when the layer is taken down. Before loading, Tare notes the profile in the
-// run's ledger. From the ledger, tare clean --switches and tare resume know which profiles a killed run has
-// left, and remove them. Tare's launcher (package launcher) asks the kernel for the profile and then executes
-// the subject.
+// apparmor_parser compiles the profile. Tare loads the profile under a unique name, and removes it when the
+// layer is taken down. The run's ledger notes the profile before: tare clean --switches and tare resume
+// remove the profiles of killed runs. Tare's launcher (package launcher) asks the kernel for the profile and
+// then executes the subject.
 //
-// Proofs: the kernel names the profile, in enforce mode, as the prober's label. When the prober creates a
-// file that the first rule matches, it fails with EACCES. Outside the profile it may create this file.
+// Proofs: the kernel names the profile, in enforce mode, as the prober's label. A file that the first rule
+// matches cannot be created (EACCES), and outside the profile it can.
 package apparmor
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
@@ -37,6 +37,7 @@ import (
 	"tare/internal/layer/wrapper"
 	"tare/internal/testbed"
 	"tare/internal/testbed/launcher"
+	"tare/internal/testbed/local"
 )
 
 const name = "apparmor"
@@ -46,8 +47,7 @@ type Config struct {
 	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: the first denies the action of the proof, the others are for unused paths; 0 loads no profile"`
 	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that the other rules match: prefix, /directory/**, or suffix, **/name"`
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of the other rules: deny, allow, or audit, which allows and logs"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around layer.Side                  `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
@@ -77,7 +77,6 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// probe tries a profile, if the kernel has AppArmor.
 func probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: name, Status: testbed.Refused}
 	if err := enabled(); err != nil {
@@ -95,8 +94,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
-// front returns the wrapper that puts subjects into a profile. profile is its name, or the beginning of the
-// names of all Tare's profiles.
+// front returns the wrapper for a profile, given by its name or by the beginning of the names of all Tare's
+// profiles.
 func (c *Config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
 		return wrapper.Idle(name, c.Around, "loads no profile")
@@ -131,13 +130,11 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 }
 
 // ProveOff shows that programs are in none of Tare's profiles, and may create the files that the profile
-// denies. It is not called in an arm with another apparmor layer, since the proof of that layer names the
-// profile.
+// denies.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front(prefix).Off(ctx, s)
 }
 
-// undo removes a profile that a killed run has left.
 func undo(_ context.Context, _ testbed.Site, u layer.Undo) error {
 	profile, err := u.Name(prefix)
 	if err != nil {
@@ -147,3 +144,134 @@ func undo(_ context.Context, _ testbed.Site, u layer.Undo) error {
 }
 
 func newProfile(c *Config, called string) profile { return profile{name: called, text: c.text(called)} }
+
+const (
+	parser  = "apparmor_parser"
+	install = "apt-get install apparmor"
+	prefix  = "tare-apparmor-"  // start of the names of profiles
+	probing = prefix + "probe-" // start of the names of probes' profiles; the probing process's id follows
+)
+
+const (
+	kernel   = "/sys/kernel/security/apparmor/"
+	loading  = kernel + ".load"
+	removing = kernel + ".remove"
+	loaded   = kernel + "profiles"
+)
+
+type profile struct{ name, text string }
+
+// everything lists rules that allow all kinds of actions: AppArmor denies every other kind. apparmor_parser
+// leaves out kinds that the kernel does not know.
+var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
+
+// text returns the source of a profile. It names no ABI, and includes no file.
+func (c *Config) text(called string) string {
+	var b strings.Builder
+	// A volume has its own mount namespace: paths there may not lead up to its root (disconnected).
+	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
+	for _, rule := range everything {
+		fmt.Fprintf(&b, "  %s,\n", rule)
+	}
+	fmt.Fprintf(&b, "  deny /{,**/}%s* w,\n", wrapper.ProbeFile)
+	for i := 2; i <= c.Rules.One(); i++ {
+		path := fmt.Sprintf("/usr/lib/tare-unused-%02d/**", i)
+		if c.Match.One() == layer.Suffix {
+			path = fmt.Sprintf("/**/tare-unused-%02d", i)
+		}
+		switch c.Action.One() {
+		case layer.Deny:
+			fmt.Fprintf(&b, "  deny %s rwklmx,\n", path)
+		case layer.Audit:
+			fmt.Fprintf(&b, "  audit %s rwkl,\n", path)
+		case layer.Allow:
+			fmt.Fprintf(&b, "  %s rwkl,\n", path)
+		}
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+const compileLimit = time.Minute // the timeout for the compiler, which normally takes less than a second
+
+// compile returns the profile in the binary format of this machine's kernel, or of the kernel in the
+// arguments, without the compiler's cache.
+func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, compileLimit)
+	defer cancel()
+	var out bytes.Buffer
+	_, err := testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{
+		Args: append([]string{parser, "--skip-kernel-load", "--skip-cache", "--stdout"}, args...), Stdin: strings.NewReader(p.text), Stdout: &out,
+	})
+	if err == nil && out.Len() == 0 {
+		err = fmt.Errorf("%s printed nothing", parser)
+	}
+	return out.Bytes(), err
+}
+
+func (p profile) load(ctx context.Context) error {
+	binary, err := p.compile(ctx)
+	if err != nil {
+		return err
+	}
+	if err := write(loading, binary); err != nil {
+		return fmt.Errorf("load a profile: %w", err)
+	}
+	if there, err := has(p.name); err != nil || !there {
+		return errors.Join(fmt.Errorf("the profile %s is not among those of %s", p.name, loaded), err)
+	}
+	return nil
+}
+
+// remove unloads a profile, if the kernel has it.
+func remove(called string) error {
+	if there, err := has(called); err != nil || !there {
+		return err
+	}
+	if err := write(removing, []byte(called)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the profile %s: %w", called, err)
+	}
+	if there, err := has(called); err != nil || there {
+		return errors.Join(fmt.Errorf("the profile %s is still there", called), err)
+	}
+	return nil
+}
+
+// removeProbes removes the profiles of killed probes, which no ledger notes.
+func removeProbes() error {
+	text, err := os.ReadFile(loaded)
+	for line := range strings.Lines(string(text)) {
+		called, _, _ := strings.Cut(line, " (")
+		pid, ours := strings.CutPrefix(called, probing)
+		if _, gone := os.Stat("/proc/" + pid); ours && errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, remove(called))
+		}
+	}
+	return err
+}
+
+func has(called string) (bool, error) {
+	text, err := os.ReadFile(loaded)
+	return strings.Contains("\n"+string(text), "\n"+called+" ("), err
+}
+
+// enabled returns why no profile can be loaded on this machine; nil if nothing prevents this.
+func enabled() error {
+	f, err := os.OpenFile(loading, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("this kernel has no AppArmor, or it is turned off: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("profiles of AppArmor cannot be loaded: %w", err)
+	}
+	return f.Close()
+}
+
+func write(file string, content []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}

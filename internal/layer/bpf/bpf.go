@@ -1,22 +1,21 @@
-// Package bpf is the common part of the layers whose BPF programs are Tare's own: cgroup-bpf and bpflsm. The
-// sources of the BPF programs are in the directory programs, next to the object files that clang compiled
-// from them. The library cilium/ebpf loads and attaches these object files.
+// Package bpf is the common part of the layers cgroup-bpf and bpflsm, whose BPF programs are Tare's own. The
+// directory programs has the sources, and the object files that clang compiled from them. The library
+// cilium/ebpf loads and attaches these object files.
 //
 // The programs apply only to the cgroup of the arm's subjects (testbed.Cgrouped). Links, which this process
 // holds open, attach the programs to their hooks. When this process ends, for whatever reason, the kernel
-// detaches and unloads the programs. No program is pinned: none stays in the kernel without this process.
+// detaches and unloads the programs. No program is pinned.
 //
 // # Proofs
 //
 // Each hook counts, per CPU, how often it was hit in the arm, and how often a rule matched. Before a trial
-// the prober (package wrapper) is started as a subject. It tries an action that the last rule denies:
+// the prober (package wrapper) tries an action that the last rule denies:
 //
 //   - the hook counts the action, the rule matches, and the action is denied with EPERM;
-//   - in an arm without the layer the action is not denied, and the hook does not count it;
-//   - after a trial the check reports how often each hook was hit. If none was hit, a difference of
-//     the arm is not the effect of the hooks (layer.Check.Unexercised).
+//   - in an arm without the layer the action is neither denied nor counted;
+//   - after a trial the check reports how often each hook was hit (layer.Check.Unexercised if never).
 //
-// Counting takes a few ns per hit. This is part of the layer's cost even without rules.
+// Counting takes a few ns per hit, which is part of the layer's cost even without rules.
 package bpf
 
 import (
@@ -88,17 +87,16 @@ const (
 
 // Policy is a set of rules of a Linux security module.
 type Policy struct {
-	Hooks    []int // hooks to attach
-	Rules    int   // number of rules of each kind
-	Action   layer.Action
-	Suffix   bool     // rules are ends of paths; otherwise they are beginnings
-	Files    []string // paths of the rules, one per rule, of up to TextMost bytes; the next two fields likewise
-	Programs []string
-	Sources  []string // sources of mounts
-	Four     []ConnectRule
-	Six      []ConnectRule
-	// Capabilities are the denied capabilities, as bits.
-	Capabilities uint64
+	Hooks        []int // hooks to attach
+	Rules        int   // number of rules of each kind
+	Action       layer.Action
+	Suffix       bool     // rules are ends of paths; otherwise they are beginnings
+	Files        []string // paths of the rules, one per rule, of up to TextMost bytes; the next two fields likewise
+	Programs     []string
+	Sources      []string // sources of mounts
+	Four         []ConnectRule
+	Six          []ConnectRule
+	Capabilities uint64 // the denied capabilities, as bits
 }
 
 // TextMost is the longest path in a rule, in bytes, the same as vArmor's.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"tare/internal/experiment"
 	"tare/internal/layer"
 	"tare/internal/layer/wrapper"
 	"tare/internal/testbed"
@@ -30,7 +31,7 @@ type Guard struct {
 	began []count // counts at the beginning of the trial
 }
 
-// Group returns the cgroup of those programs of the site that the layer is put around.
+// Group returns the cgroup of the site's programs that the layer is put around.
 func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 	at := testbed.Host
 	switch around {
@@ -46,12 +47,10 @@ func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 	return site.Cgroup(at)
 }
 
-// guardSet holds the guards of a layer that are up in a run.
 type guardSet struct{ up []*Guard }
 
-// Up returns the active layer for programs that are loaded already. Its Settle attaches the programs and
-// returns only the failed checks, which end a run before its first trial. Up also keeps the guard for the
-// layer's proofs in other arms.
+// Up returns the active layer for loaded programs. Settle attaches them, and returns only failed checks,
+// which end a run before its first trial. Up also keeps the guard for the proofs in other arms.
 func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	k := layer.Kept[guardSet](s.Run, l)
 	k.up = append(k.up, g)
@@ -74,8 +73,8 @@ func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	}
 }
 
-// try lets the prober try the actions of the hooks. It returns the prober's answers, and for each hook the
-// hits that the guards counted meanwhile.
+// try lets the prober try the actions of the hooks. It returns the answers, and the hits that the guards
+// counted meanwhile.
 func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, guards ...*Guard) (answers map[string]string, counted []count, err error) {
 	var words []string
 	for _, h := range hooks {
@@ -96,7 +95,6 @@ func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Ho
 	return answers, counted, err
 }
 
-// sum returns the sum of the guards' counts for each of the hooks.
 func sum(hooks []Hook, guards []*Guard) ([]count, error) {
 	all := make([]count, len(hooks))
 	for _, g := range guards {
@@ -116,8 +114,8 @@ func sum(hooks []Hook, guards []*Guard) ([]count, error) {
 
 const denied = "EPERM"
 
-// Before shows that each hook sees the actions of the arm's programs and has its effect on them. It then
-// stores the counts, from which After counts the hits of the trial.
+// Before shows that each hook sees the actions of the arm's programs and has its effect on them. It keeps the
+// counts for After.
 func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	checks, err := layer.Each(g.Places, func(where testbed.Place) ([]layer.Check, error) {
 		answers, counted, failed := try(ctx, site, where, g.Hooks, g)
@@ -150,8 +148,7 @@ func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, e
 	return checks, err
 }
 
-// negligible is a number of hits of all hooks together per unit of a trial's work. Up to it, the hooks count
-// as unused.
+// negligible is a number of hits per unit of work, of all hooks together, that counts as no use of the hooks.
 const negligible = 0.01
 
 // After reports how often the hooks were hit in the trial.
@@ -175,10 +172,10 @@ func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
 		Unexercised: float64(all) <= negligible*did.Work}}, nil
 }
 
-// Off shows that the actions that the hooks deny are allowed at the site of another arm, and that no hook of
-// a guard that is up counts these actions. If the other arm has its own layer of this kind, that layer sees
-// and denies the same actions. Off then asks the kernel instead where the guards' programs are attached.
-// Group also makes the cgroups of the other arm's programs as deep as those in arms with the layer.
+// Off shows that the actions that the hooks deny are allowed at the site of another arm, and that no guard
+// counts them. If that arm has its own layer of this kind, its hooks see and deny the same actions. Off then
+// asks the kernel where the guards' programs are attached. Group also makes the cgroups of both arms equally
+// deep.
 func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Side, hooks []Hook) ([]layer.Check, error) {
 	group, err := Group(s, around)
 	if err != nil {
@@ -186,7 +183,17 @@ func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, arou
 	}
 	guards := layer.Kept[guardSet](s.Run, l).up
 	if s.Own != nil {
-		return beside(kind, group, guards)
+		c := layer.Check{Layer: kind, Name: "programs of another arm", Expected: "not attached here", Observed: "none is", OK: true}
+		for _, g := range guards {
+			name, err := g.Loaded.AttachedTo(group)
+			if err != nil {
+				return nil, err
+			}
+			if name != "" {
+				c.Observed, c.OK = name+" is", false
+			}
+		}
+		return []layer.Check{c}, nil
 	}
 	return layer.Each(around.Places(s), func(where testbed.Place) ([]layer.Check, error) {
 		answers, counted, err := try(ctx, s.Site, where, hooks, guards...)
@@ -207,18 +214,14 @@ func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, arou
 	})
 }
 
-// beside checks that no program of the guards is attached to the cgroup, or to a hook that all processes of
-// the machine pass.
-func beside(kind string, group *os.File, guards []*Guard) ([]layer.Check, error) {
-	c := layer.Check{Layer: kind, Name: "programs of another arm", Expected: "not attached here", Observed: "none is", OK: true}
-	for _, g := range guards {
-		name, err := g.Loaded.AttachedTo(group)
-		if err != nil {
-			return nil, err
-		}
-		if name != "" {
-			c.Observed, c.OK = name+" is", false
-		}
+// Elsewhere names the alternative on a cluster.
+const Elsewhere = "on a cluster, apply policies of vArmor and similar programs by the layer manifests, as examples/kubernetes/varmor.yaml does"
+
+// Works returns the probe of a layer, which tries the layer on this machine.
+func Works(name string, l layer.Layer) func(context.Context) []testbed.Finding {
+	return func(ctx context.Context) []testbed.Finding {
+		f := testbed.Finding{Name: name, Status: testbed.Works, Detail: "the kernel loads its programs, and the programs deny the actions of the rules"}
+		_, err := layer.Try(ctx, experiment.Needs{}, l.Up)
+		return []testbed.Finding{f.Tried(err)}
 	}
-	return []layer.Check{c}, nil
 }

@@ -107,7 +107,6 @@ func read(object []byte, values map[string]any) (*ebpf.CollectionSpec, error) {
 	return spec, nil
 }
 
-// load loads the programs and calls fill to fill their maps.
 func (l *loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill func(map[string]*ebpf.Map) error) error {
 	err := rlimit.RemoveMemlock() // kernels before 5.11 count maps against the limit on locked memory
 	if err == nil {
@@ -123,8 +122,8 @@ func (l *loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill fun
 	return nil
 }
 
-// explained adds the cause to an error of loading: the kernel lacks this type of programs, or this system
-// refuses them.
+// explained adds the cause to an error of loading: the kernel lacks these programs, or this system refuses
+// them.
 func explained(kind ebpf.ProgramType, err error) error {
 	what := "BPF programs of type " + strings.ToLower(kind.String())
 	switch have := features.HaveProgramType(kind); {
@@ -138,10 +137,8 @@ func explained(kind ebpf.ProgramType, err error) error {
 	return fmt.Errorf("load %s: %w", what, err)
 }
 
-// put sets one element of a map, in the processor's byte order.
 func put(m *ebpf.Map, i int, value any) error { return m.Put(uint32(i), value) }
 
-// setConnectRules sets the rules on connections.
 func setConnectRules(m map[string]*ebpf.Map, four, six []ConnectRule) error {
 	var errs []error
 	for name, list := range map[string][]ConnectRule{"rules4": four, "rules6": six} {
@@ -160,7 +157,7 @@ func setConnectRules(m map[string]*ebpf.Map, four, six []ConnectRule) error {
 	return errors.Join(errs...)
 }
 
-// setTextRules sets the rules that are texts. kinds holds one list of texts for each kind of rules.
+// setTextRules sets the rules that are texts, one list for each kind of rules.
 func setTextRules(m *ebpf.Map, kinds ...[]string) error {
 	var errs []error
 	for k, list := range kinds {
@@ -205,11 +202,10 @@ func (l *loaded) Off() error {
 	return errors.Join(append(errs, l.gone())...)
 }
 
-// goneLimit is how long programs may stay attached after their links are closed. A thread may be starting a
-// child process at that moment; the child holds copies of all open files until it executes its program.
+// goneLimit is how long programs may stay attached without links. A child process that a thread is starting
+// holds copies of all open files until it executes its program.
 const goneLimit = time.Second
 
-// gone returns an error if a link of these programs exists on the machine.
 func (l *loaded) gone() error {
 	ours, err := l.programNames()
 	if err != nil {
@@ -226,8 +222,8 @@ func (l *loaded) gone() error {
 	}
 }
 
-// AttachedTo returns the name of a program that is attached to the cgroup, or to a hook that all processes of
-// the machine pass; "" if no program is.
+// AttachedTo returns the name of a program that is attached to the cgroup, or to a hook of the whole machine;
+// "" if none is.
 func (l *loaded) AttachedTo(group *os.File) (string, error) {
 	if l.collection == nil {
 		return "", nil
@@ -243,7 +239,6 @@ func (l *loaded) AttachedTo(group *os.File) (string, error) {
 	return attached(ours, id)
 }
 
-// programNames returns the programs' names by the kernel's program ids.
 func (l *loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	ours := map[ebpf.ProgramID]string{}
 	for name, p := range l.collection.Programs {
@@ -258,8 +253,8 @@ func (l *loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	return ours, nil
 }
 
-// attached returns the name of one of the given programs that is attached; "" if none is. If a program is
-// attached to a cgroup, it counts only if the cgroup is the given one. With group 0, every cgroup counts.
+// attached returns the name of one of the programs that is attached: to a hook of the whole machine, to the
+// group, or with group 0 to any cgroup; "" if none is.
 func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) {
 	var all link.Iterator
 	defer all.Close()

@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// loaded has no programs: this system has no BPF.
-type loaded struct{}
+type loaded struct{} // this system has no BPF
 
 // LoadConnect works on Linux only.
 func LoadConnect(*os.File, []ConnectRule, []ConnectRule) (*loaded, error) {
@@ -18,17 +17,8 @@ func LoadConnect(*os.File, []ConnectRule, []ConnectRule) (*loaded, error) {
 // LoadLSM works on Linux only.
 func LoadLSM(*os.File, Policy) (*loaded, error) { return nil, errors.ErrUnsupported }
 
-// On works on Linux only.
-func (*loaded) On() error { return errors.ErrUnsupported }
-
-// Off has nothing to detach.
-func (*loaded) Off() error { return nil }
-
-// Close has nothing to unload.
-func (*loaded) Close() error { return nil }
-
-// Counts has nothing to count.
-func (*loaded) Counts() ([]count, error) { return nil, nil }
-
-// AttachedTo returns "": no program can be attached.
+func (*loaded) On() error                           { return errors.ErrUnsupported }
+func (*loaded) Off() error                          { return nil }
+func (*loaded) Close() error                        { return nil }
+func (*loaded) Counts() ([]count, error)            { return nil, nil }
 func (*loaded) AttachedTo(*os.File) (string, error) { return "", nil }

@@ -5,22 +5,19 @@
 //   - bpflsm: {rules: [0, 1, 2, 4, 8, 64]}
 //   - bpflsm: {rules: [1, 8, 64], hooks: [file], like: /usr/bin/make}
 //
-// The hooks of file, process and mount compare a path (for mount, the source) with a list of texts. Each text
-// is the beginning or the end of a path. The hook of network compares with a list of addresses and ports. The
-// hooks of ptrace and capability make one comparison, whatever the number of rules. The rules match nothing
-// that programs do, except the last rule of each kind, which matches the prober's action. The cost depends on
-// the number of texts, and on how many bytes of a text agree with a program's path. With like: PATH, all
-// texts but the last are PATH with another last byte.
+// The hooks of file, process and mount compare a path (for mount, the source) with a list of texts, which are
+// beginnings or ends of paths. The hook of network compares with a list of addresses and ports. The hooks of
+// ptrace and capability make one comparison. Only the last rule of each kind matches something: the prober's
+// action. The cost depends on the number of texts, and on how many bytes of a text agree with a program's
+// path. With like: PATH, all texts but the last are PATH with another last byte.
 //
-// # The hooks affect the whole machine
+// The kernel calls the hooks for every process of the machine. Outside the arm's cgroup a hook returns at
+// once, which costs time, too. The hooks are therefore attached only during the trials of their arm
+// (layer.Switch), and these trials cannot be cut into slices. With rules: 0, the overhead is the cost of the
+// hooks themselves.
 //
-// The kernel calls the hooks for every process of the machine. For a process outside the arm's cgroup a hook
-// returns at once, which costs time, too. The hooks are therefore attached only during the trials of their
-// arm (layer.Switch), and these trials cannot be cut into slices. With rules: 0, the hooks only count the
-// calls of the arm's programs, and the overhead is the cost of the hooks themselves.
-//
-// The layer needs root, Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm), and a system that
-// does not refuse such programs.
+// The layer needs root, Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm), and a
+// system that does not refuse such programs.
 package bpflsm
 
 import (
@@ -44,7 +41,6 @@ const name = "bpflsm"
 // hook is a kind of rules, named as in vArmor.
 type hook string
 
-// Values lists the hooks.
 func (hook) Values() []string {
 	var names []string
 	for _, h := range hooks {
@@ -60,8 +56,7 @@ type Config struct {
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of a rule: deny, audit (allow and count) or allow"`
 	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that a rule matches: prefix or suffix"`
 	Like   string                      `yaml:"like" json:"like,omitempty" doc:"absolute path of a file that programs open or execute: rules on paths differ from it only in the last byte, so that each is compared to its end; if absent, they differ in one of the first bytes"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around layer.Side                  `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
@@ -124,7 +119,6 @@ var hooks = []struct {
 	{"capability", bpf.Capable, func(lastRuleFiles, int) string { return "alarm-timer" }},
 }
 
-// source returns the source of a mount that no program makes.
 func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
 
 // rare are capabilities that programs do not use. The prober's timer uses the last one.
@@ -141,7 +135,6 @@ func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 	return list
 }
 
-// policy returns the rules.
 func (c *Config) policy(at lastRuleFiles) bpf.Policy {
 	n := c.Rules.One()
 	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare}
@@ -182,7 +175,6 @@ func (c *Config) cut(text string) string {
 	return text[:len(text)-over]
 }
 
-// createFiles creates the files that the last rules match.
 func (c *Config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
 	site, err := testbed.Need[testbed.Scratch](s.Site, "there is no directory for files at this site")
 	if err != nil {

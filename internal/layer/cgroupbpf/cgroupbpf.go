@@ -1,24 +1,20 @@
-// Package cgroupbpf puts a filter of connections around the subjects: a BPF program that the kernel calls at each
-// connect of an IPv4 or IPv6 socket. The network policies of some clusters and the filters of systemd (IPAddressDeny)
-// work like this. The filter compares each connection with a list of rules.
+// Package cgroupbpf puts a filter of connections around the subjects: a BPF program that the kernel calls at
+// each connect of an IPv4 or IPv6 socket. Some network policies of clusters and the filters of systemd
+// (IPAddressDeny) work like this.
 //
 //   - cgroup-bpf: {rules: [0, 1, 2, 4, 8, 64]}
 //   - cgroup-bpf: {rules: [1, 8, 64], mismatch: late}
 //
-// A rule is a prefix of addresses and a port. It denies connections to that port at these addresses, with
-// EPERM. The rules are for addresses that no program connects to (mismatch: early), or for all addresses and
-// ports that no program connects to (mismatch: late). With rules: 0 the BPF program is attached, and makes no
-// comparison.
+// A rule is a prefix of addresses and a port, and denies connections there with EPERM. The rules are for
+// addresses that no program connects to (mismatch: early), or for all addresses and unused ports (mismatch:
+// late). With rules: 0 the BPF program makes no comparison.
 //
-// The BPF program is attached to the cgroup of the arm's subjects (package bpf). There is no wrapper process,
-// and the kernel does not call the BPF program for other processes of the machine. The layer needs root and
-// Linux 5.7.
+// The BPF program is attached to the cgroup of the arm's subjects (package bpf), without a wrapper process.
+// The layer needs root and Linux 5.7.
 //
-// # Proofs
-//
-// The prober connects to the address of the last rule and gets EPERM, and the BPF program counts the connection. In
-// arms without the layer the kernel tries to route the connection, and the BPF program counts nothing. After the
-// layer is taken away, the kernel has no link to the program.
+// Proofs: the prober's connection to the address of the last rule gets EPERM, and the BPF program counts it.
+// In arms without the layer the kernel tries to route the connection, and the BPF program counts nothing.
+// After the layer is taken away, the kernel has no link to the program.
 package cgroupbpf
 
 import (
@@ -37,8 +33,7 @@ const name = "cgroup-bpf"
 type Config struct {
 	Rules    factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules for each of IPv4 and IPv6, which deny connections that programs do not make; with 0 the BPF program is attached without rules"`
 	Mismatch factor.Levels[bpf.Mismatch] `yaml:"mismatch" json:"mismatch" doc:"early: the rules are for addresses that no program uses; late: for all addresses, and ports that no program uses"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around   layer.Side                  `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.

@@ -38,7 +38,6 @@ func (Transport) Values() []string { return []string{string(UDP), string(TCP), s
 // Clear returns the description of a connection without TLS: "udp in clear".
 func (t Transport) Clear() string { return string(t) + " in clear" }
 
-// carried reports whether a connection with this description has the transport.
 func (t Transport) carried(connection string) bool {
 	if t == TLS {
 		return strings.HasPrefix(connection, "TLS ")
@@ -83,7 +82,6 @@ func (c *Config) ProveOffAfter(_ context.Context, _ *layer.Session, did layer.Di
 	return c.look(did, false), nil
 }
 
-// look checks the connections of a trial.
 func (c *Config) look(did layer.Did, on bool) []layer.Check {
 	check := layer.Check{Layer: name, Name: "connections of queries", Expected: string(c.Transport.One())}
 	return did.CheckConnections(workload, check, on, c.Transport.One().carried)

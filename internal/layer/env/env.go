@@ -14,7 +14,6 @@ package env
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -50,7 +49,6 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, ProvesBeside: true}
 }
 
-// validate checks the parameters.
 func (c *Config) validate() []experiment.FieldError {
 	if len(c.Set) == 0 {
 		return []experiment.FieldError{{Field: "set", Message: "there is no variable: the layer would do nothing"}}
@@ -80,8 +78,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	}, nil
 }
 
-// ProveOff shows that a subject does not have the values. If the arm has its own layer of this kind, ProveOff
-// leaves out the variables that this layer sets: its own proof shows them.
+// ProveOff shows that a subject does not have the values, except for variables that the arm's own layer of
+// this kind sets.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Set) == 0 {
 		return nil, nil
@@ -93,7 +91,6 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.prove(ctx, s, s.Site, values, false)
 }
 
-// prove checks for each variable whether a subject has its value.
 func (c *Config) prove(ctx context.Context, s *layer.Session, site testbed.Site, values map[string]string, on bool) ([]layer.Check, error) {
 	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		seen, err := c.look(ctx, site, where)
@@ -108,20 +105,18 @@ func (c *Config) prove(ctx context.Context, s *layer.Session, site testbed.Site,
 	})
 }
 
-// question names one variable that the reporting process is asked for.
 type question struct {
 	Name   string `json:"name"`
 	Hidden bool   `json:"hidden"` // the answer is the hash of the value
 }
 
-// answer is the reporting process's observation of a variable.
 type answer struct {
 	Set   bool   `json:"set"`
 	Value string `json:"value"` // the value, or its SHA-256 in hex
 }
 
-// look starts the reporting process as a subject at a place of a site, in the arm's wrappers if there are
-// any. It returns the process's answers by the names of the variables.
+// look asks the reporting process, a subject at a place. It returns the answers by the names of the
+// variables.
 func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
 	var questions []question
 	for _, n := range c.Set.Names() {
@@ -143,7 +138,7 @@ func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Plac
 	return seen, nil
 }
 
-// report is the main function of the reporting process: it answers the questions.
+// report is the main function of the reporting process.
 func report(_ context.Context, questions []question) (map[string]answer, error) {
 	answers := map[string]answer{}
 	for _, q := range questions {
@@ -156,13 +151,8 @@ func report(_ context.Context, questions []question) (map[string]answer, error) 
 	return answers, nil
 }
 
-func hash(value string) string {
-	sum := sha256.Sum256([]byte(value))
-	return hex.EncodeToString(sum[:])
-}
+func hash(value string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(value))) }
 
-// check compares a variable of a subject with the layer's value. They must be equal when the layer is on, and
-// must differ when the layer is off.
 func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 	want, expected, observed := value, fmt.Sprintf("%q", value), fmt.Sprintf("%q", seen.Value)
 	if c.Set.Hidden(n) {

@@ -100,15 +100,17 @@ func (p Patterns) Check(kind, what string, want State, text string, failed error
 }
 
 func (p Patterns) expected(want State) string {
-	switch {
-	case want == On && p.Off == "":
-		return "to match " + p.On
-	case want == On:
-		return "to match " + p.On + ", and not " + p.Off
-	case p.Off == "":
-		return "not to match " + p.On
+	match, other := p.On, p.Off
+	if want != On {
+		match, other = other, match
 	}
-	return "to match " + p.Off + ", and not " + p.On
+	switch {
+	case match == "":
+		return "not to match " + other
+	case other == "":
+		return "to match " + match
+	}
+	return "to match " + match + ", and not " + other
 }
 
 // Output runs a program at a place of a site and returns the beginning of its standard output. The error contains the

@@ -37,11 +37,10 @@ const (
 	adiantum mode = "Adiantum"
 )
 
-// Values lists the modes.
 func (mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
 
-// modes holds for each mode the kernel's number for contents, the kernel's number for the file names' mode
-// that belongs to it (FSCRYPT_MODE_…), and the name in /proc/crypto of the contents' cipher.
+// modes holds for each mode the kernel's numbers of the modes for contents and for names (FSCRYPT_MODE_…),
+// and the cipher's name in /proc/crypto.
 var modes = map[mode]struct {
 	contents, names uint8
 	cipher          string
@@ -100,10 +99,9 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	}, nil
 }
 
-// none is the policy of a directory without encryption.
-const none = "none"
+const none = "none" // the policy of a directory without encryption
 
-// policyCheck reads the policy of a directory back and compares it with the wanted one.
+// policyCheck compares a directory's policy with the wanted one.
 func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, error) {
 	c := layer.Check{Layer: name, Name: "encryption policy of the directory", Expected: want}
 	err := stack.InVolume(func() (err error) {
@@ -117,8 +115,7 @@ func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, er
 	return []layer.Check{c}, nil
 }
 
-// ProveOff shows that the volume has no policy. If no layer encrypts, it also shows that the marker is on the
-// device in clear. It is not called in an arm with another fscrypt layer, whose proof shows its mode.
+// ProveOff shows that the volume has no policy and, if no layer encrypts, that the marker is in clear.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {

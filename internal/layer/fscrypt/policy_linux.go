@@ -10,11 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawKey is the number of bytes of a master key, enough for every mode.
-const rawKey = 64
+const rawKey = 64 // the number of bytes of a master key, enough for every mode
 
-// encrypt makes a new key and sets a policy with it on an empty directory. The path is one in the mount
-// namespace of the calling thread.
+// encrypt sets a policy with a new key on an empty directory.
 func encrypt(dir string, mode mode) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -57,7 +55,6 @@ func tryFile(dir string, mode mode) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// hint returns the usual cause of an error, for the user.
 func hint(err error) string {
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOTTY):
@@ -68,8 +65,8 @@ func hint(err error) string {
 	return "see Documentation/filesystems/fscrypt.rst"
 }
 
-// policy returns the encryption mode of a directory. It returns none if the directory has no policy, or if
-// its file system has no encryption.
+// policy returns the encryption mode of a directory; none if it has no policy, or if its file system has no
+// encryption.
 func policy(dir string) (string, error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -1,17 +1,15 @@
 // Package fusepassthrough is the layer that puts a file system outside the kernel (FUSE) in front of a
-// volume: bindfs, which passes every operation on to the volume and does nothing else.
+// volume: bindfs, which passes every operation on to the volume.
 //
 //   - fuse-passthrough
 //
-// It is not a security layer. It is an arm with which an encrypting FUSE file system, such as gocryptfs, can
-// be compared: both bindfs and gocryptfs go through FUSE, lose direct I/O, and have a process that serves
-// requests in several threads. They differ in more than the cipher. bindfs is written in C with libfuse,
-// gocryptfs in Go with go-fuse. The kernel also caches attributes up to different limits. The layer's check
-// states the difference as a caveat.
+// It is not a security layer, but an arm to compare an encrypting FUSE file system with, such as gocryptfs:
+// both go through FUSE, lose direct I/O, and have a process with several threads. They differ in more than
+// the cipher. bindfs is written in C with libfuse, gocryptfs in Go with go-fuse, and the kernel caches
+// attributes up to different limits. A caveat says so.
 //
-// Proof, before every trial: the volume is a FUSE mount, and the process of this mount runs. Once for each
-// set-up: if no other layer encrypts, a marker (a random text) that was written through the volume is on the
-// device in clear.
+// Proof, before every trial: the volume is a FUSE mount, and its process runs. Once for each set-up: if no
+// other layer encrypts, a marker that was written through the volume is on the device in clear.
 package fusepassthrough
 
 import (
@@ -50,6 +48,11 @@ func (c *Config) Declare() experiment.Declaration {
 
 // Up asks the site for a part of the volume: the mount of bindfs.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	// bindfs has several threads, as gocryptfs has. Its manual warns that a thread may serve a user's request with
+	// another user's rights. Here there is only one user.
+	command := func(_ context.Context, files, through string) (testbed.Command, error) {
+		return testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, files, through}}, nil
+	}
 	daemon := &volumes.Daemon{Kind: name, Files: "files", Mode: 0o777, Through: "through", Command: command}
 	up, err := daemon.Up(s)
 	if err != nil {
@@ -63,13 +66,6 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 		return checks, nil
 	}
 	return up, nil
-}
-
-// command returns the command that starts bindfs with several threads, since gocryptfs has several. The
-// manual of bindfs warns that a thread may serve a user's request with another user's rights. Here there is
-// only one user.
-func command(_ context.Context, files, through string) (testbed.Command, error) {
-	return testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, files, through}}, nil
 }
 
 // ProveOff shows that the volume is not a mount of bindfs.

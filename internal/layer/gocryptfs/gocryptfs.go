@@ -40,7 +40,6 @@ const (
 	xChaCha cipher = "XChaCha20-Poly1305"
 )
 
-// Values lists the ciphers.
 func (cipher) Values() []string { return []string{string(aesgcm), string(aessiv), string(xChaCha)} }
 
 // Config holds the layer's parameters.
@@ -82,9 +81,8 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return up, nil
 }
 
-// ProveOff shows that the volume is not a mount of gocryptfs. If no layer encrypts, it also shows that the
-// marker is on the device in clear. It is not called in an arm with another gocryptfs layer, whose proof
-// shows its cipher.
+// ProveOff shows that the volume is not a mount of gocryptfs and, if no layer encrypts, that the marker is in
+// clear.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -100,7 +98,7 @@ type active struct {
 	info   string // gocryptfs's description of the directory of encrypted files
 }
 
-// options are the options with which gocryptfs creates a directory for a cipher.
+// options are the options of gocryptfs -init, by cipher.
 var options = map[cipher][]string{aesgcm: nil, aessiv: {"-aessiv"}, xChaCha: {"-xchacha"}}
 
 // command initialises a directory of encrypted files, and returns the command that mounts it.
@@ -112,7 +110,7 @@ func (a *active) command(ctx context.Context, cipher, plain string) (mount testb
 		cmd := testbed.Command{Args: append([]string{name}, args...), Stdin: strings.NewReader(password)}
 		return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, evidence.Limit)
 	}
-	// Nobody can guess this password. Few rounds of scrypt are therefore enough, and they take less time.
+	// Nobody can guess the password, so few rounds of scrypt are enough.
 	args := append([]string{"-init", "-q", "-scryptn", "10"}, options[a.config.Cipher.One()]...)
 	if _, err := run(append(args, cipher)...); err != nil {
 		return mount, err
@@ -121,10 +119,9 @@ func (a *active) command(ctx context.Context, cipher, plain string) (mount testb
 	return testbed.Command{Args: []string{name, "-fg", "-q", "-nosyslog", cipher, plain}, Stdin: strings.NewReader(password)}, err
 }
 
-// flags holds for each cipher the word that identifies it in gocryptfs's description of a directory.
+// flags are the words in gocryptfs's description of a directory, by cipher.
 var flags = map[cipher]string{aesgcm: "GCMIV128", aessiv: "AESSIV", xChaCha: "XChaCha20Poly1305"}
 
-// implementation makes the check of the cipher. The check also names the code that encrypts.
 func (a *active) implementation() layer.Check {
 	want := flags[a.config.Cipher.One()]
 	c := layer.Check{Layer: name, Name: "cipher of the directory", Expected: want, Observed: evidence.Quote(a.info), Once: true, OK: strings.Contains(a.info, want)}
@@ -143,7 +140,7 @@ func (a *active) implementation() layer.Check {
 	return c
 }
 
-// hasAES reports whether the processor has instructions for AES. cpuinfo is the text of /proc/cpuinfo.
+// hasAES reports whether the processor has instructions for AES, by the text of /proc/cpuinfo.
 func hasAES(cpuinfo string) bool {
 	for line := range strings.Lines(cpuinfo) {
 		key, list, _ := strings.Cut(line, ":")

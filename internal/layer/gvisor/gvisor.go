@@ -5,17 +5,15 @@
 //   - gvisor: {platform: [systrap, ptrace]}
 //
 // On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this
-// machine, and its writes are discarded at the end. It has the network of its place, through the host's
-// network stack (--network=host). With its own network stack, gVisor would take the addresses of that network
-// away from all other programs at the place, and a server's pod could not be used again. (In a pod of a
-// cluster gVisor does use its own stack.) Tare does not use `runsc do`: this command creates interfaces and
-// firewall rules on the machine, and leaves them behind when it is killed. On a cluster the layer is a
-// RuntimeClass, set by the layer pod.
+// machine, and its writes are discarded at the end. It has the host's network stack (--network=host): with
+// its own stack, gVisor would take the addresses of its place away from all other programs there. Tare does
+// not use `runsc do`, which leaves interfaces and firewall rules behind when it is killed. On a cluster the
+// layer is a RuntimeClass, set by the layer pod, and gVisor uses its own stack.
 //
 // Tare looks for runsc on PATH, and then in the directory in which `make gvisor` installs it.
 //
-// Proofs: the prober, a small program of Tare's, sees gVisor's kernel inside, and another kernel outside. On
-// a cluster the layer pod makes the proofs.
+// Proof: the prober sees gVisor's kernel inside, and another kernel outside. On a cluster the layer pod makes
+// the proofs.
 package gvisor
 
 import (
@@ -55,16 +53,13 @@ const (
 	kvm     platform = "kvm" // in a virtual machine
 )
 
-// Values lists the platforms.
 func (platform) Values() []string { return []string{string(systrap), string(ptrace), string(kvm)} }
 
 // Config holds the layer's parameters.
 type Config struct {
-	// Platform is absent in plans if it has its default.
 	Platform factor.Levels[platform] `yaml:"platform" json:"platform,omitempty" doc:"way to intercept system calls on this machine: systrap, ptrace or kvm; absent: systrap. On a cluster the RuntimeClass decides"`
 	Class    factor.Levels[string]   `yaml:"class" json:"class" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a RuntimeClass" doc:"RuntimeClass of gVisor, on a cluster"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
+	Around   layer.Side              `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
 }
 
 // Kind describes the layer.
@@ -72,11 +67,8 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "gVisor: runsc on this machine, a RuntimeClass on a cluster",
 	New:     func() layer.Layer { return &Config{Class: factor.Of("gvisor")} },
-	Probe:   probe,
+	Probe:   func(ctx context.Context) []testbed.Finding { return tryAll(ctx, systrap, ptrace, kvm) },
 }
-
-// probe tries every platform, each by starting a program.
-func probe(ctx context.Context) []testbed.Finding { return tryAll(ctx, systrap, ptrace, kvm) }
 
 // Probe tries the platforms that the parameters name.
 func (c *Config) Probe(ctx context.Context) []testbed.Finding {
@@ -96,10 +88,9 @@ func tryAll(ctx context.Context, platforms ...platform) []testbed.Finding {
 	return all
 }
 
-// startTimeout is how long each platform may take to start a program. KVM may hang inside a virtual machine.
+// startTimeout is the timeout of a start. KVM may hang inside a virtual machine.
 var startTimeout = map[platform]time.Duration{systrap: 20 * time.Second, ptrace: 20 * time.Second, kvm: 4 * time.Second}
 
-// try starts a program in runsc.
 func try(ctx context.Context, p platform) testbed.Finding {
 	f := testbed.Finding{Name: string(p), Status: testbed.Missing, Hint: install}
 	path, err := exec.LookPath(find())
@@ -128,8 +119,8 @@ func settings(p platform, runsc, dir string) launcher.Settings {
 		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}
 }
 
-// find returns the path of runsc, on PATH or in the directory of `make gvisor`. If runsc is in neither, find
-// returns the name alone: starting that name fails with a clear error.
+// find returns the path of runsc, or its name if it is neither on PATH nor in the directory of `make gvisor`:
+// to start the name fails with a clear error.
 func find() string {
 	path, err := testbed.Installed(program, name)
 	if err != nil {
@@ -144,10 +135,10 @@ func (c *Config) Declare() experiment.Declaration {
 		Rights: c.pod().Declare().Rights, Shapes: true, OwnProves: true, Launched: true}
 }
 
-// pod returns the layer pod that sets the RuntimeClass on a cluster.
+// pod returns the layer that sets the RuntimeClass on a cluster.
 func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
 
-// front returns the wrapper. dir is the directory for its bundles.
+// front returns the wrapper. Its bundles are in the directory dir.
 func (c *Config) front(dir string) wrapper.Wrapper {
 	f := wrapper.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), systrap), find(), dir), wrapper.Evidence{Name: "kernel", Ask: []string{"release"},
 		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})
@@ -155,18 +146,6 @@ func (c *Config) front(dir string) wrapper.Wrapper {
 	return f
 }
 
-// here puts gVisor around subjects on this machine.
-func (c *Config) here(s *layer.Session) (*layer.Active, error) {
-	dir, err := owned.Dir("", name)
-	if err != nil {
-		return nil, err
-	}
-	up := c.front(dir).Up(s)
-	up.Down = func(context.Context) error { return owned.Remove(dir) }
-	return up, nil
-}
-
-// onCluster reports whether a site is on a cluster.
 func onCluster(site testbed.Site) bool {
 	_, err := kube.Of(site)
 	return err == nil
@@ -175,7 +154,13 @@ func onCluster(site testbed.Site) bool {
 // Up puts gVisor around the subjects.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if !onCluster(s.Site) {
-		return c.here(s)
+		dir, err := owned.Dir("", name)
+		if err != nil {
+			return nil, err
+		}
+		up := c.front(dir).Up(s)
+		up.Down = func(context.Context) error { return owned.Remove(dir) }
+		return up, nil
 	}
 	if len(c.Platform) > 0 {
 		return nil, errors.New("on a cluster the RuntimeClass sets the platform: leave platform out, and sweep class")
@@ -198,7 +183,6 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 
 const everywhere = "on a cluster the RuntimeClass applies to all pods of the arm: the overhead includes gVisor's cost on the other side"
 
-// relabel turns checks of the layer pod into checks of this layer.
 func relabel(checks []layer.Check, err error) ([]layer.Check, error) {
 	checks = slices.Clone(checks)
 	for i := range checks {

@@ -21,13 +21,11 @@ import (
 	"tare/internal/run/machine/owned"
 )
 
-// daemon is strongSwan's daemon: the variant of it that needs no file below /run.
-const daemon = "charon-systemd"
+const daemon = "charon-systemd" // strongSwan's daemon: the variant of it that needs no file below /run
 
-// config is the daemon's configuration. It names the implementation that encrypts, and the socket for
-// commands. This layer itself sets the routes into the tunnel; the routes that kernel-libipsec sets have a
-// lower priority than all others. The tunnel may carry packets to the peer's own address (allow_peer_ts),
-// since the daemon's own packets (IKE) are routed past the tunnel.
+// config is the daemon's configuration, with the implementation that encrypts and the socket for commands.
+// The routes of kernel-libipsec have the lowest priority: this layer sets its own. allow_peer_ts lets the
+// tunnel carry packets to the peer's own address, since the daemon's own packets are routed past the tunnel.
 const config = `charon-systemd {
   load = random nonce openssl kdf %s kernel-netlink socket-default vici
   routing_table_prio = %d
@@ -41,16 +39,14 @@ const config = `charon-systemd {
 }
 `
 
-// lastRule is the priority of the routing rule for the routes that kernel-libipsec sets itself. The rule
-// comes after the rule of the table default.
+// lastRule is the priority of the routing rule for kernel-libipsec's own routes, after the rule of the table
+// default.
 const lastRule = 40000
 
-// longest is the largest packet that kernel-libipsec reads from its interface, in bytes. kernel-libipsec sets
-// the interface's MTU to this number.
+// longest is the MTU of the interface of kernel-libipsec, which reads no larger packet.
 const longest = 1400
 
-// limit is the timeout of one command to the daemon, and of the daemon's start.
-const limit = 8 * time.Second
+const limit = 8 * time.Second // the timeout of one command to the daemon, and of the daemon's start
 
 // engine is one end of the tunnels: a daemon with its configuration.
 type engine struct {
@@ -69,7 +65,6 @@ func lacks() error {
 	return netlink.XfrmStateDel(state)
 }
 
-// open writes the daemon's configuration.
 func open(o tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
 	opened := tunnel.Opened{Device: device, MTU: min(o.MTU, longest)}
 	path, err := exec.LookPath(daemon)
@@ -105,7 +100,7 @@ func open(o tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
 
 func (e *engine) socket() string { return filepath.Join(e.dir, "vici") }
 
-// Close removes the configuration and the daemon's routing rule. The interface disappears with the daemon.
+// Close removes the configuration and the daemon's routing rule. The interface ends with the daemon.
 func (e *engine) Close() error {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		rule := netlink.NewRule()
@@ -117,7 +112,6 @@ func (e *engine) Close() error {
 
 type message map[string]any // values are texts, lists of texts, and messages
 
-// call sends the daemon a command, and returns its response.
 func (e *engine) call(command string, in message) (*vici.Message, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -136,7 +130,6 @@ func (e *engine) call(command string, in message) (*vici.Message, error) {
 	return m, nil
 }
 
-// Ready waits for the daemon, and adds addresses to its interface.
 func (e *engine) Ready() (program string, err error) {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		var about *vici.Message
@@ -187,11 +180,9 @@ func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	return nil
 }
 
-// name returns the name of the connection to a peer.
 func name(peer int) string { return "peer-" + strconv.Itoa(peer) }
 
-// connection returns strongSwan's configuration for a peer. It turns off rekeying, so that none happens
-// during a run.
+// connection returns strongSwan's configuration for a peer, without rekeying during a run.
 func (e *engine) connection(p tunnel.Peer) message {
 	start := "none"
 	if e.Kernel { // without a trap, packets without a security association would leave in clear
@@ -216,7 +207,7 @@ func prefixes(list []netip.Prefix) (text []string) {
 	return text
 }
 
-// Connect makes security associations with those peers that this end must call.
+// Connect makes security associations with the peers that this end calls.
 func (e *engine) Connect() error {
 	for i, p := range e.peers {
 		if !p.Connect {
@@ -230,8 +221,8 @@ func (e *engine) Connect() error {
 	return nil
 }
 
-// Traffic returns the bytes that this end has sent and received. They are the counters of the daemon's
-// interface or, if the kernel encrypts, the sum over the kernel's security associations.
+// Traffic returns the counters of the daemon's interface or, if the kernel encrypts, of the kernel's security
+// associations.
 func (e *engine) Traffic() (sum tunnel.Traffic, err error) {
 	if !e.Kernel {
 		link, err := netlink.LinkByName(device)

@@ -12,6 +12,7 @@ package ipsec
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
@@ -45,17 +46,12 @@ var Protocol = &tunnel.Protocol{
 
 const device = "ipsec0" // the name that kernel-libipsec gives its interface
 
-// sharedKey generates one pre-shared key for all ends.
 func sharedKey(n int) ([]tunnel.Key, error) {
 	var key tunnel.Key
 	if _, err := rand.Read(key[:]); err != nil {
 		return nil, err
 	}
-	keys := make([]tunnel.Key, n)
-	for i := range keys {
-		keys[i] = key
-	}
-	return keys, nil
+	return slices.Repeat([]tunnel.Key{key}, n), nil
 }
 
 func hint(lacks error, pods bool) string {

@@ -40,8 +40,7 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; the cluster is contacted when the arm is set up"),
 }
 
-// Declare declares that the arm is on the context's cluster, and that the user needs the right to identify
-// that cluster.
+// Declare declares that the arm is on the context's cluster.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes},
@@ -55,8 +54,8 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up puts the site on the context's cluster. It keeps the identity of that cluster, since sites of other arms
-// have no connection to the cluster and need the identity for their proofs.
+// Up puts the site on the context's cluster. It keeps the cluster's identity for proofs at other sites, which
+// have no connection to it.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Before: before}, nil
 }
 
-// identity returns the name of the context and the cluster's UID, as a site's API server reports it.
+// identity returns the context of a site, and its cluster's UID as the API server reports it.
 func identity(ctx context.Context, s *kube.Site) (context, uid string, err error) {
 	cluster, err := s.Cluster(ctx)
 	if err != nil {
@@ -99,7 +98,7 @@ func identity(ctx context.Context, s *kube.Site) (context, uid string, err error
 // confounded is the caveat of every comparison of clusters.
 const confounded = "two clusters differ in more than one property (machines, kernel, network plug-in, versions), and the overhead includes all of them. It also includes the effect of state that trials leave on a cluster, such as objects in the API server's memory, since the baseline's cluster serves more trials (also those of the control)"
 
-// here checks that a site is on the context's cluster. want is the UID of that cluster.
+// here checks that a site is on the context's cluster, whose UID is want.
 func (c *Config) here(context, uid, want string) layer.Check {
 	return layer.Check{
 		Layer: name, Name: "cluster", Expected: described(c.Name, want), Observed: described(context, uid),
@@ -107,8 +106,8 @@ func (c *Config) here(context, uid, want string) layer.Check {
 	}
 }
 
-// elsewhere checks that a site is not in the layer's context. not is the UID of that context's cluster. If
-// two contexts name the same cluster, the check holds, and a caveat reports this.
+// elsewhere checks that a site is not in the layer's context, whose cluster has the UID not. Two contexts of
+// one cluster pass, with a caveat.
 func (c *Config) elsewhere(context, uid, not string) layer.Check {
 	k := layer.Check{
 		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, not), Observed: described(context, uid),
@@ -127,8 +126,7 @@ func described(context, uid string) string {
 	return fmt.Sprintf("context %s, cluster %s", context, uid)
 }
 
-// ProveOff shows that the site is on another cluster. It is not called if the arm has its own context, since
-// the proof of that layer shows the cluster.
+// ProveOff shows that the site is on another cluster.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {

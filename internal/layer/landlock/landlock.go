@@ -5,18 +5,15 @@
 //   - landlock: {rules: 4, writable: [/tmp, /var/tmp]}
 //
 // At each opening of a file, Landlock looks for a rule for each directory from the file up to the root. The
-// ruleset handles all rights to files that the kernel knows. The first rule is for the root. The next rules
-// are for the writable directories. The other rules are for directories of /proc/sys that programs do not
-// open: with them the number of rules can be varied. With rules: 0 there is no ruleset, and the arm does not
-// differ from the baseline.
+// first rule is for the root, the next ones are for the writable directories, and the others for directories
+// of /proc/sys that programs do not open. With rules: 0 there is no ruleset.
 //
-// The ruleset is created where the subject is started (on a cluster, in the pod), and before the subject's
-// time is counted. Tare's launcher restricts itself by the ruleset and then executes the subject (package
-// launcher). A rule is for a file, not for a path: in a sandbox with its own root, no rule matches and
-// nothing is allowed.
+// The ruleset is created where the subject is started, and before the subject's time is counted. Tare's
+// launcher restricts itself by the ruleset and then executes the subject (package launcher). A rule is for a
+// file, not for a path: in a sandbox with its own root, no rule matches and nothing is allowed.
 //
-// Proof: the prober, a small program of Tare's, may not create a file outside the writable directories
-// (EACCES). Outside the layer it may.
+// Proof: the prober may not create a file outside the writable directories (EACCES). Outside the layer it
+// may.
 package landlock
 
 import (
@@ -39,8 +36,7 @@ const name = "landlock"
 type Config struct {
 	Rules    factor.Levels[int] `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: one for the root, one for each writable directory, and the others for unused directories; 0 creates no ruleset"`
 	Writable []string           `yaml:"writable" json:"writable,omitempty" doc:"directories in which programs may create and remove files; absent: none"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around   layer.Side         `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
@@ -76,16 +72,11 @@ func (c *Config) front() wrapper.Wrapper {
 		return wrapper.Idle(name, c.Around, "makes no ruleset")
 	}
 	asks := slices.DeleteFunc(slices.Clone(wrapper.Makeable), func(ask string) bool {
-		return slices.ContainsFunc(c.Writable, func(w string) bool { return within(strings.TrimPrefix(ask, "write:"), w) })
+		dir := strings.TrimPrefix(ask, "write:") + "/"
+		return slices.ContainsFunc(c.Writable, func(w string) bool { return strings.HasPrefix(dir, filepath.Clean(w)+"/") })
 	})
 	return wrapper.Launched(name, c.Around, launcher.Settings{Landlock: &launcher.Landlock{Rules: c.Rules.One(), Writable: c.Writable}},
 		wrapper.Denied("file made where no rule allows it", []string{"EACCES"}, asks...))
-}
-
-// within reports whether a directory is the other directory or below it.
-func within(dir, other string) bool {
-	other = filepath.Clean(other)
-	return dir == other || strings.HasPrefix(dir, other+"/")
 }
 
 // Up puts the ruleset around the subjects.
@@ -93,8 +84,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that a file can be created where the ruleset would not allow it. It is not called in an arm
-// with another landlock layer, whose own proof shows its ruleset.
+// ProveOff shows that a file can be created where the ruleset would not allow it.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

@@ -47,20 +47,22 @@ func (b broken) Start(ctx context.Context, where testbed.Place, cmd testbed.Comm
 func Up(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) *layer.Active {
 	t.Helper()
 	a, err := l.Up(t.Context(), new(layer.Run).At(site, places...))
+	return must(t, a, err)
+}
+
+func must[T any](t testing.TB, value T, err error) T {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return value
 }
 
 // Settle returns the checks that the layer makes once per set-up.
 func Settle(t testing.TB, a *layer.Active) []layer.Check {
 	t.Helper()
 	checks, err := a.Settle(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return checks
+	return must(t, checks, err)
 }
 
 // On returns the checks that the layer makes before a trial of its own arm. Checks that are made once per
@@ -74,30 +76,21 @@ func On(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
 func Before(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
 	t.Helper()
 	checks, err := a.Before(t.Context(), site)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return checks
+	return must(t, checks, err)
 }
 
 // After returns the layer's checks after a trial.
 func After(t testing.TB, a *layer.Active, did layer.Did) []layer.Check {
 	t.Helper()
 	checks, err := a.After(t.Context(), did)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return checks
+	return must(t, checks, err)
 }
 
 // Off returns the checks that the layer is off at a site of another arm.
 func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) []layer.Check {
 	t.Helper()
 	checks, err := l.ProveOff(t.Context(), new(layer.Run).At(site, places...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return checks
+	return must(t, checks, err)
 }
 
 // Leaky returns the site of an arm without the layer, whose programs go through the layer all the same.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"tare/internal/experiment"
@@ -157,7 +158,6 @@ func check(on testbed.Shaper, c *Config, want testbed.Shape) ([]layer.Check, err
 	return checks, nil
 }
 
-// reset restores the testbed's wire.
 func reset(on testbed.Shaper) error {
 	if err := on.Shape(on.Unshaped()); err != nil {
 		return fmt.Errorf("restore the testbed's wire: %w", err)
@@ -167,11 +167,6 @@ func reset(on testbed.Shaper) error {
 
 // probe returns the local testbed's findings about shaping.
 func probe(ctx context.Context) []testbed.Finding {
-	var findings []testbed.Finding
-	for _, f := range local.Probe(ctx) {
-		if f.Name == local.Shaping {
-			findings = append(findings, f)
-		}
-	}
-	return append(findings, local.ProbeDelays())
+	other := func(f testbed.Finding) bool { return f.Name != local.Shaping }
+	return append(slices.DeleteFunc(local.Probe(ctx), other), local.ProbeDelays())
 }

@@ -1,14 +1,14 @@
 // Package luks is the layer that encrypts the device under the file system of a volume: LUKS 2 with the
-// kernel's dm-crypt. cryptsetup creates it. Each set-up has a new random key, which is not stored.
+// kernel's dm-crypt, set up by cryptsetup. Each set-up has a new random key, which is not stored.
 //
 //   - luks: {sectorSize: [512, 4096], workqueues: false}
 //
-// Storage drivers of clusters, such as Constellation's, do the same on the node. Direct I/O goes through
-// dm-crypt to the device.
+// Storage drivers of clusters, such as Constellation's, do the same on the node. Direct I/O goes through to
+// the device.
 //
-// Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the
-// device in clear. In an arm without encryption it is. Before every trial: cryptsetup reports the cipher and
-// the device of the mapping, which is the encrypted device.
+// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear. In
+// an arm without encryption it is. Before every trial: cryptsetup reports the cipher and the sectors of the
+// mapping.
 package luks
 
 import (
@@ -46,7 +46,6 @@ const (
 	aead        integrity = "aead"
 )
 
-// Values lists the choices.
 func (integrity) Values() []string { return []string{string(noIntegrity), string(hmac), string(aead)} }
 
 // Config holds the layer's parameters.
@@ -70,11 +69,9 @@ func newLayer() layer.Layer {
 	return &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(noIntegrity), Workqueues: true}
 }
 
-// mapperControl is the device through which programs talk to the device mapper.
-const mapperControl = "/dev/mapper/control"
+const mapperControl = "/dev/mapper/control" // the device through which programs talk to the device mapper
 
-// probe checks first that the kernel has the device mapper, since cryptsetup's own error would be unclear. It
-// then tries the layer.
+// probe checks first that the kernel has the device mapper: the error of cryptsetup would be unclear.
 func probe(ctx context.Context) []testbed.Finding {
 	if _, err := exec.LookPath(program); err == nil {
 		if err := mapper(); err != nil {
@@ -84,7 +81,6 @@ func probe(ctx context.Context) []testbed.Finding {
 	return volumes.Probe("dm-crypt", program, "apt-get install cryptsetup-bin", newLayer())(ctx)
 }
 
-// mapper returns an error if this kernel has no device mapper.
 func mapper() error {
 	f, err := os.OpenFile(mapperControl, os.O_RDWR, 0)
 	if err != nil {
@@ -134,7 +130,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 }
 
 // ProveOff shows that the marker is on the device in clear, if no layer encrypts. The testbed creates the
-// volume directly on its loop device. No mapping can therefore be between them.
+// volume directly on its loop device, without a mapping.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -150,7 +146,7 @@ type active struct {
 	mapped string // name of the mapping
 }
 
-// formatLimit is the timeout for formatting the device. With integrity, formatting writes the whole device.
+// formatLimit is the timeout of cryptsetup, which writes the whole device if there is integrity.
 const formatLimit = 30 * time.Minute
 
 func (a *active) run(ctx context.Context, stdin string, args ...string) (string, error) {
@@ -158,7 +154,6 @@ func (a *active) run(ctx context.Context, stdin string, args ...string) (string,
 	return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, formatLimit)
 }
 
-// put encrypts the device, and returns the path of the mapping, which the site uses instead of the device.
 func (a *active) put(ctx context.Context, device, mapping string) (string, error) {
 	var drawn [32]byte
 	_, _ = rand.Read(drawn[:])
@@ -173,8 +168,8 @@ func (a *active) put(ctx context.Context, device, mapping string) (string, error
 	return "/dev/mapper/" + mapping, nil
 }
 
-// format returns the arguments that format the device. Nobody can guess this passphrase. Few rounds of the
-// key derivation are therefore enough, and they take less time.
+// format returns the arguments that format the device. Nobody can guess the passphrase, so few rounds of the
+// key derivation are enough.
 func (c *Config) format() []string {
 	args := []string{
 		program, "luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-",
@@ -186,7 +181,6 @@ func (c *Config) format() []string {
 	return args
 }
 
-// open returns the arguments that create the mapping.
 func (c *Config) open() []string {
 	args := []string{program, "open", "--type", "luks2", "--key-file", "-"}
 	if !c.Workqueues {
@@ -195,9 +189,8 @@ func (c *Config) open() []string {
 	return args
 }
 
-// settle tells the kernel to remove the mapping when its mount ends. The kernel does so even if this process
-// has been killed. settle also makes the checks of the set-up. (cryptsetup close --deferred fails if there is
-// another mapping below this one.)
+// settle makes the checks of the set-up. It also tells the kernel to remove the mapping when its mount ends,
+// even if this process is killed. (cryptsetup close --deferred fails if another mapping is below this one.)
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if !strings.HasPrefix(a.stack.Volume(), "/dev/") {
 		names := []string{a.mapped}
@@ -211,8 +204,7 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return []layer.Check{volumes.Hidden(name, a.stack), volumes.Driver(name, cryptoName(a.config.Cipher.One()))}, nil
 }
 
-// cryptoName returns the name that a cipher of dm-crypt has in /proc/crypto: xts(aes) for aes-xts-plain64,
-// and adiantum(xchacha12,aes) for xchacha12,aes-adiantum-plain64.
+// cryptoName returns the name of a dm-crypt cipher in /proc/crypto: xts(aes) for aes-xts-plain64.
 func cryptoName(cipher string) string {
 	parts := strings.Split(cipher, "-")
 	if len(parts) < 2 {
@@ -226,7 +218,6 @@ var (
 	statusSector = regexp.MustCompile(`(?m)^\s*sector size:\s*(\d+)`)
 )
 
-// before asks cryptsetup for the state of the mapping.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	text, err := a.run(ctx, "", program, "status", a.mapped)
 	if err != nil {
@@ -235,7 +226,6 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return []layer.Check{a.config.status(text)}, nil
 }
 
-// status compares cryptsetup's description of the mapping with the parameters.
 func (c *Config) status(text string) layer.Check {
 	check := layer.Check{Layer: name, Name: "mapping", Expected: fmt.Sprintf("%s in sectors of %d", c.Cipher.One(), c.SectorSize.One()), Observed: evidence.Quote(text)}
 	cipher, sector := statusCipher.FindStringSubmatch(text), statusSector.FindStringSubmatch(text)

@@ -34,8 +34,8 @@ type active struct {
 	applied bool
 }
 
-// placed returns the objects for a site. For each object, outside has an entry: the reason why other arms
-// would get the object, too, or "" if they would not.
+// placed returns the objects for a site. For each object, outside has the reason why other arms would get the
+// object, too, or "".
 func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []*unstructured.Unstructured, outside []string, err error) {
 	all, problems := c.objects()
 	for field, p := range problems {
@@ -72,18 +72,13 @@ func (a *active) up(ctx context.Context, given bool) error {
 				"set exclusive: true to have it in the cluster during the trials of this arm only, or scope: arm if it affects only this arm", title(objects[i]), why)
 		}
 	}
-	switch {
-	case a.config.Exclusive:
-		return a.vacant(ctx)
-	case a.config.When == beforePods:
-		return a.apply(ctx)
+	if !a.config.Exclusive {
+		if a.config.When == beforePods {
+			return a.apply(ctx)
+		}
+		return nil
 	}
-	return nil
-}
-
-// vacant returns an error if one of the objects exists already: that object does not belong to Tare.
-func (a *active) vacant(ctx context.Context) error {
-	for _, u := range a.objects {
+	for _, u := range a.objects { // an object that exists already does not belong to Tare
 		_, there, err := look(ctx, a.on, u)
 		if err != nil {
 			return err
@@ -107,19 +102,21 @@ func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got
 	return nil, false, fmt.Errorf("read %s: %w", title(like), err)
 }
 
-// apply applies the objects, if they are not applied yet, and waits for the conditions. If it fails, it
-// deletes the objects again.
+// apply applies the objects and waits for the conditions. If it fails, it deletes the objects again.
 func (a *active) apply(ctx context.Context) error {
 	if a.applied {
 		return nil
 	}
 	got, err := a.on.Apply(ctx, a.objects)
 	if err != nil {
-		return err // an object that exists already may belong to someone else; created objects are deleted with the site
+		return err // an existing object may belong to someone else; created ones are deleted with the site
 	}
 	a.applied = true
-	if err = a.accepted(got); err == nil {
-		err = a.await(ctx)
+	err = a.accepted(got)
+	for _, w := range a.config.Wait {
+		if err == nil {
+			err = a.on.Await(ctx, fmt.Sprintf("%s of %s %s", w.Condition, w.Kind, w.Name), func(ctx context.Context) (bool, string, error) { return a.holds(ctx, w) })
+		}
 	}
 	if err != nil {
 		return errors.Join(err, a.down(context.WithoutCancel(ctx)))
@@ -127,7 +124,7 @@ func (a *active) apply(ctx context.Context) error {
 	return nil
 }
 
-// accepted returns an error that names the fields that the cluster has changed or dropped.
+// accepted returns an error that names fields that the cluster has changed.
 func (a *active) accepted(got []*unstructured.Unstructured) error {
 	for i, u := range a.objects[:min(len(got), len(a.objects))] {
 		if found := differences("", u.Object, got[i].Object); found != nil {
@@ -137,22 +134,6 @@ func (a *active) accepted(got []*unstructured.Unstructured) error {
 	return nil
 }
 
-// await waits until all conditions of the parameter wait hold.
-func (a *active) await(ctx context.Context) error {
-	for _, w := range a.config.Wait {
-		err := a.on.Await(ctx, w.what(), func(ctx context.Context) (bool, string, error) {
-			return a.holds(ctx, w)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w wait) what() string { return fmt.Sprintf("%s of %s %s", w.Condition, w.Kind, w.Name) }
-
-// holds reports whether a condition holds now, and describes the object's present state.
 func (a *active) holds(ctx context.Context, w wait) (ok bool, now string, err error) {
 	values := placeholder.Values{placeholder.Namespace: a.on.Namespace()}
 	like, err := w.object(a.config, a.objects, values)
@@ -171,8 +152,7 @@ func (a *active) holds(ctx context.Context, w wait) (ok bool, now string, err er
 	return ok, now, nil
 }
 
-// object returns the object that a condition is about: one of the applied objects, or another one of the
-// cluster.
+// object returns the object of a condition: an applied one, or another one of the cluster.
 func (w wait) object(c *Config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
 	all, _ := c.objects()
 	if i := w.find(all); i >= 0 {
@@ -191,7 +171,6 @@ func (w wait) object(c *Config, applied []*unstructured.Unstructured, values pla
 	return u, nil
 }
 
-// settle applies the objects that must be created after the pods.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if a.config.When == afterPods && !a.config.Exclusive {
 		return nil, a.apply(ctx)
@@ -199,7 +178,6 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return nil, nil
 }
 
-// before shows that the objects still exist as they were applied, and that the conditions hold.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	check, err := a.present(ctx)
 	if err != nil {
@@ -216,7 +194,6 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return checks, nil
 }
 
-// present checks that every object in the cluster equals the applied one.
 func (a *active) present(ctx context.Context) (layer.Check, error) {
 	check := layer.Check{Layer: name, Name: titles(a.objects), Expected: "exists as applied"}
 	var wrong []string
@@ -243,7 +220,7 @@ func (a *active) present(ctx context.Context) (layer.Check, error) {
 	return check, nil
 }
 
-// titles names the objects for a check: the first one, and the number of the others.
+// titles names the first object, and counts the others.
 func titles(objects []*unstructured.Unstructured) string {
 	if len(objects) == 0 {
 		return "objects"
@@ -255,7 +232,6 @@ func titles(objects []*unstructured.Unstructured) string {
 	return text
 }
 
-// down deletes the objects and waits until they are gone.
 func (a *active) down(ctx context.Context) error {
 	if !a.applied {
 		return nil
@@ -267,10 +243,9 @@ func (a *active) down(ctx context.Context) error {
 	return nil
 }
 
-// absent shows that the objects do not exist at another arm's site. With scope: arm, the experiment declares
-// that objects outside of the arm's namespace affect this arm only. Such objects are not checked, and a
-// caveat says so. own is the other arm's own layer of this kind, if it has one; objects that it applies are
-// left out. If no object remains to be checked, the check has no name.
+// absent shows that the objects do not exist at another arm's site. own is the own layer of that arm, or nil.
+// Objects that it applies are left out. Objects outside of the arm's namespace with scope: arm are not
+// checked, and a caveat says so. If no object remains, the check has no name.
 func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, outside, err := c.placed(ctx, on, given)
@@ -311,7 +286,6 @@ func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config
 	return check, nil
 }
 
-// without returns the objects that the layer own does not apply at the same site.
 func without(ctx context.Context, on cluster, given bool, objects []*unstructured.Unstructured, outside []string, own *Config) (left []*unstructured.Unstructured, why []string, err error) {
 	mine, _, err := own.placed(ctx, on, given)
 	if err != nil {

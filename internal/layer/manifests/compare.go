@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"tare/internal/experiment/strictyaml"
+	"tare/internal/layer/placeholder"
 )
 
-// differences lists the applied fields that an object in the cluster lacks, or that have other values there.
-// A field that the cluster or others have added is no difference. Another form of the same value is none
-// either (1000m for 1, 1m0s for 60s).
+// differences lists the applied fields that an object in the cluster lacks or has with another value. Fields
+// that the cluster has added, and other forms of a value (1000m for 1, 1m0s for 60s), are no differences.
 func differences(path string, applied, live any) []string {
 	switch want := applied.(type) {
 	case map[string]any:
@@ -53,10 +55,10 @@ func differences(path string, applied, live any) []string {
 	return []string{fmt.Sprintf("%s is %s instead of %s", path, shown(live), shown(applied))}
 }
 
-// pair finds for each item of want the item of have to compare it with, as an index. If all wanted items have
-// names, items with the same name belong together, since others may add items to such a list (a container,
-// for example). Otherwise items at the same position belong together, if the lists have the same length. The
-// result is nil if an item of want has no counterpart.
+// pair finds for each item of want its counterpart in have, as an index. If all wanted items have names, the
+// counterparts have the same names, since others may add items (such as containers). Otherwise the
+// counterparts have the same positions, in lists of the same length. The result is nil if an item has no
+// counterpart.
 func pair(want, have []any) []int {
 	unnamed := func(v any) bool { return nameOf(v) == nil }
 	byName := len(want) > 0 && !slices.ContainsFunc(want, unnamed)
@@ -76,7 +78,7 @@ func pair(want, have []any) []int {
 	return pairs
 }
 
-// nameOf returns the name of an item of a list, as a text; nil if the item has no name.
+// nameOf returns the name of a list's item; nil if it has none.
 func nameOf(v any) any {
 	m, _ := v.(map[string]any)
 	if name, ok := m["name"].(string); ok {
@@ -152,7 +154,6 @@ func item(path string, v any, i int) string {
 	return strictyaml.Index(path, i)
 }
 
-// shown returns a value as one short line for a message.
 func shown(v any) string {
 	const most = 60
 	var text string
@@ -172,4 +173,103 @@ func shown(v any) string {
 		text = text[:most] + "…"
 	}
 	return text
+}
+
+// condition is a requirement on an object: a status condition that is True, or a value of a field.
+type condition struct {
+	kind  string // type of the status condition; "" for a field
+	path  []string
+	value string
+}
+
+// conditionType allows the characters of a condition's type. A length in the expression would cost every
+// start of Tare 3 ms.
+var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]*$`)
+
+const longestType = 317
+
+// parseCondition parses a text such as Ready or status.phase=Ready. A dot within a key is written \. as in
+// kubectl: metadata.annotations.example\.org/state=on.
+func parseCondition(text string) (condition, error) {
+	left, value, isField := strings.Cut(text, "=")
+	if !isField {
+		if len(text) > longestType || !conditionType.MatchString(text) {
+			return condition{}, fmt.Errorf("%q is neither the type of a condition, such as Ready, nor a field and its value, such as status.phase=Ready", text)
+		}
+		return condition{kind: text}, nil
+	}
+	path, err := parsePath(left)
+	if err != nil {
+		return condition{}, fmt.Errorf("%q: %w", text, err)
+	}
+	if value == "" {
+		return condition{}, fmt.Errorf("%q has no value", text)
+	}
+	return condition{path: path, value: value}, nil
+}
+
+func parsePath(text string) ([]string, error) {
+	const dot = "\x00"
+	path := strings.Split(strings.ReplaceAll(strings.TrimPrefix(text, "."), `\.`, dot), ".")
+	for i := range path {
+		path[i] = strings.ReplaceAll(path[i], dot, ".")
+		if path[i] == "" {
+			return nil, fmt.Errorf("a part of the path is empty")
+		}
+	}
+	return path, nil
+}
+
+// holds reports whether the condition holds for an object, and describes the object's present state.
+func (c condition) holds(u *unstructured.Unstructured, values placeholder.Values) (ok bool, now string) {
+	if behind, now := stale(u); behind {
+		return false, now
+	}
+	if c.kind != "" {
+		return conditionHolds(u, c.kind)
+	}
+	want, err := values.Fill(c.value)
+	if err != nil {
+		return false, err.Error()
+	}
+	value, found, err := unstructured.NestedFieldNoCopy(u.Object, c.path...)
+	at := strings.Join(c.path, ".")
+	if err != nil || !found {
+		return false, "no " + at
+	}
+	switch value.(type) {
+	case map[string]any, []any:
+		return false, at + " is not a single value"
+	}
+	got := fmt.Sprint(value)
+	return got == want, at + "=" + got
+}
+
+// conditionHolds reports whether the object's status condition of a type is True.
+func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now string) {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, each := range conditions {
+		c, _ := each.(map[string]any)
+		if c["type"] != kind {
+			continue
+		}
+		now = fmt.Sprintf("%s is %v", kind, c["status"])
+		for _, more := range []string{"reason", "message"} {
+			if text, _ := c[more].(string); text != "" {
+				now += ": " + text
+			}
+		}
+		return c["status"] == "True", now
+	}
+	return false, "no condition " + kind
+}
+
+// stale reports whether the object's controller has not seen its current generation yet. Its status is then
+// out of date.
+func stale(u *unstructured.Unstructured) (behind bool, now string) {
+	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	if err != nil || !found || observed >= u.GetGeneration() {
+		return false, ""
+	}
+	return true, fmt.Sprintf("the object has generation %d, and its controller has seen %d", u.GetGeneration(), observed)
 }

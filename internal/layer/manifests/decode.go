@@ -12,8 +12,7 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Objects returns the objects of files and inline, at every level of each factor. Their placeholders are not
-// replaced yet, and an object without a namespace stays without one.
+// Objects returns the objects at every level of each factor, with their placeholders.
 func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, v := range c.variants() {
@@ -28,8 +27,8 @@ func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// objects decodes all documents of a layer whose factors have been replaced by levels. It returns problems by
-// the field of Config. Each problem names its file, line and column.
+// objects decodes all documents of a layer whose factors are replaced by levels. Problems are by the field of
+// Config.
 func (c *Config) objects() ([]object, map[string][]string) {
 	var all []object
 	problems := map[string][]string{}
@@ -74,7 +73,7 @@ func (c *Config) objects() ([]object, map[string][]string) {
 	return all, problems
 }
 
-// decode parses all documents of one text. source is the name of the text in problems.
+// decode parses the documents of one text. source is the name of the text in problems.
 func decode(source, text string) ([]object, strictyaml.Problems) {
 	var objects []object
 	var problems strictyaml.Problems
@@ -101,33 +100,28 @@ func decode(source, text string) ([]object, strictyaml.Problems) {
 	return objects, problems
 }
 
-// document is one YAML document of a text. line is the line of the text on which it begins, from 1.
+// document is one YAML document. line is its first line in the text, from 1.
 type document struct {
 	text string
 	line int
 }
 
-// split cuts a text at the lines that separate its documents. In YAML, three dashes at the start of a line
-// always separate documents, even within a quoted text.
+// separator is a line of three dashes, with or without a comment.
+var separator = regexp.MustCompile(`^---([ \t]*|[ \t]+#.*)[\r\n]*$`)
+
+// split cuts a text at its lines of three dashes. These always separate documents, even within a quoted text.
 func split(text string) []document {
 	var documents []document
 	start, at, line, n := 0, 0, 1, 0 // line is the first line of the current document, n the current line
 	for l := range strings.Lines(text) {
 		n++
-		if separates(strings.TrimRight(l, "\r\n")) {
+		if separator.MatchString(l) {
 			documents = append(documents, document{text[start:at], line})
 			start, line = at+len(l), n+1
 		}
 		at += len(l)
 	}
 	return append(documents, document{text[start:], line})
-}
-
-// separates reports whether a line is ---, optionally followed by a comment.
-func separates(line string) bool {
-	rest, ok := strings.CutPrefix(line, "---")
-	trimmed := strings.TrimLeft(rest, " \t")
-	return ok && (trimmed == "" || trimmed[0] == '#' && trimmed != rest)
 }
 
 // blank reports whether a document has nothing but comments and empty lines.
@@ -140,7 +134,6 @@ func blank(text string) bool {
 	return true
 }
 
-// decoder converts the syntax tree of one document to the types of encoding/json.
 type decoder struct{ file *strictyaml.File }
 
 func (d decoder) bad(n *strictyaml.Node, hint, format string, args ...any) {
@@ -191,7 +184,7 @@ var (
 	float   = regexp.MustCompile(`^[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][-+]?[0-9]+)?$`)
 )
 
-// number parses a number as kubectl does. It refuses text that only some readers of YAML take for a number.
+// number parses a number as kubectl does. It refuses texts that only some readers of YAML take for a number.
 func (d decoder) number(n *strictyaml.Node) any {
 	var whole int64
 	var err error
@@ -217,7 +210,6 @@ func (d decoder) number(n *strictyaml.Node) any {
 	return whole
 }
 
-// ambiguous matches words that kubectl parses as true or false, and other programs as text.
 var ambiguous = regexp.MustCompile(`^(?i:y|yes|n|no|on|off)$`)
 
 func (d decoder) text(n *strictyaml.Node) any {

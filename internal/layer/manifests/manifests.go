@@ -8,24 +8,32 @@
 //     metadata: {name: strict}
 //     spec: {mtls: {mode: STRICT}}
 //
-// An object that names no namespace is put into the arm's own namespace, by server-side apply. This happens
-// before the arm's pods are created, so that the object acts on these pods (by an injection or a profile, for
-// example). An object outside of the arm's namespace would affect the other arms, too. Such an object is
-// refused, unless the experiment file declares that it does not affect them (scope: arm) or that it exists
-// during the trials of this arm only (exclusive).
+// An object without a namespace is put into the arm's own namespace, by server-side apply, before the arm's
+// pods are created. An object outside of that namespace would affect the other arms, too. It is refused,
+// unless the file declares that it does not affect them (scope: arm) or that it exists during the trials of
+// this arm only (exclusive).
 //
-// Proof, before every trial: each object is read back. Every field that was applied has its value, the
-// object's controller has seen its current generation, and the conditions hold. In the other arms the objects
-// do not exist. The proof shows that the cluster has the objects, but not that they have an effect. The layer
-// proof can show their effect.
+// Proof, before every trial: each object is read back with every applied field, its controller has seen its
+// current generation, and the conditions hold. In the other arms the objects do not exist. The proof does not
+// show that the objects have an effect. The layer proof can show that.
 package manifests
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
+	"tare/internal/experiment/strictyaml"
 	"tare/internal/layer"
+	"tare/internal/layer/placeholder"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube"
 )
@@ -41,7 +49,7 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "any object that the cluster has a kind for"),
 }
 
-// Declare declares that the layer needs a cluster, and the rights to the objects that it applies.
+// Declare declares that the layer needs a cluster and rights to the objects.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		ReadFiles:    c.readFiles,
@@ -53,8 +61,8 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up applies the objects, unless they must be created after the pods (then settle applies them). If the
-// objects are exclusive, the switch applies them, and Up only checks that they do not exist yet.
+// Up applies the objects. Objects for after the pods are applied by Settle instead, and exclusive objects by
+// the Switch.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -74,8 +82,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that the objects do not exist at another arm's site. If the other arm has a manifests layer
-// of its own, the objects that this layer applies are left out: its own proof shows their fields.
+// ProveOff shows that the objects do not exist at another arm's site, except for those of that arm's own
+// layer.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -93,7 +101,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return []layer.Check{check}, err
 }
 
-// shared returns the reason why an object would affect other arms, too; "" if it would not.
+// shared returns why an object would affect other arms, too; "" if it would not.
 func shared(namespaced bool, namespace, own string, given bool) string {
 	switch {
 	case !namespaced:
@@ -104,4 +112,185 @@ func shared(namespaced bool, namespace, own string, given bool) string {
 		return "all arms share the namespace " + own
 	}
 	return ""
+}
+
+// Config holds the layer's parameters.
+type Config struct {
+	Files     []file                 `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; the run keeps a copy of their content"`
+	Inline    strictyaml.Document    `yaml:"inline" json:"inline,omitempty" doc:"objects: one as a map, several as a list of maps, or text in YAML with documents separated by ---"`
+	Factors   factor.Named           `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in inline, files and wait is replaced by the arm's level"`
+	Repeat    map[string]factor.Word `yaml:"repeat" json:"repeat,omitempty" doc:"number of items of a list, by its path, or of objects of a kind, by the kind: a factor's name or a number. Given items are repeated in turn; $(item) is the number of an item or object"`
+	When      when                   `yaml:"when" json:"when" enum:"before-pods,after-pods" doc:"time at which the objects are applied: before-pods or after-pods"`
+	Wait      []wait                 `yaml:"wait" json:"wait,omitempty" doc:"conditions that must hold once the objects are applied, and in every trial"`
+	Scope     scope                  `yaml:"scope" json:"scope" enum:"namespace,arm" doc:"what the objects affect: namespace: only the arm's own namespace; arm: only this arm, although some objects are outside of its namespace"`
+	Exclusive bool                   `yaml:"exclusive" json:"exclusive" doc:"the objects would affect other arms, too: they exist during the trials of this arm only"`
+	Settle    quantity.Duration      `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: wait between applying or deleting the objects and the next trial"`
+}
+
+// file is a file of manifests.
+type file struct {
+	Name string `yaml:"name" json:"name"` // file name as in the experiment file
+	Text string `yaml:"text" json:"text"` // content of the file
+}
+
+func (f *file) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return fmt.Errorf("the name of a file is empty")
+	}
+	f.Name = string(text)
+	return nil
+}
+
+// when is the time at which the objects are applied.
+type when string
+
+const (
+	beforePods when = "before-pods" // for objects that act on pods at their creation, such as a webhook's policy
+	afterPods  when = "after-pods"
+)
+
+// scope is the range of the objects' effect.
+type scope string
+
+const (
+	ownNamespace scope = "namespace"
+	OwnArm       scope = "arm"
+)
+
+// wait is a condition of an object that the layer applies, or that the cluster has anyway.
+type wait struct {
+	Kind       string `yaml:"kind" json:"kind" required:"true" doc:"kind of the object"`
+	Name       string `yaml:"name" json:"name" required:"true" doc:"name of the object"`
+	APIVersion string `yaml:"apiVersion" json:"apiVersion,omitempty" doc:"apiVersion of an object that the layer does not apply"`
+	Namespace  string `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of an object that the layer does not apply; absent: the arm's"`
+	Condition  string `yaml:"condition" json:"condition" required:"true" doc:"type of a condition that is True, such as Ready, or a field and its value, such as status.phase=Ready"`
+}
+
+const (
+	maxObjects = 100
+	maxText    = 1 << 20 // bytes of all files and inline together
+)
+
+func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+	var errs experiment.FieldErrors
+	for i := range c.Files {
+		data, err := read(c.Files[i].Name)
+		if err != nil {
+			errs.Add(fmt.Sprintf("files[%d]", i), "%v", err)
+		}
+		c.Files[i].Text = string(data)
+	}
+	return errs
+}
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	total := len(c.Inline)
+	for _, f := range c.Files {
+		total += len(f.Text)
+	}
+	if total > maxText {
+		errs.Add("", "the manifests have %d bytes; the limit is %d", total, maxText)
+		return errs
+	}
+	if c.checkFactors(&errs); len(errs) > 0 {
+		return errs
+	}
+	objects, problems := c.everyLevel()
+	for field, all := range problems {
+		errs.Add(field, "%s", summary(all))
+	}
+	if len(objects) == 0 && len(problems) == 0 {
+		errs.Add("", "there is no object: list files, or write objects below inline")
+	}
+	if len(objects) > maxObjects {
+		errs.Add("", "there are %d objects; the limit is %d", len(objects), maxObjects)
+	}
+	if c.Exclusive && c.Scope == OwnArm {
+		errs.Add("exclusive", "objects that affect this arm only (scope: arm) can stay during the trials of others")
+	}
+	if c.Settle > 0 && !c.Exclusive {
+		errs.Add("settle", "only exclusive objects are applied and deleted between trials")
+	}
+	if c.Exclusive && c.When == afterPods {
+		errs.Add("when", "exclusive objects are applied before every trial of their arm, when its pods exist already")
+	}
+	for i, w := range c.filled().Wait {
+		if _, err := parseCondition(w.Condition); err != nil {
+			errs.Add(fmt.Sprintf("wait[%d].condition", i), "%v", err)
+		}
+		for field, text := range map[string]string{"name": w.Name, "namespace": w.Namespace, "condition": w.Condition} {
+			if err := placeholder.Check(text, placeholder.Namespace); err != nil {
+				errs.Add(fmt.Sprintf("wait[%d].%s", i, field), "%v", err)
+			}
+		}
+		if w.APIVersion == "" && len(problems) == 0 && w.find(objects) < 0 {
+			errs.Add(fmt.Sprintf("wait[%d]", i), "%s %s is not one of the objects: set its apiVersion", w.Kind, w.Name)
+		}
+	}
+	return errs
+}
+
+// everyLevel returns the objects at the first level of each factor, and the problems at all levels.
+func (c *Config) everyLevel() (objects []object, problems map[string][]string) {
+	problems = map[string][]string{}
+	for i, v := range c.variants() {
+		all, found := v.objects()
+		if i == 0 {
+			objects = all
+		}
+		for field, texts := range found {
+			for _, text := range texts {
+				if !slices.Contains(problems[field], text) {
+					problems[field] = append(problems[field], text)
+				}
+			}
+		}
+	}
+	return objects, problems
+}
+
+// find returns the index of the condition's object; -1 if the layer does not apply it.
+func (w wait) find(objects []object) int {
+	return slices.IndexFunc(objects, func(o object) bool {
+		return o.GetKind() == w.Kind && o.GetName() == w.Name &&
+			(w.APIVersion == "" || w.APIVersion == o.GetAPIVersion()) && (w.Namespace == "" || w.Namespace == o.GetNamespace())
+	})
+}
+
+func summary(problems []string) string {
+	const most = 5
+	if extra := len(problems) - most; extra > 0 {
+		problems = append(problems[:most:most], fmt.Sprintf("and %d more problems", extra))
+	}
+	return strings.Join(problems, "; ")
+}
+
+// rights are the rights to apply, read and delete the objects, and to read the objects of conditions. Only
+// the cluster knows a kind's resource name. It is guessed by the rule that nearly all kinds follow.
+func (c *Config) rights(namespace string) []experiment.Right {
+	var list []experiment.Right
+	add := func(apiVersion, kind, ns string, verbs ...string) {
+		if ns == "" || ns != placeholdersGone(ns) {
+			ns = namespace
+		}
+		gv, err := schema.ParseGroupVersion(apiVersion)
+		if err != nil {
+			return
+		}
+		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
+		list = append(list, experiment.Right{Group: plural.Group, Resource: plural.Resource, Verbs: verbs, Namespace: ns, Why: "the layer manifests applies " + kind})
+	}
+	for _, v := range c.variants() {
+		objects, _ := v.objects()
+		for _, o := range objects {
+			add(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), "create", "delete", "get", "patch")
+		}
+	}
+	for _, w := range c.filled().Wait {
+		if w.APIVersion != "" {
+			add(w.APIVersion, w.Kind, w.Namespace, "get")
+		}
+	}
+	return list
 }

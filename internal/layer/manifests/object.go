@@ -14,14 +14,13 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// object is one object of the manifests. source and line say where it is written.
+// object is one object, with the place where it is written.
 type object struct {
 	unstructured.Unstructured
 	source string
 	line   int
 }
 
-// title returns the name of an object in messages and checks.
 func title(u *unstructured.Unstructured) string {
 	text := u.GetKind() + " " + u.GetName()
 	if u.GetNamespace() != "" {
@@ -30,8 +29,7 @@ func title(u *unstructured.Unstructured) string {
 	return text
 }
 
-// identity returns a key that identifies the object. It is the same for different API versions of the
-// object's kind.
+// identity returns a key that identifies the object, whatever the API version of its kind.
 func (o object) identity() string {
 	group, err := schema.ParseGroupVersion(o.GetAPIVersion())
 	if err != nil {
@@ -47,7 +45,6 @@ var (
 	label      = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 )
 
-// fromServer are fields of metadata that only the cluster sets.
 var fromServer = []string{"uid", "resourceVersion", "generation", "managedFields", "selfLink", "deletionTimestamp", "creationTimestamp"}
 
 // object decodes one document. It reports errors that every cluster would report, and content that a run must
@@ -83,7 +80,6 @@ func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 	return o, len(d.file.Problems()) == 0
 }
 
-// refuse reports content that manifests must not have.
 func (d decoder) refuse(o object, place func(...string) *strictyaml.Node) {
 	if strings.HasSuffix(o.GetKind(), "List") && o.Object["items"] != nil {
 		d.bad(place("kind"), "separate them by ---", "a %s: write each of its objects as a document of its own", o.GetKind())
@@ -117,7 +113,6 @@ func (d decoder) refuse(o object, place func(...string) *strictyaml.Node) {
 	}
 }
 
-// placeholders checks the placeholders in every text below a node.
 func (d decoder) placeholders(n *strictyaml.Node) {
 	if n.Form == strictyaml.Text {
 		if err := placeholder.Check(n.Value, placeholder.Namespace); err != nil {
@@ -132,7 +127,7 @@ func (d decoder) placeholders(n *strictyaml.Node) {
 	}
 }
 
-// placeholdersGone replaces each placeholder in a text with a valid name.
+// placeholdersGone returns a text with valid names in place of placeholders.
 func placeholdersGone(text string) string {
 	filled, err := placeholder.Values{placeholder.Namespace: "x"}.Fill(text)
 	if err != nil {
@@ -141,8 +136,7 @@ func placeholdersGone(text string) string {
 	return filled
 }
 
-// within returns the node that the keys lead to from n. If that node does not exist, it returns the last
-// existing node on the way.
+// within returns the node that the keys lead to, or the last existing node on the way.
 func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 	for _, key := range keys {
 		next := n.Get(key)
@@ -154,8 +148,8 @@ func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 	return n
 }
 
-// placed returns the object for a site, with its placeholders replaced. If the object has no namespace and
-// its kind has namespaces, it gets the site's.
+// placed returns the object for a site, with its placeholders replaced and with a namespace if its kind has
+// namespaces.
 func (o object) placed(values placeholder.Values, namespaced bool) (*unstructured.Unstructured, error) {
 	filled, err := mapped(o.Object, func(text string) (any, error) { return values.Fill(text) })
 	if err != nil {
@@ -171,7 +165,7 @@ func (o object) placed(values placeholder.Values, namespaced bool) (*unstructure
 	return u, nil
 }
 
-// mapped copies a value, with become applied to each of its texts. The keys of maps stay unchanged.
+// mapped copies a value with become applied to each of its texts, but not to keys.
 func mapped(v any, become func(text string) (any, error)) (_ any, err error) {
 	switch v := v.(type) {
 	case string:

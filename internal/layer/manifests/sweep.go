@@ -14,19 +14,16 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// The experiment file gives the factors of a manifests layer their names. A factor rules, for example, sets
-// $(rules): in the texts, the level stands in its place. A factor can also set the length of a list, or the
-// number of objects of a kind.
+// The experiment file names the factors of this layer. The level of a factor rules stands in place of
+// $(rules) in the texts. It can also set the length of a list, or the number of objects of a kind.
 
-// itemNumber is replaced by the number, from 1, of a list's item or of a repeated object.
+// itemNumber stands for the number, from 1, of a list's item or of a repeated object.
 const itemNumber = "$(item)"
 
-// maxItems is the greatest length of a repeated list, and the greatest number of objects made from one
-// object.
-const maxItems = 1000
+const maxItems = 1000 // the largest length of a repeated list, and the largest number of objects made from one
 
-// filled returns the layer with its factors replaced by their levels. Before expansion a factor has several
-// levels; then the first one is used.
+// filled returns the layer with its factors replaced by their levels, or by their first levels before
+// expansion.
 func (c *Config) filled() *Config {
 	held := factor.Named{}
 	for name, levels := range c.Factors {
@@ -54,7 +51,7 @@ func (c *Config) filled() *Config {
 	return &out
 }
 
-// variants returns one layer for every level of each factor. The other factors are at their first level.
+// variants returns one layer for every level of each factor, with the other factors at their first level.
 func (c *Config) variants() []*Config {
 	list := []*Config{c.filled()}
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
@@ -68,7 +65,6 @@ func (c *Config) variants() []*Config {
 	return list
 }
 
-// checkFactors reports names of factors that cannot be used in a text, and factors that nothing uses.
 func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	texts := []string{string(c.Inline)}
 	for _, f := range c.Files {
@@ -87,8 +83,8 @@ func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// repeat calls do for some entries of Repeat: those whose key is a kind, or those whose key is the path of a
-// list. It hands do the number of objects or items. problems holds problems by the field of Config.
+// repeat calls do for those entries of Repeat whose key is a kind (kinds), or the path of a list. n is the
+// number of objects or items.
 func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {
@@ -106,7 +102,6 @@ func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at str
 	}
 }
 
-// multiplied repeats the objects of each kind that Repeat names.
 func (c *Config) multiplied(objects []object, problems map[string][]string) []object {
 	c.repeat(true, problems, func(kind string, n int, bad func(string, ...any)) {
 		var made []object
@@ -135,7 +130,7 @@ func (c *Config) multiplied(objects []object, problems map[string][]string) []ob
 	return objects
 }
 
-// lengthen repeats the items of each list that Repeat names. It changes the objects in place.
+// lengthen repeats the items of each list that Repeat names, in place.
 func (c *Config) lengthen(objects []object, problems map[string][]string) {
 	c.repeat(false, problems, func(at string, n int, bad func(string, ...any)) {
 		path, err := parsePath(at)
@@ -165,8 +160,8 @@ func (c *Config) lengthen(objects []object, problems map[string][]string) {
 	})
 }
 
-// lengthened returns a list with n items. It uses the given items in turn, and begins again after the last
-// one. In each item, the item's number stands in place of itemNumber.
+// lengthened returns a list with n items: the given items in turn, with the item's number in place of
+// itemNumber.
 func lengthened(list []any, n int) ([]any, error) {
 	if n > len(list) {
 		for _, item := range list {
@@ -185,7 +180,6 @@ func lengthened(list []any, n int) ([]any, error) {
 	return made, nil
 }
 
-// numbered reports whether a text in a value contains itemNumber.
 func numbered(v any) bool {
 	switch v := v.(type) {
 	case string:

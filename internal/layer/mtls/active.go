@@ -4,25 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"os"
-	"slices"
 
 	"tare/internal/layer"
 	"tare/internal/testbed"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/testbed/local"
 )
 
 type active struct {
-	settings
+	Config
 	site    surroundings
 	ids     identities
 	helpers helpers
-	at      [2]testbed.Place // places of the proxies, by side
 	remote  bool             // the proxies are in sidecars of pods
-	proxies [2]*proxy        // by side
-	own     [2]netip.Addr    // the proxies' addresses; unset if the kernel chooses the address
+	at      [2]testbed.Place // places of the proxies, by side
+	proxies [2]*proxy
+	own     [2]netip.Addr // the proxies' addresses; unset if the kernel chooses the address
 	proofs  []layer.Check
 	before  [2]counters // the proxies' counters at the beginning of the trial
 }
@@ -67,7 +66,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 
 // up puts the layer up at a site. If the site has sidecars, up only requests sidecars for its pods.
 func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err error) {
-	a = &active{settings: c.settings(), helpers: helpers{}}
+	a = &active{Config: *c, helpers: helpers{}}
 	if a.site, err = surround(site); err != nil {
 		return nil, err
 	}
@@ -75,7 +74,7 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err erro
 		return a, a.ask(sidecars)
 	}
 	for _, s := range []side{clientSide, serverSide} {
-		a.at[s] = s.place(a.Placement)
+		a.at[s] = s.place(a.Placement.One())
 	}
 	if err := a.raise(ctx); err != nil {
 		return nil, errors.Join(err, a.down(context.WithoutCancel(ctx)))
@@ -83,10 +82,9 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err erro
 	return a, nil
 }
 
-// ask requests sidecars for the pods of the site.
 func (a *active) ask(sidecars testbed.Sidecars) (err error) {
 	a.remote = true
-	want := testbed.Sidecar{Name: kind, Image: a.Image, Capabilities: a.Program.implementation().capabilities}
+	want := testbed.Sidecar{Name: kind, Image: a.Image, Capabilities: a.implementation().capabilities}
 	for _, s := range []side{clientSide, serverSide} {
 		if a.at[s], err = sidecars.AddSidecar(s.pod(), want); err != nil {
 			return err
@@ -95,9 +93,9 @@ func (a *active) ask(sidecars testbed.Sidecars) (err error) {
 	return nil
 }
 
-// raise starts the helpers and then the proxies. It then redirects the connections to the proxies.
+// raise starts the helpers and the proxies, and redirects the connections.
 func (a *active) raise(ctx context.Context) error {
-	program := a.Program.implementation()
+	program := a.implementation()
 	path, err := program.program, error(nil) // the program is on PATH in the sidecar's image
 	if !a.remote {
 		if path, err = program.find(); err != nil {
@@ -107,8 +105,8 @@ func (a *active) raise(ctx context.Context) error {
 	if !a.remote && a.redirect(clientSide).User != 0 && os.Getenv(local.UserNamespaceVariable) != "" {
 		return fmt.Errorf("%s in a pod switches to another user, but a user namespace has only one: run Tare as root, or choose placement: %s", program.program, node)
 	}
-	if a.encrypts() {
-		if a.ids, err = issue(a.Key); err != nil {
+	if a.Encrypts() {
+		if a.ids, err = issue(a.Key.One()); err != nil {
 			return err
 		}
 	}
@@ -122,7 +120,7 @@ func (a *active) raise(ctx context.Context) error {
 	if a.remote {
 		a.site.Wire = &podWire{a.helpers[a.at[clientSide]]}
 	}
-	if a.Placement == node {
+	if a.Placement.One() == node {
 		if err := a.ownAddresses(ctx); err != nil {
 			return err
 		}
@@ -142,8 +140,8 @@ func (a *active) raise(ctx context.Context) error {
 	return err
 }
 
-// ownAddresses finds each node's address in the network of its pods. Connections from and to these addresses
-// take the same way as the pods' connections, for example through a tunnel between the nodes.
+// ownAddresses finds each node's address in the network of its pods. Connections between these addresses take
+// the way of the pods' connections, for example through a tunnel between the nodes.
 func (a *active) ownAddresses(ctx context.Context) error {
 	nodes, ok := testbed.As[testbed.Nodes](a.site.Site)
 	if !ok {
@@ -158,49 +156,39 @@ func (a *active) ownAddresses(ctx context.Context) error {
 	return nil
 }
 
-// redirect returns the redirection that is made at a proxy's place.
 func (a *active) redirect(s side) redirect {
 	r := redirect{Ports: a.site.Ports(), To: s.listen(), At: a.own[s]}
 	switch {
 	case s == clientSide:
 		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod), a.site.Address(testbed.PodToService)}
-		r.Own = a.Placement == sidecar
-	case a.Placement == node:
+		r.Own = a.Placement.One() == sidecar
+	case a.Placement.One() == node:
 		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod)}
 	}
 	if r.Own {
-		r.Mark, r.User = mark, a.Program.implementation().user
+		r.Mark, r.User = mark, a.implementation().user
 	}
 	return r
 }
 
-// costs returns the CPU time and memory that the proxies have used.
-func (a *active) costs() ([]layer.Cost, error) {
-	var costs []layer.Cost
+func (a *active) costs() (costs []layer.Cost, err error) {
 	for s, p := range a.proxies {
-		used, err := p.process.CPU()
+		cost, err := layer.CostOf(side(s).part(), p.process)
 		if err != nil {
 			return nil, err
 		}
-		memory, err := p.process.Memory()
-		if err != nil {
-			return nil, err
-		}
-		costs = append(costs, layer.Cost{Part: side(s).part(), CPU: used, Memory: memory})
+		costs = append(costs, cost)
 	}
 	return costs, nil
 }
 
-// down first removes the redirections, and then the proxies and the helpers.
 func (a *active) down(ctx context.Context) error {
 	var errs []error
-	for _, where := range slices.Sorted(maps.Keys(a.helpers)) {
-		h := a.helpers[where]
-		if !slices.Contains(a.at[:], where) {
-			continue // this place has no rules, and its program may have no right to list rules
-		}
-		if err := h.Ask(ctx, request{Restore: &struct{}{}}, nil); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+	for _, where := range a.at {
+		if h := a.helpers[where]; h != nil {
+			if err := h.Ask(ctx, request{Restore: &struct{}{}}, nil); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", where, err))
+			}
 		}
 	}
 	for s, p := range a.proxies {
@@ -210,4 +198,41 @@ func (a *active) down(ctx context.Context) error {
 		}
 	}
 	return errors.Join(append(errs, a.helpers.close(ctx))...)
+}
+
+// helpers are the layer's helpers, by place.
+type helpers map[testbed.Place]*helperrpc.Helper
+
+// start starts a helper at a place, unless one runs there.
+func (h helpers) start(ctx context.Context, site testbed.Site, where testbed.Place) error {
+	if h[where] != nil {
+		return nil
+	}
+	one, err := helperrpc.Start(ctx, site, where, kind)
+	if err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	h[where] = one
+	return nil
+}
+
+func (h helpers) close(ctx context.Context) error {
+	var errs []error
+	for where, one := range h {
+		if err := one.Close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+		}
+		delete(h, where)
+	}
+	return errors.Join(errs...)
+}
+
+// checkRules checks the number of redirection rules that are in force at a place.
+func (h helpers) checkRules(ctx context.Context, where testbed.Place, want int) (layer.Check, error) {
+	n := 0
+	if err := h[where].Ask(ctx, request{Rules: &struct{}{}}, &n); err != nil {
+		return layer.Check{}, fmt.Errorf("%s: %w", where, err)
+	}
+	return layer.Check{Layer: kind, Name: "redirection in the " + string(where),
+		Expected: fmt.Sprintf("%d rules", want), Observed: fmt.Sprintf("%d rules", n), OK: n == want}, nil
 }

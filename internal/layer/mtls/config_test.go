@@ -20,24 +20,24 @@ import (
 
 // The golden files are configurations of the proxies. TestLayer shows that the proxies accept them.
 func TestGolden(t *testing.T) {
-	plain := settings{Mode: plaintext, Program: Envoy, Protocol: tcp, Placement: sidecar, Workers: 2, Key: p256, Version: tls13, Resumption: true}
-	with := func(change func(*settings)) settings {
-		s := plain
-		s.Mode = mutual
-		change(&s)
-		return s
+	with := func(m mode, change func(*Config)) Config {
+		c := New().(*Config)
+		c.Mode = factor.Of(m)
+		change(c)
+		return *c
 	}
-	for name, s := range map[string]settings{
-		"plaintext": plain,
-		"mtls":      with(func(s *settings) {}),
-		"http": with(func(s *settings) {
-			s.Protocol, s.Requests, s.Resumption, s.Key, s.Version, s.Cipher = HTTP, 10, false, rsa2048, tls12, chaCha
+	for name, c := range map[string]Config{
+		"plaintext": with(plaintext, func(*Config) {}),
+		"mtls":      with(mutual, func(*Config) {}),
+		"http": with(mutual, func(c *Config) {
+			c.Protocol, c.RequestsPerConnection, c.Resumption = factor.Of(HTTP), factor.Of(10), factor.Of(false)
+			c.Key, c.Version, c.Cipher = factor.Of(rsa2048), factor.Of(tls12), factor.Of(chaCha)
 		}),
 	} {
 		for _, side := range []side{clientSide, serverSide} {
 			for _, program := range []program{Envoy, haProxy} {
-				s.Program = program
-				p := plan{settings: s, Side: side, Mark: mark, Listen: side.listen()}
+				c.Proxy = factor.Of(program)
+				p := plan{Config: c, Side: side, Mark: mark, Listen: side.listen()}
 				if side == clientSide && name == "http" {
 					p.From = netip.MustParseAddr("198.18.11.1")
 				}
@@ -49,7 +49,7 @@ func TestGolden(t *testing.T) {
 
 func configured(t *testing.T, name string, p plan) {
 	t.Helper()
-	i := p.Program.implementation()
+	i := p.implementation()
 	var got bytes.Buffer
 	if err := i.configure.Execute(&got, p); err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestHiddenByAnotherLayer(t *testing.T) {
 }
 
 func TestReuse(t *testing.T) {
-	a := &active{settings: settings{Requests: 10}}
+	a := &active{Config: Config{RequestsPerConnection: factor.Of(10)}}
 	a.before[clientSide] = counters{Requests: 100, Upstream: 10, Open: 1}
 	for requests, fine := range map[uint64]bool{100: true, 130: true, 131: false} {
 		if c := a.checkReuse(counters{Requests: requests, Upstream: 12}); c.OK != fine {
@@ -273,12 +273,12 @@ func TestReuse(t *testing.T) {
 
 // A resumed session fails the check where resumption is off.
 func TestResumption(t *testing.T) {
-	a := &active{settings: settings{Mode: mutual, Version: tls13}}
+	a := &active{Config: Config{Mode: factor.Of(mutual), Version: factor.Of(tls13), Protocol: factor.Of(tcp), Resumption: factor.Of(false)}}
 	c := counters{Handshakes: 2, Resumed: 1, Versions: map[string]uint64{"TLSv1.3": 2}}
 	if a.checkHandshakes("x", c).OK {
 		t.Error("resumed sessions pass for full handshakes")
 	}
-	a.Resumption = true
+	a.Resumption = factor.Of(true)
 	if k := a.checkHandshakes("x", c); !k.OK {
 		t.Errorf("%+v", k)
 	}

@@ -3,13 +3,16 @@ package mtls
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
+	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"text/template"
 )
 
-// envoy runs upstream Envoy with a static configuration. Istio's build of Envoy has more filters, for metrics
-// and metadata; upstream Envoy does not have these filters.
+// envoy is upstream Envoy with a static configuration. It lacks the filters for metrics and metadata of
+// Istio's build.
 var envoy = implementation{
 	program:   string(Envoy),
 	version:   []string{"--version"},
@@ -17,7 +20,7 @@ var envoy = implementation{
 	file:      "envoy.yaml",
 	configure: template.Must(template.New("envoy").Parse(envoyText)),
 	args: func(p plan) []string {
-		return []string{"--config-path", "envoy.yaml", "--concurrency", strconv.Itoa(p.Workers),
+		return []string{"--config-path", "envoy.yaml", "--concurrency", strconv.Itoa(p.Workers.One()),
 			"--disable-hot-restart", "--log-level", "error", "--file-flush-interval-msec", "250"}
 	},
 	admin:    func(name string) string { return "@" + name },
@@ -29,7 +32,7 @@ var envoy = implementation{
 		return "/stats?usedonly&filter=" + url.QueryEscape(`^(listener|cluster|http)\.(`+s.String()+`)\.`)
 	},
 	identify: func(id string) string { return id },
-	// NET_ADMIN is needed for the redirection rules and the mark of sockets, NET_RAW for watching the wire.
+	// NET_ADMIN is for the redirection rules and the mark of sockets, NET_RAW for watching the wire.
 	capabilities: []string{"NET_ADMIN", "NET_RAW"},
 	count:        countEnvoy,
 	logConnections: func(ctx context.Context, a admin, on bool) error {
@@ -42,10 +45,8 @@ var envoy = implementation{
 //go:embed envoy.yaml.tmpl
 var envoyText string
 
-// logKey is the runtime key that makes Envoy print a record of each connection (connRecord).
-const logKey = "tare.tell"
+const logKey = "tare.tell" // the runtime key in envoy.yaml.tmpl that turns the records of connections on
 
-// countEnvoy reads the counters of a proxy.
 func countEnvoy(text string, s side) (counters, error) {
 	stats, err := parseStats(text)
 	if err != nil {
@@ -68,4 +69,54 @@ func countEnvoy(text string, s side) (counters, error) {
 		Strangers:   stats[tls+"ssl.fail_verify_error"] + stats[tls+"ssl.fail_verify_san"] + stats[tls+"ssl.fail_verify_no_cert"],
 	}
 	return c, nil
+}
+
+// parseStats parses the counters and gauges of Envoy's text format, one "name: value" per line. Histograms
+// and texts are left out.
+func parseStats(text string) (map[string]uint64, error) {
+	stats := map[string]uint64{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(line, ": ")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("envoy's stats: %q is not NAME: VALUE", line)
+		}
+		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			continue
+		}
+		stats[name] = n
+	}
+	return stats, nil
+}
+
+// withPrefix returns the stats whose names start with a prefix, by the rest of the name.
+func withPrefix(stats map[string]uint64, prefix string) map[string]uint64 {
+	found := map[string]uint64{}
+	for name, n := range stats {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			found[rest] = n
+		}
+	}
+	return found
+}
+
+// parseServerInfo parses Envoy's answer to /server_info.
+func parseServerInfo(text string) (what string, workers int, err error) {
+	var info struct {
+		Version string
+		Options struct{ Concurrency int } `json:"command_line_options"`
+	}
+	if err := json.Unmarshal([]byte(text), &info); err != nil {
+		return "", 0, fmt.Errorf("envoy's server_info: %w", err)
+	}
+	// The version has the form COMMIT/VERSION/Clean/RELEASE/BoringSSL.
+	fields := strings.Split(info.Version, "/")
+	if len(fields) < 4 || info.Options.Concurrency == 0 {
+		return "", 0, fmt.Errorf("envoy's server_info: version %q, %d workers", info.Version, info.Options.Concurrency)
+	}
+	return "envoy " + strings.Join(append(fields[1:2:2], fields[4:]...), ", "), info.Options.Concurrency, nil
 }

@@ -20,17 +20,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// These are headers of the HTTP request of a probe.
 const (
 	markerHeader   = "X-Tare-Marker"
 	identityHeader = "X-Forwarded-Client-Cert" // Envoy adds this header
 )
 
-// longestMarker is the largest request or answer of a probe, in bytes.
-const longestMarker = 4096
+const longestMarker = 4096 // the largest request or answer of a probe, in bytes
 
-// serve answers each connection of a listener with a description of the connection. It ends when the listener
-// is closed.
+// serve answers the connections of a listener until the listener is closed.
 func serve(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -45,7 +42,7 @@ func serve(l net.Listener) {
 	}
 }
 
-// answerProbe reads a line or an HTTP request from a connection and answers it with a description of the
+// answerProbe reads a line or an HTTP request from a connection. It answers with a description of the
 // connection.
 func answerProbe(conn net.Conn) error {
 	in := bufio.NewReader(io.LimitReader(conn, longestMarker))
@@ -80,8 +77,7 @@ func answerProbe(conn net.Conn) error {
 	return response.Write(conn)
 }
 
-// send sends the marker and reads the answer. If the marker does not arrive, this is a result, and not an
-// error.
+// send sends the marker and reads the answer. A marker that does not arrive is a result, and no error.
 func (o sendRequest) send(ctx context.Context) sent {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
@@ -160,7 +156,6 @@ func (o sendRequest) read(conn net.Conn, h *probeAnswer) error {
 	return decode(response.Body, h)
 }
 
-// decode reads an answer that answerProbe has sent.
 func decode(from io.Reader, h *probeAnswer) error {
 	err := json.NewDecoder(from).Decode(h)
 	var other *json.SyntaxError
@@ -170,8 +165,8 @@ func decode(from io.Reader, h *probeAnswer) error {
 	return err
 }
 
-// over starts TLS on a connection. It verifies only that the authority has certified the server. The proofs
-// compare the server's identity afterwards.
+// over starts TLS on a connection. It only verifies that the authority has certified the server. The proofs
+// compare the identity of the server.
 func (o tlsClient) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, error) {
 	authority := x509.NewCertPool()
 	if !authority.AppendCertsFromPEM([]byte(o.Authority)) {

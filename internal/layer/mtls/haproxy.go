@@ -11,10 +11,9 @@ import (
 	"text/template"
 )
 
-// haproxy runs HAProxy 2.6 or newer. Before version 3.0, HAProxy cannot mark its sockets. The rules in a pod
-// therefore recognise its sockets by their user. From certificates, HAProxy prints only the common name. It
-// counts handshakes, but not by TLS version: the configuration allows a single version, and the probes verify
-// that version.
+// haproxy is HAProxy 2.6 or newer. Before version 3.0, HAProxy cannot mark its sockets: the rules in a pod
+// recognise them by their user. HAProxy counts handshakes, but not by TLS version: the configuration allows a
+// single version, and the probes verify it.
 var haproxy = implementation{
 	program:   string(haProxy),
 	version:   []string{"-v"},
@@ -22,12 +21,13 @@ var haproxy = implementation{
 	file:      "haproxy.cfg",
 	configure: template.Must(template.New("haproxy").Parse(haproxyText)),
 	args:      func(p plan) []string { return []string{"-db", "-f", "haproxy.cfg"} },
-	admin:     func(name string) string { return "@" + name + strings.Repeat("\x00", 107-len(name)) }, // HAProxy pads an abstract address with zero bytes to its full length
-	ready:     "show info",
-	about:     "show info",
-	describe:  parseInfo,
-	stats:     func(side) string { return "show stat" },
-	count:     countHAProxy,
+	// HAProxy pads an abstract address with zero bytes to its full length.
+	admin:    func(name string) string { return "@" + name + strings.Repeat("\x00", 107-len(name)) },
+	ready:    "show info",
+	about:    "show info",
+	describe: parseInfo,
+	stats:    func(side) string { return "show stat" },
+	count:    countHAProxy,
 	logConnections: func(ctx context.Context, a admin, on bool) error {
 		answer, err := a.ask(ctx, "experimental-mode on; set var proc.tell "+map[bool]string{true: "bool(1)", false: "bool(0)"}[on])
 		if err == nil && strings.TrimSpace(answer) != "" {
@@ -37,8 +37,7 @@ var haproxy = implementation{
 	},
 	identify: account,
 	user:     64998,
-	// NET_ADMIN and NET_RAW are needed as for Envoy. SETUID and SETGID are needed to switch to the other
-	// user.
+	// NET_ADMIN and NET_RAW are needed as for Envoy, SETUID and SETGID to switch to the other user.
 	capabilities: []string{"NET_ADMIN", "NET_RAW", "SETUID", "SETGID"},
 }
 
@@ -47,8 +46,8 @@ var haproxyText string
 
 // User returns the id of the user that the proxy switches to; 0 if it keeps its user.
 func (p plan) User() uint32 {
-	if p.IsClient() && p.Placement == sidecar {
-		return p.Program.implementation().user
+	if p.IsClient() && p.Placement.One() == sidecar {
+		return p.implementation().user
 	}
 	return 0
 }
@@ -56,7 +55,7 @@ func (p plan) User() uint32 {
 // Account returns the last part of the identity that the other proxy must have.
 func (p plan) Account() string { return account(p.Peer()) }
 
-// parseInfo parses HAProxy's answer to "show info", which has one "Name: value" per line.
+// parseInfo parses HAProxy's answer to "show info", one "Name: value" per line.
 func parseInfo(text string) (what string, workers int, err error) {
 	info := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -70,7 +69,6 @@ func parseInfo(text string) (what string, workers int, err error) {
 	return "haproxy " + info["Version"], workers, nil
 }
 
-// countHAProxy reads the counters of a proxy.
 func countHAProxy(text string, s side) (counters, error) {
 	rows, err := parseTable(text)
 	if err != nil {
@@ -88,8 +86,8 @@ func countHAProxy(text string, s side) (counters, error) {
 	}, nil
 }
 
-// parseTable parses HAProxy's answer to "show stat": a CSV table whose header starts with "# ". It returns
-// the rows by "PROXY/SERVER". Each row has its numeric columns only.
+// parseTable parses HAProxy's answer to "show stat", a CSV table. It returns the numeric columns of each row,
+// by "PROXY/SERVER".
 func parseTable(text string) (map[string]map[string]uint64, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "# ")))
 	r.FieldsPerRecord = -1

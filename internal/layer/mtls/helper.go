@@ -20,13 +20,13 @@ type request struct {
 	Output   *dirRequest    `json:"told,omitempty"`     // read a proxy's output; the response is the text printed since the last request
 }
 
-// becomeRequest holds everything that is needed to start a proxy.
+// becomeRequest asks the helper to become a proxy.
 type becomeRequest struct {
 	dirRequest
 	Files map[string]string `json:"files"` // contents of the files in the proxy's working directory, by file name
 	Args  []string          `json:"args"`
-	// ToFile is set if the proxy's standard output goes to a file: while the proxy runs, nobody can read it
-	// otherwise.
+	// ToFile is set if the proxy's standard output goes to a file. Otherwise nobody could read it while the
+	// proxy runs.
 	ToFile bool `json:"told,omitempty"`
 }
 
@@ -35,27 +35,26 @@ type dirRequest struct {
 	Dir string `json:"dir"`
 }
 
-// watchRequest asks for the number of frames that contain a pattern. Frames that stay in the pod are not
-// counted.
+// watchRequest asks for the number of frames that contain a pattern. Frames that stay in the pod do not
+// count.
 type watchRequest struct {
 	Pattern string `json:"pattern"`
 }
 
-// redirect redirects connections to a proxy. The rules for all its ports take effect at the same moment.
+// redirect redirects connections to a proxy. The rules for all ports take effect at the same moment.
 type redirect struct {
 	Own       bool         `json:"own"`       // redirect connections that local programs open, instead of connections that arrive here
 	Addresses []netip.Addr `json:"addresses"` // destination addresses of the connections; none: any address
 	Ports     []uint16     `json:"ports"`     // destination ports of the connections
 	To        uint16       `json:"to"`        // port of the proxy
-	// At is the proxy's address. If At is invalid, the proxy's address is that of the interface on which the
-	// connections arrive. The interface of a tunnel has no address, and so needs At.
+	// At is the proxy's address. If it is invalid, the proxy has the address of the interface on which the
+	// connections arrive. The interface of a tunnel has no address.
 	At netip.Addr `json:"at"`
 	// Mark and User identify sockets whose connections are not redirected; 0: no such sockets.
 	Mark uint32 `json:"mark,omitempty"`
 	User uint32 `json:"user,omitempty"`
 }
 
-// rules returns the number of nftables rules for the redirection.
 func (r redirect) rules() int { return max(len(r.Addresses), 1) * len(r.Ports) }
 
 // sourceRequest asks for this place's own address in a network.
@@ -63,7 +62,7 @@ type sourceRequest struct {
 	Network netip.Prefix `json:"network"`
 }
 
-// listenRequest asks the helper to answer probes on the last of the given ports that is free.
+// listenRequest asks the helper to answer probes on the last free one of the ports.
 type listenRequest struct {
 	Ports []uint16 `json:"ports"`
 }
@@ -102,13 +101,12 @@ type sent struct {
 	Key      string `json:"key,omitempty"`      // kind of the server's key
 }
 
-// arrived reports whether the server answered.
 func (s sent) arrived() bool { return s.Refused == "" }
 
 // direct reports whether the connection that reached the server is the one that the client opened.
 func (s sent) direct() bool { return s.arrived() && s.Local == s.Heard.Peer }
 
-// adminRequest sends something to a proxy's admin address: an HTTP request if Method is set, and otherwise a
+// adminRequest is a message to a proxy's admin address: an HTTP request if Method is set, and otherwise a
 // line of text.
 type adminRequest struct {
 	Address string `json:"address"`

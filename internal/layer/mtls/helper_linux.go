@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,9 +22,8 @@ import (
 	"tare/internal/testbed/sniff"
 )
 
-// Helper is the main function of the layer's helpers; one runs at each place where the layer works. A helper
-// installs the rules, queries the proxy, and is the client or the server of a probe. It serves requests from
-// standard input until standard input ends.
+// Helper is the main function of the helpers. One helper runs at each place where the layer works. It
+// installs the rules, queries the proxy, and is the client or the server of a probe.
 func Helper(ctx context.Context) error {
 	h := &helper{}
 	defer h.unlisten()
@@ -36,7 +37,6 @@ type helper struct {
 	outputRead int64 // bytes of a proxy's output that have been returned so far
 }
 
-// handle executes a request.
 func (h *helper) handle(ctx context.Context, o request) (any, error) {
 	switch {
 	case o.Redirect != nil:
@@ -72,7 +72,6 @@ func (h *helper) handle(ctx context.Context, o request) (any, error) {
 	return nil, errors.New("an empty request")
 }
 
-// find returns this place's own address in the network.
 func (o sourceRequest) find() (netip.Addr, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
@@ -111,7 +110,6 @@ func (h *helper) unlisten() {
 	}
 }
 
-// ask sends an HTTP request or a line to the proxy and returns the proxy's answer.
 func (o adminRequest) ask(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, helperrpc.Limit/2)
 	defer cancel()
@@ -138,10 +136,9 @@ func (o adminRequest) ask(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// longestAnswer is the number of bytes that are read from a proxy's answer at most.
-const longestAnswer = 1 << 20
+const longestAnswer = 1 << 20 // the largest number of bytes that are read from a proxy's answer
 
-// say sends a line and reads the answer until the proxy closes the connection.
+// say sends a line of text. The proxy's answer ends when the proxy closes the connection.
 func (o adminRequest) say(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error)) (string, error) {
 	conn, err := dial(ctx, "", "")
 	if err != nil {
@@ -158,5 +155,85 @@ func (o adminRequest) say(ctx context.Context, dial func(context.Context, string
 	return text.String(), err
 }
 
-// probeLimit is the timeout of one try of a probe. A probe normally takes milliseconds.
-const probeLimit = 5 * time.Second
+const probeLimit = 5 * time.Second // the timeout of one probe, which normally takes milliseconds
+
+func (o dirRequest) path() string { return filepath.Join(os.TempDir(), filepath.Base(o.Dir)) }
+
+// outputFile returns the path of the file with a proxy's standard output.
+func (o dirRequest) outputFile() string { return o.path() + ".told" }
+
+// become writes the files of a proxy and replaces this process by the proxy. The process id stays the same,
+// and so the testbed still knows the process.
+func (o becomeRequest) become() error {
+	path, err := exec.LookPath(o.Args[0])
+	if err != nil {
+		return err
+	}
+	dir := o.path()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return errors.Join(o.exec(path, dir), owned.Remove(dir))
+}
+
+// write writes the proxy's files, for their owner only.
+func (o becomeRequest) write(dir string) error {
+	for name, text := range o.Files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o becomeRequest) exec(path, dir string) error {
+	if err := o.write(dir); err != nil {
+		return err
+	}
+	if err := os.Chdir(dir); err != nil {
+		return err
+	}
+	if o.ToFile {
+		f, err := os.OpenFile(o.outputFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := unix.Dup3(int(f.Fd()), 1, 0); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w", path, unix.Exec(path, o.Args, os.Environ()))
+}
+
+const longestOutput = 64 << 10 // the largest number of bytes of a proxy's output in one response
+
+func (h *helper) output(o dirRequest) (string, error) {
+	f, err := os.Open(o.outputFile())
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.NewSectionReader(f, h.outputRead, longestOutput))
+	h.outputRead += int64(len(text))
+	return string(text), err
+}
+
+// watching counts frames that contain a pattern and leave or enter the pod.
+func (h *helper) watching(o watchRequest) (err error) {
+	if _, err := h.unwatch(); err != nil {
+		return err
+	}
+	if h.watch, err = sniff.Open([]byte(o.Pattern)); err != nil {
+		return fmt.Errorf("watch the pod's interfaces: %w", err)
+	}
+	return nil
+}
+
+func (h *helper) unwatch() (int, error) {
+	if h.watch == nil {
+		return 0, nil
+	}
+	w := h.watch
+	h.watch = nil
+	return w.End()
+}

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"math/big"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -26,32 +28,27 @@ const (
 	rsa4096 key = "rsa-4096"
 )
 
-// Values lists the keys.
 func (key) Values() []string {
 	return []string{string(p256), string(p384), string(rsa2048), string(rsa3072), string(rsa4096)}
 }
 
-// rsa reports whether the key is an RSA key.
-func (k key) rsa() bool { return k == rsa2048 || k == rsa3072 || k == rsa4096 }
+func (k key) rsa() bool { return strings.HasPrefix(string(k), "rsa-") }
 
-// make generates a key.
 func (k key) make() (crypto.Signer, error) {
 	switch k {
 	case p256:
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	case p384:
 		return ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	case rsa2048:
-		return rsa.GenerateKey(rand.Reader, 2048)
-	case rsa3072:
-		return rsa.GenerateKey(rand.Reader, 3072)
-	case rsa4096:
-		return rsa.GenerateKey(rand.Reader, 4096)
 	}
-	return nil, fmt.Errorf("no key is called %q", k)
+	bits, err := strconv.Atoi(strings.TrimPrefix(string(k), "rsa-"))
+	if err != nil {
+		return nil, fmt.Errorf("no key is called %q", k)
+	}
+	return rsa.GenerateKey(rand.Reader, bits)
 }
 
-// keyOf returns the kind of a certificate's key.
+// keyOf names the kind of a certificate's key.
 func keyOf(c *x509.Certificate) string {
 	switch public := c.PublicKey.(type) {
 	case *ecdsa.PublicKey:
@@ -69,8 +66,7 @@ const (
 	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // the same authority has certified it, and yet it must be refused
 )
 
-// lifetime is how long certificates are valid: longer than any run. The authority's key is discarded as soon
-// as the certificates are issued.
+// lifetime is how long certificates are valid: longer than any run. The authority's key is discarded at once.
 const lifetime = 90 * 24 * time.Hour
 
 // identity is a certificate with its key, in PEM.
@@ -85,7 +81,7 @@ type identities struct {
 	client, server, stranger identity
 }
 
-// issue creates an authority and three identities that it certifies. k is the kind of their keys.
+// issue creates an authority and three identities with keys of a kind.
 func issue(k key) (ids identities, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -112,9 +108,9 @@ func issue(k key) (ids identities, err error) {
 	return ids, nil
 }
 
-// certify generates a key and the certificate for it. The certificate's common name is the last part of the
-// identity, since the common name is all that HAProxy can print of a certificate.
-func certify(authority *x509.Certificate, by crypto.Signer, serial int64, id string, k key) (identity, error) {
+// certify generates a key and its certificate. The certificate's common name is the last part of the
+// identity: HAProxy cannot print anything else of a certificate.
+func certify(authority *x509.Certificate, authorityKey crypto.Signer, serial int64, id string, k key) (identity, error) {
 	key, err := k.make()
 	if err != nil {
 		return identity{}, err
@@ -132,7 +128,7 @@ func certify(authority *x509.Certificate, by crypto.Signer, serial int64, id str
 	if k.rsa() {
 		c.KeyUsage |= x509.KeyUsageKeyEncipherment
 	}
-	raw, err := x509.CreateCertificate(rand.Reader, c, authority, key.Public(), by)
+	raw, err := x509.CreateCertificate(rand.Reader, c, authority, key.Public(), authorityKey)
 	if err != nil {
 		return identity{}, err
 	}
@@ -143,6 +139,6 @@ func certify(authority *x509.Certificate, by crypto.Signer, serial int64, id str
 	return identity{Certificate: inPEM("CERTIFICATE", raw), Key: inPEM("PRIVATE KEY", private)}, nil
 }
 
-func inPEM(what string, raw []byte) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: what, Bytes: raw}))
+func inPEM(kind string, raw []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}))
 }

@@ -3,6 +3,7 @@ package mtls
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 	"text/template"
 
@@ -18,19 +19,16 @@ const (
 	serverSide
 )
 
-// String returns the proxy's name in its configuration. Istio uses the same names.
+// String returns the proxy's name in its configuration, as in Istio.
 func (s side) String() string { return [2]string{"outbound", "inbound"}[s] }
 
-// part returns the proxy's name in the layer's costs.
 func (s side) part() string { return [2]string{"client-proxy", "server-proxy"}[s] }
 
-// listen returns the port to which the connections are redirected. Istio uses the same ports.
+// listen returns the port to which the connections are redirected, as in Istio.
 func (s side) listen() uint16 { return [2]uint16{15001, 15006}[s] }
 
-// pod returns the pod whose connections go through the proxy.
 func (s side) pod() testbed.Place { return [2]testbed.Place{testbed.ClientPod, testbed.ServerPod}[s] }
 
-// place returns the place of the proxy.
 func (s side) place(p placement) testbed.Place {
 	if p == node {
 		return [2]testbed.Place{testbed.ClientNode, testbed.ServerNode}[s]
@@ -38,8 +36,8 @@ func (s side) place(p placement) testbed.Place {
 	return s.pod()
 }
 
-// mark is the number that the sockets of the client's proxy and of probes are marked with. The rules do not
-// redirect marked connections. Istio uses the same number for another purpose.
+// mark is the mark of the sockets of the client's proxy and of probes. The rules do not redirect their
+// connections. Istio uses the same number for another purpose.
 const mark = 1337
 
 // implementation is a program that is used as proxy.
@@ -50,29 +48,22 @@ type implementation struct {
 	file      string             // name of the configuration file
 	configure *template.Template // template of the configuration, executed with a plan
 	args      func(plan) []string
-	// admin returns the abstract socket address at which the proxy answers queries. name is the name of this
-	// address in the proxy's configuration. The address belongs to the proxy's network namespace.
-	admin func(name string) string
-	// method is the HTTP method of requests to admin; "" if admin takes lines of text.
-	method string
-	// ready is the query about whether the proxy accepts connections.
-	ready string
-	// about is the query for the proxy's name and number of workers. describe parses the proxy's answer.
-	about    string
+	// admin returns the abstract socket address, in the proxy's network namespace, at which the proxy answers
+	// queries. name is the address's name in the configuration.
+	admin    func(name string) string
+	method   string // the HTTP method of queries; "" if a query is a line of text
+	ready    string // query about whether the proxy accepts connections
+	about    string // the query for the proxy's name and number of workers, and describe parses the answer
 	describe func(answer string) (what string, workers int, err error)
-	// stats returns the query for the counters of a side. count parses the proxy's answer.
-	stats func(side) string
-	count func(answer string, s side) (counters, error)
-	// logConnections turns on or off that the proxy prints a record of each connection on standard output;
-	// nil: the program cannot turn this on and off.
+	stats    func(side) string // returns the query for the counters of a side, and count parses the answer
+	count    func(answer string, s side) (counters, error)
+	// logConnections turns the records of connections on standard output on or off.
 	logConnections func(ctx context.Context, a admin, on bool) error
-	// identify returns the form in which the records of connections show an identity.
-	identify func(id string) string
-	// user is the id of the user that the proxy switches to, if the rules recognise its sockets by their
-	// user; 0 if the rules recognise its sockets by their mark.
-	user uint32
-	// capabilities are the capabilities of a sidecar, for the proxy and the helper.
-	capabilities []string
+	identify       func(id string) string // returns an identity in the form of the records of connections
+	// user is the user id that the proxy switches to, if the rules recognise its sockets by their user. 0
+	// stands for sockets that have a mark.
+	user         uint32
+	capabilities []string // capabilities of a sidecar with the proxy and the helper
 }
 
 func (p program) implementation() *implementation {
@@ -85,8 +76,8 @@ func (p program) implementation() *implementation {
 // find returns the path of the program, on PATH or in the user's cache.
 func (i *implementation) find() (string, error) { return testbed.Installed(i.program, i.program) }
 
-// counters count the work of one proxy since its start. Bytes are payload, sent and received. The TLS that is
-// counted is the TLS between the two proxies.
+// counters count the work of one proxy since its start. The TLS fields are about the TLS between the two
+// proxies.
 type counters struct {
 	Connections uint64            // connections accepted
 	Bytes       uint64            // payload passed on, in both directions
@@ -99,8 +90,7 @@ type counters struct {
 	Versions    map[string]uint64 // handshakes by TLS version; nil: unknown
 }
 
-// since returns the difference between these counters and an earlier reading. Counters never decrease while
-// the process lives.
+// since returns how much the counters have grown since an earlier reading.
 func (c counters) since(earlier counters) counters {
 	d := counters{
 		Connections: c.Connections - earlier.Connections, Bytes: c.Bytes - earlier.Bytes, Upstream: c.Upstream - earlier.Upstream,
@@ -116,7 +106,7 @@ func (c counters) since(earlier counters) counters {
 	return d
 }
 
-// admin sends queries to a proxy's admin address, through the helper at the proxy's place.
+// admin is a proxy's admin address, which the helper at the proxy's place asks.
 type admin struct {
 	helper  *helperrpc.Helper
 	address string
@@ -124,7 +114,6 @@ type admin struct {
 	side    side
 }
 
-// ask sends an HTTP request or a line of text and returns the answer.
 func (a admin) ask(ctx context.Context, text string) (answer string, err error) {
 	o := adminRequest{Address: a.address, Method: a.method, Text: text}
 	if err := a.helper.Ask(ctx, request{Admin: &o}, &answer); err != nil {
@@ -133,5 +122,44 @@ func (a admin) ask(ctx context.Context, text string) (answer string, err error) 
 	return answer, nil
 }
 
-// account returns the last part of an identity.
 func account(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
+
+// plan holds the values for the template of a proxy's configuration.
+type plan struct {
+	Config
+	Side   side
+	From   netip.Addr // source address of the client's proxy; invalid: the kernel chooses
+	Mark   int
+	Listen uint16
+}
+
+// Ciphers returns OpenSSL's name of the cipher; "" if the proxies choose. With TLS 1.2 the name depends on
+// the key of the certificates.
+func (p plan) Ciphers() string {
+	if p.Cipher.OrZero() == "" {
+		return ""
+	}
+	if p.TLS13() {
+		return map[cipher]string{aes128: "TLS_AES_128_GCM_SHA256", aes256: "TLS_AES_256_GCM_SHA384", chaCha: "TLS_CHACHA20_POLY1305_SHA256"}[p.Cipher.OrZero()]
+	}
+	name := map[cipher]string{aes128: "AES128-GCM-SHA256", aes256: "AES256-GCM-SHA384", chaCha: "CHACHA20-POLY1305"}[p.Cipher.OrZero()]
+	if p.Key.One().rsa() {
+		return "ECDHE-RSA-" + name
+	}
+	return "ECDHE-ECDSA-" + name
+}
+
+// TLS13 reports whether the version is TLS 1.3.
+func (p plan) TLS13() bool { return p.Version.One() == tls13 }
+
+func (p plan) IsClient() bool { return p.Side == clientSide }
+
+func (p plan) HTTP() bool { return p.Protocol.One() == HTTP }
+
+// Peer returns the identity that the other proxy must have.
+func (p plan) Peer() string {
+	if p.IsClient() {
+		return serverIdentity
+	}
+	return clientIdentity
+}

@@ -9,9 +9,10 @@ import (
 	"tare/internal/layer"
 	"tare/internal/layer/evidence"
 	"tare/internal/testbed"
+	"tare/internal/testbed/helperrpc"
 )
 
-// arrivalLimit is how long a datagram may take. A tunnel may need a handshake before it.
+// arrivalLimit is the timeout of a datagram. A tunnel may make a handshake first.
 const arrivalLimit = 6 * time.Second
 
 // markerOutcome is the outcome of a marker that was sent from pod to pod.
@@ -22,9 +23,9 @@ type markerOutcome struct {
 	hidden bool // a datagram that bypasses the proxies cannot be seen in clear either
 }
 
-// sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. If the
-// marker should be seen there and is not, a datagram is sent, too. The datagram shows whether something else
-// hides both, such as a tunnel between the nodes.
+// sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. seen
+// is whether the wire should show the marker. If the wire does not, sendMarker also sends a datagram:
+// something else may hide both, such as a tunnel between the nodes.
 func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendRequest, seen bool) (m markerOutcome, err error) {
 	o.Marker = evidence.Marker()
 	m.size = len(o.Marker)
@@ -46,7 +47,6 @@ func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendReques
 	return m, err
 }
 
-// hidden reports whether a datagram arrives although the wire does not show it in clear.
 func hidden(ctx context.Context, site surroundings) (bool, error) {
 	marker := []byte(evidence.Marker())
 	stop, err := site.Watch(ctx, marker)
@@ -58,8 +58,8 @@ func hidden(ctx context.Context, site surroundings) (bool, error) {
 	return arrived && frames == 0, errors.Join(err, watched)
 }
 
-// checkWay checks by which connection the marker arrives. With direct it must be the connection that the
-// client opened. Otherwise it must be another connection, which a proxy opened.
+// checkWay checks by which connection the marker arrives: by the connection that the client opened (direct),
+// or by one that a proxy opened.
 func (m markerOutcome) checkWay(direct bool) layer.Check {
 	say := map[bool]string{true: "arrives by the connection that it was sent on", false: "arrives by another connection than the one it was sent on"}
 	c := layer.Check{Layer: kind, Name: "marker from pod to pod", Expected: say[direct], Observed: say[m.direct()]}
@@ -70,7 +70,7 @@ func (m markerOutcome) checkWay(direct bool) layer.Check {
 	return c
 }
 
-// checkWire checks whether the wire shows the marker in clear. clear is what is expected.
+// checkWire checks whether the wire shows the marker in clear, as it should (clear) or should not.
 func (m markerOutcome) checkWire(clear bool) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker on the wire", Expected: "in clear in 0 frames", Observed: fmt.Sprintf("in clear in %d frames", m.clear)}
 	c.OK = m.arrived() && (m.clear > 0) == clear
@@ -81,4 +81,20 @@ func (m markerOutcome) checkWire(clear bool) layer.Check {
 		}
 	}
 	return c
+}
+
+// podWire is the wire as the helper in a pod sees it: the pod's network interfaces.
+type podWire struct{ helper *helperrpc.Helper }
+
+var _ testbed.Wire = (*podWire)(nil)
+
+// Watch counts the frames that contain the pattern, until the returned function is called.
+func (w *podWire) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
+	if err := w.helper.Ask(ctx, request{Watch: &watchRequest{Pattern: string(pattern)}}, nil); err != nil {
+		return nil, err
+	}
+	return func() (n int, err error) {
+		err = w.helper.Ask(context.WithoutCancel(ctx), request{Unwatch: &struct{}{}}, &n)
+		return n, err
+	}, nil
 }

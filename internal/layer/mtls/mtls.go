@@ -1,62 +1,59 @@
 // Package mtls is the layer of a service mesh's data plane. Every TCP connection from the client pod to the
-// server pod, or to its service, goes through a proxy on either side. Between the two proxies it has mutual
-// TLS.
+// server pod, or to its service, goes through a proxy on either side, with mutual TLS between the two
+// proxies.
 //
 //   - mtls: {mode: plaintext-proxies}
 //   - mtls: {protocol: http, workers: [1, 2, 4]}
 //
 // A mesh has two costs: the proxies, and their encryption. The mode plaintext-proxies has only the cost of
-// the proxies. An experiment with three arms (no layer, plaintext-proxies, mtls) therefore separates the two
-// costs.
+// the proxies.
 //
 // # How it works
 //
 // As in Istio, programs notice nothing. Rules of nftables redirect connections to the ports of the service
-// (testbed.Network.Ports) to the proxy. The proxy asks the kernel for the original destination of a
-// connection (SO_ORIGINAL_DST) and connects to it. The client's proxy marks its sockets (SO_MARK), and the
-// rules do not redirect marked connections. With placement sidecar, proxies and rules are in the pods; with
-// placement node, they are on the pods' nodes. UDP bypasses the proxies.
+// (testbed.Network.Ports) to the proxy. The proxy asks the kernel for the original destination
+// (SO_ORIGINAL_DST) and connects to it. The client's proxy marks its sockets (SO_MARK), and the rules do not
+// redirect marked connections. UDP bypasses the proxies.
 //
-// The proxies are processes of Envoy or HAProxy. On this machine Tare looks for the program on PATH, and for
-// Envoy also where `make envoy` puts it. On a cluster each proxy runs in a container of its own in the pod, a
-// sidecar. The sidecar has the capabilities NET_ADMIN (for the rules) and NET_RAW (for watching the wire).
-// There is no placement node on a cluster. A helper at each place installs the rules and makes the probes
-// (helper.go).
+// The proxies are processes of Envoy or HAProxy. On this machine they run in the pods (placement: sidecar) or
+// on the pods' nodes (placement: node). On a cluster they run in sidecars with the capabilities NET_ADMIN
+// (for the rules) and NET_RAW (for watching the wire). A helper at each place installs the rules and makes
+// the probes (helper.go).
 //
 // # Identities
 //
 // Each set-up has a certificate authority of its own, whose key is never written. Client and server have
 // SPIFFE identities, and each proxy demands the other proxy's identity. The proxies read their keys from
-// files of mode 0600 in a temporary directory, which is removed as soon as the proxies have read the keys. On
-// a cluster the keys come through the agent's connection to the sidecar, and the files are in memory: no pod
-// specification and no Secret contains the keys.
+// files of mode 0600 in a temporary directory, which is removed afterwards. On a cluster the keys come
+// through the agent's connection to the sidecar, and the files are in memory: no pod specification and no
+// Secret contains the keys.
 //
 // # Proofs
 //
 // Before every trial a random marker is sent from pod to pod. It must arrive by another connection than the
-// one it was sent on. The byte counters of both proxies must include it. The wire must not show it in clear
-// (with plaintext-proxies, the wire must show it in clear). The server's proxy must have seen the client's
-// identity and the TLS version that is set. It must refuse a client without TLS, a client without a
-// certificate, and a client with a stranger's certificate. It must accept a client with the client's
+// one it was sent on, the byte counters of both proxies must include it, and the wire must not show it in
+// clear (with plaintext-proxies, it must). The server's proxy must have seen the client's identity and the
+// TLS version that is set. It must refuse clients without TLS, without a certificate, or with a stranger's
 // certificate. After the trial both proxies must have moved the bytes that the trial sent, with no other TLS
-// version, and must have refused nobody. Without the layer, the marker must arrive by the same connection
-// that it was sent on, and no rule of the layer may exist.
+// version, and must have refused nobody. Without the layer, the marker must arrive by the connection that it
+// was sent on, and no rule of the layer may exist.
 //
-// On a cluster the wire is watched at the client pod's interface: later changes to packets, made by the
-// nodes, are not seen. The pods of arms without the layer have no sidecar, and so no program that may list
-// rules or watch the wire. In these arms the marker's connection is the only evidence.
+// On a cluster the wire is watched at the client pod's interface: later changes by the nodes are not seen.
+// Pods of arms without the layer have no sidecar, and so no program that may list rules or watch the wire. In
+// these arms the marker's connection is the only evidence.
 package mtls
 
 import (
+	"context"
 	"slices"
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
+	"tare/internal/testbed"
 )
 
-// kind is the layer's name in the experiment file.
-const kind = "mtls"
+const kind = "mtls" // the layer's name in the experiment file
 
 // Kind describes the layer.
 var Kind = layer.Kind{
@@ -75,7 +72,6 @@ const (
 	mutual    mode = "mtls"              // the proxies use mutual TLS with each other
 )
 
-// Values lists the modes.
 func (mode) Values() []string { return []string{string(plaintext), string(mutual)} }
 
 // program is the proxy program.
@@ -86,7 +82,6 @@ const (
 	haProxy program = "haproxy"
 )
 
-// Values lists the programs.
 func (program) Values() []string { return []string{string(Envoy), string(haProxy)} }
 
 // protocol is the protocol that the proxies understand.
@@ -97,7 +92,6 @@ const (
 	HTTP protocol = "http" // requests, which are spread over connections that the proxies open
 )
 
-// Values lists the protocols.
 func (protocol) Values() []string { return []string{string(tcp), string(HTTP)} }
 
 // placement says where the proxies run.
@@ -108,7 +102,6 @@ const (
 	node    placement = "node"    // on the pods' nodes
 )
 
-// Values lists the placements.
 func (placement) Values() []string { return []string{string(sidecar), string(node)} }
 
 // version is a version of TLS, named as in Envoy and OpenSSL.
@@ -119,7 +112,6 @@ const (
 	tls13 version = "TLSv1.3"
 )
 
-// Values lists the versions.
 func (version) Values() []string { return []string{string(tls12), string(tls13)} }
 
 // cipher is the TLS cipher of the connections between the proxies.
@@ -131,7 +123,6 @@ const (
 	chaCha cipher = "chacha20-poly1305"
 )
 
-// Values lists the ciphers.
 func (cipher) Values() []string { return []string{string(aes128), string(aes256), string(chaCha)} }
 
 // Config holds the layer's parameters.
@@ -161,8 +152,7 @@ func New() layer.Layer {
 	}
 }
 
-// Declare declares that the layer needs two pods. On a cluster it also needs containers that may redirect the
-// pods' connections.
+// Declare declares that the layer needs two pods, and on a cluster sidecars that may redirect connections.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:  c.validate,
@@ -182,7 +172,6 @@ func (c *Config) needs() experiment.Needs {
 	return needs
 }
 
-// tools are the proxy programs.
 func (c *Config) tools() []experiment.Tool {
 	var tools []experiment.Tool
 	for _, p := range c.Proxy {
@@ -193,7 +182,6 @@ func (c *Config) tools() []experiment.Tool {
 	return tools
 }
 
-// validate checks combinations of parameters, at all their levels.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	encrypts := slices.Contains(c.Mode, mutual)
@@ -215,28 +203,27 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// settings are the layer's parameters, each at one level.
-type settings struct {
-	Mode       mode
-	Program    program
-	Protocol   protocol
-	Placement  placement
-	Workers    int
-	Key        key
-	Version    version
-	Cipher     cipher // "": the proxies choose
-	Resumption bool
-	Requests   int // requests per connection; 0: unlimited
-	Image      string
+func (c Config) implementation() *implementation { return c.Proxy.One().implementation() }
+
+// Encrypts reports whether the proxies use TLS with each other.
+func (c Config) Encrypts() bool { return c.Mode.One() == mutual }
+
+// probe tries the layer at a temporary site of the local testbed, with each proxy program.
+func probe(ctx context.Context) []testbed.Finding {
+	return []testbed.Finding{find(ctx, Envoy), find(ctx, haProxy)}
 }
 
-func (c *Config) settings() settings {
-	return settings{
-		Mode: c.Mode.One(), Program: c.Proxy.One(), Protocol: c.Protocol.One(), Placement: c.Placement.One(),
-		Workers: c.Workers.One(), Key: c.Key.One(), Version: c.Version.One(), Cipher: c.Cipher.OrZero(),
-		Resumption: c.Resumption.One(), Requests: c.RequestsPerConnection.OrZero(), Image: c.Image,
+func find(ctx context.Context, p program) testbed.Finding {
+	f := testbed.Finding{Name: string(p), Status: testbed.Works}
+	if _, err := p.implementation().find(); err != nil {
+		f.Status, f.Detail, f.Hint = testbed.Missing, err.Error(), p.implementation().hint
+		return f
 	}
+	c := New().(*Config)
+	c.Proxy = factor.Of(p)
+	checks, err := layer.Try(ctx, experiment.Needs{Network: true}, c.Up)
+	if len(checks) > 0 {
+		f.Detail = checks[serverSide].Observed
+	}
+	return f.Tried(err)
 }
-
-// encrypts reports whether the proxies use TLS with each other.
-func (s settings) encrypts() bool { return s.Mode == mutual }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
 	"tare/internal/layer"
 	"tare/internal/testbed/kube/sitetest"
 )
@@ -34,7 +35,7 @@ func TestOnCluster(t *testing.T) {
 	}
 	sitetest.Ready(t, site)
 	for _, mode := range []mode{mutual, plaintext} {
-		a.Mode = mode
+		a.Mode = factor.Of(mode)
 		onCluster(t, a, c)
 	}
 }
@@ -54,7 +55,7 @@ func onCluster(t *testing.T, a *active, c *Config) {
 		checks, err := a.prove(ctx, a.site)
 		got := outcome(t, append(a.proofs, checks...), err)
 		if strings.Contains(got, ": false") || strings.Count(got, "\n") < 10 {
-			t.Errorf("%s, before a trial:\n%s", a.Mode, got)
+			t.Errorf("%s, before a trial:\n%s", a.Mode.One(), got)
 		}
 		checks, err = a.through(ctx, layer.Did{})
 		assert(t, "after a trial", outcome(t, checks, err), "handshakes of the trial: true\n")

@@ -148,7 +148,7 @@ func works(t *testing.T, site testbed.Site, change func(*Config)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checks, err = a.through(ctx, transfer(t, site, path, a.Protocol, 6))
+		checks, err = a.through(ctx, transfer(t, site, path, a.Protocol.One(), 6))
 		if got := outcome(t, checks, err); strings.Contains(got, ": false") || !strings.Contains(got, "trial through the proxies: true") {
 			t.Errorf("after a trial:\n%s", got)
 		}

@@ -13,33 +13,32 @@ import (
 	"tare/internal/testbed"
 )
 
-// recordLimit is how long a proxy's record of a connection may take. It normally appears within 0.25 s.
+// recordLimit is the timeout of a proxy's record of a connection. A record normally appears within 0.25 s.
 const recordLimit = 5 * time.Second
 
-// describe makes the checks of the proxies' program, version and number of workers. It is called once per
-// set-up.
+// describe checks the proxies' program, version and number of workers, once per set-up.
 func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for s, p := range a.proxies {
-		answer, err := p.admin.ask(ctx, a.Program.implementation().about)
+		answer, err := p.admin.ask(ctx, a.implementation().about)
 		if err != nil {
 			return nil, err
 		}
-		what, workers, err := a.Program.implementation().describe(answer)
+		what, workers, err := a.implementation().describe(answer)
 		if err != nil {
 			return nil, err
 		}
 		checks = append(checks, layer.Check{
-			Layer: kind, Name: side(s).part(), Expected: fmt.Sprintf("%s, %d workers", a.Program, a.Workers),
+			Layer: kind, Name: side(s).part(), Expected: fmt.Sprintf("%s, %d workers", a.Proxy.One(), a.Workers.One()),
 			Observed: fmt.Sprintf("%s, %d workers", what, workers),
-			OK:       workers == a.Workers && strings.HasPrefix(what, string(a.Program)+" "),
+			OK:       workers == a.Workers.One() && strings.HasPrefix(what, string(a.Proxy.One())+" "),
 		})
 	}
 	return checks, nil
 }
 
-// prove shows that connections between the pods go through both proxies, with the configured TLS. It also
-// reads the proxies' counters before the trial: after the trial, the function through compares them.
+// prove shows that connections between the pods go through both proxies, with the TLS that is set. It also
+// reads the counters with which through compares.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -67,7 +66,6 @@ func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, erro
 	return append(checks, a.checkHandshakes("handshakes so far", now[serverSide])), nil
 }
 
-// proveRules shows that the redirection rules are in force.
 func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for _, s := range []side{clientSide, serverSide} {
@@ -84,24 +82,24 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay sends a random marker from pod to pod. It shows that the marker passed through the proxies, and
-// whether the wire showed the marker in clear.
+// proveWay shows that a random marker passed through the proxies, and whether the wire showed the marker in
+// clear.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {
 		return nil, err
 	}
-	logConnections := a.Program.implementation().logConnections
+	logConnections := a.implementation().logConnections
 	if logConnections != nil {
 		if err := logConnections(ctx, a.proxies[serverSide].admin, true); err != nil {
 			return nil, err
 		}
 	}
-	m, err := a.helpers.sendMarker(ctx, a.site, sendRequest{To: to, HTTP: a.Protocol == HTTP}, !a.encrypts())
+	m, err := a.helpers.sendMarker(ctx, a.site, sendRequest{To: to, HTTP: a.Protocol.One() == HTTP}, !a.Encrypts())
 	if err != nil {
 		return nil, err
 	}
-	checks := []layer.Check{m.checkWay(false), m.checkWire(!a.encrypts())}
+	checks := []layer.Check{m.checkWay(false), m.checkWire(!a.Encrypts())}
 	if logConnections != nil && m.arrived() && !m.direct() {
 		t, err := a.proxies[serverSide].log.record(ctx, m.Heard.Peer.String(), recordLimit)
 		if err != nil {
@@ -114,7 +112,7 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 			return nil, err
 		}
 	}
-	if a.encrypts() && a.Protocol == HTTP && a.Program == Envoy {
+	if a.Encrypts() && a.Protocol.One() == HTTP && a.Proxy.One() == Envoy {
 		want := "URI=" + clientIdentity
 		checks = append(checks, layer.Check{Layer: kind, Name: "peer identity that the proxy reports to the program", Expected: want,
 			Observed: cmp.Or(m.Heard.Identity, "of nobody"), OK: strings.Contains(";"+m.Heard.Identity+";", ";"+want+";")})
@@ -123,34 +121,32 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 	if err != nil {
 		return nil, err
 	}
-	return append(checks, checkMoved("marker through the proxies", idle, now, uint64(m.size)), checkProtocol(a.Protocol, idle, now)), nil
+	return append(checks, checkMoved("marker through the proxies", idle, now, uint64(m.size)), checkProtocol(a.Protocol.One(), idle, now)), nil
 }
 
-// checkRecord compares the server proxy's record of the marker's connection with the expected client identity
-// and TLS version.
+// checkRecord checks the client identity and the TLS version in the server proxy's record of a connection.
 func (a *active) checkRecord(t connRecord) layer.Check {
 	c := layer.Check{Layer: kind, Name: "peer that the server's proxy saw", Expected: "no TLS"}
 	c.Observed = strings.Join([]string{t.identity, t.version, t.cipher}, " ")
-	if !a.encrypts() {
+	if !a.Encrypts() {
 		c.OK = t.identity == "-" && t.version == "-"
 		if c.OK {
 			c.Observed = "no TLS"
 		}
 		return c
 	}
-	want := a.Program.implementation().identify(clientIdentity)
-	c.Expected = want + " " + string(a.Version)
-	c.OK = t.identity == want && t.version == string(a.Version)
-	if a.Cipher != "" {
-		want := plan{settings: a.settings}.Ciphers()
+	want := a.implementation().identify(clientIdentity)
+	c.Expected = want + " " + string(a.Version.One())
+	c.OK = t.identity == want && t.version == string(a.Version.One())
+	if a.Cipher.OrZero() != "" {
+		want := plan{Config: a.Config}.Ciphers()
 		c.Expected += " " + want
 		c.OK = c.OK && t.cipher == want
 	}
 	return c
 }
 
-// proveStrangers shows which clients the server's proxy accepts. The clients of this proof connect to the
-// server's proxy directly, without the client's proxy.
+// proveStrangers shows which clients the server's proxy accepts. These clients do not use the client's proxy.
 func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	var checks []layer.Check
 	var s sent
@@ -159,26 +155,25 @@ func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer
 		with *tlsClient
 		in   bool
 	}{
-		{"client without TLS", nil, !a.encrypts()},
+		{"client without TLS", nil, !a.Encrypts()},
 		{"client without a certificate", &tlsClient{Authority: a.ids.authority}, false},
 		{"client with a stranger's certificate", &tlsClient{Authority: a.ids.authority, Identity: &a.ids.stranger}, false},
 		{"client with its certificate", &tlsClient{Authority: a.ids.authority, Identity: &a.ids.client}, true},
 	} {
 		s = sent{}
-		o := sendRequest{To: to, From: a.own[clientSide], HTTP: a.Protocol == HTTP, Mark: mark, Marker: "tare", TLS: client.with}
+		o := sendRequest{To: to, From: a.own[clientSide], HTTP: a.Protocol.One() == HTTP, Mark: mark, Marker: "tare", TLS: client.with}
 		if err := a.helpers[a.at[clientSide]].Ask(ctx, request{Send: &o}, &s); err != nil {
 			return nil, err
 		}
-		if checks = append(checks, s.check(client.name, client.in)); !a.encrypts() {
+		if checks = append(checks, s.check(client.name, client.in)); !a.Encrypts() {
 			return checks, nil
 		}
 	}
-	want := fmt.Sprintf("%s %s %s", serverIdentity, a.Version, a.Key)
+	want := fmt.Sprintf("%s %s %s", serverIdentity, a.Version.One(), a.Key.One())
 	seen := fmt.Sprintf("%s %s %s", s.Identity, s.Version, s.Key)
 	return append(checks, layer.Check{Layer: kind, Name: "server that the client sees", Expected: want, Observed: seen, OK: want == seen}), nil
 }
 
-// check checks whether a client was accepted (in) or refused.
 func (s sent) check(name string, in bool) layer.Check {
 	say := map[bool]string{true: "let in", false: "refused"}
 	c := layer.Check{Layer: kind, Name: name, Expected: say[in], Observed: say[s.arrived()], OK: s.arrived() == in}
@@ -188,10 +183,8 @@ func (s sent) check(name string, in bool) layer.Check {
 	return c
 }
 
-// ProveOff shows that a site without the layer has no rule of the layer, and that a marker arrives by the
-// connection that the client opened. No proxy is then on the way, neither in the pods nor on the nodes.
-// ProveOff is not called in arms with an mtls layer of their own, since the proofs of that layer show the way
-// of the connections.
+// ProveOff shows that the site has no rule of the layer, and that a marker arrives by the connection that the
+// client opened. No proxy is then in the pods or on the nodes.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer.Check, err error) {
 	site, err := surround(s.Site)
 	if err != nil {
@@ -226,4 +219,103 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 		checks = append(checks, m.checkWire(true))
 	}
 	return checks, nil
+}
+
+// through shows that the proxies used the TLS that is set, and moved the bytes that the trial sent.
+func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
+	now, err := a.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	trial := now[serverSide].since(a.before[serverSide])
+	handshakes := a.checkHandshakes("handshakes of the trial", trial)
+	if trial.Strangers > 0 {
+		handshakes.OK, handshakes.Observed = false, fmt.Sprintf("%s, and %d strangers were refused", handshakes.Observed, trial.Strangers)
+	}
+	checks := []layer.Check{handshakes}
+	if did.Sent > 0 {
+		checks = append(checks, checkMoved("trial through the proxies", a.before, now, did.Sent))
+	}
+	if a.RequestsPerConnection.OrZero() > 0 {
+		checks = append(checks, a.checkReuse(now[clientSide]))
+	}
+	return checks, nil
+}
+
+func (a *active) count(ctx context.Context) (both [2]counters, err error) {
+	for s, p := range a.proxies {
+		if err := p.failed(); err != nil {
+			return both, fmt.Errorf("%s: %w", side(s).part(), err)
+		}
+		answer, err := p.admin.ask(ctx, a.implementation().stats(side(s)))
+		if err != nil {
+			return both, err
+		}
+		if both[s], err = a.implementation().count(answer, side(s)); err != nil {
+			return both, err
+		}
+	}
+	return both, nil
+}
+
+// checkMoved checks that each proxy moved at least size bytes between two readings.
+func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
+	c := layer.Check{Layer: kind, Name: name, Expected: fmt.Sprintf("%d bytes or more through each", size), OK: true}
+	var seen []string
+	for s := range to {
+		d := to[s].since(from[s])
+		seen = append(seen, fmt.Sprintf("%s: %d bytes, connections: %d", side(s).part(), d.Bytes, d.Connections))
+		c.OK = c.OK && d.Bytes >= size && to[s].Bytes >= from[s].Bytes
+	}
+	c.Observed = strings.Join(seen, "; ")
+	return c
+}
+
+// checkProtocol checks as which protocol each proxy parsed the marker. A proxy counts requests only if it
+// parses HTTP.
+func checkProtocol(want protocol, from, to [2]counters) layer.Check {
+	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
+	var seen []string
+	for s := range to {
+		as := tcp
+		if to[s].since(from[s]).Requests > 0 {
+			as = HTTP
+		}
+		seen = append(seen, side(s).part()+": "+string(as))
+		c.OK = c.OK && as == want
+	}
+	c.Observed = strings.Join(seen, "; ")
+	return c
+}
+
+// checkHandshakes checks that all TLS handshakes had the version that is set, or that there were none without
+// encryption.
+func (a *active) checkHandshakes(name string, c counters) layer.Check {
+	check := layer.Check{Layer: kind, Name: name, Expected: "none", Observed: fmt.Sprintf("%d", c.Handshakes), OK: c.Handshakes == 0}
+	if !a.Encrypts() {
+		return check
+	}
+	right := c.Handshakes
+	check.Expected = "any number"
+	check.Observed = fmt.Sprintf("%d, %d of them resumed", right, c.Resumed)
+	if c.Versions != nil {
+		right = c.Versions[string(a.Version.One())]
+		check.Expected = fmt.Sprintf("all of %s", a.Version.One())
+		check.Observed = fmt.Sprintf("%d of %d, %d of them resumed", right, c.Handshakes, c.Resumed)
+	}
+	check.OK = right == c.Handshakes && (c.Resumed == 0 || a.Resumption.One())
+	if a.Protocol.One() == tcp && c.Connections > 0 {
+		check.Expected += ", at least 1"
+		check.OK = check.OK && right > 0
+	}
+	return check
+}
+
+// checkReuse checks that the client's proxy opened a new connection after the number of requests that is set.
+func (a *active) checkReuse(now counters) layer.Check {
+	before := a.before[clientSide]
+	d := now.since(before)
+	return layer.Check{Layer: kind, Name: "requests per connection", Expected: fmt.Sprintf("at most %d", a.RequestsPerConnection.OrZero()),
+		Observed: fmt.Sprintf("%d requests on %d new connections and %d that were open", d.Requests, d.Upstream, before.Open),
+		OK:       d.Requests <= uint64(a.RequestsPerConnection.OrZero())*(d.Upstream+before.Open)}
 }

@@ -41,7 +41,7 @@ func TestProofsFail(t *testing.T) {
 
 	// The proxies do not encrypt although they should.
 	plain := up2(t, a, site, plaintext)
-	plain.Mode, plain.ids = mutual, a.ids
+	plain.Mode, plain.ids = factor.Of(mutual), a.ids
 	checks, err = plain.prove(ctx, site)
 	has("plaintext in place of TLS", checks, err,
 		"marker on the wire: false: expected in clear in 0 frames, observed in clear in 4 frames\n",
@@ -52,18 +52,18 @@ func TestProofsFail(t *testing.T) {
 
 	// The proxies encrypt although they should not.
 	a = up2(t, plain, site, mutual)
-	a.Mode = plaintext
+	a.Mode = factor.Of(plaintext)
 	checks, err = a.prove(ctx, site)
 	has("TLS in place of plaintext", checks, err,
 		"marker on the wire: false: ", "peer that the server's proxy saw: false: expected no TLS, observed spiffe://tare/ns/site/sa/client TLSv1.3",
 		"client without TLS: false: expected let in, observed refused", "handshakes so far: false: expected none, observed ")
-	a.Mode = mutual
+	a.Mode = factor.Of(mutual)
 
 	// The TLS version is not the one that was set.
-	a.Version = tls12
+	a.Version = factor.Of(tls12)
 	checks, err = a.prove(ctx, site)
 	has("another version", checks, err, "peer that the server's proxy saw: false: ", "server that the client sees: false: ", "handshakes so far: false: expected all of TLSv1.2, at least 1, observed 0 of ")
-	a.Version = tls13
+	a.Version = factor.Of(tls13)
 
 	// A stranger has tried to connect meanwhile.
 	if _, err := a.prove(ctx, site); err != nil {
@@ -74,10 +74,10 @@ func TestProofsFail(t *testing.T) {
 	has("a stranger in the trial", checks, err, "handshakes of the trial: false: ", ", and 1 strangers were refused\n")
 
 	// The proxies do not parse HTTP although they should.
-	a.Protocol = HTTP
+	a.Protocol = factor.Of(HTTP)
 	checks, err = a.prove(ctx, site)
 	has("tcp in place of http", checks, err, "marker taken for: false: expected http, observed client-proxy: tcp; server-proxy: tcp\n", "peer identity that the proxy reports to the program: false: ")
-	a.Protocol = tcp
+	a.Protocol = factor.Of(tcp)
 
 	// The rules are gone.
 	restore := func(where testbed.Place) {
@@ -128,8 +128,8 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &active{settings: New().(*Config).settings(), ids: ids}
-	files, err := a.files(plan{settings: a.settings, Side: serverSide, Mark: mark, Listen: 1})
+	a := &active{Config: *New().(*Config), ids: ids}
+	files, err := a.files(plan{Config: a.Config, Side: serverSide, Mark: mark, Listen: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

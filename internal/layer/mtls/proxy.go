@@ -1,11 +1,13 @@
 package mtls
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"tare/internal/run/machine/owned"
@@ -13,8 +15,7 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// readyLimit is how long a proxy may take to start.
-const readyLimit = 20 * time.Second
+const readyLimit = 20 * time.Second // how long a proxy may take to start
 
 // proxy is a running proxy.
 type proxy struct {
@@ -25,10 +26,10 @@ type proxy struct {
 	why     error
 }
 
-// start starts the proxy of a side and waits until it accepts connections. It then removes the proxy's files.
+// start starts the proxy of a side, waits until it accepts connections, and removes its files.
 func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err error) {
-	program := a.Program.implementation()
-	p := plan{settings: a.settings, Side: s, Mark: mark, Listen: s.listen()}
+	program := a.implementation()
+	p := plan{Config: a.Config, Side: s, Mark: mark, Listen: s.listen()}
 	if s == clientSide {
 		p.From = a.own[clientSide]
 	}
@@ -60,7 +61,6 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 			return text, err
 		}
 	}
-	// The proxy runs on when the context ends. down ends it.
 	up.process, err = a.site.Start(context.WithoutCancel(ctx), where, cmd)
 	if err != nil {
 		return nil, err
@@ -78,14 +78,14 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	return up, nil
 }
 
-// files returns the contents of the files that a proxy needs, by file name.
+// files returns the contents of a proxy's files, by file name.
 func (a *active) files(p plan) (map[string]string, error) {
-	program, config := p.Program.implementation(), &strings.Builder{}
+	program, config := p.implementation(), &strings.Builder{}
 	if err := program.configure.Execute(config, p); err != nil {
 		return nil, err
 	}
 	files := map[string]string{program.file: config.String()}
-	if a.encrypts() {
+	if a.Encrypts() {
 		own := a.ids.client
 		if p.Side == serverSide {
 			own = a.ids.server
@@ -97,7 +97,6 @@ func (a *active) files(p plan) (map[string]string, error) {
 	return files, nil
 }
 
-// await waits until the proxy accepts connections.
 func (p *proxy) await(ctx context.Context, program *implementation) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -116,7 +115,7 @@ func (p *proxy) await(ctx context.Context, program *implementation) error {
 	}
 }
 
-// failed returns the reason why the proxy has ended; nil if it runs.
+// failed returns why the proxy has ended; nil if it runs.
 func (p *proxy) failed() error {
 	select {
 	case <-p.ended:
@@ -129,9 +128,93 @@ func (p *proxy) failed() error {
 	}
 }
 
-// end ends the proxy.
 func (p *proxy) end() error {
 	err := p.process.Kill()
 	<-p.ended
 	return err
+}
+
+// recordMark begins the lines with records of connections. The server's proxy prints such a line when a
+// connection, or a request on a connection, has ended.
+const recordMark = "tare-told"
+
+// connRecord is the server proxy's record of a connection. Unknown fields are "-".
+type connRecord struct {
+	from     string // address and port from which the client's proxy connected
+	version  string // TLS version
+	cipher   string
+	identity string // identity in the peer's certificate
+}
+
+// logReader reads the standard output of a proxy and keeps the records of connections.
+type logReader struct {
+	mu      sync.Mutex
+	rest    []byte // rest is the beginning of a line that has not ended yet
+	records []connRecord
+	news    chan struct{} // news receives a value when there is a new record
+	// fetch returns the output since its last call; nil if the proxy writes to this logReader.
+	fetch func(context.Context) (string, error)
+}
+
+func newLogReader() *logReader { return &logReader{news: make(chan struct{}, 1)} }
+
+const longestRecord = 4096 // the largest size in bytes of an unfinished line
+
+// Write takes the next part of the output. It returns no error.
+func (e *logReader) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.rest = append(e.rest, p...)
+	for {
+		line, rest, ok := bytes.Cut(e.rest, []byte("\n"))
+		if !ok {
+			break
+		}
+		if f := strings.Fields(string(line)); len(f) == 5 && f[0] == recordMark {
+			e.records = append(e.records, connRecord{from: f[1], version: f[2], cipher: f[3], identity: f[4]})
+		}
+		e.rest = bytes.Clone(rest)
+	}
+	if len(e.rest) > longestRecord {
+		e.rest = nil
+	}
+	select {
+	case e.news <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+// record waits for the record of the connection from an address, and drops all other records.
+func (e *logReader) record(ctx context.Context, from string, limit time.Duration) (connRecord, error) {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	for {
+		var soon <-chan time.Time // fires when the output should be fetched again
+		if e.fetch != nil {
+			text, err := e.fetch(ctx)
+			if err != nil {
+				return connRecord{}, err
+			}
+			_, _ = e.Write([]byte(text))
+			soon = time.After(50 * time.Millisecond)
+		}
+		e.mu.Lock()
+		records := e.records
+		e.records = nil
+		e.mu.Unlock()
+		for _, t := range records {
+			if t.from == from {
+				return t, nil
+			}
+		}
+		select {
+		case <-e.news:
+		case <-soon:
+		case <-late.C:
+			return connRecord{}, fmt.Errorf("the proxy printed no record of the connection from %[2]s within %[1]v", limit, from)
+		case <-ctx.Done():
+			return connRecord{}, context.Cause(ctx)
+		}
+	}
 }

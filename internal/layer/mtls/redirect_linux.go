@@ -10,15 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// table is the name of the nftables table with the layer's rules.
-const table = "tare-mtls"
+const table = "tare-mtls" // the name of the nftables table with the layer's rules
 
-// beforeService is the priority of the rules. With it, a node redirects arriving connections before it
-// translates the address of a service.
+// beforeService is the priority of the rules. A node redirects connections before it translates the address
+// of a service.
 var beforeService = nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest - 1)
 
-// install installs the rules in the network namespace of this process. They replace the rules that the layer
-// installed before.
+// install installs the rules in this network namespace, in place of earlier ones.
 func (r redirect) install() error {
 	if err := removeRules(); err != nil {
 		return err
@@ -82,8 +80,7 @@ func (r redirect) rule(address netip.Addr, port uint16) []expr.Any {
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 2, RegProtoMin: 1})
 }
 
-// chains lists the chains of the layer's table. It also returns the connection to the kernel that it has
-// used.
+// chains lists the chains of the layer's table, and returns the connection to the kernel.
 func chains() (conn *nftables.Conn, own []*nftables.Chain, err error) {
 	var all []*nftables.Chain
 	if conn, err = nftables.New(); err == nil {
@@ -100,7 +97,6 @@ func chains() (conn *nftables.Conn, own []*nftables.Chain, err error) {
 	return conn, own, nil
 }
 
-// countRules returns the number of the layer's rules that are in force in this network namespace.
 func countRules() (n int, err error) {
 	conn, own, err := chains()
 	for _, c := range own {
@@ -113,7 +109,6 @@ func countRules() (n int, err error) {
 	return n, err
 }
 
-// removeRules removes the layer's rules, if there are any.
 func removeRules() error {
 	conn, own, err := chains()
 	if err != nil || len(own) == 0 {

@@ -50,7 +50,6 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// validate checks the rules that struct tags cannot express.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.Labels)+len(c.Annotations) == 0 {
@@ -61,7 +60,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// taken returns the reason why a key is reserved; "" if the key may be used.
 func taken(key string) string {
 	switch {
 	case keyvalue.Reserved(key):
@@ -99,12 +97,10 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return &layer.Active{Settle: settle, Before: before}, nil
 }
 
-// lacking counts the layer's labels and annotations that a namespace lacks.
 func (c *Config) lacking(ns *corev1.Namespace) int {
 	return len(c.Labels) - keyvalue.Among(c.Labels, ns.Labels) + len(c.Annotations) - keyvalue.Among(c.Annotations, ns.Annotations)
 }
 
-// checks compares the labels and annotations of a namespace with those of the layer.
 func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
 	var out []layer.Check
 	for _, m := range []struct {
@@ -125,7 +121,6 @@ func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
 	return out
 }
 
-// look reads a site's namespace and makes its checks.
 func (c *Config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check, error) {
 	ns, err := s.ReadNamespace(ctx)
 	if err != nil {
@@ -134,8 +129,8 @@ func (c *Config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check
 	return c.checks(ns, on), nil
 }
 
-// ProveOff shows that the namespace has none of the layer's labels and annotations. If the arm has a
-// namespace layer of its own, those that it sets are left out.
+// ProveOff shows that the namespace has none of the labels and annotations, except for those that the arm's
+// own layer sets.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Labels)+len(c.Annotations) == 0 {
 		return nil, nil

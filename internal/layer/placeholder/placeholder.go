@@ -7,11 +7,17 @@
 package placeholder
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/reference"
+	"tare/internal/testbed"
+	"tare/internal/testbed/kube"
 )
 
 // These are the names of placeholders. The documentation of a layer lists those that the layer replaces.
@@ -50,4 +56,28 @@ func (v Values) Fill(text string) (string, error) {
 		}
 		return v[strings.TrimSuffix(strings.TrimPrefix(found, "$("), ")")]
 	}), nil
+}
+
+// CheckCommand checks a command of the experiment file. The command must name a program, and all its
+// placeholders must be known.
+func CheckCommand(errs *experiment.FieldErrors, field string, args reference.Arguments, known ...string) {
+	*errs = append(*errs, args.ValidateCommand(field)...)
+	for _, arg := range args {
+		if err := Check(arg, known...); err != nil {
+			errs.Add(field, "%v", err)
+		}
+	}
+}
+
+// At returns the values of placeholders at a site. A site on this machine has no values.
+func At(ctx context.Context, site testbed.Site) (Values, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return Values{}, nil
+	}
+	c, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return Values{Context: c.Context, Namespace: s.Namespace()}, nil
 }

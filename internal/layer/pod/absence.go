@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// absent adds the aspects that show that the layer's confinement is not in force in a pod.
 func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 	seccomp, profile := c.Seccomp.OrZero(), c.AppArmor.OrZero()
 	add(len(c.RuntimeClass) > 0 && sandbox != "", unsandboxed(sandbox))
@@ -24,7 +23,6 @@ func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 	add(c.Capabilities != nil && (len(c.Capabilities.Add) > 0 || len(c.Capabilities.Drop) > 0) || c.Privileged, c.noCapabilities())
 }
 
-// unsandboxed shows that the programs of a pod are not in the given sandbox.
 func unsandboxed(sandbox string) aspect {
 	if sandbox == gvisor {
 		return aspect{name: "sandbox", expected: "not gVisor", show: func(s podView) shown {
@@ -44,21 +42,8 @@ func unsandboxed(sandbox string) aspect {
 	}}
 }
 
-// confined shows that a seccomp filter is in force in a pod.
-func confined() aspect {
-	return aspect{name: "seccomp", expected: "mode " + seccompFilter, show: func(s podView) shown {
-		has := seccompWord(s.pod)
-		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, unreported)), ok: s.facts.Seccomp == seccompFilter}
-		if s.facts.Sandbox != "" {
-			got.ok, got.caveat = has != unconfined && has != none, answers(s, "seccomp mode")
-		}
-		return got
-	}}
-}
-
-// noAppArmor shows that the given AppArmor profile is not in force in a pod. If the pod does not report its
-// profile, the check fails. It does not fail if SELinux confines the programs, or if a sandbox answers for
-// the kernel and the specification asks for another profile.
+// noAppArmor shows that an AppArmor profile is not in force in a pod. A pod that does not report its profile
+// fails the check, unless SELinux confines the programs, or a sandbox answers for the kernel.
 func noAppArmor(profile string) aspect {
 	named, local := strings.CutPrefix(profile, localhost)
 	if !local {
@@ -94,7 +79,6 @@ func (c *Config) noCapabilities() aspect {
 	}}
 }
 
-// nodeUsers shows that the pod is in the user namespace of its node.
 func nodeUsers(s podView) shown {
 	got := ownUsers(s)
 	if s.facts.UIDMap != "" && s.facts.Sandbox == "" {

@@ -46,8 +46,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
-// rights are the rights to read the objects that are needed for the proofs and for the check of the
-// namespace.
+// rights are the rights to read the objects of the proofs and the namespace.
 func (c *Config) rights(namespace string) []experiment.Right {
 	var rights []experiment.Right
 	if len(c.RuntimeClass) > 0 {
@@ -61,8 +60,8 @@ func (c *Config) rights(namespace string) []experiment.Right {
 	return rights
 }
 
-// admit checks that a namespace that exists already allows the pods. If Tare creates the namespace, it gets
-// the level of Pod Security that the layers need (experiment.Needs).
+// admit checks that an existing namespace allows the pods. A namespace that Tare creates gets the level of
+// Pod Security that the layers need.
 func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	needs := c.security()
 	if len(needs) == 0 || s.Parameters().Namespace == "" {
@@ -78,11 +77,8 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	return allowed(ns, needs)
 }
 
-// levels are the levels of Pod Security, the strictest first.
-var levels = []string{restricted, baseline, privileged}
-
-// allowed returns an error if a namespace does not allow the pods. A namespace without a level of its own has
-// the cluster's default. Only the API server knows this default, and so allowed returns nil.
+// allowed returns an error if a namespace does not allow the pods. Only the API server knows the cluster's
+// default for namespaces without a level.
 func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 	has, ok := ns.Labels[enforce]
 	if !ok || slices.Index(levels, has) >= slices.Index(levels, least(needs)) {
@@ -96,12 +92,13 @@ func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 		ns.Name, has, least(needs), strings.Join(why, ", "), ns.Name, enforce, least(needs))
 }
 
-// ProveOff shows that the pods do not have the layer's settings. If the arm has a pod layer of its own, the
-// settings that it sets are left out.
+// ProveOff shows that the pods do not have the layer's settings, except for those that the arm's own pod
+// layer sets.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	own, _ := s.Own.(*Config)
-	if own != nil && own.Patch != "" { // the patch may set anything
-		return []layer.Check{notLookedFor()}, nil
+	if own != nil && own.Patch != "" {
+		return []layer.Check{{Layer: name, Name: "the layer of another arm", Expected: "not on", Observed: "not checked", OK: true,
+			Caveat: "this arm's layer " + name + " has a patch, which may set any field: Tare cannot show that another arm's layer " + name + " is off here"}}, nil
 	}
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -133,8 +130,8 @@ type active struct {
 	settled []types.UID // the pods that settle has checked
 }
 
-// settle checks the specification of the running pods. It also checks that their nodes support what the layer
-// asks for. If the layer cannot be on, the run therefore ends before its first trial.
+// settle checks the specification of the running pods, and that their nodes support what the layer asks for.
+// If the layer cannot be on, the run ends before its first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
@@ -156,13 +153,14 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 		return nil, err
 	}
 	if _, beside := split(pods); beside {
-		once = append(once, unshaped())
+		once = append(once, layer.Check{Layer: name, Name: "programs on the nodes", Expected: "as without the layer", Observed: "not checked", OK: true,
+			Caveat: "the layer " + name + " does not apply to the path node-to-node: its programs run on the nodes' network, the same in every arm"})
 	}
 	return once, nil
 }
 
-// before shows that the layer is on, by what processes in the pods see. If pods have been created again since
-// settle, it checks the specification of the pods, too.
+// before shows that the layer is on, by what processes in the pods see. It also checks the specification of
+// pods that were created again after settle.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
@@ -184,9 +182,8 @@ func uids(views []podView) []types.UID {
 	return ids
 }
 
-// offBeside lists the aspects that show that the layer is off in an arm with a pod layer of its own. They are
-// the aspects of an arm without a pod layer, except for the fields that the arm's own layer sets: its own
-// proof shows the values of these fields.
+// offBeside lists the aspects that show that the layer is off in an arm with a pod layer of its own. Fields
+// that this own layer sets are left out: its own proof shows them.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *layer.Without(c, own)
 	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes that have all these labels
@@ -200,8 +197,8 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
 		return rest.aspects(false, sandbox)
 	}
-	// A privileged container has no filter and all capabilities. But the arm's own layer may also remove the
-	// filter or add capabilities. Neither of them is therefore evidence.
+	// A privileged container has no filter and all capabilities. The arm's own layer may have the same
+	// effects, so neither is evidence.
 	rest.Privileged = false
 	return append(rest.aspects(false, sandbox), unprivileged())
 }
@@ -213,11 +210,4 @@ func unprivileged() aspect {
 		is := flag != nil && *flag
 		return shown{observed: fmt.Sprint(is), ok: !is}
 	}}
-}
-
-// notLookedFor is the check in an arm whose own pod layer has a patch. The patch may set the same fields as
-// the layer of another arm.
-func notLookedFor() layer.Check {
-	return layer.Check{Layer: name, Name: "the layer of another arm", Expected: "not on", Observed: "not checked", OK: true,
-		Caveat: "this arm's layer " + name + " has a patch, which may set any field: Tare cannot show that another arm's layer " + name + " is off here"}
 }

@@ -3,28 +3,32 @@ package pod
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"tare/internal/testbed/launcher"
 )
 
 // seccompWord returns the seccomp profile in the pod's specification, in the form of the experiment file.
 func seccompWord(pod *corev1.Pod) string {
-	profile := cmp.Or(security(pod).SeccompProfile, cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{}).SeccompProfile)
-	if profile == nil {
-		return none
+	if p := cmp.Or(security(pod).SeccompProfile, podSecurity(pod).SeccompProfile); p != nil {
+		return word(string(p.Type), p.LocalhostProfile)
 	}
-	return word(string(profile.Type), profile.LocalhostProfile)
+	return none
 }
 
-// appArmorWord returns the AppArmor profile in the pod's specification, in the form of the experiment file;
-// "" if there is none.
+// appArmorWord returns the AppArmor profile, likewise; "" if there is none.
 func appArmorWord(pod *corev1.Pod) string {
-	profile := cmp.Or(security(pod).AppArmorProfile, cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{}).AppArmorProfile)
-	if profile == nil {
-		return ""
+	if p := cmp.Or(security(pod).AppArmorProfile, podSecurity(pod).AppArmorProfile); p != nil {
+		return word(string(p.Type), p.LocalhostProfile)
 	}
-	return word(string(profile.Type), profile.LocalhostProfile)
+	return ""
+}
+
+func podSecurity(pod *corev1.Pod) *corev1.PodSecurityContext {
+	return cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{})
 }
 
 func word(kind string, file *string) string {
@@ -34,18 +38,17 @@ func word(kind string, file *string) string {
 	return kind
 }
 
-// security returns the security context of the container in which programs run.
+// security returns the security context of the programs' container.
 func security(pod *corev1.Pod) *corev1.SecurityContext {
 	for _, c := range pod.Spec.Containers {
-		if isTare(c) && c.SecurityContext != nil {
+		if c.Name == container && c.SecurityContext != nil {
 			return c.SecurityContext
 		}
 	}
 	return &corev1.SecurityContext{}
 }
 
-// unreported stands for a value that the pod does not report.
-const unreported = "not reported"
+const unreported = "not reported" // stands for a value that the pod does not report
 
 // These are the words with which the agent reports the mode of seccomp.
 const (
@@ -53,26 +56,40 @@ const (
 	seccompFilter = "filter"
 )
 
-// seccomp shows that the seccomp profile is in force.
 func (c *Config) seccomp() aspect {
-	want := c.Seccomp.OrZero()
-	mode := seccompFilter
+	want, mode := c.Seccomp.OrZero(), seccompFilter
 	if want == unconfined || c.Privileged { // container runtimes give privileged containers no filter
 		mode = seccompOff
 	}
 	return aspect{name: "seccomp", expected: fmt.Sprintf("%s, mode %s", want, mode), show: func(s podView) shown {
-		has := seccompWord(s.pod)
-		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, unreported)), ok: has == want}
-		switch {
-		case s.facts.Sandbox != "":
-			got.caveat = answers(s, "seccomp mode")
-		case s.facts.Seccomp != mode:
-			got.ok = false
-		case strings.HasPrefix(want, localhost):
+		has, got := seccompOf(s)
+		got.ok = has == want && (s.facts.Sandbox != "" || s.facts.Seccomp == mode)
+		if s.facts.Sandbox == "" && s.facts.Seccomp == mode && strings.HasPrefix(want, localhost) {
 			got.caveat = "a filter is in force; the only evidence for its profile is the specification"
 		}
 		return got
 	}}
+}
+
+func confined() aspect {
+	return aspect{name: "seccomp", expected: "mode " + seccompFilter, show: func(s podView) shown {
+		has, got := seccompOf(s)
+		got.ok = s.facts.Seccomp == seccompFilter
+		if s.facts.Sandbox != "" {
+			got.ok = has != unconfined && has != none
+		}
+		return got
+	}}
+}
+
+// seccompOf returns the seccomp profile in a pod's specification, and what the pod shows of it.
+func seccompOf(s podView) (profile string, got shown) {
+	profile = seccompWord(s.pod)
+	got.observed = fmt.Sprintf("%s, mode %s", profile, cmp.Or(s.facts.Seccomp, unreported))
+	if s.facts.Sandbox != "" {
+		got.caveat = answers(s, "seccomp mode")
+	}
+	return profile, got
 }
 
 // profileInForce splits the kernel's description of a process's AppArmor profile: "NAME (MODE)".
@@ -84,10 +101,8 @@ func profileInForce(s string) (profile, mode string) {
 	return s, ""
 }
 
-// unconfinedAppArmor is what the kernel reports if no AppArmor profile is in force.
-const unconfinedAppArmor = "unconfined"
+const unconfinedAppArmor = "unconfined" // the kernel's report if no AppArmor profile is in force
 
-// appArmor shows that the AppArmor profile is in force.
 func appArmor(want string) aspect {
 	named, local := strings.CutPrefix(want, localhost)
 	expected := map[bool]string{true: named}[local]
@@ -116,8 +131,8 @@ func appArmor(want string) aspect {
 	}}
 }
 
-// capable returns an error if a node cannot do what the layer asks for, in cases that the node's kubelet does
-// not report.
+// capable returns an error if a node cannot do what the layer asks for, and its kubelet has not reported
+// this.
 func (c *Config) capable(views []podView) error {
 	for _, s := range views {
 		if len(c.AppArmor) > 0 && s.facts.AppArmor == "" {
@@ -128,12 +143,9 @@ func (c *Config) capable(views []podView) error {
 	return nil
 }
 
-var everything = capsOf(all)
+var everything, sysAdmin = capsOf(all), capsOf("SYS_ADMIN")
 
-var sysAdmin = capsOf("SYS_ADMIN")
-
-// bounding returns the bounding set of the programs in the pod. A program cannot gain capabilities outside
-// this set.
+// bounding returns the bounding set of the pod's programs. They cannot gain other capabilities.
 func bounding(s podView) (capSet, string) {
 	set, err := parseCaps(s.facts.CapBnd)
 	if err != nil {
@@ -142,8 +154,8 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities shows the bounding set of the pod's programs. If a program runs as root, all capabilities of
-// this set are in effect. If it runs as another user, no capability is in effect.
+// capabilities shows the bounding set of the pod's programs. For root, all of its capabilities are in effect.
+// For another user, none is.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}
@@ -164,8 +176,7 @@ func (c *Config) capabilities() aspect {
 				return shown{observed: fmt.Sprintf("%s, effective %s", text, effective)}
 			}
 		}
-		// The container runtime may itself lack capabilities. ALL then means all capabilities that the
-		// runtime has.
+		// ALL means all capabilities that the container runtime has.
 		missing := added &^ set
 		if added == everything {
 			missing = sysAdmin &^ set
@@ -189,4 +200,39 @@ func boundaries(with, without capSet) string {
 		return "with " + with.String()
 	}
 	return fmt.Sprintf("with %s, without %s", with, without)
+}
+
+// capSet is a set of capabilities, by their numbers as bits.
+type capSet uint64
+
+// parseCaps parses a set of capabilities in the hexadecimal form of /proc/PID/status.
+func parseCaps(hex string) (capSet, error) {
+	set, err := strconv.ParseUint(hex, 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no set of capabilities", hex)
+	}
+	return capSet(set), nil
+}
+
+func capsOf(names ...string) capSet { return capSet(launcher.CapabilityBits(names...)) }
+
+func (s capSet) String() string {
+	var names []string
+	for bit := range 64 {
+		if s&(1<<bit) == 0 {
+			continue
+		}
+		if bit < len(launcher.Capabilities) {
+			names = append(names, launcher.Capabilities[bit])
+		} else {
+			names = append(names, fmt.Sprintf("number %d", bit))
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return "none"
+	case s&everything == everything:
+		return "all"
+	}
+	return strings.Join(names, ", ")
 }

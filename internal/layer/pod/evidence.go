@@ -17,8 +17,8 @@ import (
 	"tare/internal/testbed/kube/agent"
 )
 
-// podView is the evidence about one pod of a site: its object in the API server, the facts that a process in
-// the pod sees, and its node.
+// podView is the evidence about one pod: its object in the API server, the facts that a process in the pod
+// sees, and its node.
 type podView struct {
 	place testbed.Place
 	pod   *corev1.Pod
@@ -26,31 +26,14 @@ type podView struct {
 	node  *corev1.Node // set if the proof compares the pod with its node
 }
 
-// nodePlaces are the places whose pods no layer is put around. These pods use the nodes' network, and stand
-// for programs outside of pods.
-var nodePlaces = []testbed.Place{testbed.ClientNode, testbed.ServerNode}
-
-// split returns the pods that the layer shapes. beside is set if the site has other pods, too.
+// split returns the pods that the layer shapes. No layer is put around pods on the nodes' network (beside).
 func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
-	shaped = map[testbed.Place]*corev1.Pod{}
-	for place, pod := range pods {
-		if slices.Contains(nodePlaces, place) {
-			beside = true
-			continue
-		}
-		shaped[place] = pod
-	}
-	return shaped, beside
+	shaped = maps.Clone(pods)
+	maps.DeleteFunc(shaped, func(p testbed.Place, _ *corev1.Pod) bool { return p == testbed.ClientNode || p == testbed.ServerNode })
+	return shaped, len(shaped) < len(pods)
 }
 
-// unshaped is the check for the pods of a site that the layer does not shape.
-func unshaped() layer.Check {
-	return layer.Check{Layer: name, Name: "programs on the nodes", Expected: "as without the layer", Observed: "not checked", OK: true,
-		Caveat: "the layer " + name + " does not apply to the path node-to-node: its programs run on the nodes' network, the same in every arm"}
-}
-
-// look gathers the evidence about the pods that layers shape. It reads each node only once, and keeps it in
-// nodes.
+// look gathers the evidence about the pods that layers shape. nodes keeps the nodes that were read.
 func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]podView, error) {
 	pods, err := s.Pods(ctx)
 	if err != nil {
@@ -91,8 +74,8 @@ func node(ctx context.Context, s *kube.Site, name string, known map[string]*core
 	return n, nil
 }
 
-// sandboxOf returns the sandbox of a RuntimeClass. It finds the sandbox from the class's name and from the
-// name of its handler in the container runtime; "" if neither name tells.
+// sandboxOf finds the sandbox of a RuntimeClass by the names of the class and its handler; "" if neither
+// tells.
 func sandboxOf(class, handler string) string {
 	for _, word := range []string{handler, class} {
 		word = strings.ToLower(word)
@@ -106,14 +89,14 @@ func sandboxOf(class, handler string) string {
 	return ""
 }
 
-// These are the sandboxes that a program can detect from inside.
+// These are sandboxes that a program can detect from inside.
 const (
 	gvisor = "gvisor"
 	kata   = "kata"
 )
 
-// sandbox returns the sandbox of the layer's RuntimeClass. If the cluster has no such class, this is an
-// error. If Tare may not read the class, this is no error.
+// sandbox returns the sandbox of the layer's RuntimeClass. A missing class is an error. If Tare may not read
+// the class, its name alone decides.
 func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 	class := c.RuntimeClass.OrZero()
 	if class == "" {
@@ -139,9 +122,8 @@ func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 type aspect struct {
 	name     string
 	expected string
-	// spec is set if the evidence is the pod's specification, which does not change while the pod lives.
-	spec bool
-	show func(podView) shown
+	spec     bool // set if the evidence is the specification of the pod, which never changes
+	show     func(podView) shown
 }
 
 // shown is the result of an aspect's check in one pod.
@@ -151,7 +133,6 @@ type shown struct {
 	caveat   string
 }
 
-// check makes one check, of an aspect in all pods.
 func (a aspect) check(views []podView) layer.Check {
 	k := layer.Check{Layer: name, Name: a.name, Expected: a.expected, OK: true}
 	var all, caveats []string
@@ -176,8 +157,7 @@ func (a aspect) check(views []podView) layer.Check {
 	return k
 }
 
-// checks makes the checks of some aspects. If spec is set, they are those whose evidence is the
-// specification, and otherwise all others.
+// checks makes the checks of those aspects whose evidence is the specification (spec), or of the others.
 func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
 	var out []layer.Check
 	for _, a := range aspects {

@@ -1,6 +1,6 @@
 // Package pod is the layer of settings in a pod's specification: a sandbox by RuntimeClass, seccomp and
-// AppArmor profiles, capabilities, the choice of nodes (such as confidential ones), labels and annotations
-// that inject sidecars, or any patch of the pod.
+// AppArmor profiles, capabilities, the choice of nodes, labels and annotations that inject sidecars, or any
+// patch of the pod.
 //
 //   - pod: {runtimeClass: gvisor}
 //   - pod: {seccomp: Unconfined}
@@ -9,30 +9,35 @@
 // # Proofs
 //
 // A field of a specification does not prove that the setting took effect. Before every trial, a process in
-// the pod therefore reads the settings in force: the sandbox and the kernel, whether the kernel's boot id is
-// also the node's, the seccomp mode, the AppArmor profile, the capabilities, the user, and the map of user
-// ids. Some settings cannot be seen from inside (a label, a patch). Their evidence is the specification, read
-// from the API server when the pod runs, after all admission plugins.
+// the pod therefore reads the settings in force: the sandbox, the kernel and its boot id, the seccomp mode,
+// the AppArmor profile, the capabilities, the user, and the map of user ids. Settings that cannot be seen
+// from inside (a label, a patch) are read from the API server when the pod runs. If a sandbox answers for the
+// kernel, or the pod sees only a part of a setting, the check has a Caveat.
 //
-// Some evidence is weaker than it seems. For example, a filter is in force, but the pod cannot see its
-// profile, or a sandbox answers for the kernel. Such a check has a Caveat.
-//
-// Tare's own pods have settings, too. An arm without the layer must show the opposite of each of these
-// settings that the layer changes. A setting that Tare's pods have anyway (seccomp RuntimeDefault, no
-// capability) shows nothing, and is not checked.
+// An arm without the layer must show the opposite of each setting that the layer changes. A setting that
+// Tare's pods have anyway (seccomp RuntimeDefault, no capability) shows nothing, and is not checked.
 //
 // # Pod Security
 //
-// Tare's pods meet the Pod Security level restricted. The settings of a layer are judged by the Pod Security
-// Standards (security.go). The site's namespace gets the strictest level that allows these settings.
+// Tare's pods meet the Pod Security level restricted. The site's namespace gets the strictest level that
+// allows the settings of the arm's layers (security.go).
 package pod
 
 import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/strictyaml"
 	"tare/internal/layer"
+	"tare/internal/layer/keyvalue"
 	"tare/internal/testbed"
+	"tare/internal/testbed/launcher"
 )
 
 const name = "pod"
@@ -83,5 +88,106 @@ func (c *Config) Declare() experiment.Declaration {
 		Rights:       c.rights,
 		Shapes:       true,
 		ProvesBeside: true,
+	}
+}
+
+// These are words that may stand in the lists of capabilities in place of a capability.
+const (
+	all  = "ALL"
+	none = "none"
+)
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if c.SecurityContext != "" {
+		_, err := c.settled()
+		errs.Add("securityContext", "%v", err)
+		return errs
+	}
+	own := func(key string) string {
+		if keyvalue.Reserved(key) {
+			return "Tare identifies its pods by " + key
+		}
+		return ""
+	}
+	keyvalue.Validate(&errs, "labels", c.Labels, true, own)
+	keyvalue.Validate(&errs, "annotations", c.Annotations, false, own)
+	keyvalue.Validate(&errs, "nodeSelector", c.NodeSelector, true, func(string) string { return "" })
+	c.validateCapabilities(&errs)
+	c.validatePatch(&errs)
+	if c.HostUsers != nil && *c.HostUsers {
+		errs.Add("hostUsers", "true is the default of pods without the layer")
+	}
+	if c.Privileged && c.HostUsers != nil && !*c.HostUsers {
+		errs.Add("privileged", "with hostUsers: false no proof can show the privileges of the pod in its user namespace")
+	}
+	for i, s := range c.Sidecars {
+		if s == container || len(validation.IsDNS1123Label(s)) > 0 {
+			errs.Add(fmt.Sprintf("sidecars[%d]", i), "%q is not the name of a container beside Tare's", s)
+		}
+	}
+	if len(errs) == 0 {
+		c.validateEffect(&errs)
+	}
+	return errs
+}
+
+func (c *Config) validateCapabilities(errs *experiment.FieldErrors) {
+	if c.Capabilities == nil {
+		return
+	}
+	for _, list := range []struct {
+		field string
+		words []string
+	}{{"add", c.Capabilities.Add}, {"drop", c.Capabilities.Drop}} {
+		for i, w := range list.words {
+			at := fmt.Sprintf("capabilities.%s[%d]", list.field, i)
+			if launcher.CapabilityBits(w) == 0 && (w != none || list.field != "drop" || len(list.words) != 1) {
+				errs.Add(at, "%q is not a capability; use names such as NET_ADMIN", w)
+			}
+		}
+	}
+	if len(c.Capabilities.Add) > 0 && (c.RunAsUser == nil || *c.RunAsUser != 0) && c.Patch == "" {
+		errs.Add("capabilities.add", "added capabilities have no effect unless the programs run as root: add runAsUser: 0")
+	}
+	if c.Privileged {
+		errs.Add("capabilities", "privileged containers have every capability")
+	}
+}
+
+func (c *Config) validatePatch(errs *experiment.FieldErrors) {
+	if c.Patch == "" {
+		return
+	}
+	pod, err := patched(pristine(), string(c.Patch))
+	if err != nil {
+		errs.Add("patch", "%v", err)
+		return
+	}
+	for key := range pod.Labels {
+		if keyvalue.Reserved(key) {
+			errs.Add("patch", "Tare identifies its pods by the label %s", key)
+		}
+	}
+	if !slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == container }) {
+		errs.Add("patch", "it removes the container %s, in which programs run", container)
+	}
+}
+
+// validateEffect reports a layer that does not change the pods: its arm would be a copy of the arm without
+// it.
+func (c *Config) validateEffect(errs *experiment.FieldErrors) {
+	if !c.shapes() {
+		if len(c.Sidecars) == 0 && c.Confidential == "" {
+			errs.Add("", "no parameter is given: the layer would do nothing")
+		}
+		return
+	}
+	for _, one := range c.variants() {
+		pod := pristine()
+		if one.shape(pod) == nil && equality.Semantic.DeepEqual(pod, pristine()) {
+			errs.Add("", "these are the settings of pods without the layer: seccomp and AppArmor RuntimeDefault, user %d, no capabilities", defaultUser)
+			return
+		}
 	}
 }

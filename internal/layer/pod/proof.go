@@ -10,10 +10,9 @@ import (
 	"tare/internal/layer/keyvalue"
 )
 
-// aspects lists the aspects that show the layer's state; sandbox is the sandbox of its RuntimeClass. With on,
-// they show that the layer is on. Otherwise they are for an arm without a pod layer, and show that the layer
-// is off: the opposite of whatever the layer changes. Settings that pods have without the layer, too, such as
-// seccomp RuntimeDefault, are then left out.
+// aspects lists the aspects that show that the layer is on, or off in an arm without a pod layer. Settings
+// that pods have anyway, such as seccomp RuntimeDefault, do not show that it is off. sandbox is the sandbox
+// of its RuntimeClass.
 func (c *Config) aspects(on bool, sandbox string) []aspect {
 	var list []aspect
 	add := func(given bool, a aspect) {
@@ -32,7 +31,7 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 	add(whole > 0, aspect{name: "labels of the node"}.pairs(on, c.NodeSelector, whole, nodeLabels))
 	add(c.ServiceAccount != "", aspect{name: "service account", spec: true}.value(on, c.ServiceAccount, account))
 	add(c.Patch != "", c.patchIn(on))
-	add(class != "", aspect{name: "RuntimeClass", spec: true}.value(on, class, classOf))
+	add(class != "", aspect{name: "RuntimeClass", spec: true}.value(on, class, func(s podView) string { return *cmp.Or(s.pod.Spec.RuntimeClassName, new(none)) }))
 	if on {
 		add(class != "", sandboxed(class, sandbox))
 		add(c.Confidential != "", confidential(c.Confidential))
@@ -64,36 +63,27 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 	return list
 }
 
-// value completes an aspect that a pod shows by one value. With on, it must be the wanted value, and
-// otherwise another value.
+// value completes an aspect of one value. The value must be the wanted one (on), or another one.
 func (a aspect) value(on bool, want string, of func(podView) string) aspect {
 	a.expected = map[bool]string{true: want, false: "not " + want}[on]
 	a.show = func(s podView) shown { return shown{observed: of(s), ok: (of(s) == want) == on} }
 	return a
 }
 
-// pairs completes an aspect that a pod shows by pairs of key and value in a map. With on, the map must
-// contain all wanted pairs, and otherwise less than the given number of them.
-func (a aspect) pairs(on bool, want map[string]string, fewer int, of func(podView) map[string]string) aspect {
+// pairs completes an aspect of a map. The map must contain all wanted pairs (on), or less than the given
+// number of them.
+func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podView) map[string]string) aspect {
 	a = a.value(on, keyvalue.Written(want, want), func(s podView) string { return keyvalue.Written(want, of(s)) })
 	a.spec = true
 	if !on {
 		a.show = func(s podView) shown {
-			return shown{observed: keyvalue.Written(want, of(s)), ok: keyvalue.Among(want, of(s)) < fewer}
+			return shown{observed: keyvalue.Written(want, of(s)), ok: keyvalue.Among(want, of(s)) < limit}
 		}
 	}
 	return a
 }
 
-func classOf(s podView) string {
-	if s.pod.Spec.RuntimeClassName == nil {
-		return none
-	}
-	return *s.pod.Spec.RuntimeClassName
-}
-
-// patchIn shows whether a pod has every field of the patch. With on, it must have them, and otherwise it must
-// not.
+// patchIn shows that a pod has every field of the patch (on), or does not.
 func (c *Config) patchIn(on bool) aspect {
 	say := map[bool]string{true: "every field in the pod", false: "not every field in the pod"}
 	return aspect{name: "patch", expected: say[on], spec: true, show: func(s podView) shown {
@@ -105,7 +95,6 @@ func (c *Config) patchIn(on bool) aspect {
 	}}
 }
 
-// sandboxed shows that the programs of a pod are in the sandbox of a RuntimeClass.
 func sandboxed(class, sandbox string) aspect {
 	a := aspect{name: "kernel", expected: "of the sandbox's own", show: func(s podView) shown { return ownKernel(s, class) }}
 	switch sandbox {
@@ -131,8 +120,8 @@ func weak(class string) string {
 	return "nothing inside the pod shows that it runs in RuntimeClass " + class + ": the only evidence is its specification"
 }
 
-// ownKernel shows that the programs of a pod have their own kernel, and not the node's. The evidence is a
-// boot id other than the node's. If the boot id cannot be read, the evidence is another kernel release.
+// ownKernel shows that a pod has another kernel than its node, by the boot id or else by the kernel's
+// release.
 func ownKernel(s podView, class string) shown {
 	mine, nodes := s.facts.BootID, s.node.Status.NodeInfo.BootID
 	switch {
@@ -150,7 +139,6 @@ func kernels(s podView) string {
 	return fmt.Sprintf("kernel %s on a node with %s", s.facts.Kernel, s.node.Status.NodeInfo.KernelVersion)
 }
 
-// confidential shows that the pod's machine is a confidential virtual machine of this kind.
 func confidential(kind string) aspect {
 	return aspect{name: "confidential machine", expected: kind, show: func(s podView) shown {
 		if s.facts.Confidential == "" {
@@ -161,7 +149,6 @@ func confidential(kind string) aspect {
 	}}
 }
 
-// ownUsers shows that the pod is in its own user namespace.
 func ownUsers(s podView) shown {
 	asked := s.pod.Spec.HostUsers != nil && !*s.pod.Spec.HostUsers
 	switch {
@@ -175,22 +162,19 @@ func ownUsers(s podView) shown {
 	return shown{observed: "user ids mapped as " + s.facts.UIDMap, ok: asked}
 }
 
-// hostUsers is the map of user ids of a process that is in no user namespace of its own.
-const hostUsers = "0 0 4294967295"
+const hostUsers = "0 0 4294967295" // the map of user ids outside of any user namespace
 
-// answers returns the caveat for a fact that a sandbox, and not the kernel, reports.
-func answers(s podView, what string) string {
-	return fmt.Sprintf("the pod's %s is reported by %s and not by the node's kernel: the only evidence is the specification", what, s.facts.Sandbox)
+// answers returns the caveat for a fact that a sandbox reports, and not the kernel.
+func answers(s podView, fact string) string {
+	return fmt.Sprintf("the pod's %s is reported by %s and not by the node's kernel: the only evidence is the specification", fact, s.facts.Sandbox)
 }
 
-// These are states of a sidecar, as checks show them.
 const (
 	ready       = "ready"
 	noContainer = "no such container"
 )
 
-// sidecar returns the state of a container that is not Tare's. A native sidecar is an init container that
-// keeps running.
+// sidecar returns the state of a container. A native sidecar is an init container that keeps running.
 func sidecar(pod *corev1.Pod, name string) string {
 	named := func(c corev1.Container) bool { return c.Name == name }
 	runs := func(s corev1.ContainerStatus) bool { return s.Name == name && s.State.Running != nil && s.Ready }

@@ -12,15 +12,15 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// These are the levels of the Pod Security Standards, the strictest first.
 const (
 	restricted = "restricted"
 	baseline   = "baseline"
 	privileged = "privileged"
 )
 
-// enforce is the label that gives a namespace its level.
-const enforce = "pod-security.kubernetes.io/enforce"
+var levels = []string{restricted, baseline, privileged} // the levels of the Pod Security Standards, the strictest first
+
+const enforce = "pod-security.kubernetes.io/enforce" // the label that gives a namespace its level
 
 const container = pods.Container
 
@@ -34,8 +34,8 @@ var tunable = []string{"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range",
 	"net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
 	"net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
 
-// security returns the Pod Security levels that the layer needs, at all levels of its factors, with the
-// reasons. A patch that cannot be applied is left out: Validate reports it.
+// security returns the Pod Security levels that the layer needs at all levels of its factors, and why.
+// Validate reports a patch that cannot be applied.
 func (c *Config) security() []experiment.PodSecurity {
 	var needs []experiment.PodSecurity
 	for _, v := range c.variants() {
@@ -53,8 +53,7 @@ func (c *Config) security() []experiment.PodSecurity {
 	return needs
 }
 
-// variants returns the layer's parameters several times: once for each combination of levels of the
-// parameters that Pod Security judges.
+// variants returns the parameters for each combination of levels of those factors that Pod Security judges.
 func (c *Config) variants() []Config {
 	levels := func(l factor.Levels[string]) []factor.Levels[string] {
 		if len(l) == 0 {
@@ -87,8 +86,7 @@ func least(needs []experiment.PodSecurity) string {
 	return level
 }
 
-// judge lists the reasons why a pod does not meet the level restricted. It follows the Pod Security Standards
-// of Kubernetes 1.34.
+// judge lists why a pod does not meet the level restricted of the Pod Security Standards of Kubernetes 1.34.
 func judge(pod *corev1.Pod) []experiment.PodSecurity {
 	j := &judgement{}
 	j.pod(&pod.Spec)

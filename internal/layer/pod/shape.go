@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,18 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/strictyaml"
 	"tare/internal/layer/keyvalue"
 )
 
-// These are names of profiles in the experiment file.
 const (
 	runtimeDefault = "RuntimeDefault"
 	unconfined     = "Unconfined"
 	localhost      = "Localhost/"
 )
 
-// defaultUser is the user of Tare's pods without the layer.
-const defaultUser = 65532
+const defaultUser = 65532 // the user of Tare's pods without the layer
 
 // shapes reports whether the layer changes pods. A layer that does not only checks them.
 func (c *Config) shapes() bool {
@@ -32,7 +34,7 @@ func (c *Config) shapes() bool {
 	return !equality.Semantic.DeepEqual(rest, Config{})
 }
 
-// shape changes the specification of a pod before the pod is created. It applies the patch last.
+// shape changes the specification of a pod before the pod is created. The patch comes last.
 func (c *Config) shape(pod *corev1.Pod) error {
 	pod.Labels, pod.Annotations = keyvalue.With(pod.Labels, c.Labels), keyvalue.With(pod.Annotations, c.Annotations)
 	spec := &pod.Spec
@@ -41,7 +43,11 @@ func (c *Config) shape(pod *corev1.Pod) error {
 	}
 	spec.NodeSelector = keyvalue.With(spec.NodeSelector, c.NodeSelector)
 	for _, t := range c.Tolerations {
-		spec.Tolerations = append(spec.Tolerations, toleration(t.Key, t.Value, t.Effect))
+		operator := corev1.TolerationOpExists
+		if t.Value != "" {
+			operator = corev1.TolerationOpEqual
+		}
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: t.Key, Operator: operator, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
 	}
 	if c.HostUsers != nil {
 		spec.HostUsers = new(*c.HostUsers)
@@ -68,15 +74,6 @@ func (c *Config) shape(pod *corev1.Pod) error {
 	return nil
 }
 
-func toleration(key, value, effect string) corev1.Toleration {
-	t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(effect)}
-	if value != "" {
-		t.Operator, t.Value = corev1.TolerationOpEqual, value
-	}
-	return t
-}
-
-// confine sets the layer's fields of the pod as a whole.
 func (c *Config) confine(s *corev1.PodSecurityContext) {
 	if profile := c.Seccomp.OrZero(); profile != "" {
 		s.SeccompProfile = seccompProfile(profile)
@@ -89,8 +86,7 @@ func (c *Config) confine(s *corev1.PodSecurityContext) {
 	}
 }
 
-// contain sets the layer's fields of a container. It removes the container's fields that would override the
-// fields of the pod.
+// contain sets a container's fields, and removes those that would override the fields of the pod.
 func (c *Config) contain(s *corev1.SecurityContext) {
 	if len(c.Seccomp) > 0 {
 		s.SeccompProfile = nil
@@ -113,7 +109,7 @@ func (c *Config) contain(s *corev1.SecurityContext) {
 	}
 }
 
-// named returns capabilities in the API's type. The word none is left out.
+// named returns capabilities in the API's type, without the word none.
 func named(words []string) []corev1.Capability {
 	var out []corev1.Capability
 	for _, w := range words {
@@ -124,22 +120,26 @@ func named(words []string) []corev1.Capability {
 	return out
 }
 
-func seccompProfile(word string) *corev1.SeccompProfile {
-	if file, ok := strings.CutPrefix(word, localhost); ok {
-		return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: &file}
+// profileOf is the inverse of word: it returns the type of a profile, and its file if it has one.
+func profileOf(word string) (kind string, file *string) {
+	if name, ok := strings.CutPrefix(word, localhost); ok {
+		return strings.TrimSuffix(localhost, "/"), &name
 	}
-	return &corev1.SeccompProfile{Type: corev1.SeccompProfileType(word)}
+	return word, nil
+}
+
+func seccompProfile(word string) *corev1.SeccompProfile {
+	kind, file := profileOf(word)
+	return &corev1.SeccompProfile{Type: corev1.SeccompProfileType(kind), LocalhostProfile: file}
 }
 
 func appArmorProfile(word string) *corev1.AppArmorProfile {
-	if profile, ok := strings.CutPrefix(word, localhost); ok {
-		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: &profile}
-	}
-	return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileType(word)}
+	kind, file := profileOf(word)
+	return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileType(kind), LocalhostProfile: file}
 }
 
-// patched returns the pod with the patch applied. If the patch has a field that pods do not have, this is an
-// error, because the API server would drop the field silently.
+// patched returns the pod with the patch applied. A field that pods do not have is an error: the API server
+// would drop it silently.
 func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	patch, err := yaml.ToJSON([]byte(text))
 	if err != nil {
@@ -163,8 +163,7 @@ func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	return out, nil
 }
 
-// carries reports whether the pod has every field of the patch. It has them if applying the patch again
-// changes nothing.
+// carries reports whether the pod has every field of the patch: applying it again changes nothing.
 func carries(pod *corev1.Pod, text string) (bool, error) {
 	again, err := patched(pod, text)
 	if err != nil {
@@ -173,8 +172,7 @@ func carries(pod *corev1.Pod, text string) (bool, error) {
 	return equality.Semantic.DeepEqual(canonical(pod), canonical(again)), nil
 }
 
-// canonical returns the pod with some lists sorted: those that a patch may reorder without changing their
-// meaning.
+// canonical returns the pod with those lists sorted that a patch may reorder without a change of the meaning.
 func canonical(pod *corev1.Pod) *corev1.Pod {
 	out := pod.DeepCopy()
 	slices.SortStableFunc(out.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
@@ -185,7 +183,7 @@ func canonical(pod *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// pristine returns a pod like those that Tare makes without the layer. It has all fields that the layer can
+// pristine returns a pod like those that Tare makes without the layer, with all fields that the layer can
 // change.
 func pristine() *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{
@@ -203,3 +201,81 @@ func pristine() *corev1.Pod {
 		}},
 	}}
 }
+
+// fill moves the fields of the securityContext to the fields of the layer with the same meaning. If it fails,
+// validate reports the problem.
+func (c *Config) fill() {
+	if settled, err := c.settled(); err == nil {
+		*c = *settled
+	}
+}
+
+// settled returns the layer without a securityContext. Settings for which the layer has no field become a
+// patch.
+func (c *Config) settled() (*Config, error) {
+	text, out := c.SecurityContext, *c
+	if out.SecurityContext = ""; text == "" {
+		return &out, nil
+	}
+	asJSON, err := yaml.ToJSON([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("not valid YAML: %w", err)
+	}
+	var s corev1.SecurityContext
+	if err := yaml.UnmarshalStrict(asJSON, &s); err != nil {
+		return nil, fmt.Errorf("not the securityContext of a container: %w", err)
+	}
+	twice := ""
+	set := func(given bool, name string, field any, value any) {
+		if !given {
+			return
+		}
+		if at := reflect.ValueOf(field).Elem(); at.IsZero() {
+			at.Set(reflect.ValueOf(value))
+		} else {
+			twice = name
+		}
+	}
+	if caps := s.Capabilities; caps != nil {
+		set(true, "capabilities", &out.Capabilities, &capabilities{Add: names(caps.Add), Drop: names(caps.Drop)})
+	}
+	set(s.RunAsUser != nil, "runAsUser", &out.RunAsUser, s.RunAsUser)
+	set(s.Privileged != nil && *s.Privileged, "privileged", &out.Privileged, true)
+	wrong := ""
+	profile := func(name string, field *factor.Levels[string], kind string, file *string) {
+		set(true, name, field, factor.Of(word(kind, file)))
+		if !isProfile.MatchString(word(kind, file)) {
+			wrong = name
+		}
+	}
+	if p := s.SeccompProfile; p != nil {
+		profile("seccomp", &out.Seccomp, string(p.Type), p.LocalhostProfile)
+	}
+	if p := s.AppArmorProfile; p != nil {
+		profile("appArmor", &out.AppArmor, string(p.Type), p.LocalhostProfile)
+	}
+	if wrong != "" {
+		return nil, fmt.Errorf("%s: the type of a profile is RuntimeDefault, Unconfined, or Localhost with a localhostProfile", wrong)
+	}
+	s.Capabilities, s.RunAsUser, s.Privileged, s.SeccompProfile, s.AppArmorProfile = nil, nil, nil, nil, nil
+	if s != (corev1.SecurityContext{}) {
+		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": container, "securityContext": s}}}})
+		if err != nil {
+			return nil, err
+		}
+		set(true, "patch", &out.Patch, strictyaml.Document(patch))
+	}
+	if twice != "" {
+		return nil, fmt.Errorf("it sets the same as the layer's field %s: use only one of them", twice)
+	}
+	return &out, nil
+}
+
+func names(capabilities []corev1.Capability) (names []string) {
+	for _, c := range capabilities {
+		names = append(names, string(c))
+	}
+	return names
+}
+
+var isProfile = regexp.MustCompile(`^(RuntimeDefault|Unconfined|Localhost/.+)$`)

@@ -23,22 +23,19 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// all stands for every capability.
 const all = "ALL"
 
-// actions holds the prober's words for actions that need a capability, by the capability.
+// actions holds the prober's words for actions, by the capability that they need.
 var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket", "SYS_ADMIN": "mount"}
 
 // capabilities holds the parameters of the layer capabilities.
 type capabilities struct {
-	Drop []string `yaml:"drop" json:"drop" doc:"capabilities that are taken from programs, such as NET_RAW, or ALL"`
-	// Around is absent in plans if it has its default.
+	Drop   []string   `yaml:"drop" json:"drop" doc:"capabilities that are taken from programs, such as NET_RAW, or ALL"`
 	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // noNewPrivs holds the parameters of the layer no-new-privs.
 type noNewPrivs struct {
-	// Around is absent in plans if it has its default.
 	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 

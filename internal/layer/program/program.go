@@ -61,8 +61,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return append(errs, c.Command.Validate("run")...)
 }
 
-// instead is the program that an arm starts in place of the workload's. The arm's site holds it
-// (testbed.Held).
+// instead is the program that an arm starts in place of the workload's (testbed.Held).
 type instead struct {
 	args    reference.Arguments
 	started atomic.Int64
@@ -87,8 +86,7 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff makes no check.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// Text returns the command line of the parameters: the program and its arguments, or a shell that runs a
-// text.
+// Text returns a command line: the program and its arguments, or a shell that runs a text.
 func Text(run reference.Arguments, shell string) reference.Arguments {
 	if shell != "" {
 		return reference.Arguments{"/bin/sh", "-c", shell}
@@ -96,8 +94,7 @@ func Text(run reference.Arguments, shell string) reference.Arguments {
 	return run
 }
 
-// At returns the command that a workload must start at a site. If the arm has a program layer, it is the
-// command of that layer, and otherwise the workload's own.
+// At returns the command that a workload must start: that of the arm's program layer, or the workload's own.
 func At(site testbed.Site, own reference.Arguments) reference.Arguments {
 	for _, i := range testbed.Held[*instead](site) {
 		i.started.Add(1)

@@ -3,11 +3,16 @@ package proof
 import (
 	"context"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 
+	"tare/internal/experiment"
 	"tare/internal/layer"
 	"tare/internal/layer/evidence"
 	"tare/internal/testbed"
+	"tare/internal/text/safetext"
 )
 
 type active struct {
@@ -17,7 +22,6 @@ type active struct {
 	counts map[int][]reading      // readings before the trial, by index of the check
 }
 
-// make makes the checks that are due at the given times (when).
 func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...when) ([]layer.Check, error) {
 	var checks []layer.Check
 	for i, item := range c.Checks {
@@ -61,39 +65,49 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	if err != nil {
 		return layer.Check{}, err
 	}
-	var all layer.Check
-	for n, t := range targets {
-		check, err := i.at(ctx, t, want)
+	if len(targets) == 0 { // without a pod the mechanism is off, although no program has shown this
+		return i.without("there is no such pod", want), nil
+	}
+	return ofAll(len(targets), "; likewise in %d more", func(n int) (string, layer.Check, error) {
+		check, err := i.at(ctx, targets[n], want)
+		return targets[n].title, check, err
+	})
+}
+
+// ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check
+// with the number of the other targets. also is the format of that number.
+func ofAll(targets int, also string, one func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
+	for n := range targets {
+		title, check, err := one(n)
 		if err != nil {
 			return check, err
 		}
-		if len(targets) > 1 {
-			check.Observed = t.title + ": " + check.Observed
-		}
-		if n == 0 || !check.OK {
-			all = check
+		if targets > 1 {
+			check.Observed = title + ": " + check.Observed
 		}
 		if !check.OK {
-			return all, nil
+			return check, nil
+		}
+		if n == 0 {
+			all = check
 		}
 	}
-	if len(targets) > 1 {
-		all.Observed += fmt.Sprintf("; likewise in %d more", len(targets)-1)
-	}
-	if len(targets) == 0 {
-		all = i.patterns().Check(name, i.Name, want, "", nil)
-		// Without a pod the mechanism is off, although no program has shown this.
-		all.Observed, all.OK = "there is no such pod", want == evidence.Off
+	if targets > 1 {
+		all.Observed += fmt.Sprintf(also, targets-1)
 	}
 	return all, nil
 }
 
-// at makes the check in one target.
+// without makes the check for a target in which no program can run: the mechanism is off.
+func (i Item) without(reason string, want evidence.State) layer.Check {
+	check := i.patterns().Check(name, i.Name, want, "", nil)
+	check.Observed, check.OK = reason, want == evidence.Off
+	return check
+}
+
 func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Check, error) {
 	if t.missing != "" {
-		check := i.patterns().Check(name, i.Name, want, "", nil)
-		check.Observed, check.OK = t.missing, want == evidence.Off
-		return check, nil
+		return i.without(t.missing, want), nil
 	}
 	text, failed := t.run(ctx, i.Run)
 	if ctx.Err() != nil {
@@ -102,7 +116,7 @@ func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Chec
 	return i.patterns().Check(name, i.Name, want, text, failed), nil
 }
 
-// before makes the checks that are due before a trial, and reads the counters.
+// before makes the checks before a trial, and reads the counters.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	a.site = site
 	checks, err := a.config.make(ctx, site, evidence.On, a.once, before, Once)
@@ -120,7 +134,7 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 	return checks, nil
 }
 
-// after makes the checks that are due after a trial, and compares the counters with their values before it.
+// after makes the checks after a trial, and compares the counters.
 func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) {
 	if a.site == nil {
 		return nil, fmt.Errorf("the layer proof has no readings from before the trial")
@@ -140,4 +154,118 @@ func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) 
 		checks = append(checks, item.grown(a.counts[i], after))
 	}
 	return checks, nil
+}
+
+// Some counters only count up. If such a counter grows during a trial, the trial went through the mechanism.
+
+// counter compiles the regular expression of a counter, whose only group is the number.
+func counter(text string) (*regexp.Regexp, error) {
+	pattern, err := regexp.Compile("(?m)" + text)
+	if err == nil && pattern.NumSubexp() != 1 {
+		err = fmt.Errorf("it has %d groups; it must have one, the number: (\\d+)", pattern.NumSubexp())
+	}
+	return pattern, err
+}
+
+func (i Item) validateGrows(at string) []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if _, err := counter(i.Grows); err != nil {
+		errs.Add(at+".grows", "%q is not a regular expression of a number: %v", i.Grows, err)
+	}
+	if i.On != "" {
+		errs.Add(at+".on", "on and grows exclude each other: a growing number shows that the mechanism is on")
+	}
+	if i.When != "" {
+		errs.Add(at+".when", "a number that grows is read before and after each trial")
+	}
+	return errs
+}
+
+// sum returns the sum of the numbers that the pattern finds, and how many there are.
+func sum(pattern *regexp.Regexp, text string) (total float64, found int, err error) {
+	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
+		n, err := strconv.ParseFloat(match[1], 64)
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 {
+			return 0, 0, fmt.Errorf("%s is not a count", evidence.Quote(match[1]))
+		}
+		total += n
+		found++
+	}
+	return total, found, nil
+}
+
+// reading is the value of a counter in one target.
+type reading struct {
+	title string
+	total float64
+	none  string // reason why the target shows no number; "" if it shows one
+}
+
+func (i Item) read(ctx context.Context, site testbed.Site) ([]reading, error) {
+	targets, err := i.targets(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	pattern, err := counter(i.Grows)
+	if err != nil {
+		return nil, err
+	}
+	var all []reading
+	for _, t := range targets {
+		r := reading{title: t.title, none: t.missing}
+		if t.missing == "" {
+			text, failed := t.run(ctx, i.Run)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			r.total, r.none = number(pattern, text, failed)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// number returns the counter's number in an output, or why there is none.
+func number(pattern *regexp.Regexp, text string, failed error) (total float64, none string) {
+	if failed != nil {
+		return 0, safetext.Tail(failed.Error(), 400)
+	}
+	total, found, err := sum(pattern, text)
+	switch {
+	case err != nil:
+		return 0, err.Error()
+	case found == 0:
+		return 0, absent
+	}
+	return total, ""
+}
+
+// absent is the reading of an output without the counter. Many counters appear only with their first event:
+// before a trial, this reading counts as 0.
+const absent = "no such number"
+
+// grown checks that a counter has grown in every target between its readings before and after a trial.
+func (i Item) grown(before, after []reading) layer.Check {
+	check := layer.Check{Layer: name, Name: i.Name, Expected: "to grow during the trial: " + i.Grows, Observed: "there is no such pod"}
+	if len(after) == 0 {
+		return check
+	}
+	all, _ := ofAll(len(after), "; it grew in %d more", func(n int) (string, layer.Check, error) {
+		one, r := check, after[n]
+		one.Observed = "there was no reading before the trial"
+		if k := slices.IndexFunc(before, func(b reading) bool { return b.title == r.title }); k >= 0 {
+			b := before[k]
+			one.Observed = fmt.Sprintf("%s, then %s", b.text(), r.text())
+			one.OK = r.none == "" && (b.none == "" || b.none == absent) && r.total > b.total
+		}
+		return r.title, one, nil
+	})
+	return all
+}
+
+func (r reading) text() string {
+	if r.none != "" {
+		return r.none
+	}
+	return strconv.FormatFloat(r.total, 'f', -1, 64)
 }

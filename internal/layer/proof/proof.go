@@ -70,8 +70,8 @@ const (
 	all    node = "all"
 )
 
-// when is the time of a check in the arm with the layer. In the other arms, a check is made before each
-// trial, or once.
+// when is the time of a check in the arm with the layer. In other arms, a check is made before each trial, or
+// once.
 type when string
 
 const (
@@ -89,14 +89,12 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "any programs of this machine, of the pods under test, and of other pods of the cluster"),
 }
 
-// Declare declares the places and rights that the layer needs, and the programs that it runs on Tare's
-// machine.
+// Declare declares the places, rights and programs of the checks.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(), Rights: c.rights, ProvesBeside: true,
 		Elsewhere: "there are no pods and containers: run a program of this machine, with in: client-pod or server-pod"}
 }
 
-// needs returns the requirements that follow from the places of the checks.
 func (c *Config) needs() experiment.Needs {
 	var n experiment.Needs
 	for _, item := range c.Checks {
@@ -113,8 +111,8 @@ func (c *Config) needs() experiment.Needs {
 	return n
 }
 
-// programs lists the programs that run on the machine on which Tare runs. The others run in pods, or at the
-// places of the workload's programs.
+// programs lists the programs that run on Tare's machine. The others run in pods, or at places of the
+// workload.
 func (c *Config) programs() []experiment.Program {
 	var programs []experiment.Program
 	for _, item := range c.Checks {
@@ -125,7 +123,6 @@ func (c *Config) programs() []experiment.Program {
 	return programs
 }
 
-// rights are the rights to find pods and to run programs in their containers.
 func (c *Config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	for _, item := range c.Checks {
@@ -143,7 +140,6 @@ func (c *Config) rights(namespace string) []experiment.Right {
 	return list
 }
 
-// validate checks the values.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.Checks) == 0 {
@@ -179,8 +175,8 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// patterns returns the patterns for a check's output. With grows, the pattern of the number takes the place
-// of on: the number must not appear in arms without the layer.
+// patterns returns the patterns for a check's output. The number of grows must not appear in arms without the
+// layer.
 func (i Item) patterns() evidence.Patterns {
 	return evidence.Patterns{On: cmp.Or(i.Grows, i.On), Off: i.Off}
 }
@@ -191,12 +187,11 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{Before: a.before, After: a.after}, nil
 }
 
-// offChecks keeps the results of checks that are made once in arms without the layer. The first key is the
-// arm's own proof layer, or nil. The second key names the check and the pods.
+// offChecks keeps the results of checks that are made once in other arms, by these arms' own proof layers (or
+// nil), and then by check and pods.
 type offChecks map[*Config]map[string]layer.Check
 
-// ProveOff makes the checks at another arm's site. If the arm has a proof layer of its own, checks that this
-// layer also has are left out.
+// ProveOff makes the checks at another arm's site, except for those that the arm's own proof layer has, too.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	own, _ := s.Own.(*Config)
 	kept := layer.Kept[offChecks](s.Run, c)
@@ -209,7 +204,6 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.without(own).make(ctx, s.Site, evidence.Off, (*kept)[own], before, after, Once)
 }
 
-// without returns the layer without those checks that own has, too.
 func (c *Config) without(own *Config) *Config {
 	if own == nil {
 		return c

@@ -18,17 +18,15 @@ import (
 	"tare/internal/testbed/kube"
 )
 
-// maxPods is the largest number of pods that one check may have.
-const maxPods = 50
+const maxPods = 50 // the largest number of pods that one check may have
 
-// target is a place or a container in which the program of a check runs.
+// target is a place or a container for the program of a check.
 type target struct {
 	title   string
 	missing string // reason why the program cannot run there; the mechanism counts as off then
 	run     func(ctx context.Context, args reference.Arguments) (string, error)
 }
 
-// targets returns all places or containers in which the check's program runs.
 func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) {
 	values, err := placeholder.At(ctx, site)
 	if err != nil {
@@ -43,7 +41,7 @@ func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) 
 			if err != nil {
 				return "", err
 			}
-			// The program runs like the workload's programs: in the arm's wrappers, and with their variables.
+			// The program runs in the arm's wrappers, like a program of the workload.
 			return evidence.Output(ctx, site, i.In, testbed.Command{Args: filled, Subject: true}, evidence.Limit)
 		}}}, nil
 	}
@@ -62,7 +60,6 @@ func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) 
 	return targets, nil
 }
 
-// inContainer returns the target for a container of a pod.
 func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Values) target {
 	t := target{title: pod.Name}
 	container := i.Container
@@ -95,7 +92,7 @@ func has(pod corev1.Pod, container string) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named)
 }
 
-// pods returns the pods of the check: the site's own pod at a place, or other pods of the cluster.
+// pods returns the pods of the check: the site's own at a place, or others of the cluster.
 func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 	own, err := s.Pods(ctx)
 	if err != nil {
@@ -124,7 +121,7 @@ func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 	return i.Pods.choose(list.Items, nodes)
 }
 
-// nodes returns the nodes on which the check's pods must run; nil: on any nodes.
+// nodes returns the nodes of the check's pods; nil: any nodes.
 func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	both := []testbed.Place{testbed.ClientPod, testbed.ServerPod}
 	for i := 2; own[testbed.Member(i)] != nil; i++ {
@@ -145,9 +142,8 @@ func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	return nodes, nil
 }
 
-// choose keeps those pods that run on the nodes, sorted by name. Every node must have such a pod, or no node
-// may have one. Otherwise the mechanism is neither on nor off, since its agent is missing on some of the
-// nodes.
+// choose keeps the pods on the nodes, sorted by name. Every node must have such a pod, or none may: a
+// mechanism whose agent is missing on one node is neither on nor off.
 func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
@@ -170,7 +166,7 @@ func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-// podsOf returns a key that identifies the site's pods: their UIDs; "" if the site has no pods.
+// podsOf returns a key that identifies the site's pods; "" if it has none.
 func podsOf(ctx context.Context, site testbed.Site) (string, error) {
 	s, err := kube.Of(site)
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// runner is a program whose command a daemon starts, or that leaves something behind when it is killed.
-// Examples of what is left are units of systemd, and containers.
+// runner is a program whose command a daemon starts, or that leaves something behind when it is killed, such
+// as units of systemd or containers.
 type runner struct {
 	name, program, install string
 	elsewhere              bool // the command is no descendant of the program
 	alive                  []string
-	// list returns the command that prints the names of what a run has left, one per line. remove is the
-	// command that removes it; the names follow as arguments.
+	// list returns the command that prints the names of what a run has left, one per line. remove removes
+	// these names.
 	list   func(label string) []string
 	remove []string
 }
@@ -60,10 +60,9 @@ type Systemd struct {
 // container holds the parameters of the layers docker and podman.
 type container struct {
 	runner  *runner
-	Image   string   `yaml:"image" json:"image" required:"true" doc:"image, which must exist locally and contain the programs that are run"`
-	Options []string `yaml:"options" json:"options,omitempty" doc:"options of the command run, such as --security-opt=seccomp=unconfined"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Image   string     `yaml:"image" json:"image" required:"true" doc:"image, which must exist locally and contain the programs that are run"`
+	Options []string   `yaml:"options" json:"options,omitempty" doc:"options of the command run, such as --security-opt=seccomp=unconfined"`
+	Around  layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 var systemdKind = layer.Kind{
@@ -89,8 +88,8 @@ func containerKind(r *runner, summary string) layer.Kind {
 	}
 }
 
-// probe only asks the program for its containers. To start a container it would need an image, which only an
-// experiment file names: tare plan tries that image.
+// probe only asks the program for its containers. A container would need an image, which the experiment file
+// names. tare plan tries that image.
 func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; tare plan FILE tries the file's image"}
 	if path, err := exec.LookPath(r.program); err != nil {
@@ -101,15 +100,13 @@ func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f}
 }
 
-const containersElsewhere = "pods are containers already: set their properties by the layer pod"
-
 // Declare declares that the layer works on this machine only.
 func (c *Systemd) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: experiment.Needs{Only: experiment.TestbedLocal}, Programs: inFront(c.args("")), OwnProves: true,
 		Elsewhere: "there is no systemd in pods: set their security context by the layer pod"}
 }
 
-// args returns the arguments that are put before a command, so that it runs in the given unit.
+// args returns the arguments before a command that runs in the given unit.
 func (c *Systemd) args(unit string, names ...string) []string {
 	args := slices.Clone(systemd.alive)
 	if unit != "" {
@@ -146,15 +143,15 @@ func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check
 
 // Declare declares that the layer works on this machine only.
 func (c *container) Declare() experiment.Declaration {
-	d := experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: containersElsewhere, OwnProves: true}
+	d := experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), OwnProves: true,
+		Elsewhere: "pods are containers already: set their properties by the layer pod"}
 	if c.runner != nil && c.Image != "" {
 		d.Programs = inFront(c.args(""))
 	}
 	return d
 }
 
-// args returns the arguments that are put before a command. They mount Tare's executable into the container
-// at the path that it has outside.
+// args returns the arguments before a command. They mount Tare's executable at its path.
 func (c *container) args(label string, names ...string) []string {
 	args := []string{c.runner.program, "run", "--rm", "--interactive", "--pull=never", "--network=host"}
 	if label != "" {
@@ -187,8 +184,8 @@ func (c *container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Che
 	return c.front("").Off(ctx, s)
 }
 
-// variables returns the names of a command's environment variables. Their values must not be arguments, since
-// other users can see the arguments of a process.
+// variables returns the names of a command's variables. Their values must not be arguments, which other users
+// can see.
 func variables(cmd testbed.Command) []string {
 	var names []string
 	for _, v := range cmd.Env {
@@ -198,7 +195,7 @@ func variables(cmd testbed.Command) []string {
 	return names
 }
 
-// up puts the layer up. It also notes in the ledger how to remove what is left if Tare is killed.
+// up puts the layer up, and notes in the ledger how to remove what a killed run leaves.
 func (r *runner) up(s *layer.Session, of func(label string) wrapper.Wrapper) (*layer.Active, error) {
 	if _, ok := testbed.As[testbed.Network](s.Site); ok && r.elsewhere {
 		return nil, fmt.Errorf("%s starts programs in another process, outside the networks that Tare creates: use a workload without a network (in: host)", r.program)
@@ -215,10 +212,9 @@ func (r *runner) up(s *layer.Session, of func(label string) wrapper.Wrapper) (*l
 	return a, nil
 }
 
-// left lists what the runner has left under a label, and removes it.
+// left removes what the runner has left under a label, and returns the names.
 func (r *runner) left(ctx context.Context, label string) ([]string, error) {
-	args := r.list(label)
-	out, err := testbed.Output(ctx, local.Here, testbed.Host, args...)
+	out, err := testbed.Output(ctx, local.Here, testbed.Host, r.list(label)...)
 	if err != nil {
 		return nil, err
 	}
@@ -231,14 +227,10 @@ func (r *runner) left(ctx context.Context, label string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	args = slices.Concat(r.remove, names)
-	if _, err := testbed.Output(ctx, local.Here, testbed.Host, args...); err != nil {
-		return names, err
-	}
-	return names, nil
+	_, err = testbed.Output(ctx, local.Here, testbed.Host, slices.Concat(r.remove, names)...)
+	return names, err
 }
 
-// undo removes what a killed run has left.
 func (r *runner) undo(ctx context.Context, _ testbed.Site, u layer.Undo) error {
 	label, err := u.Name("tare-")
 	if err == nil {

@@ -31,15 +31,13 @@ type preset struct {
 	options                []string // options of the preset
 	after                  []string // arguments between the options and the command
 	evidence               []wrapper.Evidence
-	// launcher has the settings with which Tare's launcher sets up the sandbox in place of program, if the
-	// experiment gives no options. If launcher is nil, program always sets up the sandbox.
+	// launcher has the settings of Tare's launcher, which replaces the program if the experiment gives no
+	// options; nil: the program is always used.
 	launcher *launcher.Settings
 }
 
-// readOnly is the evidence that no file can be created in a read-only root.
 var readOnly = wrapper.Denied("file made in the root", []string{"EROFS"}, "write:/", "write:/usr", "write:/var/tmp")
 
-// mount is the evidence that programs have no right to change the mounts of the machine.
 var mount = wrapper.Denied("denied action", []string{"EPERM"}, "mount")
 
 var presets = []preset{
@@ -68,17 +66,15 @@ var presets = []preset{
 	},
 }
 
-// front returns the arguments that are put before a command.
-func (p *preset) front(more []string) []string {
-	return slices.Concat([]string{p.program}, p.options, more, p.after)
+func (p *preset) front(options []string) []string {
+	return slices.Concat([]string{p.program}, p.options, options, p.after)
 }
 
 // Config holds the parameters of the sandbox layers.
 type Config struct {
 	preset  *preset
-	Options []string `yaml:"options" json:"options,omitempty" doc:"options of the program, after the layer's own options"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Options []string   `yaml:"options" json:"options,omitempty" doc:"options of the program, after the layer's own options"`
+	Around  layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kinds describes the layers.
@@ -113,7 +109,6 @@ func inFront(args []string) []experiment.Program {
 	return []experiment.Program{{Name: args[0], Front: args, Where: experiment.WrapperPlace}}
 }
 
-// launched reports whether Tare's launcher sets up the sandbox.
 func (c *Config) launched() bool {
 	return c.preset != nil && c.preset.launcher != nil && len(c.Options) == 0
 }

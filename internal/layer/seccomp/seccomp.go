@@ -1,25 +1,20 @@
-// Package seccomp puts a filter of system calls around the subjects. The filter is built like those of
-// container runtimes and vArmor: it has a list of rules, and each rule denies one system call with EPERM.
+// Package seccomp puts a filter of system calls around the subjects. Like those of container runtimes and
+// vArmor, the filter is a list of rules, each of which denies one system call with EPERM.
 //
 //   - seccomp: {rules: [1, 8, 63]}
 //   - seccomp: {rules: [1, 8], arguments: true}
 //
-// The rules deny calls that programs do not make. These are calls for administrators and debuggers
-// (personality, acct, swapon…). With arguments, they are instead the most common calls of all, and are denied
-// only with a first argument that no program passes. Since Linux 5.11, the kernel remembers which calls a
-// filter allows whatever their arguments are. Rules without arguments therefore cost the same at any number.
-// If a rule looks at the arguments of a call, the filter runs at each such call.
+// The rules deny calls that programs do not make (personality, acct, swapon…). With arguments, the rules deny
+// the most common calls instead, with a first argument that no program passes. Since Linux 5.11, the kernel
+// remembers which calls a filter allows whatever their arguments are: rules without arguments cost the same
+// at any number. With arguments, the filter runs at each such call.
 //
 // Tare's launcher installs the filter and then executes the subject (package launcher). On a cluster it does
-// so in the pod, in addition to the container's own filter. If this user may not install a filter otherwise,
-// the launcher sets no_new_privs. With rules: 0 there is no filter, and the arm does not differ from the
-// baseline. To set a profile of the container runtime, use the layer pod (seccomp: Localhost/PROFILE).
+// so in the pod, in addition to the container's own filter. With rules: 0 there is no filter. The layer pod
+// sets a profile of the container runtime.
 //
-// # Proofs
-//
-// The prober makes the call that the first rule denies. Inside the filter it is denied with EPERM, and
-// outside it is allowed. The prober also reads from /proc/self/status that one more filter is in force than
-// outside.
+// Proofs: the call that the first rule denies fails with EPERM inside the filter only, and /proc/self/status
+// shows one more filter than outside.
 package seccomp
 
 import (
@@ -39,8 +34,7 @@ const name = "seccomp"
 type Config struct {
 	Rules     factor.Levels[int]  `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules, each of which denies a system call that programs do not make; 0 installs no filter"`
 	Arguments factor.Levels[bool] `yaml:"arguments" json:"arguments" doc:"the rules are for common system calls with an argument that no program passes, so that the filter runs at each of these calls"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Around    layer.Side          `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
@@ -51,13 +45,11 @@ var Kind = layer.Kind{
 	Probe:   wrapper.Launchable(name, settings(len(rare), false)),
 }
 
-// Declare declares that Tare's launcher starts the subjects. In an arm with another layer of its kind, that
-// layer's proof is enough.
+// Declare declares that Tare's launcher starts the subjects.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(""), OwnProves: true, Launched: true}
 }
 
-// settings returns the settings with which the launcher installs the filter.
 func settings(rules int, arguments bool) launcher.Settings {
 	filter := &launcher.Seccomp{Calls: calls(arguments)[:rules]}
 	if arguments {
@@ -67,7 +59,6 @@ func settings(rules int, arguments bool) launcher.Settings {
 	return launcher.Settings{Seccomp: filter}
 }
 
-// front returns the wrapper that is put around subjects.
 func (c *Config) front() wrapper.Wrapper {
 	rules, arguments := c.Rules.One(), c.Arguments.OrZero()
 	if rules == 0 {
@@ -83,8 +74,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that the call that the filter denies is allowed. It is not called in an arm with another
-// seccomp layer, whose own proof shows the number of filters.
+// ProveOff shows that the call that the filter denies is allowed.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

@@ -93,7 +93,6 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Before: before}, nil
 }
 
-// shape changes a claim before it is created.
 func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
 	class := c.Name.OrZero()
 	claim.Spec.StorageClassName = &class
@@ -102,8 +101,7 @@ func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// checks shows that a volume has the class and the expected properties. In an arm without the layer, it shows
-// that the volume has another class.
+// checks shows that a volume has the class and the expected properties (on), or another class.
 func (c *Config) checks(
 	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
 ) []layer.Check {
@@ -111,7 +109,7 @@ func (c *Config) checks(
 	add := func(what, want, observed string) {
 		out = append(out, layer.Check{Layer: name, Name: what, Expected: want, Observed: observed}.Expect(on, want == observed))
 	}
-	add("storage class of the claim", c.Name.OrZero(), classOf(claim))
+	add("storage class of the claim", c.Name.OrZero(), cmp.Or(*cmp.Or(claim.Spec.StorageClassName, new(string)), none))
 	add("storage class of the volume", c.Name.OrZero(), cmp.Or(volume.Spec.StorageClassName, none))
 	expect := c.Expect
 	if expect == nil {
@@ -121,14 +119,12 @@ func (c *Config) checks(
 		add("driver of the volume", expect.Driver, driver(volume))
 	}
 	if want := expect.Attributes; len(want) > 0 {
-		add("attributes of the volume", keyvalue.Written(want, want), keyvalue.Written(want, attributes(volume)))
+		csi := cmp.Or(volume.Spec.CSI, &corev1.CSIPersistentVolumeSource{})
+		add("attributes of the volume", keyvalue.Written(want, want), keyvalue.Written(want, csi.VolumeAttributes))
 	}
 	if want := expect.Parameters; on && len(want) > 0 {
-		var has map[string]string
-		if class != nil {
-			has = class.Parameters
-		}
-		add("parameters of the storage class", keyvalue.Written(want, want), keyvalue.Written(want, has))
+		class = cmp.Or(class, &storagev1.StorageClass{})
+		add("parameters of the storage class", keyvalue.Written(want, want), keyvalue.Written(want, class.Parameters))
 		last := &out[len(out)-1]
 		last.Once, last.Caveat = true, "the only evidence that the volume has its class's properties is the storage driver's report"
 	}
@@ -138,15 +134,7 @@ func (c *Config) checks(
 // none stands in checks for a class that is not set.
 const none = "none"
 
-func classOf(claim *corev1.PersistentVolumeClaim) string {
-	if claim.Spec.StorageClassName == nil {
-		return none
-	}
-	return cmp.Or(*claim.Spec.StorageClassName, none)
-}
-
-// driver returns the volume's CSI driver. If the volume has none, it returns the way in which the node gets
-// the volume.
+// driver returns the CSI driver of a volume, or else the way in which the node gets the volume.
 func driver(v *corev1.PersistentVolume) string {
 	switch {
 	case v.Spec.CSI != nil:
@@ -159,15 +147,7 @@ func driver(v *corev1.PersistentVolume) string {
 	return "none of CSI"
 }
 
-func attributes(v *corev1.PersistentVolume) map[string]string {
-	if v.Spec.CSI == nil {
-		return nil
-	}
-	return v.Spec.CSI.VolumeAttributes
-}
-
-// checkAll makes the checks of all volumes of a site. It returns no checks if the site's workload has no
-// volume.
+// checkAll makes the checks of all volumes of a site; none if its workload has no volume.
 func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *storagev1.StorageClass) ([]layer.Check, error) {
 	claims, err := s.Claims(ctx)
 	if err != nil {
@@ -185,8 +165,7 @@ func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *sto
 	return out, nil
 }
 
-// ProveOff shows that the site's volume has another class. It is not called in an arm with its own layer of
-// this kind, whose proof shows the class.
+// ProveOff shows that the site's volume has another class.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -195,7 +174,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.checkAll(ctx, site, false, nil)
 }
 
-// before shows that the site's volume has the class. class is nil if Tare may not read the class.
+// before shows that the site's volume has the class. class is nil if Tare may not read it.
 func (c *Config) before(ctx context.Context, site *kube.Site, class *storagev1.StorageClass) ([]layer.Check, error) {
 	checks, err := c.checkAll(ctx, site, true, class)
 	if err == nil && checks == nil { // the arm is measured like one without the layer

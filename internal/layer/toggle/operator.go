@@ -2,10 +2,14 @@ package toggle
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
+	"tare/internal/experiment/environ"
+	"tare/internal/experiment/quantity"
 	"tare/internal/experiment/reference"
 	"tare/internal/layer"
 	"tare/internal/layer/evidence"
@@ -22,7 +26,6 @@ type commandRunner struct {
 	dir    string // working directory of the commands; "": Tare's own
 }
 
-// run runs one command and returns its output.
 func (o *commandRunner) run(ctx context.Context, args reference.Arguments, limit time.Duration) (string, error) {
 	filled, err := args.Resolve(ctx, o.values.Fill)
 	if err != nil {
@@ -31,8 +34,8 @@ func (o *commandRunner) run(ctx context.Context, args reference.Arguments, limit
 	return evidence.Output(ctx, o.site, testbed.Host, testbed.Command{Args: filled, Env: o.env, Dir: o.dir}, limit)
 }
 
-// look runs the check's program. It returns the state that the output shows, and a check that this state is
-// the wanted one.
+// look runs the check's program. It returns the state that the output shows, and the check of the wanted
+// state.
 func (o *commandRunner) look(ctx context.Context, want evidence.State) (evidence.State, layer.Check, error) {
 	c := o.config.Check
 	text, failed := o.run(ctx, c.Run, evidence.Limit)
@@ -51,13 +54,12 @@ func word(s evidence.State) string {
 	return map[evidence.State]string{evidence.On: "on", evidence.Off: "off"}[s]
 }
 
-// These are the pauses between two looks at a switch that is being turned: the first pause, and the longest.
+// These are the first and the longest pause between two looks at a switch that is being turned.
 const (
 	firstLook = 100 * time.Millisecond
 	rareLook  = 2 * time.Second
 )
 
-// turn runs commands and then waits until the check shows the wanted state.
 func (o *commandRunner) turn(ctx context.Context, commands []reference.Arguments, want evidence.State) error {
 	limit := o.config.Limit.Std()
 	limited, cancel := context.WithTimeout(ctx, limit)
@@ -100,8 +102,8 @@ type active struct {
 	done   bool // set when the layer has been taken down
 }
 
-// begin makes sure that the switch is off before the first site. If it is on, somebody may need it. It is
-// then turned off only if the layer will turn it on again after the run (found: restore).
+// begin makes sure that the switch is off before the first site. A switch that is on may be needed by
+// somebody: it is turned off only if the layer turns it on again after the run (found: restore).
 func (a *active) begin(ctx context.Context) error {
 	if a.sites > 0 {
 		a.sites++
@@ -124,7 +126,6 @@ func (a *active) begin(ctx context.Context) error {
 	return nil
 }
 
-// clear turns off a switch that was on before the run, if the parameter found allows this.
 func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, error) {
 	if a.config.Found != restore {
 		return found, fmt.Errorf("the switch is on already, and this run has not turned it on (%s: observed %s): "+
@@ -147,7 +148,7 @@ func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, err
 	return off, err
 }
 
-// turnOn turns the switch on. If that fails, it turns the switch off again.
+// turnOn turns the switch on or, if that fails, off again.
 func (a *active) turnOn(ctx context.Context) error {
 	if !a.wasOn { // otherwise the ledger already has an entry, which turns the switch on in the end
 		if err := a.owe(evidence.Off); err != nil {
@@ -161,7 +162,6 @@ func (a *active) turnOn(ctx context.Context) error {
 	return nil
 }
 
-// turnOff turns the switch off.
 func (a *active) turnOff(ctx context.Context) error {
 	if !a.on {
 		return nil
@@ -176,13 +176,12 @@ func (a *active) turnOff(ctx context.Context) error {
 	return a.ledger.Undone(a.key)
 }
 
-// before shows that the switch is on.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	check, err := a.check(ctx, evidence.On)
 	return []layer.Check{check}, err
 }
 
-// down turns the switch off. With the last site, it also restores the state from before the run.
+// down turns the switch off. At the last site, it restores the state from before the run.
 func (a *active) down(ctx context.Context) error {
 	if a.done {
 		return nil
@@ -202,4 +201,72 @@ func (a *active) down(ctx context.Context) error {
 	}
 	a.wasOn = false
 	return a.ledger.Undone(a.key)
+}
+
+const kubeconfig = "KUBECONFIG" // the variable that names the configuration with which the commands reach their cluster
+
+// undoData is all that another process needs to turn the switch back, from any directory. References stand in
+// place of secrets.
+type undoData struct {
+	Commands   []reference.Arguments `json:"commands"`
+	Check      check                 `json:"check"`
+	Limit      time.Duration         `json:"limit"`
+	Env        environ.Variables     `json:"env,omitempty"`
+	Values     placeholder.Values    `json:"values,omitempty"`
+	Kubeconfig string                `json:"kubeconfig,omitempty"`
+	Dir        string                `json:"dir"` // working directory of the commands
+}
+
+// owe notes in the ledger how to restore a state, before the switch is turned.
+func (a *active) owe(to evidence.State) error {
+	c := a.config
+	h := undoData{Commands: c.Off, Check: c.Check, Limit: c.Limit.Std(), Env: c.Env, Values: a.values, Kubeconfig: os.Getenv(kubeconfig)}
+	if to == evidence.On {
+		h.Commands = c.On
+	}
+	var err error
+	if h.Dir, err = os.Getwd(); err != nil {
+		return fmt.Errorf("store how to turn the switch back: %w", err)
+	}
+	u := layer.Undo{Layer: name, Key: a.key, To: word(to)}
+	for _, args := range h.Commands {
+		var shown []string // the commands for the user, with references in place of secrets
+		for _, arg := range args {
+			filled, err := a.values.Fill(arg)
+			if err != nil {
+				return fmt.Errorf("turn it %s: %w", u.To, err)
+			}
+			shown = append(shown, filled)
+		}
+		u.Commands = append(u.Commands, shown)
+	}
+	if u.How, err = json.Marshal(h); err != nil {
+		return fmt.Errorf("store how to turn the switch back: %w", err)
+	}
+	return a.ledger.NoteUndo(u)
+}
+
+// undo restores the state of a switch that a killed run has changed.
+func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
+	var h undoData
+	if err := json.Unmarshal(u.How, &h); err != nil {
+		return fmt.Errorf("read how to turn the switch %s: %w", u.To, err)
+	}
+	env, err := h.Env.Resolve(ctx)
+	if err != nil {
+		return err
+	}
+	o := &commandRunner{
+		config: &Config{Check: h.Check, Limit: quantity.Duration(h.Limit)}, site: site, values: h.Values, dir: h.Dir,
+		env: append(append(environ.Assignments(env), environ.Assignments(h.Values)...), kubeconfig+"="+h.Kubeconfig),
+	}
+	want := evidence.Off
+	if u.To == word(evidence.On) {
+		want = evidence.On
+	}
+	state, _, err := o.look(ctx, want)
+	if err != nil || state == want {
+		return err
+	}
+	return o.turn(ctx, h.Commands, want)
 }

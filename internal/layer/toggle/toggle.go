@@ -6,22 +6,20 @@
 //     off: [[cilium, config, set, enable-wireguard, "false"]]
 //     check: {run: [cilium, encryption, status], on: 'Wireguard', off: 'Disabled'}
 //
-// The commands run on Tare's machine. On a cluster they get Tare's KUBECONFIG. They also get the variables
-// TARE_CONTEXT and TARE_NAMESPACE, with the context and the namespace of the arm. In arguments, these values
-// stand in place of $(TARE_CONTEXT) and $(TARE_NAMESPACE).
+// The commands run on Tare's machine, with Tare's KUBECONFIG and with the context and the namespace of the
+// arm in the variables TARE_CONTEXT and TARE_NAMESPACE. In arguments, these values stand in place of
+// $(TARE_CONTEXT) and $(TARE_NAMESPACE).
 //
-// The commands affect all arms. The mechanism is therefore turned on before the trials of its arm, and off
-// before the trials of the other arms (exclusive, the default).
+// The mechanism is on during the trials of its arm only (exclusive, the default). If it is on before the run,
+// the layer ends the run (found: refuse), or turns the mechanism off and restores it at the end (found:
+// restore).
 //
-// If the mechanism is on before the run, somebody may need it. The layer then either ends the run (found:
-// refuse), or turns the mechanism off and restores its state at the end (found: restore).
-//
-// When Tare is killed, the mechanism stays in its present state. Before each change, Tare therefore notes in
-// the run directory how to restore the state (layer.Ledger). tare clean lists this note, and tare resume
-// restores the state before anything else.
+// When Tare is killed, the mechanism stays in its present state. Before each change, Tare notes in the run
+// directory how to restore the state (layer.Ledger): tare clean lists the note, and tare resume restores the
+// state.
 //
 // Proof, before every trial: the output of the check's program matches on in the arm, and off in the other
-// arms. A layer without a check is not possible.
+// arms.
 package toggle
 
 import (
@@ -104,7 +102,6 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// programs lists the programs that the commands and the check start.
 func (c *Config) programs() []string {
 	var programs []string
 	for _, command := range slices.Concat(c.On, c.Off, []reference.Arguments{c.Check.Run}) {
@@ -115,7 +112,6 @@ func (c *Config) programs() []string {
 	return programs
 }
 
-// validate checks the parameters.
 func (c *Config) validate() []experiment.FieldError {
 	errs := experiment.FieldErrors(c.Env.Validate("env"))
 	known := []string{placeholder.Context, placeholder.Namespace}
@@ -143,8 +139,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// Up turns the switch on, unless it is exclusive: then the runner turns it on. The switch must be off before
-// Up.
+// Up turns the switch on. An exclusive switch is turned on by the runner instead.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	for _, program := range c.programs() {
 		if _, err := exec.LookPath(program); err != nil {
@@ -176,8 +171,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// stateOf returns the state of the switch that the commands turn. Each cluster has one switch. If the
-// commands contain the namespace, each namespace has one.
+// stateOf returns the state of the switch that the commands turn. Each cluster has one switch, or each
+// namespace if the commands contain it.
 func (c *Config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	key := o.values[placeholder.Context]
 	for _, args := range slices.Concat(c.On, c.Off) {
@@ -196,8 +191,8 @@ func (c *Config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	return (*states)[key]
 }
 
-// ProveOff shows that the switch is off at another arm's site. If the arm has its own switch with the same
-// check, ProveOff makes no check: that switch's proof shows the state.
+// ProveOff shows that the switch is off at another arm's site. It makes no check if the arm has its own
+// switch with the same check.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if own, _ := s.Own.(*Config); own != nil && slices.Equal(own.Check.Run, c.Check.Run) && own.Check.On == c.Check.On {
 		return nil, nil
@@ -210,7 +205,6 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return []layer.Check{check}, err
 }
 
-// operate prepares the commands to run at a site.
 func (c *Config) operate(ctx context.Context, site testbed.Site) (*commandRunner, error) {
 	env, err := c.Env.Resolve(ctx)
 	if err != nil {

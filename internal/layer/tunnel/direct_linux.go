@@ -19,10 +19,9 @@ const (
 	wireRule, tunnelRule = 32000, 32001
 )
 
-// install routes packets for the peers into the tunnel. The tunnel's own packets, which go between its ports,
-// go over the wire. wg-quick(8) recognises the tunnel's packets by a mark. Here they are recognised by their
-// ports, since the kernel also uses ports when it checks the source address of an arriving packet
-// (rp_filter). It uses marks there only with a setting that a container may not write.
+// install routes packets for the peers into the tunnel, but not the tunnel's own packets, which go between
+// its ports. (wg-quick(8) has a mark for them. The kernel uses marks in its check of source addresses,
+// rp_filter, only with a setting that a container may not write.)
 func (p *Protocol) install(d direction) error {
 	if err := p.undo(); err != nil {
 		return err
@@ -38,7 +37,6 @@ func (p *Protocol) install(d direction) error {
 	return p.translate(d)
 }
 
-// route routes packets for the peers, and for the service, to the tunnel's interface.
 func (p *Protocol) route(d direction) error {
 	link, err := netlink.LinkByName(d.Device)
 	if err != nil {
@@ -73,8 +71,8 @@ func family(a netip.Addr) int {
 	return netlink.FAMILY_V6
 }
 
-// rules returns the routing rules. They are "ipproto udp sport PORT dport PORT lookup main" for each of the
-// tunnel's ports, and then "lookup 51820".
+// rules returns the routing rules: "ipproto udp sport PORT dport PORT lookup main" for each port, and then
+// "lookup 51820".
 func (p *Protocol) rules(family int) (rules []*netlink.Rule) {
 	add := func(priority, table int) *netlink.Rule {
 		r := netlink.NewRule()
@@ -91,13 +89,12 @@ func (p *Protocol) rules(family int) (rules []*netlink.Rule) {
 	return rules
 }
 
-// table returns the nftables table that holds the translation of the service's address.
 func (p *Protocol) table(of nftables.TableFamily) *nftables.Table {
 	return &nftables.Table{Family: of, Name: "tare-" + p.Layer}
 }
 
-// translate sends packets for the service's address to the server, on any port: "ip daddr SERVICE dnat to
-// SERVER". In a pod without a tunnel, the pod's node translates the address.
+// translate sends packets for the service's address to the server, as a pod's node does without a tunnel: "ip
+// daddr SERVICE dnat to SERVER".
 func (p *Protocol) translate(o direction) error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -122,7 +119,7 @@ func (p *Protocol) translate(o direction) error {
 	return nil
 }
 
-// undo removes everything that install has created. It does nothing if there is nothing to remove.
+// undo removes everything that install has created, if there is anything.
 func (p *Protocol) undo() error {
 	var errs []error
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
+	"time"
 
 	"tare/internal/layer"
 	"tare/internal/testbed"
@@ -31,7 +33,6 @@ type end struct {
 	version string
 }
 
-// start starts the end's helper, unless it runs already.
 func (e *end) start(ctx context.Context, t *Tunnels) (err error) {
 	if e.helper != nil {
 		return nil
@@ -43,7 +44,7 @@ func (e *end) start(ctx context.Context, t *Tunnels) (err error) {
 	return nil
 }
 
-// open opens the end, starts its daemon if it has one, and sets its key and its peers.
+// open opens the end, starts its daemon, and sets its key and its peers.
 func (e *end) open(ctx context.Context, t *Tunnels, kernel bool) (err error) {
 	if e.kernel = kernel; kernel {
 		e.program = t.Protocol.Kernel
@@ -71,7 +72,6 @@ func (e *end) rekey(ctx context.Context, own Key) error {
 	return e.ask(ctx, request{Rekey: &rekeying{own, e.peers}}, nil)
 }
 
-// ask sends the helper a request and waits for the response.
 func (e *end) ask(ctx context.Context, r request, into any) error {
 	if err := e.helper.Ask(ctx, r, into); err != nil {
 		return fmt.Errorf("%s: %s: %s: %w", e.place, e.program, r, err)
@@ -79,21 +79,13 @@ func (e *end) ask(ctx context.Context, r request, into any) error {
 	return nil
 }
 
-// cost returns the CPU time and memory that the end's helper and daemon have used.
-func (e *end) cost() (c layer.Cost, err error) {
-	c.Part = string(e.place)
-	var errs [2]error
-	c.CPU, errs[0] = e.helper.CPU()
-	c.Memory, errs[1] = e.helper.Memory()
-	if e.daemon != nil {
-		cpu, err := e.daemon.CPU()
-		memory, bad := e.daemon.Memory()
-		c.CPU, c.Memory, errs[0] = c.CPU+cpu, c.Memory+memory, errors.Join(errs[0], err, bad)
+func (e *end) cost() (layer.Cost, error) {
+	if e.daemon == nil {
+		return layer.CostOf(string(e.place), e.helper)
 	}
-	return c, errors.Join(errs[:]...)
+	return layer.CostOf(string(e.place), e.helper, e.daemon)
 }
 
-// close closes the end. It ends the end's helper and daemon.
 func (e *end) close(ctx context.Context) error {
 	if e.helper == nil {
 		return nil
@@ -108,4 +100,64 @@ func (e *end) close(ctx context.Context) error {
 		return fmt.Errorf("%s: %s: %w", e.place, e.program, err)
 	}
 	return nil
+}
+
+// request is one request, on one line, to the helper at an end. Exactly one field is set. The helper acts in
+// its own network namespace.
+type request struct {
+	Kernel  *struct{} `json:"kernel,omitempty" title:"ask the kernel"`     // the response is the reason why it cannot encrypt, "" if it can
+	Open    *Opening  `json:"open,omitempty" title:"open"`                 // the response is an Opened
+	Ready   *struct{} `json:"ready,omitempty" title:"wait for the daemon"` // the response is the version
+	Rekey   *rekeying `json:"rekey,omitempty" title:"set key and peers"`
+	Connect *struct{} `json:"connect,omitempty" title:"connect"`
+	Traffic *struct{} `json:"traffic,omitempty" title:"read the counters"` // the response is a Traffic
+	Close   *struct{} `json:"close,omitempty" title:"close"`
+
+	// The other fields are for ends in pods. For ends on nodes of this machine, the testbed does this work.
+
+	Direct *direction `json:"direct,omitempty" title:"route packets for the peers into the tunnel"`
+	Undo   *struct{}  `json:"undo,omitempty" title:"route packets for the peers past the tunnel"`
+	Send   *sending   `json:"send,omitempty" title:"send a marker"`    // the response is a sent
+	Answer *struct{}  `json:"answer,omitempty" title:"answer markers"` // the response is whether the tunnel's interface exists
+}
+
+// String returns the title of the request.
+func (r request) String() string {
+	v := reflect.ValueOf(r)
+	for i := range v.NumField() {
+		if !v.Field(i).IsNil() {
+			return v.Type().Field(i).Tag.Get("title")
+		}
+	}
+	return "an empty request"
+}
+
+type rekeying struct {
+	Own   Key    `json:"own"`
+	Peers []Peer `json:"peers"`
+}
+
+// direction asks the helper to route the programs' packets for the peers into the tunnel, but not the
+// tunnel's own packets.
+type direction struct {
+	Device string       `json:"device"` // "": the kernel encrypts by policy
+	Peers  []netip.Addr `json:"peers"`  // addresses of the peers' pods
+	// Service is replaced by Server, the address of the server's pod. An invalid Service means none.
+	Service netip.Addr `json:"service"`
+	Server  netip.Addr `json:"server"`
+}
+
+// sending asks the helper to send a marker as one UDP datagram.
+type sending struct {
+	To     netip.Addr    `json:"to"`
+	Marker string        `json:"marker"`
+	Limit  time.Duration `json:"limit"`           // timeout of the answer
+	Watch  bool          `json:"watch,omitempty"` // watch the pod's interfaces, which needs CAP_NET_RAW
+}
+
+// sent is the outcome of sending a marker.
+type sent struct {
+	Arrived bool `json:"arrived"`
+	Wire    int  `json:"wire"`   // number of frames with the marker on interfaces other than the tunnel's
+	Tunnel  int  `json:"tunnel"` // number of frames with the marker on the tunnel's interface
 }

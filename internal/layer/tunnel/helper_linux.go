@@ -1,35 +1,36 @@
 package tunnel
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"tare/internal/testbed/helperrpc"
+	"tare/internal/testbed/sniff"
 )
 
-// Helper is the main function of the helpers; one runs at each end. A helper serves requests from standard
-// input until standard input ends.
+// Helper is the main function of the helpers; one runs at each end.
 func (p *Protocol) Helper(ctx context.Context) error {
 	h := &helper{Protocol: p}
 	defer func() { _ = h.close() }()
 	return helperrpc.Main(ctx, h.serve)
 }
 
-// helper serves the requests to one end of the tunnels.
 type helper struct {
 	*Protocol
 	engine Engine // nil: the end is not open
 }
 
-// serve executes a request.
 func (h *helper) serve(_ context.Context, r request) (any, error) {
 	switch {
 	case r.Kernel != nil:
@@ -66,7 +67,6 @@ func (h *helper) serve(_ context.Context, r request) (any, error) {
 	return nil, errors.New("an empty request")
 }
 
-// open opens the end in this network namespace.
 func (h *helper) open(o Opening) (opened Opened, err error) {
 	if h.engine != nil {
 		return opened, errors.New("the tunnel is open already")
@@ -87,7 +87,6 @@ func (h *helper) open(o Opening) (opened Opened, err error) {
 	return opened, err
 }
 
-// close closes the end.
 func (h *helper) close() error {
 	if h.engine == nil {
 		return nil
@@ -97,11 +96,10 @@ func (h *helper) close() error {
 	return err
 }
 
-// tunFile is the device file for creating TUN interfaces.
-const tunFile = "/dev/net/tun"
+const tunFile = "/dev/net/tun" // the device file for creating TUN interfaces
 
-// makeTUN creates the device file, if the container does not have it. Container runtimes (runc, crun) allow
-// the use of the device by default. The capability CAP_MKNOD is therefore enough.
+// makeTUN creates the device file, if the container lacks it. CAP_MKNOD is enough: container runtimes (runc,
+// crun) allow the use of the device by default.
 func makeTUN() error {
 	if _, err := os.Stat(tunFile); err == nil {
 		return nil
@@ -115,7 +113,7 @@ func makeTUN() error {
 	return nil
 }
 
-// mtuOf returns the MTU of the interface that has the first of these addresses.
+// mtuOf returns the MTU of the interface with the first of these addresses.
 func mtuOf(own []netip.Addr) (int, error) {
 	if len(own) == 0 {
 		return 0, errors.New("the pod has no address, so the tunnel's MTU is unknown")
@@ -136,8 +134,7 @@ func mtuOf(own []netip.Addr) (int, error) {
 	return 0, fmt.Errorf("no interface has the address %s", own[0])
 }
 
-// SwitchOn adds addresses to an interface in the network namespace of the calling thread, and then sets the
-// interface up.
+// SwitchOn adds addresses to an interface in this network namespace, and sets the interface up.
 func SwitchOn(device string, own []netip.Addr) error {
 	link, err := netlink.LinkByName(device)
 	if err != nil {
@@ -154,7 +151,6 @@ func SwitchOn(device string, own []netip.Addr) error {
 	return nil
 }
 
-// singleAddress returns the network that contains only this address.
 func singleAddress(a netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
 }
@@ -166,4 +162,70 @@ func Release() string {
 		return "of unknown release"
 	}
 	return unix.ByteSliceToString(u.Release[:])
+}
+
+const longestMarker = 4096 // the size of the largest marker that a helper answers, in bytes
+
+// receipt returns the answer to a marker. The answer is short, so that the tunnel's counters show whether
+// markers went through, too.
+func receipt(marker []byte) []byte {
+	sum := sha256.Sum256(marker)
+	return sum[:8]
+}
+
+const probePort = 51821 // the UDP port on which helpers in pods answer markers
+
+// answer starts answering markers, and reports whether the interface exists.
+func answer(device string) (present bool, err error) {
+	socket, err := net.ListenPacket("udp", fmt.Sprintf(":%d", probePort))
+	switch {
+	case err == nil:
+		go func() {
+			for marker := make([]byte, longestMarker); ; {
+				if n, from, err := socket.ReadFrom(marker); err == nil {
+					_, _ = socket.WriteTo(receipt(marker[:n]), from)
+				}
+			}
+		}()
+	case !errors.Is(err, unix.EADDRINUSE): // if the port is in use, the helper of a layer that is on answers
+		return false, err
+	}
+	_, missing := net.InterfaceByName(device)
+	return missing == nil, nil
+}
+
+// send sends the marker, and watches for it on the tunnel's interface and on all others.
+func (o sending) send(device string) (s sent, err error) {
+	if !o.Watch {
+		s.Arrived, err = o.exchange()
+		return s, err
+	}
+	tunnel := 0 // no interface has this index
+	if link, err := net.InterfaceByName(device); err == nil {
+		tunnel = link.Index
+	}
+	watch, err := sniff.Open([]byte(o.Marker))
+	if err != nil {
+		return s, fmt.Errorf("watch the pod's interfaces: %w", err)
+	}
+	s.Arrived, err = o.exchange()
+	seen, watched := watch.End()
+	s.Tunnel = watch.On(tunnel)
+	s.Wire = seen - s.Tunnel
+	return s, errors.Join(err, watched)
+}
+
+func (o sending) exchange() (arrived bool, err error) {
+	socket, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(o.To, probePort)))
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = socket.Close() }()
+	_ = socket.SetDeadline(time.Now().Add(o.Limit))
+	if _, err := socket.Write([]byte(o.Marker)); err != nil {
+		return false, nil
+	}
+	got := make([]byte, longestMarker)
+	n, err := socket.Read(got)
+	return err == nil && bytes.Equal(got[:n], receipt([]byte(o.Marker))), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,8 +19,8 @@ type way struct {
 	limit    time.Duration // timeout of the marker
 }
 
-// ways returns one way for each two ends, in the order of the ends. The client's end is the first. Of two
-// ends the earlier one sends, since an end with a new key starts the handshakes.
+// ways returns one way for each two ends, in the order of the ends, beginning at the client's. The earlier
+// end sends, since an end with a new key starts the handshakes.
 func (t *Tunnels) ways(limit time.Duration) (all []way) {
 	for i, from := range t.ends {
 		for _, to := range t.ends[i+1:] {
@@ -29,11 +28,6 @@ func (t *Tunnels) ways(limit time.Duration) (all []way) {
 		}
 	}
 	return all
-}
-
-// fromClient returns only those ways that begin at the client's pod.
-func fromClient(all []way) []way {
-	return slices.DeleteFunc(all, func(w way) bool { return w.from != testbed.ClientPod })
 }
 
 // markerOutcome is the outcome of a marker that was sent.
@@ -45,7 +39,6 @@ type markerOutcome struct {
 	inside  int // number of frames on the tunnel's interface in the pod that show the marker
 }
 
-// sendMarker sends a random marker from pod to pod and looks for it on the wire.
 func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) {
 	marker := []byte(evidence.Marker())
 	m, err := t.send(ctx, w, marker)
@@ -56,14 +49,11 @@ func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) 
 	return m, nil
 }
 
-// markerOutcomes holds the outcomes of the markers on all ways.
 type markerOutcomes []markerOutcome
 
-// atATime is the number of markers that are sent in parallel. To end a watch takes some ten milliseconds,
-// whatever the number of watches.
+// atATime is the number of markers that are sent in parallel. The end of a watch takes some ten milliseconds.
 const atATime = 32
 
-// sendMarkers sends a marker of its own on each way.
 func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, error) {
 	seen, errs := make(markerOutcomes, len(all)), make([]error, len(all))
 	var wait sync.WaitGroup
@@ -79,8 +69,7 @@ func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, e
 	return seen, errors.Join(errs...)
 }
 
-// carried returns the smallest number of bytes by which a protocol's counters grow when all these markers are
-// sent.
+// carried returns the smallest number of bytes by which all these markers increase a protocol's counters.
 func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	for _, one := range m {
 		bytes += p.Carried(one.size)
@@ -88,14 +77,14 @@ func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	return bytes
 }
 
-// checkArrival checks that every marker arrived (want), or that no marker arrived.
+// checkArrival checks that every marker arrived (want), or that none did.
 func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	say := map[bool]string{true: "arrives", false: "does not arrive"}
 	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire checks that all markers arrived. It also checks that every marker was seen in clear between the
-// nodes (clear), or that no marker was.
+// checkWire checks that all markers arrived, and that each was seen in clear between the nodes (clear), or
+// none was.
 func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
 	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {
@@ -103,15 +92,8 @@ func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	})
 }
 
-// checkInside checks that every marker was seen on the tunnel's interface.
-func (m markerOutcomes) checkInside(kind, name string) layer.Check {
-	return m.check(kind, name, "in at least 1 frame", func(one markerOutcome) (string, bool) {
-		return fmt.Sprintf("in %d frames", one.inside), one.inside > 0
-	})
-}
-
-// check compares the outcome of each marker with the expected one. If there are several markers, the check
-// shows how many outcomes are as expected, and names some of the others.
+// check compares the outcome of each marker with the expected one. Of several markers, it counts the expected
+// outcomes and names some of the others.
 func (m markerOutcomes) check(kind, name, expected string, look func(markerOutcome) (observed string, ok bool)) layer.Check {
 	const most = 3 // number of unexpected outcomes that are named
 	c := layer.Check{Layer: kind, Name: name, Expected: expected}

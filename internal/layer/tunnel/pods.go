@@ -12,25 +12,15 @@ import (
 	"tare/internal/testbed"
 )
 
-// capabilities are the capabilities that a sidecar needs: NET_ADMIN for interfaces, routes and rules, NET_RAW
-// for watching, MKNOD for the device file of TUN interfaces, and NET_BIND_SERVICE for ports below 1024.
-func (p *Protocol) capabilities() []string {
-	list := []string{"NET_ADMIN", "NET_RAW", "MKNOD"}
-	if slices.Min(p.Ports) < 1024 {
-		list = append(list, "NET_BIND_SERVICE")
-	}
-	return list
-}
-
-// inPods holds what tunnels between the pods of a cluster need. The helpers run in sidecars. In an arm
-// without the layer they run next to the programs.
+// inPods is the state of tunnels between the pods of a cluster. The helpers run in sidecars, or without the
+// layer next to the programs.
 type inPods struct {
 	sidecars testbed.Sidecars
 	watches  bool         // the helpers have the right to watch
 	present  atomic.Int32 // number of pods that had the tunnel's interface when their helper started answering
 }
 
-// inPods returns tunnels whose ends are the pods of a site. It does not open the ends.
+// inPods returns tunnels whose ends are the pods of a site, still closed.
 func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
 	t := &Tunnels{Protocol: p, site: site, pods: &inPods{sidecars: sidecars, watches: watches}}
 	for _, pod := range sidecars.SidecarPods() {
@@ -40,19 +30,24 @@ func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches 
 	return t
 }
 
-// askForSidecars requests a sidecar in each pod. The tunnels are created later, when the pods run.
+// askForSidecars requests a sidecar in each pod, for tunnels that are created when the pods run.
 func (p *Protocol) askForSidecars(site testbed.Site, sidecars testbed.Sidecars) (*Tunnels, error) {
+	// NET_ADMIN is for interfaces, routes and rules, NET_RAW for watching, MKNOD for the device file of TUN
+	// interfaces, and NET_BIND_SERVICE for ports below 1024.
+	want := testbed.Sidecar{Name: p.Layer, Image: p.Image, Capabilities: []string{"NET_ADMIN", "NET_RAW", "MKNOD"}}
+	if slices.Min(p.Ports) < 1024 {
+		want.Capabilities = append(want.Capabilities, "NET_BIND_SERVICE")
+	}
 	t := p.inPods(site, sidecars, true)
 	for _, e := range t.ends {
 		var err error
-		if e.at, err = sidecars.AddSidecar(e.pod, testbed.Sidecar{Name: p.Layer, Image: p.Image, Capabilities: p.capabilities()}); err != nil {
+		if e.at, err = sidecars.AddSidecar(e.pod, want); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-// settle creates the tunnels between running pods.
 func (t *Tunnels) settle(ctx context.Context, wanted Implementation) (err error) {
 	if err := t.meet(ctx); err != nil {
 		return err
@@ -63,7 +58,7 @@ func (t *Tunnels) settle(ctx context.Context, wanted Implementation) (err error)
 	return t.raise(ctx, wanted)
 }
 
-// meet finds the pods' addresses and starts the helpers in the pods. The helpers answer markers from then on.
+// meet finds the pods' addresses and starts the helpers, which answer markers from then on.
 func (t *Tunnels) meet(ctx context.Context) error {
 	return t.each(func(e *end) error {
 		e.own = t.pods.sidecars.PodAddresses(e.pod)
@@ -86,7 +81,7 @@ func (t *Tunnels) meet(ctx context.Context) error {
 	})
 }
 
-// sendFromPod sends a marker from pod to pod. It looks for the marker on the interfaces of the sending pod.
+// sendFromPod sends a marker from pod to pod and looks for it on the interfaces of the sending pod.
 func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (markerOutcome, error) {
 	var from, to *end
 	for _, e := range t.ends {
@@ -126,9 +121,9 @@ func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
 	})
 }
 
-// proveOff shows that the pods have no tunnel, and that they reach each other. No program may watch the
-// interfaces in pods without sidecars. That markers are in clear without a tunnel is therefore shown in the
-// arm with the layer, before it creates its tunnels.
+// proveOff shows that the pods have no tunnel, and reach each other. No program may watch the interfaces in
+// pods without sidecars. The arm with the layer therefore shows, before its tunnels, that markers are in
+// clear.
 func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error) {
 	defer func() {
 		for _, e := range t.ends {

@@ -1,23 +1,22 @@
-// Package tunnel holds the common part of layers that encrypt the traffic of pods between the nodes of a
-// network. They do so by tunnels between the nodes, like the transparent encryption of Cilium and Calico.
-// Each layer describes its Protocol. Everything else is in this package.
+// Package tunnel holds the common part of layers that encrypt the traffic of pods by tunnels between the
+// nodes of a network, like the transparent encryption of Cilium and Calico. Each layer describes its
+// Protocol.
 //
 // Each node is one end of the tunnels, and all other nodes are its peers. A helper works at each end. The
 // kernel encrypts, or a program in user space does: the helper or a separate daemon. The CPU time of the
 // helper and the daemon is the layer's cost.
 //
-// The wire itself gives the evidence that the layer is on. A random marker that is sent from pod to pod
-// arrives, the tunnel counts it, and it is not seen in clear between the nodes. Without the layer it is seen
-// there. Each two nodes have a marker of their own.
+// The wire itself gives the evidence that the layer is on. A random marker for each two nodes is sent from
+// pod to pod. It arrives, the tunnel counts it, and it is not seen in clear between the nodes. Without the
+// layer it is seen there.
 //
 // # On a cluster
 //
-// Tare does not control the nodes of a cluster. On a cluster the tunnels are therefore between pods: those of
-// clients and of the service's members. Each of these pods has a sidecar (testbed.Sidecars) with a helper.
-// Routes, routing rules and an nftables rule lead packets for the addresses of the other pods and of the
-// service into the tunnel (direct_linux.go). Markers are watched on the interfaces of the sending pod. In
-// arms without the layer no program may watch the pods' interfaces: the proof shows that these pods have no
-// tunnel.
+// Tare does not control the nodes of a cluster. There the tunnels are between pods: those of clients and of
+// the service's members. Each of these pods has a sidecar (testbed.Sidecars) with a helper. Routes, routing
+// rules and an nftables rule lead packets for the addresses of the other pods and of the service into the
+// tunnel (direct_linux.go). Markers are watched on the interfaces of the sending pod. In arms without the
+// layer no program may watch these interfaces: the proof shows that the pods have no tunnel.
 package tunnel
 
 import (
@@ -115,9 +114,8 @@ type Protocol struct {
 	// payload.
 	Carried func(size int) uint64
 	// Keys generates keys for n ends.
-	Keys func(n int) ([]Key, error)
-	// Public returns that part of an end's key that the end's peers know.
-	Public func(Key) Key
+	Keys   func(n int) ([]Key, error)
+	Public func(Key) Key // returns that part of an end's key that the end's peers know
 	// Hint returns how the user can meet the missing requirements of a system. lacks is ErrNoKernel or
 	// errUserspace. pods is set on a cluster.
 	Hint func(lacks error, pods bool) string
@@ -159,19 +157,18 @@ type Tunnels struct {
 	send func(ctx context.Context, w way, marker []byte) (markerOutcome, error)
 }
 
-// Up puts tunnels around the site of a session. In pods, Settle creates the tunnels when the pods run.
+// Up puts tunnels around the site. In pods, Settle creates the tunnels.
 func (p *Protocol) Up(ctx context.Context, s *layer.Session, wanted Implementation) (*layer.Active, error) {
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		t, err := p.askForSidecars(s.Site, sidecars)
 		if err != nil {
 			return nil, err
 		}
-		settle := func(ctx context.Context) ([]layer.Check, error) {
+		active := t.active()
+		active.Settle = func(ctx context.Context) ([]layer.Check, error) {
 			err := t.settle(ctx, wanted)
 			return t.proofs, t.hinted(err)
 		}
-		active := t.active()
-		active.Settle = settle
 		return active, nil
 	}
 	t, err := p.onNodes(ctx, s.Site, wanted)
@@ -181,12 +178,10 @@ func (p *Protocol) Up(ctx context.Context, s *layer.Session, wanted Implementati
 	return t.active(), nil
 }
 
-// active returns the active layer for these tunnels.
 func (t *Tunnels) active() *layer.Active {
 	return &layer.Active{Proofs: t.proofs, Before: t.prove, Costs: t.costs, After: t.through, Down: t.down}
 }
 
-// onNodes creates tunnels between the nodes of this machine.
 func (p *Protocol) onNodes(ctx context.Context, site testbed.Site, wanted Implementation) (*Tunnels, error) {
 	t, err := p.betweenNodes(site)
 	if err != nil {
@@ -201,7 +196,7 @@ func (p *Protocol) onNodes(ctx context.Context, site testbed.Site, wanted Implem
 	return t, nil
 }
 
-// betweenNodes returns tunnels whose ends are the nodes of a site. It does not open the ends.
+// betweenNodes returns tunnels whose ends are the nodes of a site, still closed.
 func (p *Protocol) betweenNodes(site testbed.Site) (*Tunnels, error) {
 	courier, ok1 := testbed.As[testbed.Datagrams](site)
 	wire, ok2 := testbed.As[testbed.Wire](site)
@@ -227,7 +222,7 @@ func (p *Protocol) betweenNodes(site testbed.Site) (*Tunnels, error) {
 	return t, nil
 }
 
-// raise opens all ends and makes the proofs of the set-up. The tunnels are on afterwards.
+// raise opens all ends, makes the proofs of the set-up, and leads packets into the tunnels.
 func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 	if err := t.each(func(e *end) error { return e.start(ctx, t) }); err != nil {
 		return err
@@ -264,8 +259,8 @@ func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 	return t.proveKeys(ctx)
 }
 
-// each runs a function for all ends in parallel. It returns only the first error, since the errors of several
-// ends are usually the same.
+// each runs a function for all ends in parallel, and returns the first error: several ends usually have the
+// same one.
 func (t *Tunnels) each(do func(e *end) error) error {
 	errs := make([]error, len(t.ends))
 	var wait sync.WaitGroup
@@ -276,8 +271,7 @@ func (t *Tunnels) each(do func(e *end) error) error {
 	return cmp.Or(errs...)
 }
 
-// choose reports whether the kernel encrypts. The kernel encrypts if the kernels of all ends can, unless the
-// user wants user space.
+// choose reports whether the kernel encrypts: if all ends' kernels can, unless the user wants user space.
 func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel bool, err error) {
 	if wanted == Userspace {
 		return false, nil
@@ -293,7 +287,6 @@ func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel boo
 	return kernel, err
 }
 
-// lead routes packets between the pods through the tunnels (on), or past them.
 func (t *Tunnels) lead(ctx context.Context, on bool) error {
 	if t.pods != nil {
 		return t.pods.lead(ctx, t, on)
@@ -316,8 +309,7 @@ func (t *Tunnels) lead(ctx context.Context, on bool) error {
 	return errors.Join(errs...)
 }
 
-// costs returns the CPU time and memory of the ends' processes, by node or pod. It returns nothing if the
-// kernel encrypts.
+// costs returns the CPU time and memory of each end's processes; none if the kernel encrypts.
 func (t *Tunnels) costs() ([]layer.Cost, error) {
 	var costs []layer.Cost
 	for _, e := range t.ends {
@@ -333,7 +325,7 @@ func (t *Tunnels) costs() ([]layer.Cost, error) {
 	return costs, nil
 }
 
-// down routes the pods' packets over the wire again, and then removes the tunnels.
+// down routes the pods' packets over the wire again, and removes the tunnels.
 func (t *Tunnels) down(ctx context.Context) error {
 	errs := []error{t.lead(ctx, false)}
 	for _, e := range t.ends {
@@ -342,7 +334,7 @@ func (t *Tunnels) down(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// hinted adds a hint to an error: how to meet the missing requirements.
+// hinted adds to an error how to meet the missing requirements.
 func (t *Tunnels) hinted(err error) error {
 	if hint := t.hint(err); hint != "" {
 		return fmt.Errorf("%w (%s)", err, hint)

@@ -15,6 +15,10 @@ package vaultserver
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
@@ -42,7 +46,7 @@ type Settings struct {
 	Members int
 }
 
-// Over returns these settings, each replaced by the setting in others if one of them has it.
+// Over returns these settings, each replaced by that of others if it is set there.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
@@ -138,7 +142,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// settings returns the settings that the layer makes.
 func (c *Config) settings() Settings {
 	s := Settings{Audit: c.Audit.OrZero(), Members: c.Members.OrZero()}
 	if len(c.TLS) > 0 {
@@ -150,16 +153,96 @@ func (c *Config) settings() Settings {
 
 // Up hands the settings to the workload (Holds).
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
-	p := &proofs{want: c.settings()}
-	return &layer.Active{Holds: p.want, Before: p.before, After: p.after}, nil
+	want := c.settings()
+	var servers []Servers
+	up := &layer.Active{Holds: want, Before: func(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+		servers = testbed.Held[Servers](site)
+		return each(ctx, site, func(s *State) []layer.Check { return s.checks(want, true) })
+	}}
+	if want.Audit == FileAudit {
+		up.After = func(context.Context, layer.Did) ([]layer.Check, error) {
+			written := int64(0)
+			for _, s := range servers {
+				written += s.Audited()
+			}
+			return []layer.Check{{Layer: name, Name: "the audit file during the trial", Expected: "grows", Observed: fmt.Sprintf("%d bytes", written), OK: written > 0}}, nil
+		}
+	}
+	return up, nil
 }
 
-// ProveOff shows that the servers do not have the settings. If the arm has its own layer of this kind, the
-// settings that it sets are left out.
+// ProveOff shows that the servers do not have the settings, except for those that the arm's own layer of this
+// kind sets.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	not := layer.Without(c, s.Own).settings()
 	if not == (Settings{}) {
 		return nil, nil
 	}
 	return each(ctx, s.Site, func(s *State) []layer.Check { return s.checks(not, false) })
+}
+
+var errNone = errors.New("there are no servers of the workload vault here, and the layer needs them")
+
+func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Check) ([]layer.Check, error) {
+	servers := testbed.Held[Servers](site)
+	if len(servers) == 0 {
+		return nil, errNone
+	}
+	var checks []layer.Check
+	for _, s := range servers {
+		state, err := s.State(ctx)
+		if err != nil {
+			return checks, err
+		}
+		checks = append(checks, check(state)...)
+	}
+	return checks, nil
+}
+
+// checks checks that the settings are in force (on), or that they are not.
+func (s *State) checks(want Settings, on bool) []layer.Check {
+	var checks []layer.Check
+	if want.TLS != nil {
+		checks = append(checks, s.encryption(*want.TLS == on))
+	}
+	if want.Audit != "" {
+		checks = append(checks, s.audits(want.Audit, on))
+	}
+	if want.Members > 0 {
+		voters := 0
+		for _, p := range s.Peers {
+			if p.Voter {
+				voters++
+			}
+		}
+		k := layer.Check{Layer: name, Name: "voters in the configuration of raft", Expected: fmt.Sprint(want.Members), Observed: fmt.Sprint(voters)}
+		checks = append(checks, k.Expect(on, voters == want.Members))
+	}
+	return checks
+}
+
+// encryption checks that all listeners accept TLS only (on), or plaintext only.
+func (s *State) encryption(on bool) layer.Check {
+	k := layer.Check{Layer: name, Name: "a client at the listeners", OK: len(s.Listeners) > 0}
+	if k.Expected = "plaintext answered, TLS refused"; on {
+		k.Expected = "TLS answered, plaintext refused"
+	}
+	var seen []string
+	for _, l := range s.Listeners {
+		k.OK = k.OK && l.Encrypts == on && l.Clear != on
+		text := fmt.Sprintf("TLS: %s; plaintext: %s", l.TLS, l.Plain)
+		if !slices.Contains(seen, text) {
+			seen = append(seen, text)
+		}
+	}
+	k.Observed = strings.Join(seen, " | ")
+	return k
+}
+
+func (s *State) audits(want Audit, on bool) layer.Check {
+	have := NoAudit
+	if len(s.Audit) > 0 {
+		have = Audit(strings.Join(s.Audit, ", "))
+	}
+	return layer.Check{Layer: name, Name: "audit devices", Expected: string(want), Observed: string(have)}.Expect(on, have == want)
 }

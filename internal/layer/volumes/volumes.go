@@ -1,33 +1,33 @@
 // Package volumes holds the common part of layers for the volume of a site on this machine (luks, fscrypt,
-// gocryptfs, fuse-passthrough). Up asks the site for a part of the volume, such as an encrypted device. The
-// testbed creates this part with the site. The proof examines the data on the device.
+// gocryptfs, fuse-passthrough). Up asks the site for a part of the volume, such as an encrypted device, which
+// the testbed creates with the site.
 //
-// # Proof
+// When a volume is complete, the testbed writes a marker (a random text) through it, and searches all data
+// that was written to the device for it (testbed.VolumeMark). With a layer that encrypts, the marker does not
+// appear in clear. In an arm without such a layer, it does. Each layer also checks before every trial how the
+// kernel describes the volume.
 //
-// When a volume is complete, the testbed writes a marker (a random text) through it. It then searches all
-// data that was written to the device for this marker (testbed.VolumeMark). With a layer that encrypts, the
-// marker does not appear in clear. In an arm without such a layer, it does. In addition, each layer checks
-// before every trial how the kernel describes the volume.
-//
-// # Baselines
-//
-// All arms have the same device, file system, options of mkfs and mount options. Only the layer differs. A
-// file system outside the kernel has two costs: the way through FUSE, and the cipher. The layer
-// fuse-passthrough has only the cost of the way through FUSE.
+// All arms have the same device, file system and options: only the layer differs. A file system outside the
+// kernel has two costs, the way through FUSE and the cipher. The layer fuse-passthrough has only the first.
 package volumes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
 	"tare/internal/run/machine"
 	"tare/internal/run/machine/proc"
 	"tare/internal/testbed"
+	"tare/internal/testbed/process"
+	"tare/internal/text/safetext"
 )
 
 // Needs are the requirements of a layer that needs a volume of this machine.
@@ -64,9 +64,9 @@ func observed(m testbed.VolumeMark) string {
 	return fmt.Sprintf("%d times in the %.1f MiB that were written", m.Found, mib)
 }
 
-// Driver makes a check that names the kernel code that encrypts with a cipher. cipher is its name in
-// /proc/crypto, such as xts(aes). The check always holds. It has a caveat if the code does not use the
-// processor's instructions for encryption.
+// Driver makes a check that names the kernel code for a cipher. cipher is the name in /proc/crypto, such as
+// xts(aes). The check always holds. Its caveat says that the code does not use the processor's instructions
+// for encryption.
 func Driver(kind, cipher string) layer.Check {
 	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "known", Observed: "not in /proc/crypto", OK: true, Once: true}
 	if driver := machine.CipherDrivers(proc.Below("/"))[cipher]; driver != "" {
@@ -79,9 +79,8 @@ func Driver(kind, cipher string) layer.Check {
 	return c
 }
 
-// accelerated reports whether a driver uses the processor's instructions for encryption, or a device. The
-// names of all other drivers contain generic, fixed-time or lib; templates around such a driver have its name
-// in theirs.
+// accelerated reports whether a driver uses the processor's instructions for encryption, or a device. Names
+// of other drivers contain generic, fixed-time or lib.
 func accelerated(driver string) bool {
 	for _, plain := range []string{"generic", "fixed-time", "-lib"} {
 		if strings.Contains(driver, plain) {
@@ -91,8 +90,8 @@ func accelerated(driver string) bool {
 	return true
 }
 
-// mounted returns the type and the mount point of the innermost file system that holds a directory of the
-// volume. It looks as the client's pod does.
+// mounted returns the type and mount point of the innermost file system around a directory, as the client's
+// pod sees it.
 func mounted(stack testbed.VolumeStack, dir string) (kind, at string, err error) {
 	err = stack.InVolume(func() error {
 		text, err := os.ReadFile("/proc/thread-self/mountinfo")
@@ -118,11 +117,9 @@ func mountOf(mountinfo, dir string) (kind, at string) {
 	return kind, at
 }
 
-// probeSize is the size in bytes of the volume on which a probe tries a layer.
-const probeSize = 64 << 20
+const probeSize = 64 << 20 // the size in bytes of the volume on which a probe tries a layer
 
-// Probe returns a probe that tries a layer on a small volume. Before that, it looks for the program that the
-// layer needs.
+// Probe returns a probe that looks for a program, and then tries the layer on a small volume.
 func Probe(name, program, hint string, l layer.Layer) func(context.Context) []testbed.Finding {
 	return func(ctx context.Context) []testbed.Finding {
 		if _, err := exec.LookPath(program); program != "" && err != nil {
@@ -131,4 +128,133 @@ func Probe(name, program, hint string, l layer.Layer) func(context.Context) []te
 		_, err := layer.Try(ctx, experiment.Needs{Volume: &experiment.Volume{Size: probeSize}}, l.Up)
 		return []testbed.Finding{testbed.Finding{Name: name, Status: testbed.Works}.Tried(err)}
 	}
+}
+
+// Daemon is the process of a file system outside the kernel (FUSE), in the client's pod. The file system's
+// mount is visible in that pod only, and ends with the process.
+type Daemon struct {
+	Kind     string // kind of the layer
+	Encrypts bool
+	// Files is the name of the directory that stores the files; Mode is its mode. Through is the name of the
+	// directory through which programs see the files.
+	Files, Through string
+	Mode           os.FileMode
+	// Command returns the command that starts the daemon in the foreground.
+	Command func(ctx context.Context, files, through string) (testbed.Command, error)
+	Site    testbed.Site
+	Stack   testbed.VolumeStack
+
+	files   string // path of the directory Files
+	at      string // mount point
+	process testbed.Process
+	ended   chan struct{}
+	how     error // error with which the daemon ended
+	said    process.Tail
+}
+
+const mountLimit = 20 * time.Second // how long the mount may take to appear
+
+// Up asks the site for the daemon's file system. The active layer has no Settle.
+func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
+	d.Site = s.Site
+	if d.Stack, err = Stack(s.Site); err != nil {
+		return nil, err
+	}
+	part := testbed.VolumePart{Name: d.Kind, Encrypts: d.Encrypts, Directory: d.put, Backing: func() []string { return []string{d.files} }}
+	if err := d.Stack.AddVolumePart(part); err != nil {
+		return nil, err
+	}
+	costs := func() ([]layer.Cost, error) {
+		cost, err := layer.CostOf("daemon", d.process)
+		return []layer.Cost{cost}, err
+	}
+	return &layer.Active{Before: d.before, Costs: costs, Down: d.down}, nil
+}
+
+// put creates the directories Files and Through below dir, and mounts the file system.
+func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
+	files, through := filepath.Join(dir, d.Files), filepath.Join(dir, d.Through)
+	err := d.Stack.InVolume(func() error {
+		if err := os.Mkdir(files, d.Mode); err != nil {
+			return err
+		}
+		return os.Mkdir(through, 0o777)
+	})
+	if err != nil {
+		return "", err
+	}
+	cmd, err := d.Command(ctx, files, through)
+	if err != nil {
+		return "", err
+	}
+	d.files = files
+	return through, d.mount(ctx, cmd, through)
+}
+
+func (d *Daemon) mount(ctx context.Context, cmd testbed.Command, at string) error {
+	d.at, d.ended = at, make(chan struct{})
+	cmd.Stdout, cmd.Stderr = &d.said, &d.said
+	process, err := d.Site.Start(context.WithoutCancel(ctx), testbed.ClientPod, cmd)
+	if err != nil {
+		return err
+	}
+	d.process = process
+	go func() {
+		_, d.how = process.Wait()
+		close(d.ended)
+	}()
+	limited, cancel := context.WithTimeout(ctx, mountLimit)
+	defer cancel()
+	for {
+		kind, where, err := mounted(d.Stack, at)
+		if err != nil || where == at && strings.HasPrefix(kind, "fuse") {
+			return err
+		}
+		select {
+		case <-d.ended:
+			return fmt.Errorf("%s has ended: %w: %s", cmd.Args[0], errors.Join(d.how, errors.New("nothing is mounted")), d.last())
+		case <-limited.Done():
+			return errors.Join(fmt.Errorf("%s has mounted nothing after %v: %s", cmd.Args[0], mountLimit, d.last()), d.down(context.WithoutCancel(ctx)))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (d *Daemon) last() string { return safetext.Tail(d.said.String(), 400) }
+
+func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
+	c := layer.Check{Layer: d.Kind, Name: "file system of the volume", Expected: "FUSE, and its process runs"}
+	kind, where, err := mounted(d.Stack, d.at)
+	c.Observed = kind + ", and its process runs"
+	select {
+	case <-d.ended:
+		c.Observed = fmt.Sprintf("%s, and its process has ended", kind)
+	default:
+		c.OK = where == d.at && strings.HasPrefix(kind, "fuse")
+	}
+	if where != d.at {
+		c.Observed = "its file system is not mounted"
+	}
+	return []layer.Check{c}, err
+}
+
+// down ends the daemon, and with it the mount.
+func (d *Daemon) down(context.Context) error {
+	if d.process == nil {
+		return nil
+	}
+	err := d.Stack.InVolume(func() error { return detach(d.at) })
+	err = errors.Join(err, d.process.Kill())
+	<-d.ended
+	if err == nil {
+		d.process = nil
+	}
+	return err
+}
+
+// Absent checks that the volume is not a mount of the program.
+func Absent(kind, program string, stack testbed.VolumeStack) ([]layer.Check, error) {
+	is, _, err := mounted(stack, stack.Volume())
+	c := layer.Check{Layer: kind, Name: "file system of the volume", Expected: "not of " + program, Observed: is, OK: is != "" && !strings.HasSuffix(is, program)}
+	return []layer.Check{c}, err
 }

@@ -34,10 +34,9 @@ const name = "wrap"
 
 // Config holds the layer's parameters.
 type Config struct {
-	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments to put in front of the command; they may contain $NAME and $(file:PATH)"`
-	Proof *proof              `yaml:"proof" json:"proof,omitempty" doc:"program that shows whether the layer is on"`
-	// Around is absent in plans if it has its default.
-	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
+	Run    reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments to put in front of the command; they may contain $NAME and $(file:PATH)"`
+	Proof  *proof              `yaml:"proof" json:"proof,omitempty" doc:"program that shows whether the layer is on"`
+	Around layer.Side          `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // proof is a command whose output differs with the layer.
@@ -69,7 +68,6 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// validate checks the parameters.
 func (c *Config) validate() []experiment.FieldError {
 	errs := experiment.FieldErrors(c.Run.ValidateCommand("run"))
 	if c.Proof == nil {
@@ -86,8 +84,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// Up looks for the wrapper program on this machine, if it is started here. In pods, the program is checked
-// when the pods run.
+// Up looks for the wrapper program, if it is started on this machine.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if slices.Contains(s.Places, testbed.Host) {
 		if _, err := exec.LookPath(c.Run[0]); err != nil {
@@ -118,12 +115,11 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	})
 }
 
-// pattern compiles the regular expression for the output. As in grep, ^ and $ match at the beginning and end
-// of each line, since the output of programs ends in a newline.
+// pattern compiles the regular expression. As in grep, ^ and $ match at each line.
 func (p *proof) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + p.Match) }
 
-// check runs the proof as a subject at a place, and compares its output. With the layer's wrapper (on) the
-// output must match, and without the wrapper it must not.
+// check runs the proof as a subject. Its output must match in the wrapper (on), and must not match without
+// it.
 func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) ([]layer.Check, error) {
 	pattern, err := p.pattern()
 	if err != nil {
@@ -142,8 +138,8 @@ func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 		check.Expected = "to match " + p.Match
 	}
 	check.OK = pattern.MatchString(text) == on
-	// If the proof's program fails without the layer, this still shows that the layer is off. It shows
-	// nothing if the program could not be started or did not end.
+	// A program that fails without the layer still shows that the layer is off, if it was started and has
+	// ended.
 	var exit *testbed.ExitError
 	if failed != nil {
 		check.Observed += "; " + failed.Error()

@@ -1,12 +1,21 @@
 package wrapper
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tare/internal/layer"
+	"tare/internal/layer/evidence"
+	"tare/internal/testbed"
+	"tare/internal/testbed/helperrpc"
 )
 
 // Evidence is an action or a value that differs between programs in the wrapper and programs outside of it.
@@ -15,45 +24,40 @@ type Evidence struct {
 	// Ask holds questions to the prober, the preferred one first. The first question is used whose answer
 	// outside the wrapper is not the one that is expected inside.
 	Ask []string
-	// On reports whether the answer inside the wrapper is as expected. outside is the answer outside the
-	// wrapper.
-	On func(inside, outside string) bool
-	// Expected describes the answer that is expected inside the wrapper.
-	Expected string
+	// On reports whether the answer inside the wrapper is as expected, given the answer outside.
+	On       func(inside, outside string) bool
+	Expected string // description of the expected answer
 }
 
-// allowed is the answer for an action that was not denied.
-const allowed = "allowed"
+const allowed = "allowed" // the answer for an action that was not denied // the answer for an action that was not denied
 
-// Denied is evidence by an action that fails with one of the errnos inside the wrapper. Outside the wrapper
-// the action is allowed. If its arguments make no sense, it fails there with another errno.
+// Denied is evidence by an action that fails inside the wrapper with one of the errnos, and not so outside.
 func Denied(name string, errnos []string, actions ...string) Evidence {
 	return Evidence{Name: name, Ask: actions, Expected: "denied, " + strings.Join(errnos, " or "),
 		On: func(inside, _ string) bool { return slices.Contains(errnos, inside) }}
 }
 
-// Differs is evidence by a value that is not the same inside the wrapper as outside, such as a namespace.
+// Differs is evidence by a value, such as a namespace, that is another one outside the wrapper.
 func Differs(name, ask string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: "another than outside",
 		On: func(inside, outside string) bool { return inside != "" && outside != "" && inside != outside }}
 }
 
-// Is is evidence by a value that is the wanted one inside the wrapper, and another one outside.
+// Is is evidence by a value that is the wanted one only inside the wrapper.
 func Is(name, ask, want string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: want, On: func(inside, _ string) bool { return inside == want }}
 }
 
-// More is evidence by a number that is larger inside the wrapper than outside, by the given amount.
-func More(name, ask string, by int) Evidence {
-	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("%d more than outside", by), On: func(inside, outside string) bool {
+// More is evidence by a number that is larger inside the wrapper than outside, by a given difference.
+func More(name, ask string, difference int) Evidence {
+	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("%d more than outside", difference), On: func(inside, outside string) bool {
 		in, err1 := strconv.Atoi(inside)
 		out, err2 := strconv.Atoi(outside)
-		return err1 == nil && err2 == nil && in == out+by
+		return err1 == nil && err2 == nil && in == out+difference
 	}}
 }
 
-// Without is evidence by a hexadecimal set of bits. Inside the wrapper none of the given bits is set.
-// Outside, some of them are.
+// Without is evidence by a hexadecimal set. Inside the wrapper it has none of the given bits.
 func Without(name, ask string, bits uint64) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("none of %#x", bits), On: func(inside, _ string) bool {
 		set, err := strconv.ParseUint(inside, 16, 64)
@@ -61,7 +65,6 @@ func Without(name, ask string, bits uint64) Evidence {
 	}}
 }
 
-// words returns the questions of all evidence.
 func words(list []Evidence) []string {
 	var all []string
 	for _, e := range list {
@@ -70,26 +73,19 @@ func words(list []Evidence) []string {
 	return all
 }
 
-// chosen is evidence with that one of its questions that is used.
-type chosen struct {
-	Evidence
-	ask string
-}
-
-// choose returns the evidence whose answer outside the wrapper is not the one expected inside, with the
-// question to use. An action that is always denied to this user shows nothing.
-func choose(list []Evidence, outside answers) []chosen {
-	var all []chosen
+// choose returns the evidence whose answer outside the wrapper is not the one expected inside, each with the question
+// to use only. An action that this user may never do shows nothing.
+func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	for _, e := range list {
 		if i := slices.IndexFunc(e.Ask, func(ask string) bool { return !e.On(outside[ask], outside[ask]) }); i >= 0 {
-			all = append(all, chosen{e, e.Ask[i]})
+			e.Ask = e.Ask[i : i+1]
+			chosen = append(chosen, e)
 		}
 	}
-	return all
+	return chosen
 }
 
-// same returns a message that says of each evidence that the answer outside the wrapper is already the one
-// expected inside.
+// same returns a message: outside the wrapper, the prober already gives the answers that are expected inside.
 func same(list []Evidence, outside answers) string {
 	var all []string
 	for _, e := range list {
@@ -98,14 +94,106 @@ func same(list []Evidence, outside answers) string {
 	return strings.Join(all, "; ")
 }
 
-// check makes the check that the layer is on.
-func (c chosen) check(kind string, inside, outside answers) layer.Check {
-	in, out := inside[c.ask], outside[c.ask]
-	return layer.Check{Layer: kind, Name: c.Name + " (" + c.ask + ")", Expected: c.Expected, Observed: in + "; outside " + out, OK: c.On(in, out)}
+// check makes the check that the layer is on, by the evidence's only question.
+func (e Evidence) check(kind string, inside, outside answers) layer.Check {
+	in, out := inside[e.Ask[0]], outside[e.Ask[0]]
+	return layer.Check{Layer: kind, Name: e.Name + " (" + e.Ask[0] + ")", Expected: e.Expected, Observed: in + "; outside " + out, OK: e.On(in, out)}
 }
 
-// off makes the check that the layer is off.
-func (c chosen) off(kind string, inside, outside answers) layer.Check {
-	in := inside[c.ask]
-	return layer.Check{Layer: kind, Name: c.Name + " (" + c.ask + ")", Expected: "not " + c.Expected, Observed: in, OK: in != "" && !c.On(in, outside[c.ask])}
+func (e Evidence) off(kind string, inside, outside answers) layer.Check {
+	c := e.check(kind, inside, outside)
+	c.Expected, c.Observed = "not "+c.Expected, inside[e.Ask[0]]
+	c.OK = c.Observed != "" && !c.OK
+	return c
+}
+
+// Prober is the name of the helper that is the prober. It is also the helper of the layer wrap.
+const Prober = "wrap"
+
+// ProbeFile is the beginning of the names of the files that the prober creates (write:DIR).
+const ProbeFile = ".tare-probe-"
+
+// question is the input of the prober. At most one field is set.
+type question struct {
+	Ask  []string      `json:"ask,omitempty"`  // actions to try and values to read
+	Burn time.Duration `json:"burn,omitempty"` // CPU time to use
+	Echo string        `json:"echo,omitempty"` // text to answer with
+}
+
+type answers map[string]string
+
+// Try runs the prober at a place, as a subject. It returns the answers to words of look's list: "allowed",
+// the name of an errno, or a value.
+func Try(ctx context.Context, site testbed.Site, where testbed.Place, words ...string) (map[string]string, error) {
+	return ask(ctx, site, where, true, words)
+}
+
+func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, words []string) (answers, error) {
+	text, err := output(ctx, site, where, subject, question{Ask: words})
+	if err != nil {
+		return nil, err
+	}
+	found := answers{}
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		return nil, fmt.Errorf("the prober answered %s, which is not JSON: %w", evidence.Quote(text), err)
+	}
+	return found, nil
+}
+
+// output runs the prober, as a subject or else without wrappers, and returns its output.
+func output(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, q question) (string, error) {
+	cmd, err := helperrpc.Command(site, where, Prober, q)
+	if err != nil {
+		return "", err
+	}
+	cmd.Subject = subject
+	return evidence.Output(ctx, site, where, cmd, evidence.Limit)
+}
+
+// run runs the prober as a subject, and returns the CPU time and memory that it used.
+func run(ctx context.Context, site testbed.Site, where testbed.Place, q question) (testbed.Usage, error) {
+	cmd, err := helperrpc.Command(site, where, Prober, q)
+	if err != nil {
+		return testbed.Usage{}, err
+	}
+	cmd.Subject = true
+	ctx, cancel := context.WithTimeout(ctx, evidence.Limit)
+	defer cancel()
+	return testbed.Run(ctx, site, where, cmd)
+}
+
+// Probe is the prober. It answers the question on its standard input.
+var Probe = helperrpc.Reading("read the question", func(_ context.Context, q question) error {
+	switch {
+	case q.Echo != "":
+		_, err := os.Stdout.WriteString(answerTo(q.Echo))
+		return err
+	case q.Burn > 0:
+		return spend(q.Burn)
+	}
+	found := answers{}
+	for _, word := range q.Ask {
+		found[word] = look(word)
+	}
+	return json.NewEncoder(os.Stdout).Encode(found)
+})
+
+func answerTo(mark string) string { return "started: " + mark }
+
+// spend uses CPU time, by the clock of the kernel that this process runs on, which may be a sandbox's.
+func spend(wanted time.Duration) error {
+	for begun := time.Now(); ; {
+		used, err := ownTime()
+		if err != nil || used >= wanted {
+			return err
+		}
+		if time.Since(begun) > evidence.Limit/2 {
+			return errors.New("the clock of CPU time does not advance")
+		}
+		sum := 0
+		for i := range 1 << 20 {
+			sum += i
+		}
+		runtime.KeepAlive(sum) // keeps the compiler from removing the loop
+	}
 }

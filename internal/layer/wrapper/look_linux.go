@@ -59,7 +59,7 @@ func look(word string) string {
 	case "open":
 		return closed(unix.Open(argument, unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	case "exec":
-		return execute(argument)
+		return named(exec.Command(argument).Run())
 	case "connect":
 		return connect(argument)
 	case "ptrace":
@@ -115,19 +115,10 @@ func write(dir string) string {
 	return named(err)
 }
 
-// closed closes a file descriptor if there was no error, and returns the answer for that error.
+// closed closes a file descriptor, if there is one, and returns the answer for the error.
 func closed(fd int, err error) string {
 	if err == nil {
 		_ = unix.Close(fd)
-	}
-	return named(err)
-}
-
-func execute(path string) string {
-	err := exec.Command(path).Run()
-	var errno unix.Errno
-	if errors.As(err, &errno) {
-		return named(errno)
 	}
 	return named(err)
 }
@@ -147,7 +138,7 @@ func orError(text string, err error) string {
 	return text
 }
 
-// named returns the answer for an error: "allowed" if there is none, and otherwise the name of the errno.
+// named returns the answer for an error: "allowed", or the name of the errno.
 func named(err error) string {
 	if err == nil {
 		return allowed
@@ -161,7 +152,6 @@ func named(err error) string {
 	return err.Error()
 }
 
-// ownTime returns the CPU time that this process has used.
 func ownTime() (time.Duration, error) {
 	var used unix.Rusage
 	err := unix.Getrusage(unix.RUSAGE_SELF, &used)

@@ -4,18 +4,22 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"tare/internal/layer"
+	"tare/internal/layer/evidence"
 	"tare/internal/testbed"
 	"tare/internal/testbed/launcher"
 	"tare/internal/testbed/local"
 	"tare/internal/text/safetext"
 )
 
-// Works tests whether a wrapper starts a program on this machine. It starts the program true in the wrapper.
+// Works tests whether a wrapper starts the program true on this machine.
 func Works(ctx context.Context, front []string, install string) testbed.Finding {
 	f := testbed.Finding{Name: front[0], Status: testbed.Works}
 	path, err := exec.LookPath(front[0])
@@ -30,8 +34,7 @@ func Works(ctx context.Context, front []string, install string) testbed.Finding 
 	return f
 }
 
-// tryLimit is how long a wrapper may take to start a program and end.
-const tryLimit = 20 * time.Second
+const tryLimit = 20 * time.Second // how long a wrapper may take to start a program and end
 
 func try(ctx context.Context, front []string) error {
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
@@ -58,4 +61,71 @@ func Launchable(name string, s launcher.Settings) func(context.Context) []testbe
 func Launches(ctx context.Context, name string, s launcher.Settings) testbed.Finding {
 	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: "uses Tare's launcher, which starts a program here"}
 	return f.Tried(try(ctx, []string{s.Argument()}))
+}
+
+// Magic is no valid descriptor, address or set of flags, and so no program passes it to a system call.
+const Magic = 0x7a7e_7a7e_7a7e_7a7e
+
+// Launched returns a wrapper that is Tare's launcher with settings.
+func Launched(kind string, around layer.Side, s launcher.Settings, evidence ...Evidence) Wrapper {
+	return Wrapper{Layer: kind, Around: around, Args: Always(s.Argument()), Evidence: evidence}
+}
+
+// Idle returns a wrapper that is a launcher without settings, for a layer with 0 rules. effect says what 0
+// rules mean.
+func Idle(kind string, around layer.Side, effect string) Wrapper {
+	f := Launched(kind, around, launcher.Settings{})
+	f.Unshown = "rules: 0 " + effect + ": the only check is that the launcher starts programs"
+	return f
+}
+
+// Makeable holds questions to the prober: may it create a file in this directory? The least harmful one is
+// the first.
+var Makeable = []string{"write:/tmp", "write:/var/tmp", "write:/dev/shm", "write:/run", "write:/"}
+
+// Always returns a function that puts the same arguments before every command.
+func Always(args ...string) func(testbed.Command) []string {
+	return func(testbed.Command) []string { return args }
+}
+
+const starts = 5 // how often a program is started to measure the start-up time of its wrapper
+
+// startUp measures how long a program that ends at once runs, inside and outside the wrapper. Every run of a
+// program has this difference, however long the run is. If no wrapper program is started, there is no check.
+func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check {
+	var checks []layer.Check
+	for _, where := range a.places {
+		program := a.Starts
+		if args := a.Args(testbed.Command{}); program == "" && launcher.Count(args) == 0 {
+			program = filepath.Base(args[0])
+		}
+		if program == "" {
+			continue
+		}
+		with, ok := typical(ctx, behind, where, true)
+		without, also := typical(ctx, a.session.Site, where, false)
+		if !ok || !also {
+			continue
+		}
+		checks = append(checks, layer.Check{Layer: a.Layer, Name: "start of " + program, Expected: "measured", OK: true, Once: true,
+			Observed: fmt.Sprintf("%v; without it %v", with.Round(10*time.Microsecond), without.Round(10*time.Microsecond)),
+			StartUp:  max(with-without, 0), Program: program})
+	}
+	return checks
+}
+
+// typical returns the median run time of several starts.
+func typical(ctx context.Context, site testbed.Site, where testbed.Place, subject bool) (time.Duration, bool) {
+	ctx, cancel := context.WithTimeout(ctx, evidence.Limit)
+	defer cancel()
+	var took []time.Duration
+	for range starts {
+		used, err := testbed.Run(ctx, site, where, testbed.Command{Args: []string{"true"}, Subject: subject})
+		if err != nil {
+			return 0, false
+		}
+		took = append(took, used.Wall)
+	}
+	slices.Sort(took)
+	return took[starts/2], true
 }

@@ -1,28 +1,26 @@
 // Package wrapper holds the common part of layers that put a wrapper around subjects: a sandbox, a filter,
-// fewer rights. The wrapper is a program on PATH, or Tare's launcher. The launcher restricts itself and then
+// fewer rights. The wrapper is a program on PATH, or Tare's launcher, which restricts itself and then
 // executes the subject (Launched).
 //
 // # Proofs
 //
-// The prober (Probe), a small helper, is started in the wrapper like a subject. By system calls it tries
-// actions that the layer denies. It also reads in /proc what the kernel reports. A second prober, outside the
-// wrapper, gives the answers to compare with. Evidence is a difference between the answers inside and
-// outside:
+// The prober (Probe), a small helper, is started in the wrapper like a subject. It tries actions that the
+// layer denies, and reads in /proc what the kernel reports. A second prober, outside the wrapper, gives the
+// answers to compare with. Evidence is a difference between the answers:
 //
-//   - with the layer: inside the wrapper, the action is denied;
+//   - with the layer, the action is denied inside the wrapper;
 //   - in an arm without the layer, the same action is allowed;
-//   - afterwards: no container or other leftover exists, if the wrapper can leave any (Wrapper.Left).
+//   - afterwards, no container or other leftover exists (Wrapper.Left).
 //
-// If an action also fails outside the wrapper, for example because this user may never do it, the action
-// shows nothing. If no evidence remains, the run ends before its first trial.
+// An action that also fails outside the wrapper shows nothing. If no evidence remains, the run ends before
+// its first trial.
 //
 // # Problems that are detected when the layer is put up
 //
 // A sandbox with its own root hides Tare's executable. Tare then passes the executable into the sandbox as an
-// open file. If the sandbox closes that file, too, Tare can observe nothing inside. The layer is measured all
-// the same, and its check has the caveat that the layer was not shown to be on. A sandbox may also run its
-// programs where their CPU time is not counted as the sandbox's. To detect this, the prober uses some CPU
-// time. If this CPU time is missing in the count, CPU time and memory are unavailable.
+// open file. If the sandbox closes that file, too, Tare can observe nothing inside: the layer is measured all
+// the same, with a caveat. A sandbox may also run programs where their CPU time is not counted as the
+// sandbox's. The prober detects this by using CPU time. CPU time and memory are then unavailable.
 package wrapper
 
 import (
@@ -43,20 +41,16 @@ import (
 type Wrapper struct {
 	Layer  string // kind of the layer
 	Around layer.Side
-	// Args returns the wrapper's program and arguments, which are put before a command.
-	Args func(testbed.Command) []string
+	Args   func(testbed.Command) []string // returns the wrapper's program and arguments, which are put before a command
 	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its
-	// command. Unshown is then the caveat of this check.
+	// command.
 	Evidence []Evidence
 	// Shown makes the checks that the layer is on, in place of Evidence.
-	Shown func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)
-	// Unshown is the caveat for a layer whose effect is not shown.
-	Unshown string
-	// Starts names the wrapper program if Args begins with a launcher that starts this program. It is "" if
-	// the launcher starts no wrapper program.
+	Shown   func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)
+	Unshown string // the caveat for a layer whose effect is not shown
+	// Starts names the wrapper program that a launcher at the beginning of Args starts, if there is one.
 	Starts string
-	// Elsewhere is set if the subject is no descendant of the wrapper, for example because a daemon starts
-	// containers.
+	// Elsewhere is set if the subject is no descendant of the wrapper, but of a daemon for example.
 	Elsewhere bool
 	// Left removes what the wrapper has left on the system, such as containers, and returns the names.
 	Left func(ctx context.Context) ([]string, error)
@@ -69,20 +63,19 @@ type active struct {
 	places  []testbed.Place
 	reach   reach
 	outside map[testbed.Place]answers
-	chosen  map[testbed.Place][]chosen
+	chosen  map[testbed.Place][]Evidence
 	settled bool
 }
 
-// reach is how Tare's executable can be started inside the wrapper.
-type reach int
+type reach int // how Tare's executable can be started inside the wrapper
 
 const (
-	byPath reach = iota
-	byFile       // from an open file
-	absent       // not possible
+	_      reach = iota // by its path
+	byFile              // from an open file
+	absent              // not possible
 )
 
-// Up puts the wrapper around the subjects. When the site is ready, Settle checks the wrapper's effect.
+// Up puts the wrapper around the subjects. Settle checks the wrapper's effect.
 func (f Wrapper) Up(s *layer.Session) *layer.Active {
 	a := &active{Wrapper: f, session: s, places: f.Around.Places(s)}
 	a.layer = &layer.Active{Settle: a.settle, Wrap: a.wrap, Around: f.Around, Before: a.before, Uncounted: f.Elsewhere}
@@ -97,8 +90,8 @@ func (a *active) wrap(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// settle finds out how the wrapper treats the programs that it starts, and which evidence can be used. Its
-// failed checks and its errors end a run before the first trial.
+// settle finds out how the wrapper treats programs, and which evidence can be used. Its errors and failed
+// checks end a run before the first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	a.settled = true
 	alone := layer.WithWrappers(a.session.Site, a.layer)
@@ -142,14 +135,13 @@ func (a *active) find(ctx context.Context, site testbed.Site) error {
 	return nil
 }
 
-// burn is the CPU time that the prober uses, to test whether CPU time is counted. counts is the share of burn
-// that must be counted. It is less than 1, since the clocks of sandboxes are coarse.
+// burn is the CPU time that the prober uses, and counts the share of it that must be counted: the clocks of
+// sandboxes are coarse.
 const (
 	burn   = 80 * time.Millisecond
 	counts = 0.5
 )
 
-// count tests whether the CPU time of a program inside the wrapper is counted.
 func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	check := layer.Check{Layer: a.Layer, Name: "CPU time of a program inside", Expected: "counted", OK: true, Once: true}
 	if a.Elsewhere {
@@ -180,12 +172,12 @@ func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, e
 
 const uncounted = "the CPU time and memory of programs inside the wrapper are not counted with it: they are unavailable, and limits on them count them as those of other programs"
 
-// choose chooses, at each place, the evidence that shows a difference between inside and outside the wrapper.
+// choose chooses, at each place, the evidence that differs inside and outside the wrapper.
 func (a *active) choose(ctx context.Context) error {
 	if len(a.Evidence) == 0 {
 		return nil
 	}
-	a.outside, a.chosen = map[testbed.Place]answers{}, map[testbed.Place][]chosen{}
+	a.outside, a.chosen = map[testbed.Place]answers{}, map[testbed.Place][]Evidence{}
 	for _, where := range a.places {
 		outside, err := ask(ctx, a.session.Site, where, false, words(a.Evidence))
 		if err != nil {
@@ -199,7 +191,6 @@ func (a *active) choose(ctx context.Context) error {
 	return nil
 }
 
-// before shows that the layer is on.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	if !a.settled {
 		if broken, err := a.settle(ctx); err != nil || len(broken) > 0 && !broken[len(broken)-1].OK {
@@ -230,8 +221,8 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 
 const starting = "it starts a command and passes its answer on"
 
-// starts shows that the wrapper starts a command and passes on what the command answers. The command is a
-// helper, or cat if no helper can be started in the wrapper.
+// starts shows that the wrapper starts a command and passes on its answer. The command is a helper, or cat if
+// no helper can be started in the wrapper.
 func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
 	check := layer.Check{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: "it does", Caveat: a.Unshown, OK: true}
 	var text string
@@ -258,7 +249,7 @@ func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Pl
 	return []layer.Check{check}, nil
 }
 
-// down removes what the wrapper has left, and checks that nothing is left.
+// down removes what the wrapper has left, and checks that nothing remains.
 func (a *active) down(ctx context.Context) error {
 	if _, err := a.Left(ctx); err != nil {
 		return err
@@ -271,8 +262,8 @@ func (a *active) down(ctx context.Context) error {
 }
 
 // Off shows that the layer's evidence does not appear at the site of an arm without the layer. Another layer
-// of that arm may have the effect of some evidence, too. It is then enough that one piece of evidence is
-// missing: if the layer were on, all evidence would appear.
+// of that arm may have some of the effects. One missing piece of evidence is then enough: if the layer were
+// on, all would appear.
 func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if len(f.Evidence) == 0 {
 		return nil, nil
@@ -310,8 +301,8 @@ func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, erro
 	})
 }
 
-// Interrupted returns an error if the failure of a command says nothing about the layer. Either the command
-// was interrupted, or its place was lost.
+// Interrupted returns an error if the failure of a command says nothing about the layer: the command was
+// interrupted, or its place was lost.
 func Interrupted(ctx context.Context, failed error) error {
 	var lost *testbed.Disturbance
 	if errors.As(failed, &lost) {

@@ -115,7 +115,6 @@ func parts(connection string) (protocol Protocol, security Security) {
 	return Protocol(p), Plaintext
 }
 
-// look checks the connections of a trial.
 func (c *Config) look(did layer.Did, on bool) (checks []layer.Check) {
 	look := func(what, expected string, is func(connection string) bool) {
 		checks = append(checks, did.CheckConnections(workload, layer.Check{Layer: name, Name: what, Expected: expected}, on, is)...)
