@@ -89,13 +89,18 @@ func (c *Client) Run(ctx context.Context, node []byte, see func(Update)) error {
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	s := &sidecar{stream: newStream(conn, c.head), message: incoming{delta: c.server.Protocol == Delta}, by: describe(conn, c.server.Protocol), see: see}
+	in := newStream(conn, c.head)
+	s := &sidecar{stream: in, message: incoming{in: in, delta: c.server.Protocol == Delta}, by: describe(conn, c.server.Protocol), see: see}
 	s.ask(request{of: CDS, node: node})
 	if err := s.flush(); err != nil {
 		return err
 	}
 	respond := s.respond
-	return s.serve(func(piece []byte) error { return s.message.take(piece, respond) })
+	for {
+		if err := s.message.next(respond); err != nil {
+			return err
+		}
+	}
 }
 
 // connect makes a connection, with TLS if the server has it.
