@@ -35,11 +35,11 @@ func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*sta
 	}
 }
 
-// leastLead is the shortest time between the announcement of a change to the clients and the change.
-const leastLead = 20 * time.Millisecond
-
-// mostLead is the longest time between the announcement of a change to the clients and the change.
-const mostLead = 5 * time.Second
+// Bounds of the time between the announcement of a change to the clients and the change.
+const (
+	leastLead = 20 * time.Millisecond
+	mostLead  = 5 * time.Second
+)
 
 // change makes one change. The time of the push counts from the intended start of the command.
 func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage, error) {
@@ -81,32 +81,29 @@ func (r *trial) configure(ctx context.Context, n int) error {
 	return testbed.Pause(ctx, r.config.Settle.Std())
 }
 
-// command runs a program that changes the configuration. It runs in the server's pod, or on this machine if the
+// command runs a program that changes the configuration. The program runs in the server's pod, or on this machine if the
 // workload does not start the server.
-func (r *trial) command(ctx context.Context, what string, run reference.Arguments, variable string) error {
+func (r *trial) command(ctx context.Context, title string, run reference.Arguments, variable string) error {
 	args, err := run.Resolve(ctx, nil)
 	if err != nil {
 		return err
 	}
-	cmd, where := testbed.Command{Args: args, Env: []string{variable}}, testbed.Host
+	limited, cmd, where := ctx, testbed.Command{Args: args, Env: []string{variable}}, testbed.Host
 	if r.up.server != nil {
 		cmd.Env, where = append(cmd.Env, r.up.server.Variables()...), testbed.ServerPod
+		var stop context.CancelFunc
+		limited, stop = testbed.Until(ctx, r.up.server.Ended()) // the command may wait for a server that has ended
+		defer stop()
 	}
 	var why bytes.Buffer
 	cmd.Stderr = &why
-	limited := ctx
-	if r.up.server != nil { // the command may wait for a server that has ended
-		var stop context.CancelFunc
-		limited, stop = testbed.Until(ctx, r.up.server.Ended())
-		defer stop()
-	}
 	_, err = testbed.Run(limited, r.t.Site, where, cmd)
-	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
+	if exit, ok := errors.AsType[*testbed.ExitError](err); ok && ctx.Err() == nil {
 		text := exit.Error()
 		if said := safetext.Line(why.String()); said != "" && exit.Stderr == "" {
 			text += ": " + said
 		}
-		return workload.Invalidf(workload.RuleExit, "%s: %s", what, text)
+		return workload.Invalidf(workload.RuleExit, "%s: %s", title, text)
 	}
 	return err
 }

@@ -38,9 +38,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	}
 	return func(ctx context.Context) (workload.Result, error) {
 		result, err := measure(ctx)
-		if err != nil {
-			err = r.broken(ctx, err)
-		}
+		err = r.broken(ctx, err)
 		result.Connections = r.connections()
 		return result, errors.Join(err, r.keep())
 	}, nil
@@ -120,7 +118,7 @@ func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time
 	if err != nil {
 		return nil, err
 	}
-	return r.awaitStage(ctx, name, time.Duration(float64(n)/rate*float64(time.Second))+wait, meter)
+	return r.awaitStage(ctx, name, r.config.rampTime(n)+wait, meter)
 }
 
 // count begins an account of the resources of clients and server. The returned function ends the account. The memory
@@ -171,16 +169,16 @@ func (r *trial) connections() []string {
 
 // keep writes the stages and the server's output to raw files of the trial.
 func (r *trial) keep() error {
-	err := keep(r.t.Raw, r.stages)
+	err := workload.KeepJSON(r.t.Raw, "sidecars.json", r.stages)
 	if r.up.server != nil {
 		err = errors.Join(err, r.up.server.Log(r.t.Raw))
 	}
 	return err
 }
 
-// broken returns the error of a trial: the server's end if the server has ended, else err.
+// broken returns the error of a trial. If the trial failed because the server has ended, this is the server's end.
 func (r *trial) broken(ctx context.Context, err error) error {
-	if r.up.server == nil || ctx.Err() != nil {
+	if err == nil || r.up.server == nil || ctx.Err() != nil {
 		return err
 	}
 	if ended := r.up.server.BrokenRule(ctx); ended != nil {
@@ -191,7 +189,12 @@ func (r *trial) broken(ctx context.Context, err error) error {
 
 // clear ends the clients, which disconnects their sidecars, and waits for the server to come to rest.
 func (r *trial) clear(ctx context.Context) error {
-	if err := r.end(ctx); err != nil {
+	var errs []error
+	for _, c := range r.clients {
+		errs = append(errs, c.Close(ctx))
+	}
+	r.clients = nil
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the clients: %w", err)
 	}
 	return testbed.Pause(ctx, r.config.Settle.Std())
