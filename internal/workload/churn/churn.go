@@ -23,11 +23,10 @@
 // objects are ready, and lets the cluster settle. After the trial, its objects are deleted
 // (workload.Trial.Clear).
 //
-// The files: template.go turns a template into requests, and sandbox.go keeps templates from looping; schedule.go
-// computes the due time of each request; api.go sends one request, and generate.go all of them; watch.go and ready.go
-// see objects become ready, by one watch for each kind; update.go refuses objects whose status does not show that an
-// update is complete; clean.go deletes leftovers; record.go computes metrics and raw files, trial.go runs a trial,
-// and try.go makes one object of each template.
+// The files: template.go turns a template into requests, and sandbox.go keeps templates from looping. schedule.go
+// computes the due time of each request. api.go sends one request, and generate.go all of them; it also deletes
+// leftovers. watch.go and ready.go see objects become ready. record.go computes metrics and raw files, trial.go runs a
+// trial, and try.go makes one object of each template.
 package churn
 
 import (

@@ -8,7 +8,7 @@
 // and the mean of the round-trip times that the sender's kernel reported.
 //
 // UDP has no flow control: a sender at full speed (iperf3 -b 0) would measure how an overloaded receiver drops
-// packets. Therefore a search finds the highest offered rate that loses no more than the loss limit (see search.go),
+// packets. Therefore a search finds the highest offered rate that loses no more than the loss limit (see udp.go),
 // and one run of the full duration at this rate is the measurement.
 package network
 

@@ -24,8 +24,7 @@
 // With an objective, a trial instead searches for the number of sidecars that the server carries.
 //
 // The files: server.go is the server that sidecars connect to, client.go the processes that hold sidecars (package
-// fleet), trial.go the stages of a trial, change.go the changes, capacity.go the search, and record.go computes the
-// metrics.
+// fleet), trial.go the stages and changes of a trial, capacity.go the search, and record.go computes the metrics.
 package xds
 
 import (
