@@ -68,7 +68,7 @@ func TestStudy2(t *testing.T) {
 	for text, flags := range map[string][]string{
 		"  1.656435 (0.003615)  1.651549 (0.001610)\n":                                   nil,
 		"    c11n against gke  0.294978 % of gke less   0.295851 % of c11n less\n":       nil,
-		"| minimum latency, s | 0.011415 (0.000133) | 0.010233 (0.000111) | ":                {"-o", "markdown"},
+		"| minimum latency, s | 0.011415 (0.000133) | 0.010233 (0.000111) | ":            {"-o", "markdown"},
 		"| c11n against aks | 1.185466 % of aks more | 1.171577 % of c11n more | c11n: ": {"-o", "markdown"},
 		"total,latency-p99,s,mean,gke,,100,0,6.03080":                                    {"-o", "csv"},
 	} {

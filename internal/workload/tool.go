@@ -97,9 +97,16 @@ func Keep(raw Raw, name string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// KeepJSON records a value as JSON in a raw file.
-func KeepJSON(raw Raw, name string, data any) error {
-	text, err := json.Marshal(data)
+// KeepJSON records a value in a raw file, as one line of JSON.
+func KeepJSON(raw Raw, name string, value any) error { return keepJSON(raw, name, value, json.Marshal) }
+
+// KeepIndented records a value in a raw file, as JSON with one line for each member.
+func KeepIndented(raw Raw, name string, value any) error {
+	return keepJSON(raw, name, value, func(value any) ([]byte, error) { return json.MarshalIndent(value, "", "  ") })
+}
+
+func keepJSON(raw Raw, name string, value any, marshal func(any) ([]byte, error)) error {
+	text, err := marshal(value)
 	if err != nil {
 		return err
 	}

@@ -124,20 +124,6 @@ type Result struct {
 	Behaviour Behaviour
 }
 
-// ReadFile reads a text file, such as the certificates to trust, into a string. The path "" leaves the string
-// unchanged.
-func ReadFile(read func(string) ([]byte, error), field, path string, into *string) (errs experiment.FieldErrors) {
-	if path == "" {
-		return nil
-	}
-	text, err := read(path)
-	if err != nil {
-		errs.Add(field, "%v", err)
-	}
-	*into = string(text)
-	return errs
-}
-
 // Rules that make a trial invalid. They are fixed before the run, and none depends on the value of a metric.
 const (
 	RuleExit        = "exit-status"  // a program failed

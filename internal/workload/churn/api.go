@@ -95,7 +95,7 @@ func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
 	}
 	got, err := a.http.Do(req)
 	if err != nil {
-		return nil, &apiError{message: safetext.Head(cause(err), mostSaid)}
+		return nil, lost(err)
 	}
 	if got.StatusCode < 400 {
 		return got.Body, nil
@@ -104,13 +104,12 @@ func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
 	return nil, refusal(got)
 }
 
-// cause returns the text of an error without the URL that Go's HTTP errors contain.
-func cause(err error) string {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+// lost returns the error of a failed connection, without the URL that Go's HTTP errors contain.
+func lost(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	return err.Error()
+	return &apiError{message: safetext.Head(err.Error(), mostSaid)}
 }
 
 // Bounds, in bytes, on the part of an error response, and of a list or page, that is read.
@@ -136,14 +135,14 @@ func refusal(got *http.Response) error {
 }
 
 func hasStatus(err error, code int) bool {
-	var refused *apiError
-	return errors.As(err, &refused) && refused.code == code
+	refused, ok := errors.AsType[*apiError](err)
+	return ok && refused.code == code
 }
 
 // tooMany reports whether an error is a response with status 429, and how long to wait then.
 func tooMany(err error) (wait time.Duration, is bool) {
-	var refused *apiError
-	if !errors.As(err, &refused) || refused.code != http.StatusTooManyRequests {
+	refused, ok := errors.AsType[*apiError](err)
+	if !ok || refused.code != http.StatusTooManyRequests {
 		return 0, false
 	}
 	return max(refused.wait, shortestWait), true
@@ -158,7 +157,7 @@ func (a *api) do(ctx context.Context, r request) error {
 	}
 	defer body.Close()
 	if _, err := io.Copy(io.Discard, body); err != nil { // reading to the end lets the connection be used again
-		return &apiError{message: safetext.Head(cause(err), mostSaid)}
+		return lost(err)
 	}
 	return nil
 }

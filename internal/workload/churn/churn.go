@@ -23,11 +23,10 @@
 // objects are ready, and lets the cluster settle. After the trial, its objects are deleted
 // (workload.Trial.Clear).
 //
-// The files: template.go turns a template into requests, and sandbox.go keeps templates from looping; schedule.go
-// computes the due time of each request; api.go sends one request, and generate.go all of them; watch.go and ready.go
-// see objects become ready, by one watch for each kind; update.go refuses objects whose status does not show that an
-// update is complete; clean.go deletes leftovers; record.go computes metrics and raw files, trial.go runs a trial,
-// and try.go makes one object of each template.
+// The files: template.go turns a template into requests, and sandbox.go keeps templates from looping. schedule.go
+// computes the due time of each request. api.go sends one request, and generate.go all of them; it also deletes
+// leftovers. watch.go and ready.go see objects become ready. record.go computes metrics and raw files, trial.go runs a
+// trial, and try.go makes one object of each template.
 package churn
 
 import (
@@ -67,7 +66,7 @@ type Config struct {
 	Churn       factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the objects that is deleted and made again, or changed, while measuring; with 0% all objects are made while measuring"`
 	Operation   operation                         `yaml:"operation" json:"operation" doc:"change that is made to the share of the objects given by churn"`
 	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"length of the churn, in whole turns (down and up) and at least one"`
-	PodSecurity level                             `yaml:"podSecurity" json:"podSecurity" doc:"level of Pod Security that the templates' pods need; the namespaces that Tare makes allow it"`
+	PodSecurity security                          `yaml:"podSecurity" json:"podSecurity" doc:"level of Pod Security that the templates' pods need; the namespaces that Tare makes allow it"`
 	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the cluster to come to rest: before the measurement, after objects are deleted and after objects are made; and after the measurement, while components are still observed"`
 	Concurrency int                               `yaml:"concurrency" json:"concurrency" min:"1" max:"1000" doc:"most requests under way at a time"`
 	Ready       quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long objects may take to be ready after the last request"`
@@ -86,18 +85,18 @@ type Template struct {
 	read string // content of File
 }
 
-// level is a level of the Pod Security Standards.
-type level string
+// security is a level of the Pod Security Standards.
+type security string
 
 // The levels.
 const (
-	restricted level = "restricted"
-	baseline   level = "baseline"
-	privileged level = "privileged"
+	restricted security = "restricted"
+	baseline   security = "baseline"
+	privileged security = "privileged"
 )
 
 // Values lists the levels.
-func (level) Values() []string {
+func (security) Values() []string {
 	return []string{string(restricted), string(baseline), string(privileged)}
 }
 
@@ -129,22 +128,19 @@ var Kind = workload.Kind{
 
 // Declare lists the cluster, rights and settings that the workload needs.
 func (c *Config) Declare() experiment.Declaration {
-	return experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: c.needs(), Rights: c.rights,
+	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: experiment.Needs{Only: experiment.TestbedKubernetes}, Rights: c.rights,
 		Elsewhere: "it makes objects of a cluster: bring one up, such as that of docs/test-cluster.md"}
-}
-
-// needs asks for a cluster, and for none of Tare's pods.
-func (c *Config) needs() experiment.Needs {
-	needs := experiment.Needs{Only: experiment.TestbedKubernetes}
 	if c.PodSecurity != restricted {
-		needs.PodSecurity = []experiment.PodSecurity{{Level: string(c.PodSecurity), Why: "the workload churn says that its templates need it"}}
+		d.Needs.PodSecurity = []experiment.PodSecurity{{Level: string(c.PodSecurity), Why: "the workload churn says that its templates need it"}}
 	}
-	return needs
+	return d
 }
 
 // Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
-	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: c.bound()}
+	prepare := deleteLimit(c.Objects.One()+c.fixed()) + c.makeLimit() + 2*c.Ready.Std() + 2*c.Settle.Std()
+	limit := prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
+	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: limit}
 }
 
 // measured lists the metrics. A quantile is included only if the number of requests leaves a hundred of them beyond
@@ -154,28 +150,16 @@ func (c *Config) measured() []experiment.Metric {
 	var metrics []experiment.Metric
 	for _, v := range verbs {
 		if n := counts[v]; n > 0 {
-			metrics = append(metrics, distributionMetrics(v.metric(), n)...)
+			metrics = append(metrics, workload.TimeMetrics(v.metric(), n, quantiles)...)
 		}
 	}
-	ready := distributionMetrics(readyMetric, counts[create]+counts[update])
+	ready := workload.TimeMetrics(readyMetric, counts[create]+counts[update], quantiles)
 	ready[len(ready)-1].Headline, ready[len(ready)-1].Optional = true, false
 	metrics = append(metrics, ready...)
 	return append(metrics,
 		experiment.Metric{Name: "rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio},
 		experiment.Metric{Name: "ready-rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio, Optional: true},
 		experiment.Metric{Name: "throttled", Better: experiment.Lower, Scale: experiment.Difference})
-}
-
-// distributionMetrics lists the metrics of one distribution of n times: the mean, and the quantiles that n values
-// support.
-func distributionMetrics(name string, n int) []experiment.Metric {
-	metrics := []experiment.Metric{{Name: name + "-mean", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true}}
-	for _, q := range quantiles {
-		if q.supported(n) {
-			metrics = append(metrics, experiment.Metric{Name: name + "-" + q.name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
-		}
-	}
-	return metrics
 }
 
 // usualPace is the number of objects per second that a cluster is assumed to make and delete outside of the
@@ -193,11 +177,6 @@ func (c *Config) expected() time.Duration {
 		expected += c.Settle.Std()
 	}
 	return expected + time.Duration(made)*time.Second/usualPace
-}
-
-func (c *Config) bound() time.Duration {
-	prepare := deleteLimit(c.Objects.One()+c.fixed()) + c.makeLimit() + 2*c.Ready.Std() + 2*c.Settle.Std()
-	return prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
 }
 
 // makeLimit is the longest time for making the objects before the measurement.

@@ -3,11 +3,9 @@ package churn
 import (
 	"bufio"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -17,24 +15,7 @@ import (
 	"tare/internal/workload"
 )
 
-// quantile is a quantile with its name in metrics.
-type quantile struct {
-	name string
-	at   float64 // percent
-}
-
-var quantiles = []quantile{{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99.9", 99.9}}
-
-// beyond is the number of values that must lie beyond a quantile that is shown.
-const beyond = 100
-
-// supported reports whether enough of n values lie beyond the quantile.
-func (q quantile) supported(n int) bool {
-	return math.Round(float64(n)*(100-q.at)*1e6)/1e8 >= beyond
-}
-
-// rank returns the rank of the quantile among n values in ascending order, from 1.
-func (q quantile) rank(n int) int { return max(1, int(q.at/100*float64(n)+0.5)) }
+var quantiles = []workload.Quantile{0.5, 0.9, 0.99, 0.999}
 
 // Bounds of histograms, in nanoseconds, the unit of HdrHistogram's logs. Steps are at least a microsecond, with three
 // significant digits.
@@ -68,9 +49,9 @@ func (h *histogram) values(name string, into map[string]float64) {
 		into[name+"-mean"] = h.Mean() / float64(time.Second)
 	}
 	for _, q := range quantiles {
-		rank := q.rank(h.planned)
-		if q.supported(h.planned) && rank <= n {
-			into[name+"-"+q.name] = float64(h.ValueAtPercentile(100*float64(rank)/float64(n))) / float64(time.Second)
+		rank := max(1, int(float64(q)*float64(h.planned)+0.5)) // among all values in ascending order, from 1
+		if q.Supported(h.planned) && rank <= n {
+			into[name+"-"+q.String()] = float64(h.ValueAtPercentile(100*float64(rank)/float64(n))) / float64(time.Second)
 		}
 	}
 }
@@ -115,23 +96,16 @@ func summarize(requests []*timedRequest, offered float64, start time.Time) *outc
 		out.succeeded++
 		out.lastSent, out.last = max(out.lastSent, o.sent), max(out.last, o.done)
 		out.latencies[o.verb].add(o.done - o.at)
-		out.becameReady(o)
+		switch at := time.Duration(o.readyAt.Load()); {
+		case !o.awaited:
+		case at == 0:
+			out.unready++
+		default:
+			out.ready.add(at - o.at)
+			out.lastReady = max(out.lastReady, at)
+		}
 	}
 	return out
-}
-
-// becameReady records the time until a request's object was ready, or counts the object as never ready.
-func (out *outcome) becameReady(o *timedRequest) {
-	if !o.awaited {
-		return
-	}
-	at := time.Duration(o.readyAt.Load())
-	if at == 0 {
-		out.unready++
-		return
-	}
-	out.ready.add(at - o.at)
-	out.lastReady = max(out.lastReady, at)
 }
 
 // mostFailures is the greatest number of different messages that are kept.
@@ -146,14 +120,17 @@ func (out *outcome) fail(message string) {
 
 // rate returns the number of successful requests per second. It divides by the planned time or the time that sending
 // took, whichever is longer.
-func (out *outcome) rate() float64 { return out.over(out.succeeded, out.lastSent+due(1, out.offered)) }
+func (out *outcome) rate() float64 {
+	return out.perSecond(out.succeeded, out.lastSent+due(1, out.offered))
+}
 
 // readyRate returns the number of objects that became ready per second, over the time until the last one was ready.
-func (out *outcome) readyRate() float64 { return out.over(int(out.ready.TotalCount()), out.lastReady) }
+func (out *outcome) readyRate() float64 {
+	return out.perSecond(int(out.ready.TotalCount()), out.lastReady)
+}
 
-func (out *outcome) over(n int, took time.Duration) float64 {
-	planned := due(len(out.requests), out.offered)
-	return float64(n) / max(planned, took).Seconds()
+func (out *outcome) perSecond(n int, took time.Duration) float64 {
+	return float64(n) / max(due(len(out.requests), out.offered), took).Seconds()
 }
 
 // values returns the trial's metrics.
@@ -177,7 +154,7 @@ func (out *outcome) failed() float64 {
 // write writes the raw files from which the metrics can be computed again.
 func (out *outcome) write(raw workload.Raw) error {
 	err := errors.Join(
-		keep(raw, "summary.json", out.writeSummary),
+		workload.KeepIndented(raw, "summary.json", out.summary()),
 		keep(raw, "requests.csv", out.writeRequests),
 		keep(raw, "send-lag.hlog", out.log(out.lag)),
 		keep(raw, "ready.hlog", out.log(out.ready)),
@@ -212,17 +189,15 @@ func (out *outcome) log(h *histogram) func(io.Writer) error {
 	}
 }
 
-// writeSummary writes the most important numbers of a trial as JSON.
-func (out *outcome) writeSummary(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(map[string]any{
+// summary returns the most important numbers of a trial.
+func (out *outcome) summary() map[string]any {
+	return map[string]any{
 		"start": out.start.UTC().Format(time.RFC3339Nano), "requests": len(out.requests), "succeeded": out.succeeded,
 		"throttled": out.throttled, "neverReady": out.unready, "failures": out.failures,
 		"offeredPerSecond": out.offered, "reachedPerSecond": out.rate(), "readyPerSecond": out.readyRate(),
 		"sendLagP99Seconds": float64(out.lag.ValueAtPercentile(99)) / float64(time.Second), "sendLagMaxSeconds": float64(out.lag.Max()) / float64(time.Second),
 		"watchBreaks": out.breaks, "watchUnseenSeconds": out.unseen.Seconds(),
-	})
+	}
 }
 
 // writeRequests writes one CSV line for each request, with times in seconds since the start. The time of an event

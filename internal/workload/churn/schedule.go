@@ -232,16 +232,15 @@ func (l *scheduleBuilder) write(o *timedRequest, scale string) error {
 	s := l.sources[o.source]
 	v := values{Index: o.index, Name: o.name, Namespace: l.namespace, Objects: l.config.Objects.One(), Revision: o.revision}
 	object, err := s.render(v)
-	if err != nil {
-		return l.blame(o, err)
-	}
-	if scale != "" {
+	switch {
+	case err != nil:
+	case scale != "":
 		o.body, err = scaling(object, scale, o.revision)
-	} else {
+	default:
 		o.body, err = s.finish(object, v, l.own)
 	}
 	if err != nil {
-		return l.blame(o, err)
+		return fmt.Errorf("templates[%d], object %d: %w", o.source, o.index, err)
 	}
 	if l.bytes += len(o.body); l.bytes > mostBytes {
 		return fmt.Errorf("the requests of one trial take more than %d MiB: fewer objects, smaller ones, or a shorter duration will do", mostBytes>>20)
@@ -249,13 +248,10 @@ func (l *scheduleBuilder) write(o *timedRequest, scale string) error {
 	return nil
 }
 
-func (l *scheduleBuilder) blame(o *timedRequest, err error) error {
-	return fmt.Errorf("templates[%d], object %d: %w", o.source, o.index, err)
-}
-
 // scaling returns the patch that scales an object to no replicas (down), or to its template's number (up).
 func scaling(object map[string]any, direction string, revision int) ([]byte, error) {
-	n, ok := replicas(object)
+	spec, _ := object["spec"].(map[string]any)
+	n, ok := spec["replicas"].(int64)
 	if !ok || n < 1 {
 		return nil, fmt.Errorf("operation scale needs spec.replicas of 1 or more in the template")
 	}

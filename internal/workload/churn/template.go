@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"tare/internal/experiment"
+	"tare/internal/workload"
 )
 
 // values are the variables that a template can use.
@@ -86,14 +87,7 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	var errs experiment.FieldErrors
 	for i := range c.Templates {
 		t := &c.Templates[i]
-		if t.File == "" {
-			continue
-		}
-		data, err := read(t.File)
-		if err != nil {
-			errs.Add(fmt.Sprintf("templates[%d].file", i), "%v", err)
-		}
-		t.read = string(data)
+		errs = append(errs, workload.ReadFile(read, fmt.Sprintf("templates[%d].file", i), t.File, &t.read)...)
 	}
 	return errs
 }
@@ -243,11 +237,4 @@ func member(object map[string]any, name string) (map[string]any, error) {
 		return made, nil
 	}
 	return nil, fmt.Errorf("%s is not a map", name)
-}
-
-// replicas returns the number of replicas that an object asks for, and false if the object has no number.
-func replicas(object map[string]any) (int64, bool) {
-	spec, _ := object["spec"].(map[string]any)
-	n, ok := spec["replicas"].(int64)
-	return n, ok
 }

@@ -270,15 +270,10 @@ func neverReady(list []*timedRequest) int {
 	return n
 }
 
-// finish runs the measured part, and ends the trial.
+// finish sends the load, waits until the objects are ready, and ends the trial.
 func (s *runningTrial) finish(ctx context.Context, t *workload.Trial) (workload.Result, error) {
 	defer s.close()
 	defer s.end()
-	return s.measure(ctx, t)
-}
-
-// measure sends the load and waits until the objects are ready.
-func (s *runningTrial) measure(ctx context.Context, t *workload.Trial) (workload.Result, error) {
 	c := s.config
 	start := time.Now()
 	s.tracker.phase(start, s.schedule.measured)

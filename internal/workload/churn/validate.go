@@ -20,11 +20,7 @@ const (
 
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
-	for i, n := range c.Objects {
-		if n < 1 || n > mostObjects {
-			errs.Add(fmt.Sprintf("objects[%d]", i), "%d is not a number of objects from 1 to %d", n, mostObjects)
-		}
-	}
+	workload.CheckNumbers(&errs, "objects", c.Objects, mostObjects, "objects")
 	for i, r := range c.Rate {
 		if r > highestRate {
 			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is more than %d/s", r, highestRate)
@@ -40,27 +36,15 @@ func (c *Config) validate() []experiment.FieldError {
 	if !churned && c.Duration > 0 {
 		errs.Add("duration", "%v has no effect without churn, where a trial lasts until all objects are made", c.Duration)
 	}
-	for _, limit := range []struct {
-		field  string
-		value  quantity.Duration
-		lowest time.Duration
-	}{
-		{"duration", c.Duration, 0}, {"settle", c.Settle, 0}, {"readyTimeout", c.Ready, time.Second},
-		{"requestTimeout", c.Request, 100 * time.Millisecond}, {"late", c.Late, time.Millisecond},
-	} {
-		if d := limit.value.Std(); d < limit.lowest || d > longest {
-			errs.Add(limit.field, "%v is not a time from %v to %v", limit.value, quantity.Duration(limit.lowest), quantity.Duration(longest))
-		}
-	}
-	if len(errs) == 0 && c.most() > mostRequests {
+	workload.CheckTime(&errs, "duration", c.Duration, 0, longest)
+	workload.CheckTime(&errs, "settle", c.Settle, 0, longest)
+	workload.CheckTime(&errs, "readyTimeout", c.Ready, time.Second, longest)
+	workload.CheckTime(&errs, "requestTimeout", c.Request, 100*time.Millisecond, longest)
+	workload.CheckTime(&errs, "late", c.Late, time.Millisecond, longest)
+	if len(errs) == 0 && float64(slices.Max(c.Objects))*4+float64(c.fixed())+float64(slices.Max(c.Rate))*c.Duration.Std().Seconds() > mostRequests {
 		errs.Add("objects", "a trial could send more than %d requests: fewer objects, a lower rate or a shorter duration will do", mostRequests)
 	}
 	return append(errs, c.validateTemplates()...)
-}
-
-func (c *Config) most() float64 {
-	rate := float64(slices.Max(c.Rate))
-	return float64(slices.Max(c.Objects))*4 + float64(c.fixed()) + rate*c.Duration.Std().Seconds()
 }
 
 func (c *Config) validateTemplates() []experiment.FieldError {
@@ -128,7 +112,7 @@ func (c *Config) judge(t *workload.Trial, out *outcome) error {
 	switch {
 	case out.succeeded == 0:
 		return workload.Invalidf(workload.RuleErrors, "no request of %d succeeded: %s", len(out.requests), out.commonest())
-	case out.succeeded > 0 && out.unready > 0 && out.ready.TotalCount() == 0:
+	case out.unready > 0 && out.ready.TotalCount() == 0:
 		return workload.Invalidf(workload.RuleTimeout, "no object was ready %v after the last request", c.Ready)
 	case t.Late(lag, c.Late.Std()):
 		return workload.Invalidf(workload.RuleLate, "send lag %v at its 99th percentile, over the limit of %v", lag.Round(time.Microsecond), c.Late)

@@ -84,8 +84,8 @@ func TestEstimates(t *testing.T) {
 	if got := c.expected(); got != (10+10+6)*time.Second {
 		t.Errorf("with 250 of them down and up it is expected to take %v", got)
 	}
-	if c.bound() < c.expected() {
-		t.Errorf("bound %v under what is expected, %v", c.bound(), c.expected())
+	if c.Measures().Limit < c.expected() {
+		t.Errorf("bound %v under what is expected, %v", c.Measures().Limit, c.expected())
 	}
 	for _, turn := range []struct {
 		share    quantity.Percent
@@ -102,11 +102,11 @@ func TestEstimates(t *testing.T) {
 
 func TestNeeds(t *testing.T) {
 	c := New().(*Config)
-	if n := c.needs(); n.Only != experiment.TestbedKubernetes || n.Pods() || n.PodSecurity != nil {
+	if n := c.Declare().Needs; n.Only != experiment.TestbedKubernetes || n.Pods() || n.PodSecurity != nil {
 		t.Errorf("needs %+v", n)
 	}
 	c.PodSecurity = baseline
-	if n := c.needs(); len(n.PodSecurity) != 1 || n.PodSecurity[0].Level != "baseline" {
+	if n := c.Declare().Needs; len(n.PodSecurity) != 1 || n.PodSecurity[0].Level != "baseline" {
 		t.Errorf("needs %+v for pods of the level baseline", n)
 	}
 }

@@ -69,9 +69,9 @@ func newTracker(a *api, namespace, selector string, sources []*source, resources
 }
 
 // query returns the query string of lists and watches, which select the trial's objects.
-func (t *tracker) query(more url.Values) string {
-	more.Set("labelSelector", t.selector)
-	return "?" + more.Encode()
+func (t *tracker) query(parameters url.Values) string {
+	parameters.Set("labelSelector", t.selector)
+	return "?" + parameters.Encode()
 }
 
 // run starts the watches, which run until the context is done. It returns when every watch has its start version, so

@@ -33,7 +33,10 @@
 package command
 
 import (
+	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/internal/experiment"
@@ -206,10 +209,7 @@ func (c *Config) metrics() []metric {
 
 // Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
-	one := c.Expects.Std()
-	if one == 0 {
-		one = usual
-	}
+	one := cmp.Or(c.Expects.Std(), usual)
 	runs := time.Duration(c.Warmup + 1)
 	longest := c.Timeout.Std() + time.Second
 	m := experiment.Measures{Metrics: c.measured(), Expected: runs * one, Limit: runs * longest,
@@ -229,15 +229,9 @@ func (c *Config) measured() []experiment.Metric {
 	var metrics []experiment.Metric
 	chosen := false
 	for _, m := range c.metrics() {
-		e := experiment.Metric{Name: m.Name, Label: m.Label, Unit: m.Unit, Better: m.Better, Scale: m.Scale, Discrete: m.Discrete || m.From == peakMemory, FromStart: m.From == wallClock}
+		e := experiment.Metric{Name: m.Name, Label: m.Label, Unit: m.Unit, Better: cmp.Or(m.Better, experiment.Lower), Scale: cmp.Or(m.Scale, experiment.Ratio), Discrete: m.Discrete || m.From == peakMemory, FromStart: m.From == wallClock}
 		if m.From != "" {
 			e.Unit = m.From.unit()
-		}
-		if e.Better == "" {
-			e.Better = experiment.Lower
-		}
-		if e.Scale == "" {
-			e.Scale = experiment.Ratio
 		}
 		if m.Headline != nil {
 			e.Headline = *m.Headline
@@ -259,3 +253,44 @@ func (c *Config) measured() []experiment.Metric {
 
 // usual is the expected duration of a run if the file gives none.
 const usual = time.Second
+
+// filler replaces the names of factors in texts, such as $(qps), by their present levels.
+func (c *Config) filler() *strings.Replacer { return factor.Filler(c.Factors) }
+
+// texts lists all texts that may contain names of factors.
+func (c *Config) texts() []string {
+	all := append(slices.Clone([]string(c.Command)), c.Shell)
+	all = slices.AppendSeq(all, maps.Values(c.Env))
+	if c.Server != nil {
+		all = append(all, c.Server.Run...)
+		all = slices.AppendSeq(all, maps.Values(c.Server.Env))
+	}
+	return all
+}
+
+// filledServer returns the server with the present levels in its texts.
+func (c *Config) filledServer() *service.Config {
+	s, fill := *c.Server, c.filler()
+	s.Run, s.Env = filled(fill, s.Run), maps.Clone(s.Env)
+	for name, value := range s.Env {
+		s.Env[name] = fill.Replace(value)
+	}
+	return &s
+}
+
+func filled(fill *strings.Replacer, texts []string) []string {
+	texts = slices.Clone(texts)
+	for i, text := range texts {
+		texts[i] = fill.Replace(text)
+	}
+	return texts
+}
+
+// checkFactors reports names that cannot stand in a text, and factors that no text uses.
+func (c *Config) checkFactors(errs *experiment.FieldErrors) {
+	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
+		if err := factor.CheckNamed(c.Factors, name, c.texts(), nil); err != nil {
+			errs.Add("factors."+name, "%v", err)
+		}
+	}
+}

@@ -44,12 +44,11 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (runner, error) {
 }
 
 // numbered adds to an error the number of the run that failed.
-func numbered(which string, n int, err error) error {
-	var invalid *workload.Invalid
-	if errors.As(err, &invalid) {
-		return &workload.Invalid{Rule: invalid.Rule, Detail: fmt.Sprintf("%s %d: %s", which, n, invalid.Detail)}
+func numbered(title string, n int, err error) error {
+	if invalid, ok := errors.AsType[*workload.Invalid](err); ok {
+		return workload.Invalidf(invalid.Rule, "%s %d: %s", title, n, invalid.Detail)
 	}
-	return fmt.Errorf("%s %d: %w", which, n, err)
+	return fmt.Errorf("%s %d: %w", title, n, err)
 }
 
 // values holds the program's variables, and a replacer for $(TARE_PEER) and similar names in arguments.
@@ -162,17 +161,16 @@ var errTimeout = errors.New("timeout")
 
 // judge returns a broken rule if the program ended in a way that is not allowed.
 func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err error) error {
-	var exit *testbed.ExitError
+	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && errors.Is(context.Cause(limited), errTimeout):
 		return workload.Invalidf(workload.RuleTimeout, "not done after %v, the limit is %v", used.Wall.Round(time.Millisecond), c.Timeout)
-	case errors.As(err, &exit):
-		if slices.Contains(c.OK, exit.Code) {
-			return nil
-		}
-		return &workload.Invalid{Rule: workload.RuleExit, Detail: exit.Error()}
+	case exited && slices.Contains(c.OK, exit.Code):
+		return nil
+	case exited:
+		return workload.Invalidf(workload.RuleExit, "%v", exit)
 	case err == nil && !slices.Contains(c.OK, 0):
 		return workload.Invalidf(workload.RuleExit, "exit status 0, which is not one of %v", c.OK)
 	}

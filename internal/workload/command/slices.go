@@ -7,6 +7,7 @@ import (
 
 	"tare/internal/testbed"
 	"tare/internal/workload"
+	"tare/internal/workload/service"
 )
 
 // PrepareSlices does the warm-up runs. Each slice is one run of the program.
@@ -90,4 +91,54 @@ func (t *totals) outcome() workload.Result {
 		return workload.Result{Values: values, Used: map[string]testbed.Usage{"command": t.used}, Unavailable: unavailable, Behaviour: t.behaviour}
 	}
 	return workload.Result{Values: values, Used: map[string]testbed.Usage{"client": t.used, "server": t.serving.used}, Work: n, Unavailable: unavailable, Behaviour: t.behaviour}
+}
+
+// Shared returns the name of the server that several cells share; "": there is no server.
+func (c *Config) Shared() string {
+	if c.Server == nil {
+		return ""
+	}
+	return c.filledServer().Shared()
+}
+
+// SetUp starts the server.
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, error) {
+	server, err := c.filledServer().SetUp(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return server, nil
+}
+
+// serving is a server during the measured part of a trial.
+type serving struct {
+	server *service.Server // nil: the workload has no server
+	raw    workload.Raw
+	used   testbed.Usage // resources that the server used in the counted parts so far
+}
+
+// during calls run, and adds the resources that the server used meanwhile.
+func (s *serving) during(ctx context.Context, run func() error) error {
+	if s.server == nil {
+		return run()
+	}
+	before, err := s.server.Account()
+	if err != nil {
+		return err
+	}
+	failed := run()
+	if ended := s.server.BrokenRule(ctx); ended != nil {
+		return ended // the end of the server explains a failure of the program
+	}
+	used, err := s.server.Since(before)
+	s.used = s.used.Plus(used)
+	return errors.Join(failed, err)
+}
+
+// keep writes the server's output to a raw file of the trial.
+func (s *serving) keep() error {
+	if s.server == nil {
+		return nil
+	}
+	return s.server.Log(s.raw)
 }

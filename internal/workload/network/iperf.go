@@ -15,8 +15,8 @@ import (
 	"tare/internal/workload"
 )
 
-// pair is a server and a client of iperf3 at one site.
-type pair struct {
+// peers are a server and a client of iperf3 at one site.
+type peers struct {
 	site    testbed.Site
 	raw     workload.Raw
 	client  testbed.Place
@@ -79,7 +79,7 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 // settle is the longest time that a server may take to listen, and then to end.
 const settle = 10 * time.Second
 
-func (p pair) run(ctx context.Context, o runOptions) (*runResult, error) {
+func (p peers) run(ctx context.Context, o runOptions) (*runResult, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, o.limit(), errTooLong)
 	defer cancel()
 	port := strconv.Itoa(int(p.port))
@@ -129,22 +129,22 @@ func (p pair) run(ctx context.Context, o runOptions) (*runResult, error) {
 var errTooLong = errors.New("iperf3 took too long")
 
 // explain turns a failure of one side into a broken rule, unless the trial itself was cancelled.
-func (p pair) explain(ctx, limited context.Context, side string, err error) error {
-	var invalid *workload.Invalid
+func (p peers) explain(ctx, limited context.Context, side string, err error) error {
+	invalid, broken := errors.AsType[*workload.Invalid](err)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(context.Cause(limited), errTooLong):
 		return workload.Invalidf(workload.RuleTimeout, "iperf3 %s: %v", side, err)
-	case errors.As(err, &invalid):
-		return &workload.Invalid{Rule: invalid.Rule, Detail: fmt.Sprintf("iperf3 %s: %s", side, invalid.Detail)}
+	case broken:
+		return workload.Invalidf(invalid.Rule, "iperf3 %s: %s", side, invalid.Detail)
 	}
 	return fmt.Errorf("iperf3 %s: %w", side, err)
 }
 
 // connect starts clients until one finds the server listening. A server with JSON output prints nothing before its
 // end, and its sockets in /proc are not visible from outside of every sandbox.
-func (p pair) connect(ctx context.Context, server *program, args []string) (*program, error) {
+func (p peers) connect(ctx context.Context, server *program, args []string) (*program, error) {
 	deadline := time.Now().Add(settle)
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		client, err := p.start(ctx, p.client, args)
@@ -174,7 +174,7 @@ type program struct {
 	err            error
 }
 
-func (p pair) start(ctx context.Context, where testbed.Place, args []string) (*program, error) {
+func (p peers) start(ctx context.Context, where testbed.Place, args []string) (*program, error) {
 	g := &program{args: args, done: make(chan struct{})}
 	var err error
 	if g.process, err = tool.Start(ctx, p.site, where, args, &g.stdout, &g.stderr); err != nil {
@@ -220,18 +220,17 @@ func (g *program) foundNoServer() bool {
 // both.
 func (g *program) report() (*iperf3.Report, error) {
 	r, err := parse(g.stdout.Bytes())
-	var invalid *workload.Invalid
-	reportsError := errors.As(err, &invalid) && invalid.Rule == workload.RuleExit
-	var exit *testbed.ExitError
+	invalid, broken := errors.AsType[*workload.Invalid](err)
+	exit, exited := errors.AsType[*testbed.ExitError](g.err)
 	switch {
-	case reportsError || g.err == nil:
+	case g.err == nil || broken && invalid.Rule == workload.RuleExit:
 		return r, err
-	case errors.As(g.err, &exit):
+	case exited:
 		detail := exit.Error()
 		if text := strings.TrimSpace(g.stderr.String()); text != "" && exit.Stderr == "" {
 			detail += ": " + text
 		}
-		return nil, &workload.Invalid{Rule: workload.RuleExit, Detail: detail}
+		return nil, workload.Invalidf(workload.RuleExit, "%s", detail)
 	}
 	return nil, fmt.Errorf("%s: %w", testbed.Quote(g.args), g.err)
 }

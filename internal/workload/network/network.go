@@ -8,7 +8,7 @@
 // and the mean of the round-trip times that the sender's kernel reported.
 //
 // UDP has no flow control: a sender at full speed (iperf3 -b 0) would measure how an overloaded receiver drops
-// packets. Therefore a search finds the highest offered rate that loses no more than the loss limit (see search.go),
+// packets. Therefore a search finds the highest offered rate that loses no more than the loss limit (see udp.go),
 // and one run of the full duration at this rate is the measurement.
 package network
 
@@ -144,11 +144,7 @@ func (c *Config) validate() []experiment.FieldError {
 	seconds("duration", c.Duration, time.Second, time.Hour)
 	seconds("omit", c.Omit, 0, time.Minute)
 	seconds("probe", c.Probe, time.Second, time.Minute)
-	for i, n := range c.Streams {
-		if n < 1 || n > 128 {
-			errs.Add(fmt.Sprintf("streams[%d]", i), "%d is not a number of streams from 1 to 128", n)
-		}
-	}
+	workload.CheckNumbers(&errs, "streams", c.Streams, 128, "streams")
 	for i, size := range c.Datagram {
 		if size != 0 && (size < 16 || size > 65507) {
 			errs.Add(fmt.Sprintf("datagram[%d]", i), "%v is not 0B (as large as the path takes) or a size from 16B to 65507B", size)
@@ -174,7 +170,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 		return nil, fmt.Errorf("the service of the site forwards no ports")
 	}
 	client, server := c.Paths.One().Ends()
-	p := pair{site: t.Site, raw: t.Raw, client: client, server: server, address: network.Address(c.Paths.One()), port: ports[0]}
+	p := peers{site: t.Site, raw: t.Raw, client: client, server: server, address: network.Address(c.Paths.One()), port: ports[0]}
 	if c.Protocols.One() == udp {
 		rate, err := wireRate(t.Site, network)
 		if err != nil {
@@ -199,7 +195,7 @@ func wireRate(site testbed.Site, network testbed.Network) (float64, error) {
 	return now.Rate, nil
 }
 
-func (c *Config) measureTCP(ctx context.Context, p pair) (workload.Result, error) {
+func (c *Config) measureTCP(ctx context.Context, p peers) (workload.Result, error) {
 	options := runOptions{name: "iperf3", duration: c.Duration.Std(), omit: c.Omit.Std(), direction: c.Direction.One(), streams: c.Streams.One()}
 	if c.Congestion != "" {
 		options.args = []string{"-C", c.Congestion}

@@ -227,7 +227,7 @@ func TestUDPOrder(t *testing.T) {
 		{1e12, "-t 3 -i 0.25 -P 4 -R -u -b 250000000000 --pacing-timer 20 -w 212992"},
 	}
 	for _, test := range tests {
-		got := strings.Join(c.udpOptions(pair{buffer: 212992}, "", test.rate, 2*time.Second, time.Second).arguments(), " ")
+		got := strings.Join(c.udpOptions(peers{buffer: 212992}, "", test.rate, 2*time.Second, time.Second).arguments(), " ")
 		if got != test.want {
 			t.Errorf("%v bit/s:\ngot  %s\nwant %s", test.rate, got, test.want)
 		}
@@ -257,7 +257,7 @@ func TestGranted(t *testing.T) {
 }
 
 func TestBuffersOfThisMachine(t *testing.T) {
-	size, err := pair{site: loopback{}}.buffers(t.Context())
+	size, err := peers{site: loopback{}}.buffers(t.Context())
 	if err != nil || size < 4096 || size > wantedBuffer {
 		t.Errorf("got %d, %v", size, err)
 	}

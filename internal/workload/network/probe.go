@@ -22,7 +22,7 @@ func probe(ctx context.Context) []testbed.Finding {
 	if f.Status != testbed.Works {
 		return []testbed.Finding{f}
 	}
-	if size, err := (pair{site: loopback{}}).buffers(ctx); err == nil && size < wantedBuffer {
+	if size, err := (peers{site: loopback{}}).buffers(ctx); err == nil && size < wantedBuffer {
 		f.Detail += fmt.Sprintf("; UDP socket buffers of %v at most, which makes UDP noisy", quantity.Size(size))
 		f.Hint = fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", wantedBuffer, wantedBuffer)
 	}

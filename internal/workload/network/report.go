@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 
@@ -15,36 +16,25 @@ import (
 func parse(data []byte) (*iperf3.Report, error) {
 	var r iperf3.Report
 	if len(data) == 0 {
-		return nil, &workload.Invalid{Rule: workload.RuleParse, Detail: "no output"}
+		return nil, workload.Invalidf(workload.RuleParse, "no output")
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, workload.Invalidf(workload.RuleParse, "JSON of %d bytes: %v", len(data), err)
 	}
 	if r.Error != "" {
-		return nil, &workload.Invalid{Rule: workload.RuleExit, Detail: r.Error}
+		return nil, workload.Invalidf(workload.RuleExit, "%s", r.Error)
 	}
-	if r.Start.TestStart == nil {
+	switch {
+	case r.Start.TestStart == nil:
 		return nil, missing("start.test_start")
-	}
-	if len(r.Intervals) == 0 {
+	case len(r.Intervals) == 0:
 		return nil, missing("intervals")
 	}
 	return &r, nil
 }
 
 func missing(field string) error {
-	return &workload.Invalid{Rule: workload.RuleParse, Detail: "the JSON has no " + field}
-}
-
-func number(v *float64, name string) (float64, error) {
-	if v == nil {
-		return 0, missing(name)
-	}
-	n := iperf3.Count(*v)
-	if math.Abs(n) >= 1<<62 {
-		return 0, workload.Invalidf(workload.RuleParse, "%s is %g", name, *v)
-	}
-	return n, nil
+	return workload.Invalidf(workload.RuleParse, "the JSON has no %s", field)
 }
 
 // totals are sums over the intervals after the warm-up, at one side and in one direction. Only whole includes the
@@ -67,7 +57,7 @@ type totals struct {
 // side is one end of a run, with the data in one direction.
 type side struct {
 	report   *iperf3.Report
-	reverse  bool // in a run in both directions: the direction from server to client
+	reverse  bool // set for the direction from server to client in a run in both directions
 	receives bool
 }
 
@@ -92,11 +82,17 @@ func (s side) total(omit float64) (totals, error) {
 func (s side) add(t *totals, i iperf3.Interval, u *iperf3.Sum, name string, omit float64) error {
 	var failed error
 	read := func(v *float64, key string) float64 {
-		n, err := number(v, name+"."+key)
-		if err != nil && failed == nil {
-			failed = err
+		var err error
+		switch key = name + "." + key; {
+		case v == nil:
+			err = missing(key)
+		case math.Abs(iperf3.Count(*v)) >= 1<<62:
+			err = workload.Invalidf(workload.RuleParse, "%s is %g", key, *v)
+		default:
+			return iperf3.Count(*v)
 		}
-		return n
+		failed = cmp.Or(failed, err)
+		return 0
 	}
 	start, end, bytes := read(u.Start, "start"), read(u.End, "end"), read(u.Bytes, "bytes")
 	t.whole += bytes
@@ -149,16 +145,12 @@ type figures struct {
 func read(client, server *iperf3.Report, d direction, length, omit float64) (figures, error) {
 	type way struct{ sender, receiver side }
 	var ways []way
-	switch d {
-	case upload:
-		ways = []way{{side{report: client}, side{report: server, receives: true}}}
-	case download:
-		ways = []way{{side{report: server}, side{report: client, receives: true}}}
-	case both:
-		ways = []way{
-			{side{report: client}, side{report: server, receives: true}},
-			{side{report: server, reverse: true}, side{report: client, reverse: true, receives: true}},
-		}
+	if d != download {
+		ways = append(ways, way{side{report: client}, side{report: server, receives: true}})
+	}
+	if d != upload {
+		reverse := d == both
+		ways = append(ways, way{side{report: server, reverse: reverse}, side{report: client, reverse: reverse, receives: true}})
 	}
 	var f figures
 	readings := 0.0
@@ -207,7 +199,7 @@ func plausible(sent, received totals, udp bool, seconds float64) error {
 	}
 	switch {
 	case sent.bytes <= 0 || received.bytes <= 0:
-		return &workload.Invalid{Rule: workload.RuleMetric, Detail: "nothing was received"}
+		return workload.Invalidf(workload.RuleMetric, "nothing was received")
 	case udp && !(received.packets > 0 && received.lost <= received.packets && received.jitter >= 0):
 		return workload.Invalidf(workload.RuleParse, "%g of %g packets lost", received.lost, received.packets)
 	case sent.unavailable > 0 && sent.unavailable < sent.sent:

@@ -73,7 +73,7 @@ func TestSmallDatagrams(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	for _, o := range []runOptions{
-		short(udp, upload, 1).udpOptions(pair{}, "", 1e6, time.Second, 0),
+		short(udp, upload, 1).udpOptions(peers{}, "", 1e6, time.Second, 0),
 		{},
 	} {
 		client.Start.TestStart.Block = 1448

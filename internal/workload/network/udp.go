@@ -1,12 +1,13 @@
 package network
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"tare/internal/experiment/quantity"
@@ -32,7 +33,7 @@ const (
 	shortestTick = 20      // µs
 )
 
-func (c *Config) prepareUDP(ctx context.Context, p pair, linkRate float64) (workload.Measured, error) {
+func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (workload.Measured, error) {
 	if p.buffer = int64(c.Buffer); p.buffer == 0 {
 		var err error
 		if p.buffer, err = p.buffers(ctx); err != nil {
@@ -53,11 +54,7 @@ func (c *Config) prepareUDP(ctx context.Context, p pair, linkRate float64) (work
 		return step{Sent: o.sent / ways, Received: o.received / ways, Loss: o.loss}, nil
 	}}
 	rate, err := s.find(ctx, linkRate)
-	steps, keepErr := json.MarshalIndent(s.steps, "", "  ")
-	if keepErr == nil {
-		keepErr = workload.Keep(p.raw, "search.json", append(steps, '\n'))
-	}
-	if err := cmp.Or(err, keepErr); err != nil {
+	if err := cmp.Or(err, workload.KeepIndented(p.raw, "search.json", s.steps)); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) (workload.Result, error) { return c.measureUDP(ctx, p, rate, moved) }, nil
@@ -68,7 +65,7 @@ func (c *Config) probeOmit() time.Duration { return c.Probe.Std() / 4 }
 
 // measureUDP measures at the rate that the search found, or at a lower rate if this rate loses too much.
 // before is the payload of the search, in bytes.
-func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (workload.Result, error) {
+func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) (workload.Result, error) {
 	total, loss, back := runResult{}, 0.0, backOff
 	for attempt := 1; attempt <= measureAttempts; attempt++ {
 		name := "iperf3"
@@ -84,7 +81,7 @@ func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (
 			return workload.Result{}, err
 		}
 		// The layers' CPU time covers all measurements, so the other sums must cover all measurements too.
-		total.client, total.server = add(total.client, o.client), add(total.server, o.server)
+		total.client, total.server = total.client.Plus(o.client), total.server.Plus(o.server)
 		total.moved += o.moved
 		if loss = o.loss; loss <= float64(c.LossLimit) {
 			return total.result(udpValues(o.figures), before), nil
@@ -104,14 +101,10 @@ func udpValues(f figures) map[string]float64 {
 	return values
 }
 
-func add(a, b testbed.Usage) testbed.Usage {
-	return testbed.Usage{User: a.User + b.User, System: a.System + b.System, Wall: a.Wall + b.Wall, MaxRSS: max(a.MaxRSS, b.MaxRSS), Unavailable: a.Unavailable || b.Unavailable}
-}
-
 // udpOptions describes a UDP run. Without a size, iperf3 uses the segment size of its TCP control connection, which
 // fits the path's MTU in every arm: start.test_start.blksize in its JSON. iperf3 takes the rate of each stream; 0 is
 // as much as the sender can send.
-func (c *Config) udpOptions(p pair, name string, rate float64, duration, omit time.Duration) runOptions {
+func (c *Config) udpOptions(p peers, name string, rate float64, duration, omit time.Duration) runOptions {
 	o := runOptions{name: name, duration: duration, omit: omit, direction: c.Direction.One(), streams: c.Streams.One()}
 	each := math.Round(rate / float64(o.streams))
 	o.args = []string{"-u", "-b", decimal(each)}
@@ -138,4 +131,151 @@ func (o runOptions) sized(client *iperf3.Report) error {
 	}
 	return fmt.Errorf("the client's system (%.80q) does not give the largest datagram that the path takes: "+
 		"set one size for all arms, such as datagram: 1400B", client.Start.SystemInfo)
+}
+
+// The search for the highest UDP rate within a loss limit is a binary search as in RFC 2544, section 26.1, but with a
+// limit above zero. It repeats steps whose loss may be temporary, following the loss verification of ETSI GS NFV-TST
+// 009, section 12.3.3:
+//
+//   - The first step offers the link's rate, or as much as the sender can send if the link has no cap. If the loss is
+//     within the limit, this rate is the result. Otherwise the search brackets the result: the sender's rate is the
+//     bracket's upper end, and the received rate is tried next. If the link is the bottleneck, the received rate is
+//     its capacity.
+//   - Each further step takes a quarter off the rate until the loss is within the limit. Then each step tries the
+//     geometric mean of the bracket, until the bracket's ends differ by no more than resolution. The lower end is the
+//     result.
+//   - A step whose loss is over the limit, but at most passing times the limit, is repeated once and fails only if it
+//     fails again. A pause of the receiver's CPU can lose this many packets in a short step.
+//   - The search ends at a step within the limit in which the sender clearly missed the offered rate: the sender
+//     cannot send more.
+const (
+	resolution = 0.01 // relative width of the bracket at which the search ends
+	quarter    = 0.75 // each rate is this share of the rate before it, as long as no rate is within the limit
+	passing    = 20   // a step whose loss is up to this many times the limit is repeated
+	reached    = 0.97 // share of the offered rate that the sender must reach
+	usualSteps = 8    // typical number of steps, for estimates of time
+	maxSteps   = 30   // largest number of steps; the trial then fails
+)
+
+// step is one run of the search. Rates are in bit/s of payload, in each direction.
+type step struct {
+	Offered  float64 `json:"offered"` // 0: as much as the sender can send
+	Sent     float64 `json:"sent"`
+	Received float64 `json:"received"`
+	Loss     float64 `json:"loss"` // share of packets
+	Within   bool    `json:"within"`
+}
+
+// search finds the highest rate within the limit.
+type search struct {
+	limit float64 // share of packets that may be lost
+	try   func(ctx context.Context, n int, offered float64) (step, error)
+	steps []step
+}
+
+// find returns the highest rate within the limit, at or below ceiling (0: no ceiling).
+func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
+	first, err := s.step(ctx, ceiling)
+	if err != nil || first.Within {
+		return first.Offered, err
+	}
+	lower, upper, next := 0.0, first.Sent, first.Received
+	for lower == 0 || upper/lower > 1+resolution {
+		at, err := s.tryTwice(ctx, min(next, upper*0.999))
+		if err != nil {
+			return 0, err
+		}
+		if at.Within && at.Sent < reached*at.Offered {
+			return at.Offered, nil
+		}
+		if at.Within {
+			lower = at.Offered
+		} else {
+			upper = at.Offered
+		}
+		if lower == 0 {
+			next = quarter * upper
+		} else {
+			next = math.Sqrt(lower * upper)
+		}
+	}
+	return lower, nil
+}
+
+// tryTwice tries a rate. If the rate fails with a loss that may be temporary, it tries the rate once more.
+func (s *search) tryTwice(ctx context.Context, offered float64) (step, error) {
+	at, err := s.step(ctx, offered)
+	if err != nil || at.Within || at.Loss > passing*s.limit {
+		return at, err
+	}
+	return s.step(ctx, offered)
+}
+
+func (s *search) step(ctx context.Context, offered float64) (step, error) {
+	if len(s.steps) == maxSteps {
+		last := s.steps[maxSteps-1]
+		return step{}, workload.Invalidf(workload.RuleRate,
+			"no rate found in %d steps of which at most %v is lost; the last, %v, lost %.3g%%",
+			maxSteps, quantity.Percent(s.limit), quantity.Rate(math.Round(last.Offered)), 100*last.Loss)
+	}
+	at, err := s.try(ctx, len(s.steps)+1, offered)
+	if err != nil {
+		return step{}, err
+	}
+	at.Offered = offered
+	at.Within = at.Loss <= s.limit
+	s.steps = append(s.steps, at)
+	return at, nil
+}
+
+// UDP cannot make a sender wait for a receiver that is not running. Packets that arrive while the receiver is
+// off the CPU must fit the socket's buffer; otherwise the result depends on the scheduler. With 208 KiB, the
+// default of kernels, a receiver that is off the CPU for three milliseconds at 1 Gbit/s loses packets on a
+// path without loss. On a machine with two processors and a load of 6, the search found 385 to 563 Mbit/s
+// with buffers of 208 KiB, and 905 to 965 Mbit/s with buffers of 2 MiB.
+const (
+	wantedBuffer  = 2 << 20   // bytes
+	grantedBuffer = 208 << 10 // bytes; default of rmem_max and wmem_max, which every kernel grants
+)
+
+// buffers returns the size of UDP's socket buffers in bytes: the size that the pods' kernels grant, up to
+// wantedBuffer. Older kernels show the limits of buffers only outside of pods, where Tare can read them only
+// if the testbed's nodes are on this machine.
+func (p peers) buffers(ctx context.Context) (int64, error) {
+	places := []testbed.Place{p.server}
+	if _, here := testbed.As[testbed.Nodes](p.site); here {
+		places = append(places, testbed.ServerNode, testbed.Host)
+	}
+	for _, where := range places {
+		var stdout bytes.Buffer
+		process, err := p.site.Start(ctx, where, testbed.Command{
+			Args: []string{"cat", "/proc/sys/net/core/rmem_max", "/proc/sys/net/core/wmem_max"}, Stdout: &stdout,
+		})
+		if err != nil {
+			return 0, err
+		}
+		if _, err := process.Wait(); err != nil {
+			if ctx.Err() != nil {
+				return 0, ctx.Err()
+			}
+			continue
+		}
+		if size, ok := granted(stdout.String()); ok {
+			return size, nil
+		}
+	}
+	return grantedBuffer, nil
+}
+
+func granted(text string) (int64, bool) {
+	limits := strings.Fields(text)
+	size := int64(wantedBuffer)
+	for _, limit := range limits {
+		n, err := strconv.ParseInt(limit, 10, 64)
+		if err != nil || n <= 0 {
+			return 0, false
+		}
+		size = min(size, n)
+	}
+	return size, len(limits) == 2
 }

@@ -39,10 +39,11 @@ type podStarter struct {
 	stem     string          // beginning of the pods' names
 	stop     context.CancelFunc
 
-	mu      sync.Mutex
-	number  int
-	waits   map[string]*progress // by pod name
+	number  int // number of pods so far
 	staying []*progress
+
+	mu    sync.Mutex
+	waits map[string]*progress // by pod name
 }
 
 func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStarter, err error) {
@@ -154,10 +155,8 @@ func ended(pod *corev1.Pod) string {
 
 // begin makes one pod. It waits for the call of the pod, and then until the pod is ready.
 func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err error) {
-	s.mu.Lock()
 	s.number++
 	title := fmt.Sprintf("%s-%d", s.stem, s.number)
-	s.mu.Unlock()
 	plan, err := s.like.Plan(title, func(self string) (args, env []string) {
 		return firstbyte.CallerCommand(self, s.address, title, inPod, s.program)
 	})
@@ -247,18 +246,17 @@ func (s *podStarter) failed(p *progress) string {
 
 // failure returns the error of a pod that did not start, with the events and logs that the cluster has about the pod.
 func (s *podStarter) failure(ctx context.Context, p *progress, err error) error {
-	var lost *testbed.Disturbance
+	_, lost := errors.AsType[*testbed.Disturbance](err)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &lost):
+	case lost:
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("it has not printed its first byte, or is not ready, after %v, which is the limit of a start", s.config.Timeout)
-		why := s.like.Why(ctx, p.name, err)
-		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("pod %s: %v", p.name, why)}
+		return workload.Invalidf(workload.RuleTimeout, "pod %s: %v", p.name, s.like.Why(ctx, p.name, err))
 	}
-	return &workload.Invalid{Rule: workload.RuleExit, Detail: fmt.Sprintf("pod %s: %v", p.name, err)}
+	return workload.Invalidf(workload.RuleExit, "pod %s: %v", p.name, err)
 }
 
 // once starts a pod, and deletes it.
@@ -305,7 +303,7 @@ func (s *podStarter) uses(ctx context.Context) (sum use, err error) {
 	var uids []string
 	for _, p := range s.staying {
 		if why := s.failed(p); why != "" {
-			return use{}, &workload.Invalid{Rule: workload.RuleExit, Detail: fmt.Sprintf("pod %s: %s", p.name, why)}
+			return use{}, workload.Invalidf(workload.RuleExit, "pod %s: %s", p.name, why)
 		}
 		uids = append(uids, p.uid)
 	}

@@ -57,7 +57,7 @@ type instance struct {
 }
 
 // start starts an instance, and waits for its first byte.
-func (h *processStarter) start(ctx context.Context, more ...string) (i instance, err error) {
+func (h *processStarter) start(ctx context.Context, extra ...string) (i instance, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return i, err
@@ -77,7 +77,7 @@ func (h *processStarter) start(ctx context.Context, more ...string) (i instance,
 	begun := time.Now()
 	limited, cancel := context.WithTimeout(ctx, h.config.Timeout.Std())
 	defer cancel()
-	args := slices.Concat(h.args, more)
+	args := slices.Concat(h.args, extra)
 	i.process, err = h.site.Start(context.WithoutCancel(ctx), testbed.Host, testbed.Command{Args: args, Stdout: w, Subject: true})
 	_ = w.Close()
 	if err != nil {
@@ -101,18 +101,18 @@ func (h *processStarter) start(ctx context.Context, more ...string) (i instance,
 	return i, nil
 }
 
-// broken returns the rule that a failed program broke.
-func broken(ctx context.Context, what string, why error) error {
-	var exit *testbed.ExitError
+// broken returns the rule that a failed program broke. The text describes the failure of a program without an error.
+func broken(ctx context.Context, text string, err error) error {
+	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(why, &exit):
-		return &workload.Invalid{Rule: workload.RuleExit, Detail: exit.Error()}
-	case why != nil:
-		return why
+	case exited:
+		return workload.Invalidf(workload.RuleExit, "%s", exit.Error())
+	case err != nil:
+		return err
 	}
-	return &workload.Invalid{Rule: workload.RuleExit, Detail: what}
+	return workload.Invalidf(workload.RuleExit, "%s", text)
 }
 
 func (h *processStarter) once(ctx context.Context) (start, error) {

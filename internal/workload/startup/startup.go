@@ -32,7 +32,7 @@
 package startup
 
 import (
-	"fmt"
+	"cmp"
 	"time"
 
 	"tare/internal/experiment"
@@ -82,14 +82,11 @@ var Kind = workload.Kind{
 // Declare lists the needs of the workload: on a cluster, a pod in which the layers' proofs run and which takes the
 // calls of the started pods.
 func (c *Config) Declare() experiment.Declaration {
-	return experiment.Declaration{Validate: c.validate, Needs: experiment.Needs{OwnPod: true, Image: c.Image}, Programs: c.programs(), Rights: rights, Replaceable: true}
-}
-
-func (c *Config) programs() []experiment.Program {
-	if len(c.Command) == 0 || c.Image != "" {
-		return nil
+	d := experiment.Declaration{Validate: c.validate, Needs: experiment.Needs{OwnPod: true, Image: c.Image}, Rights: rights, Replaceable: true}
+	if len(c.Command) > 0 && c.Image == "" {
+		d.Programs = []experiment.Program{{Name: c.Command[0], Where: experiment.AtSite}}
 	}
-	return []experiment.Program{{Name: c.Command[0], Where: experiment.AtSite}}
+	return d
 }
 
 func rights(namespace string) []experiment.Right {
@@ -103,16 +100,15 @@ func (c *Config) validate() []experiment.FieldError {
 		errs.Add("run[0]", "the program has no name")
 	}
 	errs = append(errs, c.Command.Validate("run")...)
-	for _, d := range []struct {
-		field        string
-		value        quantity.Duration
-		least, limit time.Duration
-	}{{"timeout", c.Timeout, 10 * time.Millisecond, time.Hour}, {"duration", c.Duration, 100 * time.Millisecond, time.Hour},
-		{"settle", c.Settle, 0, time.Hour}, {"expect", c.Expects, 0, time.Hour}} {
-		if d.value.Std() < d.least || d.value.Std() > d.limit {
-			errs.Add(d.field, "%v is not between %v and %v", d.value, quantity.Duration(d.least), quantity.Duration(d.limit))
+	between := func(field string, d quantity.Duration, least time.Duration) {
+		if d.Std() < least || d.Std() > time.Hour {
+			errs.Add(field, "%v is not between %v and %v", d, quantity.Duration(least), quantity.Duration(time.Hour))
 		}
 	}
+	between("timeout", c.Timeout, 10*time.Millisecond)
+	between("duration", c.Duration, 100*time.Millisecond)
+	between("settle", c.Settle, 0)
+	between("expect", c.Expects, 0)
 	if len(c.Instances) > 0 && c.Stays {
 		errs.Add("stays", "idle instances stay in any case: leave it out")
 	}
@@ -135,10 +131,7 @@ var cost = experiment.Cost{Prefix: "start", Unit: "start", Parts: []string{"prog
 
 // Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
-	one := usual
-	if c.Expects > 0 {
-		one = c.Expects.Std()
-	}
+	one := cmp.Or(c.Expects.Std(), usual)
 	if n := c.Instances.OrZero(); n > 0 {
 		watched := c.Settle.Std() + c.Duration.Std()
 		return experiment.Measures{Expected: time.Duration(n)*one + watched, Limit: time.Duration(n+1)*2*c.Timeout.Std() + watched,
@@ -152,8 +145,8 @@ func (c *Config) Measures() experiment.Measures {
 	m := experiment.Measures{Cost: &cost, Expected: n * one, Limit: (n + 1) * 2 * c.Timeout.Std(), Slice: &experiment.Slice{},
 		Metrics: []experiment.Metric{{Name: mean, Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio}}}
 	for _, q := range quantiles {
-		if q.supported(c.Starts) {
-			m.Metrics = append(m.Metrics, experiment.Metric{Name: q.name(), Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio})
+		if q.Supported(c.Starts) {
+			m.Metrics = append(m.Metrics, experiment.Metric{Name: "start-" + q.String(), Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio})
 		}
 	}
 	for _, p := range phases {
@@ -162,12 +155,4 @@ func (c *Config) Measures() experiment.Measures {
 	return m
 }
 
-// quantile is a quantile: the share of starts at or below it, from 0 to 1.
-type quantile float64
-
-var quantiles = []quantile{0.5, 0.9}
-
-func (q quantile) name() string { return fmt.Sprintf("start-p%g", 100*float64(q)) }
-
-// supported reports whether a hundred of n starts lie beyond the quantile.
-func (q quantile) supported(n int) bool { return float64(n)*(1-float64(q)) >= 100-1e-6 }
+var quantiles = []workload.Quantile{0.5, 0.9}

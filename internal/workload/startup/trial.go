@@ -2,12 +2,11 @@ package startup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
+	"tare/internal/stats"
 	"tare/internal/testbed"
 	"tare/internal/workload"
 )
@@ -139,15 +138,7 @@ func (s *runningTrial) repeat(ctx context.Context, n int) error {
 }
 
 // keep writes the times of all starts to a raw file.
-func (s *runningTrial) keep() error { return keep(s.raw, "starts.json", s.starts) }
-
-func keep(raw workload.Raw, name string, what any) error {
-	text, err := json.Marshal(what)
-	if err != nil {
-		return err
-	}
-	return workload.Keep(raw, name, append(text, '\n'))
-}
+func (s *runningTrial) keep() error { return workload.KeepJSON(s.raw, "starts.json", s.starts) }
 
 // Finish returns the mean and the quantiles of all starts.
 func (s *runningTrial) Finish(context.Context) (workload.Result, error) {
@@ -172,21 +163,11 @@ func (s *runningTrial) Finish(context.Context) (workload.Result, error) {
 	}
 	slices.Sort(firsts)
 	for _, q := range quantiles {
-		if q.supported(s.config.Starts) {
-			values[q.name()] = q.of(firsts)
+		if q.Supported(s.config.Starts) {
+			values["start-"+q.String()] = stats.Quantile(firsts, float64(q))
 		}
 	}
 	return workload.Result{Values: values, Used: map[string]testbed.Usage{cost.Parts[0]: used}, Work: n}, s.keep()
-}
-
-// of returns the quantile of values in ascending order, interpolated between the two nearest values.
-func (q quantile) of(sorted []float64) float64 {
-	at := float64(q) * float64(len(sorted)-1)
-	below := int(at)
-	if below+1 >= len(sorted) {
-		return sorted[len(sorted)-1]
-	}
-	return sorted[below] + (at-float64(below))*(sorted[below+1]-sorted[below])
 }
 
 // density starts instances, and measures the resources that they use while idle.
@@ -214,7 +195,7 @@ func (s *runningTrial) density(ctx context.Context, n int) (workload.Result, err
 		return workload.Result{}, err
 	}
 	took := time.Since(from)
-	if err := errors.Join(s.by.end(ctx), keep(s.raw, "instances.json", map[string]use{"before": before, "settled": first, "after": last})); err != nil {
+	if err := errors.Join(s.by.end(ctx), workload.KeepJSON(s.raw, "instances.json", map[string]use{"before": before, "settled": first, "after": last})); err != nil {
 		return workload.Result{}, err
 	}
 	if last.Unknown {
@@ -231,9 +212,9 @@ func (s *runningTrial) density(ctx context.Context, n int) (workload.Result, err
 var errUnknown = errors.New("the resources of idle pods are counted on their nodes only: write accounting: node below testbed.kubernetes")
 
 // late returns the broken rule of a start that took longer than the limit.
-func (c *Config) late(ctx context.Context, what string) error {
+func (c *Config) late(ctx context.Context, state string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("%s after %v, which is the limit of a start", what, c.Timeout)}
+	return workload.Invalidf(workload.RuleTimeout, "%s after %v, which is the limit of a start", state, c.Timeout)
 }

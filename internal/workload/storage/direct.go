@@ -56,23 +56,13 @@ func (d direct) MarshalText() ([]byte, error) { return []byte(d), nil }
 // on a device with fewer than 64 I/Os per second.
 const tolerated = 256 << 10
 
-// empty drops the file, and the files behind the volume, from the page cache.
-func (t *trial) empty(ctx context.Context) error {
-	_, err := t.look(ctx, true)
-	return err
-}
-
 // cached reports whether the trial went through the page cache. With direct: true this breaks a rule.
 func (t *trial) cached(ctx context.Context) (bool, error) {
 	r, err := t.look(ctx, false)
 	if err != nil {
 		return false, err
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return false, err
-	}
-	if err := workload.Keep(t.raw, "page-cache.json", append(text, '\n')); err != nil {
+	if err := workload.KeepIndented(t.raw, "page-cache.json", r); err != nil {
 		return false, err
 	}
 	most := r.Most()
@@ -86,11 +76,11 @@ func (t *trial) cached(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// look asks the helper how much of the file, and of the files behind the volume, is in the page cache.
+// look asks the helper how much of the file, and of the files behind the volume, is in the page cache. With drop, the
+// helper first drops these files from the page cache.
 func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) {
 	r, err := residency.Look(ctx, t.site, testbed.ClientPod, residency.Request{Paths: append([]string{t.file}, t.backing...), Drop: drop})
-	var exit *testbed.ExitError
-	if errors.As(err, &exit) && ctx.Err() == nil {
+	if _, exited := errors.AsType[*testbed.ExitError](err); exited && ctx.Err() == nil {
 		return nil, workload.Invalidf(workload.RuleDirect, "Tare cannot check whether the page cache was used: %v", err)
 	}
 	return r, err
@@ -110,18 +100,12 @@ var errDropped = errors.New("gVisor accepts O_DIRECT and ignores it: this arm wo
 // trial must not go through the page cache.
 func (t *trial) checkDirect(ctx context.Context) error {
 	var stdout output
-	process, err := t.site.Start(ctx, testbed.ClientPod, testbed.Command{Args: []string{"cat", "/proc/version"}, Stdout: &stdout})
-	if errors.Is(err, exec.ErrNotFound) {
+	_, err := testbed.Run(ctx, t.site, testbed.ClientPod, testbed.Command{Args: []string{"cat", "/proc/version"}, Stdout: &stdout})
+	_, exited := errors.AsType[*testbed.ExitError](err)
+	switch {
+	case errors.Is(err, exec.ErrNotFound), exited && ctx.Err() == nil:
 		return nil // an image without cat does not show its kernel
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := process.Wait(); err != nil {
-		var exit *testbed.ExitError
-		if errors.As(err, &exit) && ctx.Err() == nil {
-			return nil
-		}
+	case err != nil:
 		return errors.Join(ctx.Err(), err)
 	}
 	for _, sign := range gvisor {

@@ -54,7 +54,7 @@ func (t *trial) layOut(ctx context.Context) error {
 		return err
 	}
 	if !laid {
-		return &workload.Invalid{Rule: workload.RuleExit, Detail: "the volume does not return the data that was written to it: " + t.file}
+		return workload.Invalidf(workload.RuleExit, "the volume does not return the data that was written to it: %s", t.file)
 	}
 	return nil
 }
@@ -68,8 +68,7 @@ func (t *trial) laidOut(ctx context.Context) (bool, error) {
 		"--offset=" + number(t.config.Size), "--size=" + number(block),
 		"--verify=pattern", "--verify_pattern=" + t.config.mark(), "--verify_state_save=0",
 	}})
-	var f *failure
-	if errors.As(err, &f) {
+	if _, failed := errors.AsType[*failure](err); failed {
 		return false, nil
 	}
 	return err == nil, err
@@ -102,10 +101,7 @@ func (t *trial) setMark(ctx context.Context) error {
 		"--offset=" + number(t.config.Size), "--size=" + number(block),
 		"--buffer_pattern=" + t.config.mark(), "--end_fsync=1",
 	}})
-	if err != nil {
-		return explain(err)
-	}
-	return nil
+	return explain(err)
 }
 
 // numbered returns the name of the nth file of a kind.

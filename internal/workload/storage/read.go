@@ -1,21 +1,19 @@
 package storage
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"strings"
 
 	"tare/internal/testbed"
+	"tare/internal/text/safetext"
 	"tare/internal/toolformat/fio"
 	"tare/internal/workload"
 )
 
-// quantiles lists the quantiles that are metrics. A trial has a quantile only if at least beyond I/Os took longer.
-var quantiles = []struct {
-	name     string
-	percent  float64
-	permille float64 // share of I/Os beyond the quantile, in permille
-}{{"p50", 50, 500}, {"p99", 99, 10}, {"p99.9", 99.9, 1}}
-
-const beyond = 100
+// quantiles lists the quantiles that are metrics.
+var quantiles = []workload.Quantile{0.5, 0.99, 0.999}
 
 // covered is the share of the duration in which fio must have done I/O.
 const covered = 0.95
@@ -52,7 +50,7 @@ func (c *Config) read(d *jobResult, buffered bool) (workload.Result, error) {
 	}
 	failed, _, broken := job.Failures()
 	if broken != "" {
-		return workload.Result{}, &workload.Invalid{Rule: workload.RuleExit, Detail: broken}
+		return workload.Result{}, workload.Invalidf(workload.RuleExit, "%s", broken)
 	}
 	way, name := job.Write, "write"
 	if c.Operations.One().reads() {
@@ -96,16 +94,80 @@ func (c *Config) values(job *fio.Job, way *fio.Way, p string) map[string]float64
 	set("-iops", way.BytesRate/float64(c.BlockSize.One()))
 	set("-latency", way.Complete.Mean/1e9)
 	set("-total-latency", way.Whole.Mean/1e9)
-	for _, q := range quantiles {
-		if ns, ok := way.Complete.Quantile(q.percent); ok && way.Complete.Samples()*q.permille/1000 >= beyond {
-			set("-"+q.name, ns/1e9)
+	quantile := func(prefix string, of fio.Latency, q workload.Quantile) {
+		if ns, ok := of.Quantile(100 * float64(q)); ok && q.Supported(int(of.Samples())) {
+			set(prefix+q.String(), ns/1e9)
 		}
+	}
+	for _, q := range quantiles {
+		quantile("-", way.Complete, q)
 	}
 	if sync := job.Sync; sync != nil && c.SyncEvery > 0 {
 		set("-sync-latency", sync.Whole.Mean/1e9)
-		if ns, ok := sync.Whole.Quantile(99); ok && sync.Whole.Samples()*10/1000 >= beyond {
-			set("-sync-p99", ns/1e9)
-		}
+		quantile("-sync-", sync.Whole, 0.99)
 	}
 	return values
+}
+
+type failure struct {
+	name   string
+	exit   *testbed.ExitError
+	stderr string
+}
+
+// Error returns the exit status and the last lines of standard error.
+func (f *failure) Error() string {
+	how := fmt.Sprintf("exit status %d", f.exit.Code)
+	if f.exit.Signal != "" {
+		how = "signal: " + f.exit.Signal
+	}
+	if stderr := lastLines(f.stderr); stderr != "" {
+		how += ": " + stderr
+	}
+	return fmt.Sprintf("fio (%s): %s", f.name, how)
+}
+
+const (
+	mostLines = 4
+	mostSaid  = 600 // characters
+)
+
+// lastLines joins the last lines of a text to one line.
+func lastLines(text string) string {
+	if len(text) > 1<<16 {
+		text = text[len(text)-1<<16:]
+	}
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	lines = lines[max(0, len(lines)-mostLines):]
+	return safetext.Head(strings.Join(lines, "; "), mostSaid)
+}
+
+// remedies lists failures that every further trial would have too, so that they end the run. A failure is recognized
+// by fio's message; the messages are the same since fio 3.0.
+var remedies = []struct{ stderr, why, remedy string }{
+	{"support O_DIRECT", "the volume refuses O_DIRECT", "direct: false measures it through the page cache, under metrics of other names"},
+	{"No space left on device", "the volume is full", "lower size, or give a larger volume"},
+	{"Permission denied", "fio may not write to the volume", workload.VolumeOwner},
+	{"Read-only file system", "the volume is mounted read-only", ""},
+	{"engines/io_uring.c", "the system refuses io_uring", "engine: libaio, or a seccomp profile that allows io_uring; gVisor has none"},
+	{"io_queue_init", "the system has no room for more asynchronous I/O", "raise sysctl fs.aio-max-nr on the node, or lower ioDepth or jobs"},
+	{"failed to load engine", "this fio lacks the engine", "another engine, or an image whose fio has it"},
+}
+
+// explain returns an error that ends Tare's run if the volume or the system causes fio's failure. Otherwise
+// it returns a broken rule.
+func explain(err error) error {
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		return err
+	}
+	for _, r := range remedies {
+		if strings.Contains(f.stderr, r.stderr) {
+			if r.remedy != "" {
+				err = fmt.Errorf("%w (%s)", err, r.remedy)
+			}
+			return fmt.Errorf("%s: %w", r.why, err)
+		}
+	}
+	return workload.Invalidf(workload.RuleExit, "%v", f)
 }

@@ -209,7 +209,7 @@ func (c *Config) measured(p string) []experiment.Metric {
 		latency("-latency", false), latency("-total-latency", false),
 	}
 	for _, q := range quantiles {
-		metrics = append(metrics, latency("-"+q.name, true))
+		metrics = append(metrics, latency("-"+q.String(), true))
 	}
 	if c.SyncEvery > 0 {
 		metrics = append(metrics, latency("-sync-latency", true), latency("-sync-p99", true))
@@ -253,7 +253,7 @@ func (c *Config) Prepare(ctx context.Context, on *workload.Trial) (workload.Meas
 		}
 	}
 	if c.Direct != throughCache || c.Cold {
-		if err := t.empty(ctx); err != nil {
+		if _, err := t.look(ctx, true); err != nil {
 			return nil, err
 		}
 	}

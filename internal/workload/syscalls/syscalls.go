@@ -108,9 +108,7 @@ const (
 
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
-	if d := c.Duration.Std(); d < leastDuration || d > longest {
-		errs.Add("duration", "%v is not a time from %v to %v", c.Duration, quantity.Duration(leastDuration), quantity.Duration(longest))
-	}
+	workload.CheckTime(&errs, "duration", c.Duration, leastDuration, longest)
 	if c.Processes > mostProcesses {
 		errs.Add("processes", "%d are more than %d processes", c.Processes, mostProcesses)
 	} else if c.Processes > 0 && c.Duration.Std()/time.Duration(c.Processes) < leastProcess {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"time"
 
@@ -59,7 +60,11 @@ func (t *trial) Run(ctx context.Context, i int) error {
 		t.used = t.used.Plus(a.used)
 	}
 	if a.failed != nil {
-		return t.judge(ctx, *a.failed)
+		reason, err := t.config.judge(ctx, t.on.Site, a.failed)
+		if t.refused = err == nil && reason == ""; err != nil || t.refused {
+			return err
+		}
+		return errors.Join(workload.Invalidf(workload.RuleExit, "%s", reason), t.keep())
 	}
 	if len(a.lines) != t.each {
 		return errors.Join(workload.Invalidf(workload.RuleParse, "%d of %d processes printed their times", len(a.lines), t.each), t.keep())
@@ -68,21 +73,19 @@ func (t *trial) Run(ctx context.Context, i int) error {
 	return nil
 }
 
-// judge finds out why a test cannot run. If the test runs without the arm's layers, the arm has failed.
-// Otherwise the test is unavailable at this place.
-func (t *trial) judge(ctx context.Context, why line) error {
-	outside, err := ask(ctx, t.on.Site, t.config.In, t.config.try(), false)
-	if err != nil {
-		return err
+// judge returns the reason why a test that failed inside the layers breaks a rule. If the kernel refuses the test without
+// the layers too, the test is unavailable at this place, and the reason is "".
+func (c *Config) judge(ctx context.Context, site testbed.Site, inside *line) (reason string, err error) {
+	outside, err := ask(ctx, site, c.In, c.try(), false)
+	switch {
+	case err != nil:
+		return "", err
+	case outside.failed == nil:
+		return inside.failure() + "; without the layers it works there", nil
+	case outside.failed.refusal():
+		return "", nil
 	}
-	if outside.failed != nil && outside.failed.refusal() {
-		t.refused = true
-		return nil
-	}
-	if outside.failed != nil {
-		return errors.Join(workload.Invalidf(workload.RuleExit, "%s", outside.failed.failure()), t.keep())
-	}
-	return errors.Join(workload.Invalidf(workload.RuleExit, "%s; without the layers it works there", why.failure()), t.keep())
+	return outside.failed.failure(), nil
 }
 
 func (t *trial) keep() error { return workload.Keep(t.on.Raw, "probe.jsonl", t.raw.Bytes()) }
@@ -129,16 +132,11 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	if err != nil || inside.failed == nil {
 		return err
 	}
-	outside, err := ask(ctx, site, c.In, c.try(), false)
-	switch {
-	case err != nil:
-		return err
-	case outside.failed != nil && outside.failed.refusal():
-		return nil
-	case outside.failed != nil:
-		return errors.New(outside.failed.failure())
+	reason, err := c.judge(ctx, site, inside.failed)
+	if err == nil && reason != "" {
+		err = errors.New(reason)
 	}
-	return errors.New(inside.failed.failure() + "; without the layers it works there")
+	return err
 }
 
 // output is the output of a helper that became the probe.
@@ -160,18 +158,18 @@ func ask(ctx context.Context, site testbed.Site, where testbed.Place, o request,
 	if ctx.Err() != nil {
 		return a, ctx.Err()
 	}
-	var parse error
-	if a.lines, a.failed, parse = readLines(a.text); parse != nil {
-		return a, workload.Invalidf(workload.RuleParse, "%v", parse)
+	var malformed error
+	if a.lines, a.failed, malformed = readLines(a.text); malformed != nil {
+		return a, workload.Invalidf(workload.RuleParse, "%v", malformed)
 	}
-	var exit *testbed.ExitError
+	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {
 	case err == nil && a.failed != nil:
 		return a, workload.Invalidf(workload.RuleExit, "%s, but the exit status is 0", a.failed.failure())
-	case err == nil || a.failed != nil && errors.As(err, &exit):
+	case err == nil || a.failed != nil && exited:
 		return a, nil
-	case errors.As(err, &exit):
-		return a, &workload.Invalid{Rule: workload.RuleExit, Detail: exit.Error()}
+	case exited:
+		return a, workload.Invalidf(workload.RuleExit, "%v", exit)
 	}
 	return a, err
 }
@@ -247,4 +245,47 @@ func readLines(text []byte) (lines []line, failed *line, err error) {
 		}
 	}
 	return lines, nil, nil
+}
+
+// Helper is a process that replaces itself by the probe.
+var Helper = testbed.Helper{Name: name, Run: helperrpc.Reading("the request", execute)}
+
+// request is a request to the helper, on its standard input.
+type request struct {
+	Mode      string `json:"mode"`
+	Test      Test   `json:"test"`
+	Amount    int    `json:"amount"` // measured time of each process in milliseconds, or number of operations
+	Processes int    `json:"processes"`
+	CPU       int    `json:"cpu"` // index of the first process' CPU among the allowed CPUs, modulo their number
+	File      string `json:"file,omitempty"`
+	Directory string `json:"directory"`
+}
+
+// The modes of the probe.
+const (
+	modeRun     = "run"     // processes that measure times
+	modeExactly = "exactly" // operations without times
+)
+
+func (c *Config) request() request {
+	return request{Test: c.Tests.One(), Processes: 1, File: c.File, Directory: c.Directory}
+}
+
+// try returns the request for one operation.
+func (c *Config) try() request {
+	o := c.request()
+	o.Mode, o.Amount = modeExactly, 1
+	return o
+}
+
+// arguments returns the arguments of the probe. self is the descriptor of the probe's file.
+func (o request) arguments(self int) ([]string, error) {
+	if o.File == "" {
+		var err error
+		if o.File, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("no file is given, and the path of this program is not known: %w", err)
+		}
+	}
+	return []string{"probe", o.Mode, string(o.Test), fmt.Sprint(o.Amount), fmt.Sprint(o.Processes), fmt.Sprint(o.CPU), fmt.Sprint(self),
+		o.File, o.Directory, "PATH=" + os.Getenv("PATH")}, nil
 }

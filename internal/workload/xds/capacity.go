@@ -3,7 +3,6 @@ package xds
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -87,13 +86,12 @@ func (o *Objective) metrics(n int) []experiment.Metric {
 		{Name: capacity, Unit: "sidecars", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio, Objective: o.String()},
 		{Name: readyBeyond, Better: experiment.Higher, Scale: experiment.Difference, Discrete: true, Optional: true},
 		{Name: readyLast, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
-	}, distributionMetrics("ready", n)...)
+	}, workload.TimeMetrics("ready", n, quantiles)...)
 }
 
 // longestTry is the time that a try with n sidecars takes if the server carries them.
 func (c *Config) longestTry(n int) time.Duration {
-	come := time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
-	return come + c.Objective.Ready.Within.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Within.Std()) + 2*c.Settle.Std() + time.Second
+	return c.rampTime(n) + c.Objective.Ready.Within.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Within.Std()) + 2*c.Settle.Std() + time.Second
 }
 
 // tryRecord is the record of one try of a search.
@@ -150,17 +148,13 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 		}
 		var beyond *tryRecord
 		beyond, err = try(overload * found)
-		if late := (*workload.Invalid)(nil); errors.As(err, &late) && late.Rule == workload.RuleLate {
+		if late, ok := errors.AsType[*workload.Invalid](err); ok && late.Rule == workload.RuleLate {
 			err = nil // the capacity was found before; only the overload was too much for the generator
 		} else if err == nil {
 			result.Values[readyBeyond] = float64(beyond.Ready) / found
 		}
 	}
-	text, e := json.MarshalIndent(record, "", "  ")
-	if e == nil {
-		e = workload.Keep(r.t.Raw, "search.json", append(text, '\n'))
-	}
-	return result, errors.Join(err, e)
+	return result, errors.Join(err, workload.KeepIndented(r.t.Raw, "search.json", record))
 }
 
 // try finds out whether the server carries this many sidecars. The server has come to rest before the sidecars
@@ -205,7 +199,7 @@ func (r *trial) attempt(ctx context.Context, t *tryRecord) error {
 	t.times = up.times()
 	slices.Sort(t.times)
 	t.Ready, t.Took, t.Heap, t.bytes = len(t.times), last.Seconds(), up.Heap, uint64(counts.Bytes)
-	if p99, ok := quantile(0.99).of(t.times, t.Sidecars); ok {
+	if p99, ok := timeAt(0.99, t.times, t.Sidecars); ok {
 		t.P99 = p99.Seconds()
 	}
 	if err := r.config.onTime(r.t, up); err != nil {

@@ -30,7 +30,8 @@ func (r *trial) start(ctx context.Context, sidecars int) error {
 	}
 	places, n := r.places(), r.config.Clients.One()
 	for i := range n {
-		helper, err := helperrpc.StartSubject(ctx, r.t.Site, places[i%len(places)], fleet.Helper.Name)
+		place := places[i%len(places)]
+		helper, err := helperrpc.StartSubject(ctx, r.t.Site, place, fleet.Helper.Name)
 		if err != nil {
 			return err
 		}
@@ -40,7 +41,7 @@ func (r *trial) start(ctx context.Context, sidecars int) error {
 		if _, err := c.send(ctx, fleet.Request{Open: &open}); err != nil {
 			return fmt.Errorf("the sidecars: %w", err)
 		}
-		if remote, ok := testbed.As[testbed.Remote](r.t.Site); ok && remote.Self(places[i%len(places)]) != "" {
+		if remote, ok := testbed.As[testbed.Remote](r.t.Site); ok && remote.Self(place) != "" {
 			if err := c.compare(ctx); err != nil {
 				return err
 			}
@@ -63,13 +64,7 @@ func (r *trial) places() []testbed.Place {
 }
 
 // share returns the number of sidecars of client i when n sidecars are divided among this many clients.
-func share(n, clients, i int) int {
-	part := n / clients
-	if i < n%clients {
-		part++
-	}
-	return part
-}
+func share(n, clients, i int) int { return (n + clients - 1 - i) / clients }
 
 // send sends a request to the client, and returns its response.
 func (c *client) send(ctx context.Context, o fleet.Request) (a fleet.Response, err error) {
@@ -101,11 +96,11 @@ func (c *client) compare(ctx context.Context) error {
 }
 
 // sendAll sends a request to every client at the same time, and returns their responses.
-func (r *trial) sendAll(ctx context.Context, order func(i int, c *client) fleet.Request) ([]fleet.Response, error) {
+func (r *trial) sendAll(ctx context.Context, request func(i int, c *client) fleet.Request) ([]fleet.Response, error) {
 	answers, errs := make([]fleet.Response, len(r.clients)), make([]error, len(r.clients))
 	var wait sync.WaitGroup
 	for i, c := range r.clients {
-		wait.Go(func() { answers[i], errs[i] = c.send(ctx, order(i, c)) })
+		wait.Go(func() { answers[i], errs[i] = c.send(ctx, request(i, c)) })
 	}
 	wait.Wait()
 	return answers, errors.Join(errs...)
@@ -164,14 +159,4 @@ func (r *trial) heap(ctx context.Context) (int64, error) {
 		err = workload.Invalidf(workload.RuleMetric, "%v", err)
 	}
 	return a.Heap, err
-}
-
-// end ends the clients.
-func (r *trial) end(ctx context.Context) error {
-	var errs []error
-	for _, c := range r.clients {
-		errs = append(errs, c.Close(ctx))
-	}
-	r.clients = nil
-	return errors.Join(errs...)
 }

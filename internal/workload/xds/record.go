@@ -1,7 +1,6 @@
 package xds
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -9,24 +8,16 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/experiment"
 	"tare/internal/workload"
 	"tare/internal/workload/xds/fleet"
 	"tare/internal/workload/xds/sidecar"
 )
 
-// quantile is a quantile: the share of values at or below it, from 0 to 1.
-type quantile float64
+var quantiles = []workload.Quantile{0.5, 0.9, 0.99}
 
-var quantiles = []quantile{0.5, 0.9, 0.99}
-
-// supported reports whether at least a hundred of n values lie beyond the quantile.
-func (q quantile) supported(n int) bool { return math.Round(float64(n)*(1-float64(q))*1e6)/1e6 >= 100 }
-
-// of returns the quantile of n values. Sorted holds only the known values, in ascending order. The missing
-// values count as longer than all known values. The result is false if the quantile lies among the missing
-// values.
-func (q quantile) of(sorted []time.Duration, n int) (time.Duration, bool) {
+// timeAt returns a quantile of n times. Sorted holds the known times, in ascending order. Missing times count as longer
+// than all known times. The result is false if the quantile is among the missing times.
+func timeAt(q workload.Quantile, sorted []time.Duration, n int) (time.Duration, bool) {
 	rank := max(1, int(math.Ceil(float64(q)*float64(n)-1e-9)))
 	if rank > len(sorted) {
 		return 0, false
@@ -34,26 +25,8 @@ func (q quantile) of(sorted []time.Duration, n int) (time.Duration, bool) {
 	return sorted[rank-1], true
 }
 
-func (q quantile) name() string { return fmt.Sprintf("p%g", 100*float64(q)) }
-
-// distributionMetrics lists the metrics of one distribution of n times: the mean, and the quantiles that n values
-// support.
-func distributionMetrics(name string, n int) []experiment.Metric {
-	names := []string{name + "-mean"}
-	for _, q := range quantiles {
-		if q.supported(n) {
-			names = append(names, name+"-"+q.name())
-		}
-	}
-	var list []experiment.Metric
-	for _, name := range names {
-		list = append(list, experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
-	}
-	return list
-}
-
-// addDistribution adds the mean and the quantiles of n times to values. If times are missing it adds no mean, and no
-// quantile that lies among the missing times.
+// addDistribution adds the mean and the quantiles of n times to values. If times are missing, it adds no mean, and no
+// quantile that is among the missing times.
 func addDistribution(values map[string]float64, name string, times []time.Duration, n int) {
 	slices.Sort(times)
 	if len(times) == n {
@@ -64,8 +37,8 @@ func addDistribution(values map[string]float64, name string, times []time.Durati
 		values[name+"-mean"] = sum / float64(n)
 	}
 	for _, q := range quantiles {
-		if t, known := q.of(times, n); known && q.supported(n) {
-			values[name+"-"+q.name()] = t.Seconds()
+		if t, known := timeAt(q, times, n); known && q.Supported(n) {
+			values[name+"-"+q.String()] = t.Seconds()
 		}
 	}
 }
@@ -132,15 +105,6 @@ func (s *stage) missing() string {
 	return text
 }
 
-// keep writes the stages to a raw file of the trial.
-func keep(raw workload.Raw, stages []*stage) error {
-	text, err := json.Marshal(stages)
-	if err != nil {
-		return err
-	}
-	return workload.Keep(raw, "sidecars.json", append(text, '\n'))
-}
-
 // result computes the metrics of a trial from the stage in which sidecars connected (up) and the changes (pushes).
 func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload.Result, error) {
 	counts, n, last := up.sum()
@@ -153,14 +117,13 @@ func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload
 	}
 	r := workload.Result{Values: map[string]float64{}, Work: float64(len(came)), Sent: uint64(counts.Bytes)}
 	addDistribution(r.Values, "ready", came, n)
-	planned := time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
 	if up.Heap > 0 {
 		r.Values[heapReady] = float64(up.Heap)
 	}
 	if i := len(pushes) - 1; i >= 0 && pushes[i].Heap > 0 {
 		r.Values[heapPush] = float64(pushes[i].Heap)
 	}
-	r.Values[connectRate] = float64(len(came)) / max(planned, last).Seconds()
+	r.Values[connectRate] = float64(len(came)) / max(c.rampTime(n), last).Seconds()
 	r.Values[sidecarBytes] = float64(counts.Bytes) / float64(n)
 	if len(came) == n {
 		r.Values[readyLast] = last.Seconds()
@@ -196,7 +159,7 @@ func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload
 // onTime returns an error if sidecars connected too long after they were due.
 func (c *Config) onTime(t *workload.Trial, up *stage) error {
 	if late := up.late(); len(late) > 0 {
-		if lag, _ := quantile(0.99).of(late, len(late)); t.Late(lag, c.Late.Std()) {
+		if lag, _ := timeAt(0.99, late, len(late)); t.Late(lag, c.Late.Std()) {
 			return workload.Invalidf(workload.RuleLate, "sidecars were late by %v at the 99th percentile, over the limit of %v", lag.Round(time.Microsecond), c.Late)
 		}
 	}

@@ -35,8 +35,10 @@ const (
 	keyVariable         = "TARE_TLS_KEY"
 )
 
-// xdsServer is the server that sidecars at a site connect to.
+// xdsServer is the server that sidecars at a site connect to. The resident is the server that the workload started, or
+// remote.
 type xdsServer struct {
+	resident
 	site      testbed.Site
 	server    *service.Server // server that the workload started; nil: the server is at an address
 	authority string          // PEM certificate of the authority that signed the server's certificate, if Tare made it; "": Tare made none
@@ -44,7 +46,7 @@ type xdsServer struct {
 
 // SetUp starts the server.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, error) {
-	up := &xdsServer{site: s.Site}
+	up := &xdsServer{resident: remote{}, site: s.Site}
 	security := up.security()
 	if c.Server == nil {
 		if security != "" {
@@ -62,40 +64,30 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, 
 		if err != nil {
 			return nil, err
 		}
-		more := environ.Variables{certificateVariable: cert, keyVariable: key}
-		maps.Copy(more, program.Env)
-		program.Env, up.authority = more, cert
+		env := environ.Variables{certificateVariable: cert, keyVariable: key}
+		maps.Copy(env, program.Env)
+		program.Env, up.authority = env, cert
 	}
 	var err error
 	if up.server, err = program.SetUp(ctx, s); err != nil {
 		return nil, err
 	}
+	up.resident = up.server
 	return up, nil
 }
 
-// Check returns an error if the server has ended.
-func (up *xdsServer) Check(ctx context.Context) error {
-	if up.server == nil {
-		return nil
-	}
-	return up.server.Check(ctx)
+// resident is a server that stays up between trials.
+type resident interface {
+	workload.Server
+	workload.Running
 }
 
-// CPU returns the CPU time that the server has used so far (workload.Running).
-func (up *xdsServer) CPU() (time.Duration, error) {
-	if up.server == nil {
-		return 0, nil
-	}
-	return up.server.CPU()
-}
+// remote stands for a server at an address, which the workload does not start.
+type remote struct{}
 
-// Down stops the server.
-func (up *xdsServer) Down(ctx context.Context) error {
-	if up.server == nil {
-		return nil
-	}
-	return up.server.Down(ctx)
-}
+func (remote) Check(context.Context) error { return nil }
+func (remote) CPU() (time.Duration, error) { return 0, nil }
+func (remote) Down(context.Context) error  { return nil }
 
 // security returns the encryption that a layer at the site asks for; "": no layer asks for any.
 func (up *xdsServer) security() (s xdstransport.Security) {
@@ -107,8 +99,8 @@ func (up *xdsServer) security() (s xdstransport.Security) {
 	return s
 }
 
-// layered returns o with the protocol and encryption that layers at the site set.
-func (up *xdsServer) layered(o fleet.Open) fleet.Open {
+// layered sets the protocol and encryption that layers at the site ask for.
+func (up *xdsServer) layered(o *fleet.Open) {
 	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
 		if len(set.Protocol) > 0 {
 			o.Protocol = set.Protocol.One()
@@ -125,30 +117,21 @@ func (up *xdsServer) layered(o fleet.Open) fleet.Open {
 		with.CA, with.ServerName = up.authority, ""
 		o.TLS = &with
 	}
-	return o
-}
-
-// destination returns the address that sidecars connect to.
-func (r *trial) destination() (string, error) {
-	if r.up.server == nil {
-		return r.config.Address, nil
-	}
-	path := r.config.Paths.One()
-	at, ok := r.up.server.Address[path]
-	if !ok {
-		return "", fmt.Errorf("the server cannot be reached by the path %s: the service does not forward its port %d", path, r.up.server.Address[testbed.PodToPod].Port())
-	}
-	return at.String(), nil
 }
 
 // openRequest returns the first request to every client. The caller adds the client's share of the sidecars.
 func (r *trial) openRequest(ctx context.Context) (fleet.Open, error) {
 	c := r.config
 	o := fleet.Open{Protocol: c.Protocol.One(), Node: sidecar.Node{ID: c.Node.ID, Cluster: c.Node.Cluster}}
-	var err error
-	if o.Server, err = r.destination(); err != nil {
-		return o, err
+	o.Server = c.Address
+	if server := r.up.server; server != nil {
+		at, ok := server.Address[c.Paths.One()]
+		if !ok {
+			return o, fmt.Errorf("the server cannot be reached by the path %s: the service does not forward its port %d", c.Paths.One(), server.Address[testbed.PodToPod].Port())
+		}
+		o.Server = at.String()
 	}
+	var err error
 	if o.Node.Metadata, err = c.Node.metadata(); err != nil {
 		return o, err
 	}
@@ -164,7 +147,8 @@ func (r *trial) openRequest(ctx context.Context) (fleet.Open, error) {
 			return o, err
 		}
 	}
-	return r.up.layered(o), nil
+	r.up.layered(&o)
+	return o, nil
 }
 
 // metadata returns the node's metadata as JSON.

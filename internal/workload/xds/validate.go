@@ -9,6 +9,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
 	"tare/internal/layer/placeholder"
+	"tare/internal/workload"
 	"tare/internal/workload/xds/fleet"
 )
 
@@ -71,10 +72,9 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
+// within adds an error if a duration is not from least to longest.
 func within(errs *experiment.FieldErrors, field string, d quantity.Duration, least time.Duration) {
-	if d.Std() < least || d.Std() > longest {
-		errs.Add(field, "%v is not a time from %v to %v", d, quantity.Duration(least), quantity.Duration(longest))
-	}
+	workload.CheckTime(errs, field, d, least, longest)
 }
 
 func (c *Config) validateServer(errs *experiment.FieldErrors) {

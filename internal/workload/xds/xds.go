@@ -24,11 +24,11 @@
 // With an objective, a trial instead searches for the number of sidecars that the server carries.
 //
 // The files: server.go is the server that sidecars connect to, client.go the processes that hold sidecars (package
-// fleet), trial.go the stages of a trial, change.go the changes, capacity.go the search, and record.go computes the
-// metrics.
+// fleet), trial.go the stages and changes of a trial, capacity.go the search, and record.go computes the metrics.
 package xds
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -94,21 +94,11 @@ type change struct {
 	Push  []resource          `yaml:"push" json:"push,omitempty" doc:"types of resources whose first response counts as the push; any if absent"`
 }
 
-// resource is a type of resources.
+// resource is a type of resources: clusters (cds), endpoints, listeners or routes.
 type resource string
 
-// The types of resources.
-const (
-	clusters  resource = "cds"
-	endpoints resource = "eds"
-	listeners resource = "lds"
-	routes    resource = "rds"
-)
-
 // Values lists the types in the order of package sidecar.
-func (resource) Values() []string {
-	return []string{string(clusters), string(endpoints), string(listeners), string(routes)}
-}
+func (resource) Values() []string { return []string{"cds", "eds", "lds", "rds"} }
 
 // types lists the types whose first response counts as the push.
 func (c *change) types() []sidecar.Type {
@@ -128,12 +118,7 @@ func (c *Config) times() int {
 }
 
 // every returns the time between changes.
-func (c *change) every() time.Duration {
-	if c.Every == 0 {
-		return time.Second
-	}
-	return c.Every.Std()
-}
+func (c *change) every() time.Duration { return cmp.Or(c.Every.Std(), time.Second) }
 
 // New gives the workload with its defaults.
 func New() workload.Workload {
@@ -145,9 +130,6 @@ func New() workload.Workload {
 	}
 }
 
-// helpers are the workload's own processes.
-var helpers = []testbed.Helper{fleet.Helper}
-
 // Kind describes the workload.
 var Kind = workload.Kind{
 	Name:    name,
@@ -155,17 +137,15 @@ var Kind = workload.Kind{
 	Example: "address: \"127.0.0.1:15010\"",
 	New:     New,
 	Probe:   testbed.AlwaysWorks(name, "by sidecars of its own"),
-	Helpers: append([]testbed.Helper{service.Helper}, helpers...),
+	Helpers: []testbed.Helper{service.Helper, fleet.Helper},
 }
 
 // Declare lists the pods that the workload needs: pods for the sidecars, and one for the server if the workload
 // starts it.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer}
-	for _, n := range c.Clients {
-		if n > 1 {
-			d.Needs.Clients = max(d.Needs.Clients, n)
-		}
+	if most := slices.Max(append([]int{1}, c.Clients...)); most > 1 {
+		d.Needs.Clients = most
 	}
 	d.Needs.Network = c.Address == "" || d.Needs.Clients > 0
 	d.Needs.OwnPod = !d.Needs.Network
@@ -174,7 +154,11 @@ func (c *Config) Declare() experiment.Declaration {
 	if c.Server != nil {
 		where = experiment.AtSite
 	}
-	for _, run := range c.commands() {
+	commands := []reference.Arguments{c.Configure}
+	if c.Change != nil {
+		commands = append(commands, c.Change.Run)
+	}
+	for _, run := range commands {
 		if len(run) > 0 {
 			d.Programs = append(d.Programs, experiment.Program{Name: run[0], Where: where})
 		}
@@ -182,35 +166,12 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// commands lists the commands that change the server's configuration.
-func (c *Config) commands() []reference.Arguments {
-	list := []reference.Arguments{c.Configure}
-	if c.Change != nil {
-		list = append(list, c.Change.Run)
-	}
-	return list
-}
-
 // readFiles reads the certificates' files.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
-	var errs experiment.FieldErrors
 	if c.TLS == nil {
 		return nil
 	}
-	for _, f := range []struct {
-		field, file string
-		to          *string
-	}{{"tls.ca", c.TLS.CA, &c.TLS.authority}, {"tls.cert", c.TLS.Cert, &c.TLS.certificate}} {
-		if f.file == "" {
-			continue
-		}
-		text, err := read(f.file)
-		if err != nil {
-			errs.Add(f.field, "%v", err)
-		}
-		*f.to = string(text)
-	}
-	return errs
+	return append(workload.ReadFile(read, "tls.ca", c.TLS.CA, &c.TLS.authority), workload.ReadFile(read, "tls.cert", c.TLS.Cert, &c.TLS.certificate)...)
 }
 
 // measured returns the number of sidecars that connect in the measured part.
@@ -220,6 +181,11 @@ func (c *Config) measured() int {
 		return max(int(share*float64(n)+0.5), 1)
 	}
 	return n
+}
+
+// rampTime returns the time in which n sidecars connect or disconnect at the rate.
+func (c *Config) rampTime(n int) time.Duration {
+	return time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
 }
 
 // Metrics that are not part of a distribution.
@@ -253,14 +219,14 @@ func (c *Config) Measures() experiment.Measures {
 		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: unit, Better: better, Scale: scale})
 		return &m.Metrics[len(m.Metrics)-1]
 	}
-	m.Metrics = distributionMetrics("ready", n)
+	m.Metrics = workload.TimeMetrics("ready", n, quantiles)
 	furthest := &m.Metrics[len(m.Metrics)-1]
 	furthest.Headline, furthest.Optional = true, false
 	add(readyLast, "s", experiment.Lower, experiment.Ratio).Optional = true
 	add(connectRate, "1/s", experiment.Higher, experiment.Ratio).Discrete = true
 	add(sidecarBytes, "B", experiment.Lower, experiment.Ratio).Discrete = true
 	if changes > 0 {
-		m.Metrics = append(m.Metrics, distributionMetrics("push", n*changes)...)
+		m.Metrics = append(m.Metrics, workload.TimeMetrics("push", n*changes, quantiles)...)
 		add(pushLast, "s", experiment.Lower, experiment.Ratio).Headline = true
 		add(pushBytes, "B", experiment.Lower, experiment.Ratio).Discrete = true
 	}
@@ -279,12 +245,9 @@ func (c *Config) Measures() experiment.Measures {
 		}
 	}
 
-	comes := func(n int) time.Duration {
-		return time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
-	}
-	planned := comes(n)
+	planned := c.rampTime(n)
 	if c.Churn.One() > 0 {
-		planned += comes(n) + comes(c.Sidecars.One()) // the sidecars that disconnect, and the sidecars that connect before the measured part
+		planned += c.rampTime(n) + c.rampTime(c.Sidecars.One()) // the sidecars that disconnect, and the sidecars that connect before the measured part
 	}
 	if changes > 0 {
 		planned += time.Duration(changes) * c.Change.every()

@@ -44,7 +44,7 @@ func served(t *testing.T) *Config {
 	c.Server = &service.Config{Run: []string{testbed.Self}, Env: environ.Variables{testbed.HelperVariable: xdstest.Helper.Name, xdstest.FileVariable: file}}
 	c.Sidecars, c.Rate, c.Settle = factor.Of(30), factor.Of(quantity.Frequency(500)), 0
 	c.Late = quantity.Duration(time.Hour)
-	c.Change = &change{Run: []string{"sh", "-c", `printf %s "$TARE_CHANGE" > ` + file + ".new && mv " + file + ".new " + file}, Times: 2, Every: 1, Push: []resource{endpoints}}
+	c.Change = &change{Run: []string{"sh", "-c", `printf %s "$TARE_CHANGE" > ` + file + ".new && mv " + file + ".new " + file}, Times: 2, Every: 1, Push: []resource{"eds"}}
 	if errs := c.validate(); len(errs) > 0 {
 		t.Fatal(errs)
 	}

@@ -10,7 +10,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +20,7 @@ import (
 
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
+	"tare/internal/toolformat/promtext"
 	"tare/internal/workload/xds/sidecar"
 )
 
@@ -207,4 +210,31 @@ func (f *Fleet) node(index int) ([]byte, error) {
 func address(number int) string {
 	const last, block = 250, 250 * 250
 	return fmt.Sprintf("10.%d.%d.%d", 1+number/block, number/last%last, 1+number%last)
+}
+
+// heap returns the bytes in use on a server's heap, from the server's metrics. It reads the metric by the
+// name that Prometheus' collector for Go gives it.
+func heap(ctx context.Context, url string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // requests use no proxy, and no connection outlives its request
+	answer, err := client.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("the heap of the server: %w", err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 64<<20))
+	if err != nil {
+		return 0, fmt.Errorf("the heap of the server: %w", err)
+	}
+	const name = "go_memstats_heap_inuse_bytes"
+	values, err := promtext.Values(text, name)
+	if err != nil {
+		return 0, fmt.Errorf("the heap of the server: %s answers %s: %w", url, answer.Status, err)
+	}
+	return int64(values[name]), nil
 }

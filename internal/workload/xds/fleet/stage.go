@@ -1,13 +1,16 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
+	"tare/internal/testbed"
 	"tare/internal/workload/http/pause"
 	"tare/internal/workload/xds/sidecar"
 )
@@ -66,7 +69,7 @@ func (f *Fleet) enter(s *stage) {
 	f.now, f.counts = s, Counts{Lost: f.counts.Lost, Ready: map[string]int{}, Errors: map[string]int{}, Examples: map[string]string{}}
 }
 
-// begin begins a stage in which members connect or disconnect at the ramp's rate.
+// begin starts a stage in which members connect or disconnect at the ramp's rate.
 func (f *Fleet) begin(r *Ramp, up bool) error {
 	if r.Count < 0 || r.Count > len(f.members) || r.Rate <= 0 {
 		return fmt.Errorf("%d of %d sidecars at %v/s", r.Count, len(f.members), r.Rate)
@@ -108,14 +111,7 @@ func (f *Fleet) ramp(s *stage, up bool) {
 	}
 }
 
-// try counts an attempt to connect.
-func (f *Fleet) try() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.counts.Attempts++
-}
-
-// await begins a stage in which the ready members wait for a push.
+// await starts a stage in which the ready members wait for a push.
 func (f *Fleet) await(p *Push) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,10 +140,11 @@ func (f *Fleet) seen(m *member, u sidecar.Update) {
 		m.ready = true
 		f.counts.Ready[u.Ready]++
 	}
-	switch push := f.now.push; {
-	case push == nil && u.Ready != "":
-		f.now.note(m.index, now)
-	case push != nil && !now.Before(push.Since) && (len(push.Types) == 0 || slices.Contains(push.Types, u.Type)):
+	awaited := u.Ready != ""
+	if push := f.now.push; push != nil {
+		awaited = !now.Before(push.Since) && (len(push.Types) == 0 || slices.Contains(push.Types, u.Type))
+	}
+	if awaited {
 		f.now.note(m.index, now)
 	}
 }
@@ -155,7 +152,7 @@ func (f *Fleet) seen(m *member, u sidecar.Update) {
 // failed records how a member's stream ended, and reports whether the member was ready.
 func (f *Fleet) failed(m *member, err error) (was bool) {
 	kind, text := "other", err.Error()
-	if e := (*sidecar.Error)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*sidecar.Error](err); ok {
 		kind, text = e.Kind, e.Text
 	}
 	f.mu.Lock()
@@ -168,13 +165,10 @@ func (f *Fleet) failed(m *member, err error) (was bool) {
 	return was
 }
 
-// mostExample is the greatest length of an error's example, in bytes.
-const mostExample = 300
-
-// example keeps the first error text of each kind. The caller holds the lock.
+// example keeps the first 300 bytes of the first error text of each kind. The caller holds the lock.
 func (f *Fleet) example(kind, text string) {
 	if f.counts.Examples[kind] == "" {
-		f.counts.Examples[kind] = text[:min(len(text), mostExample)]
+		f.counts.Examples[kind] = text[:min(len(text), 300)]
 	}
 }
 
@@ -209,4 +203,75 @@ func (s *stage) report(counts Counts) *Report {
 		}
 	}
 	return r
+}
+
+// member is one sidecar of a fleet, connected or not. Only the goroutine of a ramp uses its fields, except for ready.
+type member struct {
+	fleet *Fleet
+	index int
+	ready bool               // guarded by the fleet's lock
+	stop  context.CancelFunc // disconnects the sidecar; nil: it is not connected
+	gone  chan struct{}      // closed when the goroutine of the last connection has ended
+}
+
+// Envoy's pauses before it reconnects are random, below a bound that doubles each time.
+const (
+	leastWait = 500 * time.Millisecond
+	mostWait  = 30 * time.Second
+)
+
+// connect connects the sidecar, and reconnects it after each end of its stream, until disconnect is called.
+func (m *member) connect() {
+	if m.stop != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, m.stop = context.WithCancel(m.fleet.ctx)
+	before, gone := m.gone, make(chan struct{})
+	m.gone = gone
+	go func() {
+		defer close(gone)
+		if before != nil {
+			<-before
+		}
+		m.keepConnected(ctx)
+	}()
+}
+
+// disconnect closes the sidecar's connection.
+func (m *member) disconnect() {
+	if m.stop == nil {
+		return
+	}
+	m.stop()
+	m.stop = nil
+	m.fleet.mu.Lock()
+	m.ready = false
+	m.fleet.mu.Unlock()
+}
+
+// keepConnected connects the sidecar, and reconnects it after each end of its stream, until the context ends.
+func (m *member) keepConnected(ctx context.Context) {
+	f := m.fleet
+	least := cmp.Or(f.open.LeastWait, leastWait)
+	bound := least
+	for {
+		f.mu.Lock()
+		f.counts.Attempts++
+		f.mu.Unlock()
+		node, err := f.node(m.index)
+		if err == nil {
+			err = f.client.Run(ctx, node, func(u sidecar.Update) { f.seen(m, u) })
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if f.failed(m, err) {
+			bound = least
+		}
+		if testbed.Pause(ctx, rand.N(bound)) != nil {
+			return
+		}
+		bound = min(2*bound, mostWait)
+	}
 }

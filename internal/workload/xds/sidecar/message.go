@@ -1,38 +1,25 @@
 package sidecar
 
 import (
+	"encoding/binary"
+	"io"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// incoming parses the messages of a stream, DiscoveryResponse or DeltaDiscoveryResponse, piece by piece as
-// they arrive. A resource that may name other resources is kept until it is complete. For any other resource,
-// only the beginning is kept, which shows the resource's type.
+// incoming parses the messages of a stream, DiscoveryResponse or DeltaDiscoveryResponse, while they arrive. A resource
+// that may name other resources is kept until it is complete. For any other resource, only the beginning is kept, which
+// shows the resource's type.
 type incoming struct {
+	in interface {
+		io.Reader
+		io.ByteReader
+	}
 	delta bool
-
-	state    state
-	shift    uint8  // bits read so far of the number being parsed; in a prefix: bytes
-	value    uint64 // value so far of the number being parsed
-	left     uint64 // bytes of the message that have not arrived
-	need     uint64 // bytes of the field that have not arrived
-	field    protowire.Number
-	skip     bool      // the rest of the field is not kept
-	size     int       // size of the message, in bytes
-	response *response // the message being parsed; nil between messages
+	left  uint64 // bytes of the message that have not arrived
 }
-
-// state is the part of the message that comes next.
-type state uint8
-
-const (
-	prefix state = iota // prefix of a gRPC message: a compression flag and the length
-	tag
-	length
-	number
-	content
-)
 
 // Numbers of the fields that are read, in both kinds of message. A delta response has a version for debugging only.
 // Only a delta response has removed.
@@ -47,6 +34,8 @@ const (
 const (
 	// peek is the number of bytes at the beginning of a resource that must hold its type.
 	peek = 512
+	// mostPiece is the number of bytes that are read at a time.
+	mostPiece = 4096
 	// mostKept is the largest size of a resource that names other resources, in bytes.
 	mostKept = 64 << 20
 )
@@ -78,144 +67,120 @@ func (w *response) free() {
 	responses.Put(w)
 }
 
-// take parses a piece of the stream, and calls respond for each message that is complete.
-func (m *incoming) take(p []byte, respond func(w *response, size int) error) error {
-	for {
-		if m.state != prefix && m.left == 0 {
-			if m.state != tag || m.shift > 0 {
-				return malformedf("a message that ends within a field")
-			}
-			w := m.response
-			m.response, m.state = nil, prefix
-			err := respond(w, m.size)
-			w.free()
-			if err != nil {
-				return err
-			}
-		}
-		if len(p) == 0 {
-			return nil
-		}
-		var err error
-		switch m.state {
-		case prefix:
-			err = m.prefixByte(p[0])
-			p = p[1:]
-		case content:
-			n := min(uint64(len(p)), m.need)
-			m.left, m.need = m.left-n, m.need-n
-			err = m.fieldContent(p[:n])
-			p = p[n:]
-		default:
-			m.left--
-			err = m.numberByte(p[0])
-			p = p[1:]
-		}
-		if err != nil {
+// next reads one message, and calls respond with its content and its size in bytes.
+func (m *incoming) next(respond func(w *response, size int) error) error {
+	prefix := make([]byte, 5) // of a gRPC message: a compression flag and the length
+	if _, err := io.ReadFull(m.in, prefix); err != nil {
+		return err
+	}
+	if prefix[0] != 0 {
+		return malformedf("a compressed message, which was not offered")
+	}
+	size := binary.BigEndian.Uint32(prefix[1:])
+	m.left = uint64(size)
+	w := responses.Get().(*response)
+	defer w.free()
+	for m.left > 0 {
+		if err := m.field(w); err != nil {
 			return err
 		}
 	}
+	return respond(w, int(size))
 }
 
-// prefixByte parses one byte of the prefix.
-func (m *incoming) prefixByte(b byte) error {
-	m.value = m.value<<8 | uint64(b)
-	if m.shift++; m.shift < 5 {
-		return nil
+// number reads a number: a tag, a length or a value.
+func (m *incoming) number() (n uint64, err error) {
+	for shift := 0; shift < 70; shift += 7 {
+		if m.left == 0 {
+			return 0, malformedf("a message that ends within a field")
+		}
+		m.left--
+		b, err := m.in.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return n, nil
+		}
 	}
-	if m.value>>32 != 0 {
-		return malformedf("a compressed message, which was not offered")
-	}
-	m.left, m.size, m.response = m.value, int(m.value), responses.Get().(*response)
-	m.expect(tag)
-	return nil
+	return 0, malformedf("a number of more than ten bytes")
 }
 
-// expect sets the part of the message that comes next.
-func (m *incoming) expect(s state) { m.state, m.shift, m.value = s, 0, 0 }
-
-// numberByte parses one byte of a number: a tag, a length or a value that is skipped.
-func (m *incoming) numberByte(b byte) error {
-	if m.shift > 63 {
-		return malformedf("a number of more than ten bytes")
+// field reads one field of the message.
+func (m *incoming) field(w *response) error {
+	tag, err := m.number()
+	if err != nil {
+		return err
 	}
-	m.value |= uint64(b&0x7f) << m.shift
-	if m.shift += 7; b >= 0x80 {
-		return nil
-	}
-	switch value := m.value; m.state {
-	case tag:
-		return m.fieldTag(value)
-	case length:
-		return m.fieldLength(value)
-	}
-	m.expect(tag)
-	return nil
-}
-
-// fieldTag handles the tag of a field.
-func (m *incoming) fieldTag(value uint64) error {
-	field, kind := protowire.DecodeTag(value)
-	m.field = field
+	field, kind := protowire.DecodeTag(tag)
+	size := uint64(0)
 	switch kind {
 	case protowire.BytesType:
-		m.expect(length)
-		return nil
+		size, err = m.number()
 	case protowire.VarintType:
-		m.expect(number)
-		return nil
+		_, err = m.number()
+		return err
 	case protowire.Fixed32Type:
-		m.field = 0
-		return m.fieldLength(4)
+		field, size = 0, 4
 	case protowire.Fixed64Type:
-		m.field = 0
-		return m.fieldLength(8)
+		field, size = 0, 8
+	default:
+		return malformedf("a field of the unknown kind %d", kind)
 	}
-	return malformedf("a field of the unknown kind %d", kind)
-}
-
-// fieldLength handles the length of a field.
-func (m *incoming) fieldLength(size uint64) error {
+	if err != nil {
+		return err
+	}
 	if size > m.left {
 		return malformedf("a field longer than its message")
 	}
-	m.expect(content)
-	m.need = size
-	switch m.field {
-	case fieldVersion, fieldResources, fieldType, fieldNonce:
-		m.skip = false
-	case fieldRemoved: // a state-of-the-world response has the server's identity in this field
-		m.skip = !m.delta
-	default:
-		m.skip = true
-	}
-	m.response.content = m.response.content[:0]
-	return m.fieldContent(nil)
+	m.left -= size
+	return m.content(w, field, size)
 }
 
-// fieldContent takes a piece of a field's content.
-func (m *incoming) fieldContent(p []byte) error {
-	w := m.response
-	if !m.skip {
-		w.content = append(w.content, p...)
-	}
-	if m.field == fieldResources && !m.skip {
-		if len(w.content) >= peek || m.need == 0 {
-			m.skip = !m.matters(w.content)
+// content reads the content of a field, and keeps it if a sidecar needs it.
+func (m *incoming) content(w *response, field protowire.Number, size uint64) error {
+	w.content = w.content[:0]
+	keep := false
+	switch field {
+	case fieldVersion, fieldType, fieldNonce:
+		keep = true
+	case fieldRemoved: // a state-of-the-world response has the server's identity in this field
+		keep = m.delta
+	case fieldResources:
+		begins := min(size, peek)
+		if err := w.read(m.in, begins); err != nil {
+			return err
 		}
-		if len(w.content) > mostKept {
-			return malformedf("a resource of more than %d bytes", mostKept)
+		size -= begins
+		keep = m.matters(w.content)
+	}
+	switch {
+	case !keep:
+		_, err := io.CopyN(io.Discard, m.in, int64(size))
+		return err
+	case field == fieldResources && size > mostKept:
+		return malformedf("a resource of more than %d bytes", mostKept)
+	case field != fieldResources && size > mostHead:
+		return malformedf("field %d of more than %d bytes", field, mostHead)
+	}
+	if err := w.read(m.in, size); err != nil {
+		return err
+	}
+	w.take(field, m.delta)
+	return nil
+}
+
+// read appends size bytes to the content. The memory grows only as the bytes arrive.
+func (w *response) read(from io.Reader, size uint64) error {
+	for size > 0 {
+		n, piece := len(w.content), min(size, mostPiece)
+		w.content = slices.Grow(w.content, int(piece))[:n+int(piece)]
+		if _, err := io.ReadFull(from, w.content[n:]); err != nil {
+			return err
 		}
-	} else if !m.skip && len(w.content) > mostHead {
-		return malformedf("field %d of more than %d bytes", m.field, mostHead)
+		size -= piece
 	}
-	if m.need > 0 {
-		return nil
-	}
-	if !m.skip {
-		w.take(m.field, m.delta)
-	}
-	m.expect(tag)
 	return nil
 }
 

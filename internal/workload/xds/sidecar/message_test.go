@@ -1,8 +1,12 @@
 package sidecar
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -75,16 +79,25 @@ func wrappedAll(all []*anypb.Any) (list []*discovery.Resource) {
 	return list
 }
 
-// read parses a stream in pieces of a given size, and returns a short text for each message.
+// pieces is a reader that returns at most size bytes at a time.
+type pieces struct {
+	io.Reader
+	size int
+}
+
+func (p pieces) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), p.size)]) }
+
+// read parses a stream that arrives in pieces of a given size, and returns a short text for each message.
 func read(stream []byte, delta bool, piece int) (texts []string, err error) {
-	m := incoming{delta: delta}
-	for len(stream) > 0 && err == nil {
-		n := min(piece, len(stream))
-		err = m.take(stream[:n], func(w *response, size int) error {
+	m := incoming{in: bufio.NewReaderSize(pieces{bytes.NewReader(stream), piece}, 16), delta: delta}
+	for err == nil {
+		err = m.next(func(w *response, size int) error {
 			texts = append(texts, fmt.Sprintf("%d %q %q %d %q -%q %v", w.of(), w.version, w.nonce, size, w.names, w.removed, w.wrong))
 			return nil
 		})
-		stream = stream[n:]
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
 	}
 	return texts, err
 }

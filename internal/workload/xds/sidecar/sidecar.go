@@ -23,9 +23,14 @@ package sidecar
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+	"unique"
 
 	"golang.org/x/net/http2"
 
@@ -89,13 +94,18 @@ func (c *Client) Run(ctx context.Context, node []byte, see func(Update)) error {
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	s := &sidecar{stream: newStream(conn, c.head), message: incoming{delta: c.server.Protocol == Delta}, by: describe(conn, c.server.Protocol), see: see}
+	in := newStream(conn, c.head)
+	s := &sidecar{stream: in, message: incoming{in: in, delta: c.server.Protocol == Delta}, by: describe(conn, c.server.Protocol), see: see}
 	s.ask(request{of: CDS, node: node})
 	if err := s.flush(); err != nil {
 		return err
 	}
 	respond := s.respond
-	return s.serve(func(piece []byte) error { return s.message.take(piece, respond) })
+	for {
+		if err := s.message.next(respond); err != nil {
+			return err
+		}
+	}
 }
 
 // connect makes a connection, with TLS if the server has it.
@@ -229,4 +239,91 @@ func (s *sidecar) subscribe(of Type, before names) {
 		r.version, r.nonce = s.versions[of], s.nonces[of]
 	}
 	s.ask(r)
+}
+
+// names is a sorted set of resource names that a sidecar asks for. Sidecars with equal sets share one copy in memory,
+// and equal sets compare as equal. The zero value is empty.
+type names struct {
+	joined unique.Handle[string]
+	some   bool
+}
+
+// separator separates names. No name contains it.
+const separator = "\x00"
+
+// newNames makes names from a list, and may reorder the list.
+func newNames(list []string) names {
+	slices.Sort(list)
+	list = slices.Compact(list)
+	if len(list) == 0 {
+		return names{}
+	}
+	return names{unique.Make(strings.Join(list, separator)), true}
+}
+
+// none reports whether the set is empty.
+func (n names) none() bool { return !n.some }
+
+// list returns the names in order.
+func (n names) list() []string {
+	if n.none() {
+		return nil
+	}
+	return strings.Split(n.joined.Value(), separator)
+}
+
+// difference returns the elements of a that are not in b. Both lists are sorted.
+func difference(a, b []string) []string {
+	var more []string
+	for _, name := range a {
+		if _, both := slices.BinarySearch(b, name); !both {
+			more = append(more, name)
+		}
+	}
+	return more
+}
+
+// share returns the text as a string; sidecars with the same text share one copy in memory.
+func share(text []byte) string { return unique.Make(string(text)).Value() }
+
+// Kinds of errors. If the server ends a stream, the kind is the name of the gRPC status, such as Limited.
+const (
+	Dial      = "dial" // no connection
+	TLS       = "tls"
+	Closed    = "closed"   // the connection was closed
+	reset     = "reset"    // the stream was reset
+	malformed = "protocol" // the server does not speak gRPC over HTTP/2
+	done      = "ok"       // the server ended the stream with the status OK
+	Limited   = "resource-exhausted"
+)
+
+// codes lists the names of gRPC's statuses by their numbers.
+var codes = [...]string{done, "cancelled", "unknown", "invalid-argument", "deadline-exceeded", "not-found", "already-exists", "permission-denied",
+	Limited, "failed-precondition", "aborted", "out-of-range", "unimplemented", "internal", "unavailable", "data-loss", "unauthenticated"}
+
+// Error is the reason why a stream ended.
+type Error struct {
+	Kind string
+	Text string // message of the server, of TLS or of the operating system
+}
+
+func (e *Error) Error() string { return e.Kind + ": " + e.Text }
+
+func malformedf(format string, args ...any) error {
+	return &Error{malformed, fmt.Sprintf(format, args...)}
+}
+
+// ended returns the error for the gRPC status with which the server ended the stream.
+func ended(status, message string) error {
+	if plain, err := url.PathUnescape(message); err == nil {
+		message = plain
+	}
+	code, err := strconv.ParseUint(status, 10, 16)
+	switch {
+	case err != nil:
+		return malformedf("the gRPC status %.20q", status)
+	case code >= uint64(len(codes)):
+		return &Error{"grpc-" + status, message}
+	}
+	return &Error{codes[code], message}
 }

@@ -3,10 +3,10 @@ package sidecar
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"io"
-	"math"
 	"net"
 	"sync"
 
@@ -14,15 +14,22 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// stream is the client's side of one gRPC stream on its own HTTP/2 connection (RFC 9113). One goroutine reads, and
-// writes between reads; if the server does not read, this goroutine blocks.
+// stream is the client's side of one gRPC stream on its own HTTP/2 connection (RFC 9113). It reads the content of data
+// frames (io.Reader, io.ByteReader). Between data frames it handles all other frames. One goroutine reads, and writes
+// between reads; if the server does not read, this goroutine blocks.
 type stream struct {
-	conn    net.Conn
-	in      *bufio.Reader
-	head    []byte // bytes to write before the first message
-	out     []byte // messages that the server's flow-control windows hold back
-	decoder *hpack.Decoder
-	status  status // status of the response so far
+	conn   net.Conn
+	in     *bufio.Reader
+	frames *http2.Framer // reads from in
+	head   []byte        // bytes to write before the first message
+	out    []byte        // messages that the server's flow-control windows hold back
+
+	greeted  bool   // the server's first frame has arrived
+	answered bool   // the response's headers have arrived
+	goAway   string // text of the server's GOAWAY frame; "": none arrived
+
+	left, padding int  // bytes of the current data frame that have not been read
+	last          bool // the current data frame ends the stream
 
 	window, initial int64 // send window of the stream, and its initial size
 	whole           int64 // send window of the connection
@@ -81,9 +88,10 @@ func opening(s Server) []byte {
 }
 
 func newStream(conn net.Conn, head []byte) *stream {
-	s := &stream{conn: conn, in: bufio.NewReaderSize(conn, readBuffer), head: head, window: firstSize, initial: firstSize, whole: firstSize}
-	s.decoder = hpack.NewDecoder(4096, s.status.field)
-	s.decoder.SetMaxStringLength(mostHead)
+	in := bufio.NewReaderSize(conn, readBuffer)
+	s := &stream{conn: conn, in: in, frames: http2.NewFramer(nil, in), head: head, window: firstSize, initial: firstSize, whole: firstSize}
+	s.frames.SetMaxReadFrameSize(mostFrame)
+	s.frames.ReadMetaHeaders, s.frames.MaxHeaderListSize = hpack.NewDecoder(4096, nil), mostHead
 	return s
 }
 
@@ -138,154 +146,167 @@ func (s *stream) flush() error {
 // room returns the number of bytes that can be sent in one frame.
 func (s *stream) room() int64 { return min(int64(len(s.out)), s.window, s.whole, mostFrame) }
 
-// serve reads until the stream ends, and calls take for each piece of data.
-func (s *stream) serve(take func([]byte) error) error {
-	for first := true; ; first = false {
-		h, err := http2.ReadFrameHeader(s.in)
-		switch {
-		case err != nil:
-			return s.closed(err)
-		case first && h.Type != http2.FrameSettings:
-			return malformedf("the server does not begin with HTTP/2 settings")
-		case h.Length > mostFrame:
-			return malformedf("a frame of %d bytes", h.Length)
-		case h.Type == http2.FrameData:
-			err = s.data(h, take)
-		default:
-			payload := make([]byte, h.Length)
-			if _, err := io.ReadFull(s.in, payload); err != nil {
-				return s.closed(err)
-			}
-			err = s.control(h, payload)
-		}
-		if err != nil {
-			return err
-		}
+// Read reads content of data frames.
+func (s *stream) Read(p []byte) (int, error) {
+	if err := s.await(); err != nil {
+		return 0, err
 	}
+	n, err := s.in.Read(p[:min(len(p), s.left)])
+	if s.left -= n; n == 0 && err != nil {
+		return 0, s.closed(err)
+	}
+	return n, nil
 }
 
-// control handles a frame that is not a data frame.
-func (s *stream) control(h http2.FrameHeader, p []byte) error {
-	switch h.Type {
-	case http2.FrameHeaders:
-		return s.headers(h, p)
-	case http2.FrameSettings:
-		return s.settings(h, p)
-	case http2.FrameWindowUpdate:
-		if len(p) != 4 {
-			return malformedf("a window update of %d bytes", len(p))
+// ReadByte reads one byte of the content of data frames.
+func (s *stream) ReadByte() (byte, error) {
+	if err := s.await(); err != nil {
+		return 0, err
+	}
+	b, err := s.in.ReadByte()
+	if err != nil {
+		return 0, s.closed(err)
+	}
+	s.left--
+	return b, nil
+}
+
+// await handles frames until there is content to read.
+func (s *stream) await() error {
+	for s.left == 0 {
+		if _, err := s.in.Discard(s.padding); err != nil {
+			return s.closed(err)
 		}
-		more := int64(binary.BigEndian.Uint32(p) & math.MaxInt32)
-		switch h.StreamID {
-		case 0:
-			s.whole += more
-		case streamID:
-			s.window += more
+		if s.padding = 0; s.last {
+			return malformedf("the stream ends without a status")
 		}
-		return s.flush()
-	case http2.FramePing:
-		if len(p) != 8 {
-			return malformedf("a ping of %d bytes", len(p))
-		}
-		if !h.Flags.Has(http2.FlagPingAck) {
-			return s.write(func(w *writer) { _ = w.WritePing(true, [8]byte(p)) })
-		}
-	case http2.FrameRSTStream:
-		if len(p) != 4 {
-			return malformedf("a reset of %d bytes", len(p))
-		}
-		return &Error{reset, http2.ErrCode(binary.BigEndian.Uint32(p)).String()}
-	case http2.FrameGoAway:
-		if len(p) < 8 {
-			return malformedf("a GOAWAY frame of %d bytes", len(p))
-		}
-		code := http2.ErrCode(binary.BigEndian.Uint32(p[4:]))
-		s.status.goAway = fmt.Sprintf("the server goes away: %v %.100q", code, p[8:])
-		if binary.BigEndian.Uint32(p)&math.MaxInt32 < streamID {
-			return &Error{Closed, s.status.goAway}
+		if err := s.frame(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// settings handles the server's settings.
-func (s *stream) settings(h http2.FrameHeader, p []byte) error {
-	if h.Flags.Has(http2.FlagSettingsAck) {
-		return nil
+// frame handles the next frame. It reads no content of a data frame.
+func (s *stream) frame() error {
+	h, err := s.frames.ReadFrameHeader()
+	switch {
+	case err != nil:
+		return s.closed(err)
+	case !s.greeted && h.Type != http2.FrameSettings:
+		return malformedf("the server does not begin with HTTP/2 settings")
+	case h.Type == http2.FrameData:
+		return s.data(h)
 	}
-	if len(p)%6 != 0 {
-		return malformedf("settings of %d bytes", len(p))
+	s.greeted = true
+	f, err := s.frames.ReadFrameForHeader(h)
+	if err != nil {
+		return s.closed(err)
 	}
-	for ; len(p) > 0; p = p[6:] {
-		if http2.SettingID(binary.BigEndian.Uint16(p)) != http2.SettingInitialWindowSize {
-			continue
+	switch f := f.(type) {
+	case *http2.MetaHeadersFrame:
+		return s.headers(f)
+	case *http2.SettingsFrame:
+		if f.IsAck() {
+			return nil
 		}
-		size := int64(binary.BigEndian.Uint32(p[2:]))
-		if size > math.MaxInt32 {
-			return malformedf("a window of %d bytes", size)
+		if size, ok := f.Value(http2.SettingInitialWindowSize); ok {
+			s.window += int64(size) - s.initial
+			s.initial = int64(size)
 		}
-		s.window += size - s.initial
-		s.initial = size
+		if err := s.write(func(w *writer) { _ = w.WriteSettingsAck() }); err != nil {
+			return err
+		}
+		return s.flush()
+	case *http2.WindowUpdateFrame:
+		switch f.StreamID {
+		case 0:
+			s.whole += int64(f.Increment)
+		case streamID:
+			s.window += int64(f.Increment)
+		}
+		return s.flush()
+	case *http2.PingFrame:
+		if !f.IsAck() {
+			return s.write(func(w *writer) { _ = w.WritePing(true, f.Data) })
+		}
+	case *http2.RSTStreamFrame:
+		return &Error{reset, f.ErrCode.String()}
+	case *http2.GoAwayFrame:
+		s.goAway = fmt.Sprintf("the server goes away: %v %.100q", f.ErrCode, f.DebugData())
+		if f.LastStreamID < streamID {
+			return &Error{Closed, s.goAway}
+		}
 	}
-	if err := s.write(func(w *writer) { _ = w.WriteSettingsAck() }); err != nil {
-		return err
-	}
-	return s.flush()
+	return nil
 }
 
-// chunks holds buffers for reading data frames.
-var chunks = sync.Pool{New: func() any { return new([4096]byte) }}
-
-// data handles a data frame.
-func (s *stream) data(h http2.FrameHeader, take func([]byte) error) error {
-	if h.StreamID != streamID || !s.status.began {
+// data handles the beginning of a data frame, and enlarges the receive windows if enough data has arrived.
+func (s *stream) data(h http2.FrameHeader) error {
+	if h.StreamID != streamID || !s.answered {
 		return malformedf("data on stream %d that was not announced", h.StreamID)
 	}
-	left, padding := int(h.Length), 0
+	s.left, s.last = int(h.Length), h.Flags.Has(http2.FlagDataEndStream)
 	if h.Flags.Has(http2.FlagDataPadded) {
 		n, err := s.in.ReadByte()
 		if err != nil {
 			return s.closed(err)
 		}
-		padding = int(n)
-		left -= 1 + padding
+		s.padding = int(n)
+		s.left -= 1 + s.padding
 	}
-	if left < 0 {
+	if s.left < 0 {
 		return malformedf("more padding than data")
-	}
-	chunk := chunks.Get().(*[4096]byte)
-	defer chunks.Put(chunk)
-	for left > 0 {
-		n, err := s.in.Read(chunk[:min(left, len(chunk))])
-		if n == 0 && err != nil {
-			return s.closed(err)
-		}
-		left -= n
-		if err := take(chunk[:n]); err != nil {
-			return err
-		}
-	}
-	if _, err := s.in.Discard(padding); err != nil {
-		return s.closed(err)
-	}
-	if h.Flags.Has(http2.FlagDataEndStream) {
-		return malformedf("the stream ends without a status")
 	}
 	if s.received += int64(h.Length); s.received < windowSize/2 {
 		return nil
 	}
-	more := uint32(s.received)
+	received := uint32(s.received)
 	s.received = 0
 	return s.write(func(w *writer) {
-		_ = w.WriteWindowUpdate(0, more)
-		_ = w.WriteWindowUpdate(streamID, more)
+		_ = w.WriteWindowUpdate(0, received)
+		_ = w.WriteWindowUpdate(streamID, received)
 	})
 }
 
-// closed returns the error for a connection that either side has closed.
+// headers handles the headers at the beginning of the stream, or the trailers at its end.
+func (s *stream) headers(f *http2.MetaHeadersFrame) error {
+	if f.StreamID != streamID || f.Truncated {
+		return malformedf("headers on stream %d, or headers of more than %d bytes", f.StreamID, mostHead)
+	}
+	var code, message string
+	for _, field := range f.RegularFields() {
+		switch field.Name {
+		case "grpc-status":
+			code = field.Value
+		case "grpc-message":
+			message = field.Value
+		}
+	}
+	switch http := f.PseudoValue("status"); {
+	case code != "":
+		return ended(code, message)
+	case !s.answered && http != "200":
+		return malformedf("the server answers with HTTP status %.20q", http)
+	case f.StreamEnded():
+		return malformedf("the stream ends without a status")
+	case s.answered:
+		return malformedf("headers within the stream")
+	}
+	s.answered = true
+	return nil
+}
+
+// closed returns the error for a frame that cannot be read: either side has closed the connection, or the frame is
+// not valid.
 func (s *stream) closed(err error) error {
-	if s.status.goAway != "" {
-		return &Error{Closed, s.status.goAway}
+	_, connection := errors.AsType[http2.ConnectionError](err)
+	_, stream := errors.AsType[http2.StreamError](err)
+	switch {
+	case connection || stream || errors.Is(err, http2.ErrFrameTooLarge):
+		return malformedf("%v", cmp.Or(s.frames.ErrorDetail(), err))
+	case s.goAway != "":
+		return &Error{Closed, s.goAway}
 	}
 	return &Error{Closed, err.Error()}
 }
