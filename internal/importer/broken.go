@@ -1,10 +1,13 @@
 package importer
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
 
+	"tare/internal/experiment"
 	"tare/internal/run/journal"
 )
 
@@ -113,3 +116,158 @@ func expected(arms []*arm, a *arm, key *fileKey) []int {
 	}
 	return nil
 }
+
+// duplicates finds files with the same content. Within an arm, all but the first are copies of one result and
+// are no trials: counted, they would make the interval narrower than the measurements allow. If two arms share
+// content, one of them was probably given the other's directory. A small file without a time may equal another
+// one of its arm by chance, and stays a trial.
+type duplicates struct {
+	first map[sum256][]int // indices of the files with this content, the first of each arm
+	sets  ordered[[2]string, duplicateSet]
+	files map[string]int // the number of files read, by arm
+}
+
+type sum256 [sha256.Size]byte
+
+// duplicateSet lists the files of an arm whose content an earlier file has. The earlier file belongs to another arm or
+// the same one.
+type duplicateSet struct {
+	in, of string
+	files  []int
+}
+
+// note records that a file of the arm in has the content of a file of the arm of.
+func (d *duplicates) note(in, of string, file int) {
+	s := d.sets.get([2]string{in, of}, func() *duplicateSet { return &duplicateSet{in: in, of: of} })
+	s.files = append(s.files, file)
+}
+
+// duplicateOf returns the path of the file of the same arm that file i is a copy of, or "". A file that itself
+// names several arms holds many results and is never a copy.
+func (r *run) duplicateOf(i int, c readResult) string {
+	arm := r.files[i].arm
+	if !c.stored.whole || c.trials[0].Arm != "" {
+		return ""
+	}
+	all := &r.duplicates
+	all.files[arm]++
+	known := all.first[c.stored.sum]
+	again := false // set if a file of this arm has the same content, but may have it by chance
+	for _, k := range known {
+		if r.files[k].arm != arm {
+			continue
+		}
+		if c.distinct() {
+			all.note(arm, arm, i)
+			return r.files[k].path
+		}
+		again = true
+	}
+	for _, k := range known {
+		if other := r.files[k].arm; other != arm {
+			all.note(arm, other, i)
+		}
+	}
+	if !again {
+		all.first[c.stored.sum] = append(known, i)
+	}
+	return ""
+}
+
+// enoughValues is the number of values, rounded as tools round them, from which two trials do not agree in all
+// of them by chance.
+const enoughValues = 8
+
+// distinct reports whether a second trial would certainly have given different content.
+func (c *readResult) distinct() bool {
+	values := 0
+	for _, t := range c.trials {
+		if !t.Start.IsZero() {
+			return true
+		}
+		values += len(t.Values)
+	}
+	return values >= enoughValues
+}
+
+// remarkDuplicates adds the remarks on duplicates: first on duplicates within an arm, then on duplicates in
+// different arms.
+func (r *run) remarkDuplicates() {
+	own := map[string]int{} // the number of copies within each arm
+	for _, s := range r.duplicates.sets.list {
+		if s.in == s.of {
+			own[s.in] = len(s.files)
+			r.remark("%d of the %s of %s hold the same as another and are no trials of their own; the first is %s",
+				len(s.files), plural(r.duplicates.files[s.in], "file"), cmp.Or(s.in, imported), r.files[s.files[0]].path)
+		}
+	}
+	for _, s := range r.duplicates.sets.list {
+		all := r.duplicates.files[s.in] - own[s.in]
+		switch {
+		case s.in == s.of:
+		case len(s.files) == all:
+			r.remark("all %s of %s hold the same as those of %s: a wrong directory?", plural(all, "file"), s.in, s.of)
+		default:
+			r.remark("%d of the %s of %s hold the same as files of %s; the first is %s",
+				len(s.files), plural(all, "file"), s.in, s.of, r.files[s.files[0]].path)
+		}
+	}
+}
+
+// omission counts the values of an exploratory metric that cannot be compared. Such a value is no reason to
+// reject its trial: a counter of timeouts is zero if there were none. A headline, however, is the purpose of a
+// trial, and a trial without it is invalid.
+type omission struct {
+	metric string
+	values int
+	first  string // the path of the first file with such a value
+}
+
+// leaveOut removes the unusable values of exploratory metrics from a trial. The metric becomes optional in the
+// cell, like a metric that a file does not contain.
+func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
+	if t.Broken != "" {
+		return // no value of an invalid trial counts
+	}
+	useless := func(v Value) bool { return unfit(v) && !r.isHeadline(in, v.Metric) }
+	if !slices.ContainsFunc(t.Values, useless) {
+		return
+	}
+	var left []Value
+	for _, v := range t.Values {
+		if !useless(v) {
+			left = append(left, v)
+			continue
+		}
+		name := v.Metric.Name
+		r.leftOut.get(name, func() *omission { return &omission{metric: name, first: r.files[file].path} }).values++
+		if t.Loop != nil && (t.Loop.Latency == name || t.Loop.Throughput == name) {
+			t.Loop = nil // a loop needs both of its metrics
+		}
+	}
+	t.Values = left
+}
+
+// unfit reports whether a value cannot be compared on its metric's scale.
+func unfit(v Value) bool {
+	return !finite(v.Value) || v.Metric.Scale != experiment.Difference && v.Value <= 0
+}
+
+// isHeadline reports whether a metric will be a headline, by the format or by the user's choice.
+func (r *run) isHeadline(in *importedCell, m experiment.Metric) bool {
+	if len(r.Headline) == 0 {
+		return m.Headline
+	}
+	return slices.Contains(r.Headline, m.Name) || slices.Contains(r.Headline, in.ID+":"+m.Name)
+}
+
+// remarkLeftOut adds a remark for each metric with values that were left out.
+func (r *run) remarkLeftOut() {
+	for _, o := range r.leftOut.list {
+		r.remark("%s of %s left out, the first in %s: values that are zero, negative or not finite have no ratio; %s",
+			plural(o.values, "value"), o.metric, o.first, differences)
+	}
+}
+
+// differences is the advice for a value that is zero on a ratio scale.
+const differences = "scale=difference suits metrics that may be zero"

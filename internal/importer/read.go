@@ -7,9 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"runtime"
 	"slices"
+	"strconv"
+	"sync"
 
 	"tare/internal/run/journal"
+	"tare/internal/stats"
 )
 
 type readResult struct {
@@ -245,4 +250,107 @@ func (r *run) problem(p Problem) {
 		return
 	}
 	r.result.More++
+}
+
+// mostReaders is the largest number of files that are read at the same time. Each of them may take Limit bytes
+// of memory, and more for the trials made of it.
+const mostReaders = 4
+
+// ahead reads all files and hands the results to take in the order of the files. A few files are read before
+// their turn. When ahead returns, no file is being read. A file whose reader may have to wait, such as a pipe,
+// is read only at its turn, so that it does not hold up an import that ends before.
+func (r *run) ahead(ctx context.Context, take func(i int, c readResult) error) error {
+	readers := min(runtime.GOMAXPROCS(0), mostReaders)
+	free := make(chan struct{}, readers)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	begin := func(i int) <-chan readResult {
+		done := make(chan readResult, 1)
+		reading.Go(func() {
+			free <- struct{}{}
+			if ctx.Err() == nil {
+				done <- r.read(ctx, i)
+			}
+			<-free
+		})
+		return done
+	}
+	var queue []<-chan readResult // the files being read, the next one to be taken first
+	begun := 0
+	for i := range r.files {
+		for begun < len(r.files) && begun <= i+readers && (begun == i || !r.files[begun].waits) {
+			queue = append(queue, begin(begun))
+			begun++
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case c := <-queue[0]:
+			if err := ctx.Err(); err != nil {
+				return err // the end of ctx may have cut off the last result
+			}
+			queue = queue[1:]
+			if err := take(i, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// factReadings is the fact with the number of readings that were merged into a trial.
+const factReadings = "readings"
+
+// readings merges all readings of a cell and arm in a file of a serial tool into one trial. If files are
+// paired, only whole files are pairs: runs that a tool made one after the other have no partner in another
+// file. A value is the median over the readings that did not fail, so that a time and its rate agree.
+func readings(trials []Trial) (merged []Trial, most int) {
+	var list ordered[[2]string, []Trial]
+	for _, t := range trials {
+		of := list.get([2]string{t.Arm, t.Cell}, func() *[]Trial { return new([]Trial) })
+		*of = append(*of, t)
+	}
+	for _, of := range list.list {
+		merged = append(merged, reading(*of))
+		most = max(most, len(*of))
+	}
+	return merged, most
+}
+
+// reading merges several trials into one.
+func reading(trials []Trial) Trial {
+	one := trials[0]
+	if len(trials) == 1 {
+		return one
+	}
+	var metrics ordered[string, Value]
+	values := map[string][]float64{}
+	one.Wall, one.Errors = 0, ErrorRate{}
+	for _, t := range trials {
+		one.Wall += t.Wall
+		one.Broken = cmp.Or(one.Broken, t.Broken)
+		one.Errors.Known = one.Errors.Known || t.Errors.Known
+		one.Errors.Share += t.Errors.Share / float64(len(trials))
+	}
+	for _, t := range trials {
+		if t.Errors.Share > 0 && one.Errors.Share < 1 {
+			continue
+		}
+		for _, v := range t.Values {
+			metrics.get(v.Metric.Name, func() *Value { return &v })
+			values[v.Metric.Name] = append(values[v.Metric.Name], v.Value)
+		}
+	}
+	one.Values = nil
+	for _, v := range metrics.list {
+		one.Add(v.Metric, stats.Median(values[v.Metric.Name]))
+	}
+	one.Facts = maps.Clone(one.Facts)
+	if one.Facts == nil {
+		one.Facts = map[string]string{}
+	}
+	one.Facts[factReadings] = strconv.Itoa(len(trials))
+	return one
 }

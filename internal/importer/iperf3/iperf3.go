@@ -10,8 +10,13 @@
 package iperf3
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
 	"tare/internal/importer"
 	"tare/internal/toolformat/iperf3"
 )
@@ -51,3 +56,196 @@ func read(f importer.File) ([]importer.Trial, error) {
 	}
 	return trials, nil
 }
+
+// The directions, from the client's point of view, with the names that Tare's network workload uses.
+const (
+	upload   = "upload"
+	download = "download"
+	both     = "both"
+)
+
+func (t *test) direction() string {
+	switch {
+	case t.both():
+		return both
+	case t.Start.TestStart.Reverse != 0:
+		return download
+	}
+	return upload
+}
+
+// protocol returns the transport protocol in lower case, as metrics' names begin.
+func (t *test) protocol() (string, error) {
+	switch p := t.Start.TestStart.Protocol; p {
+	case "TCP", "UDP", "SCTP":
+		return strings.ToLower(p), nil
+	default:
+		return "", fmt.Errorf("the protocol %.20q is not one of iperf3's", p)
+	}
+}
+
+func (t *test) trial() (importer.Trial, error) {
+	protocol, err := t.protocol()
+	if err != nil {
+		return importer.Trial{}, err
+	}
+	direction, streams := t.direction(), whole(t.Start.TestStart.Streams)
+	trial := importer.Trial{
+		Cell: protocol,
+		Kind: "network",
+		Levels: []factor.Level{
+			{Factor: "protocol", Value: protocol}, {Factor: "direction", Value: direction}, {Factor: "streams", Value: streams},
+		},
+		Start: t.start(),
+		Facts: t.facts(),
+	}
+	if direction != upload {
+		trial.Cell += "-" + direction
+	}
+	if streams != "1" {
+		trial.Cell += "-" + streams + "-streams"
+	}
+	trial.Series = t.series()
+	if t.Error != "" {
+		trial.Broken = "iperf3 reports: " + t.Error
+		return trial, nil
+	}
+	t.measure(&trial, protocol)
+	if len(trial.Values) == 0 || !trial.Values[0].Metric.Headline {
+		trial.Broken = "the report has no bandwidth at its end: nothing was received"
+		trial.Values = nil
+	}
+	return trial, nil
+}
+
+func (t *test) measure(trial *importer.Trial, protocol string) {
+	add := func(name, unit string, better experiment.Better, v float64) {
+		trial.AddFit(importer.Ratio(protocol+"-"+name, unit, better, name == "bandwidth"), v)
+	}
+	ways := t.ways()
+	var all way
+	var received, retransmits float64
+	counted := false
+	for _, w := range ways {
+		all.received = all.received.and(w.received)
+		received += w.received.rate()
+		if w.retransmits != nil && *w.retransmits >= 0 { // -1: the system does not count retransmits
+			retransmits, counted = retransmits+*w.retransmits, true
+		}
+		all.lost = max(all.lost, w.lost)
+		all.jitter += w.jitter / float64(len(ways))
+	}
+	trial.Wall = importer.Seconds(all.received.seconds).Round(time.Millisecond)
+	add("bandwidth", "bit/s", experiment.Higher, received)
+	if len(ways) == 2 {
+		for _, w := range ways {
+			name := "bandwidth-" + download
+			if w.sends == (t.Start.Accepted == nil) {
+				name = "bandwidth-" + upload
+			}
+			add(name, "bit/s", experiment.Higher, w.received.rate())
+		}
+	}
+	if t.UDP() {
+		trial.AddFit(importer.Difference(protocol+"-loss"), all.lost)
+		add("jitter", "s", experiment.Lower, all.jitter)
+	} else if counted {
+		trial.AddFit(importer.Difference(protocol+"-retransmits"), retransmits)
+	}
+	add("rtt", "s", experiment.Lower, t.rtt())
+	client, server := t.cpu()
+	gigabits := all.received.bytes * 8 / 1e9
+	add("cpu-client", "s/Gbit", experiment.Lower, client*all.received.seconds/gigabits)
+	add("cpu-server", "s/Gbit", experiment.Lower, server*all.received.seconds/gigabits)
+}
+
+// rtt returns the mean round-trip time of the streams that this side sends, in s; 0: unknown. A receiver's
+// kernel does not measure it.
+func (t *test) rtt() float64 {
+	sum, n := 0.0, 0.0
+	for _, s := range t.End.Streams {
+		if s.Sender == nil || s.Sender.MeanRTT == nil || !s.Sender.Sender && (t.both() || !t.sends()) {
+			continue
+		}
+		if rtt := *s.Sender.MeanRTT / 1e6; rtt > 0 {
+			sum, n = sum+rtt, n+1
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / n
+}
+
+// cpu returns the number of CPUs that the iperf3 of each side kept busy; 0: unknown.
+func (t *test) cpu() (client, server float64) {
+	if t.End.CPU == nil {
+		return 0, 0
+	}
+	host, remote := t.End.CPU.Host/100, t.End.CPU.Remote/100
+	if t.Start.Accepted != nil {
+		return remote, host
+	}
+	return host, remote
+}
+
+func (t *test) start() time.Time {
+	ms := max(t.Start.Timestamp.Milliseconds, t.Start.Timestamp.Seconds*1e3)
+	const end = 253402300800e3 // the year 10000, in ms since 1970
+	if !(ms > 0 && ms < end) {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
+}
+
+// facts returns the versions and options that a comparison must know.
+func (t *test) facts() map[string]string {
+	s := &t.Start
+	facts := map[string]string{
+		"iperf3 version": strings.TrimPrefix(s.Version, "iperf "),
+		"congestion":     t.End.Congestion,
+		"mss":            bytes(max(s.MSS, s.MSSDefault)),
+		"buffer":         bytes(s.Buffer),
+		"side":           "client",
+	}
+	if s.Accepted != nil {
+		facts["side"] = "server"
+	}
+	if s.MSS > 0 {
+		facts["set-mss"] = bytes(s.MSS)
+	}
+	block := "block"
+	if t.UDP() { // the path's largest payload of a packet, or the requested size, which the report does not distinguish
+		block = "packet"
+	}
+	facts[block] = bytes(s.TestStart.Block)
+	if s.TestStart.Target > 0 {
+		facts["bitrate"] = whole(s.TestStart.Target) + " bit/s a stream"
+	}
+	if n := s.TestStart.Bytes; n > 0 {
+		facts["bytes"] = bytes(n)
+	}
+	if n := s.TestStart.Blocks; n > 0 {
+		facts["blocks"] = whole(n)
+	}
+	if s.TestStart.Omit > 0 {
+		facts["omit"] = whole(s.TestStart.Omit) + " s"
+	}
+	if s.TestStart.Duration > 0 {
+		facts["duration"] = whole(s.TestStart.Duration) + " s"
+	}
+	// The format is that of uname -a: "Linux host 6.1.0 …".
+	if uname := strings.Fields(s.SystemInfo); len(uname) > 2 {
+		facts["kernel"] = uname[2]
+	}
+	return facts
+}
+
+func bytes(n float64) string {
+	if n <= 0 {
+		return ""
+	}
+	return whole(n) + " B"
+}
+
+func whole(n float64) string { return strconv.FormatFloat(n, 'f', 0, 64) }

@@ -15,10 +15,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +29,9 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/importer"
+	"tare/internal/importer/delimited"
+	"tare/internal/importer/table"
+	"tare/internal/toolformat/jsondoc"
 )
 
 // Format reads k8s-netperf's CSV and JSON.
@@ -145,4 +151,190 @@ func (d *document) levels() []factor.Level {
 		{Factor: "message", Value: strconv.Itoa(d.MessageSize)},
 		{Factor: "burst", Value: strconv.Itoa(d.Burst)},
 	}
+}
+
+// required are the columns without which no row can be read.
+var required = []string{"Driver", "Profile", "Host Network", "Service", "Parallelism", "Message Size", "Avg Throughput", "Throughput Metric"}
+
+// about are the columns with properties of a whole run.
+var about = map[string]string{
+	"VM mode": "virtual machines", "External Server": "external server", "UDN Info": "user-defined network",
+	"Bridge Info": "bridge", "SR-IOV Info": "SR-IOV", "Macvlan Info": "macvlan", "Localnet Info": "localnet",
+}
+
+// readCSV reads result-N.csv. It finds columns by their titles, since versions differ in them.
+func readCSV(f importer.File, text []byte) (trials []importer.Trial, err error) {
+	head, rest, _ := bytes.Cut(text, []byte("\n"))
+	first, _, _ := bytes.Cut(rest, []byte("\n"))
+	comma := []byte(",")
+	if bytes.Count(first, comma) == bytes.Count(head, comma)+1 && !bytes.Contains(head, []byte("Burst")) {
+		// Some versions of 2024 write a burst after the message size without a title for it.
+		head = bytes.Replace(head, []byte("Message Size"), []byte("Message Size,Burst"), 1)
+	}
+	f.Size = int64(len(text))
+	f.Reader = io.MultiReader(bytes.NewReader(head), strings.NewReader("\n"), bytes.NewReader(rest))
+	in, err := delimited.Text(f)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := delimited.Open(in, func(string) bool { return true }, "")
+	if err != nil {
+		return nil, err
+	}
+	if title := lines.Titles[0]; title == "Role" || title == "Type" {
+		return nil, fmt.Errorf("%w: result-N.csv holds the throughput; use --json to have losses, retransmissions and CPU time with it", importer.ErrNoResult)
+	}
+	for _, title := range required {
+		if !slices.Contains(lines.Titles, title) {
+			return nil, fmt.Errorf("the first line has no column %q: is it k8s-netperf's result-N.csv?", title)
+		}
+	}
+	row, err := table.NewRow(lines, func(title string) (string, error) { return title, nil })
+	if err != nil {
+		return nil, err
+	}
+	err = row.Each(func(r *table.Row) error {
+		t, err := rowTrial(r)
+		if err != nil {
+			r.Fail("", "%s", err)
+		}
+		trials = append(trials, t)
+		return r.Err
+	})
+	if err == nil && trials == nil {
+		err = errors.New("the table has no rows")
+	}
+	return trials, err
+}
+
+// rowTrial makes the trial of a row. A missing column has no value.
+func rowTrial(r *table.Row) (importer.Trial, error) {
+	throughput := number(r, "Avg Throughput")
+	d := document{
+		Driver: r.Field("Driver"), Profile: r.Field("Profile"), TputMetric: r.Field("Throughput Metric"), Throughput: &throughput,
+		Local: r.Yes("Same node", false), HostNetwork: r.Yes("Host Network", false), Service: r.Yes("Service", false),
+		Parallelism: r.Count("Parallelism", "streams", 0), MessageSize: r.Count("Message Size", "bytes", 0), Burst: r.Count("Burst", "requests", 0),
+		Samples: r.Count("# of Samples", "samples", 0), Duration: r.Count("Duration", "seconds", 0), LtcyMetric: r.Field("Latency Metric"), about: map[string]string{},
+	}
+	if d.LtcyMetric == microseconds {
+		d.Latency = number(r, "99%tile Observed Latency")
+	}
+	for title, name := range about {
+		if v := r.Field(title); v != "false" {
+			d.about[name] = v
+		}
+	}
+	return d.trial()
+}
+
+func number(r *table.Row, title string) float64 {
+	text := r.Field(title)
+	if text == "" || strings.EqualFold(text, "NaN") { // no sample measured the value
+		return 0
+	}
+	v, err := r.Number(text)
+	if err != nil {
+		r.Fail(title, "%s", err)
+	}
+	return v
+}
+
+// document is one element of the output of --json, or a row of the table.
+type document struct {
+	Timestamp      time.Time `json:"timestamp"`
+	Driver         string    `json:"driver"`
+	Profile        string    `json:"profile"`
+	HostNetwork    bool      `json:"hostNetwork"`
+	Service        bool      `json:"service"`
+	Local          bool      `json:"local"`
+	Virt           bool      `json:"virt"`
+	AcrossAZ       bool      `json:"acrossAZ"`
+	ExternalServer bool      `json:"externalServer"`
+	Parallelism    int       `json:"parallelism"`
+	MessageSize    int       `json:"messageSize"`
+	Burst          int       `json:"burst"`
+	Samples        int       `json:"samples"`
+	Duration       int       `json:"duration"` // the duration of a sample, in s
+	Throughput     *float64  `json:"throughput"`
+	Latency        float64   `json:"latency"` // the mean of the samples' 99th percentiles; 0: unknown
+	TputMetric     string    `json:"tputMetric"`
+	LtcyMetric     string    `json:"ltcyMetric"`
+	Retransmits    *float64  `json:"tcpRetransmits"`
+	Loss           *float64  `json:"udpLossPercent"`
+	ClientCPU      node      `json:"clientCPU"`
+	ServerCPU      node      `json:"serverCPU"`
+	UDN            string    `json:"udnInfo"`
+	Bridge         string    `json:"bridgeInfo"`
+	SRIOV          string    `json:"sriovInfo"`
+	Macvlan        string    `json:"macvlanInfo"`
+	Localnet       string    `json:"localnetInfo"`
+	ToolVersion    string    `json:"toolVersion"`
+	Metadata       struct {
+		Kernel   string `json:"kernel"`
+		MTU      int    `json:"mtu"`
+		Platform string `json:"platform"`
+		K8s      string `json:"k8sVersion"`
+		SDN      string `json:"sdnType"`
+		Workers  string `json:"workerNodesType"`
+	} `json:"metadata"`
+
+	about map[string]string // facts from the table's columns
+}
+
+// microseconds is the only unit of Latency that is read.
+const microseconds = "usec"
+
+// node is the CPU time of a node by use, in %. If the tool collected none, all are zero.
+type node struct {
+	Idle   float64 `json:"idleCPU"`
+	User   float64 `json:"userCPU"`
+	System float64 `json:"systemCPU"`
+	Steal  float64 `json:"stealCPU"`
+	Nice   float64 `json:"niceCPU"`
+	IRQ    float64 `json:"irqCPU"`
+	Soft   float64 `json:"softCPU"`
+}
+
+// busy returns the share of time neither idle nor waiting; nil if the tool collected none.
+func (n node) busy() *float64 {
+	sum := n.User + n.System + n.Nice + n.IRQ + n.Soft
+	if sum == 0 && n.Idle == 0 {
+		return nil
+	}
+	return &sum
+}
+
+// readJSON reads the output of --json, which stands between the tool's messages.
+func readJSON(data []byte) ([]importer.Trial, error) {
+	docs, err := jsondoc.First(bytes.NewReader(data), func(list *[]document) bool {
+		return len(*list) > 0 && (*list)[0].Driver != "" && (*list)[0].Profile != ""
+	}, "no result of k8s-netperf: it writes result-N.csv, and prints JSON with --json")
+	if err != nil {
+		return nil, err
+	}
+	trials := make([]importer.Trial, len(*docs))
+	for i := range *docs {
+		if trials[i], err = (*docs)[i].trial(); err != nil {
+			return nil, fmt.Errorf("result %d: %w", i+1, err)
+		}
+	}
+	return trials, nil
+}
+
+func (d *document) facts() map[string]string {
+	facts := map[string]string{
+		"k8s-netperf version": d.ToolVersion, "kernel": d.Metadata.Kernel, "platform": d.Metadata.Platform,
+		"kubernetes version": d.Metadata.K8s, "network plug-in": d.Metadata.SDN, "instance type": d.Metadata.Workers,
+		"user-defined network": d.UDN, "bridge": d.Bridge, "SR-IOV": d.SRIOV, "macvlan": d.Macvlan, "localnet": d.Localnet,
+	}
+	if d.Metadata.MTU > 0 {
+		facts["mtu"] = fmt.Sprint(d.Metadata.MTU)
+	}
+	for name, on := range map[string]bool{"virtual machines": d.Virt, "external server": d.ExternalServer, "across zones": d.AcrossAZ} {
+		if on {
+			facts[name] = "true"
+		}
+	}
+	maps.Copy(facts, d.about)
+	return facts
 }

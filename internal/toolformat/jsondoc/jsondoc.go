@@ -8,12 +8,14 @@
 package jsondoc
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 )
 
 // reader reads the documents of a stream, one after the other.
@@ -181,4 +183,124 @@ func expected(kind reflect.Kind) string {
 		return "true or false"
 	}
 	return "a number"
+}
+
+// First decodes the documents of a stream and returns the only wanted one. A second wanted document is an
+// error: a tool that appends to its file has written two results, one of which would be lost.
+//
+// If a member of a document has the wrong type, wanted sees the members that could be decoded. A tool's own
+// result is then rejected with the member's name, and a log line that happens to have a member of that name is
+// ignored. If no document is wanted, the error is the text none, with the first member of a wrong type.
+func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
+	documents := New(r)
+	var first *T
+	var other error // the error of the first document that was ignored
+	err := documents.Each(func(decoder *json.Decoder) error {
+		doc := new(T)
+		err := decoder.Decode(doc)
+		var kind *json.UnmarshalTypeError
+		whole := err == nil || errors.As(err, &kind)
+		switch {
+		case first != nil && whole && wanted(doc):
+			return documents.Second()
+		case first != nil && !whole:
+			return fmt.Errorf("after the result, at byte %d: %w", documents.Start()+1, Explain(err))
+		case first != nil:
+		case err == nil && wanted(doc):
+			first = doc
+		case !whole || wanted(doc):
+			return Explain(err)
+		case other == nil:
+			other = Explain(err)
+		}
+		return nil
+	})
+	switch {
+	case err != nil || first != nil:
+		return first, err
+	case other != nil:
+		return nil, fmt.Errorf("%s; in the JSON that there is, %w", none, other)
+	}
+	return nil, errors.New(none)
+}
+
+// Each decodes every document of a stream, and calls take with each.
+func Each[T any](r io.Reader, take func(*T) error) error {
+	return New(r).Each(func(decoder *json.Decoder) error {
+		doc := new(T)
+		if err := decoder.Decode(doc); err != nil {
+			return Explain(err)
+		}
+		return take(doc)
+	})
+}
+
+// Second returns the error that the last document is a second result in the file. It counts bytes from 1, as
+// tail -c does.
+func (r *reader) Second() error {
+	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.Start()+1)
+}
+
+// text is a stream with lookahead, which takes back the text that a decoder has read too much. After the end of
+// the source, every read returns the error that ended it.
+type text struct {
+	*bufio.Reader
+	source io.Reader
+	passed int64 // the number of bytes read or skipped
+}
+
+// chunk is the number of bytes read from the source at a time.
+const chunk = 4096
+
+func newText(source io.Reader) text {
+	return text{Reader: bufio.NewReaderSize(source, chunk), source: source}
+}
+
+// Read returns the next bytes.
+func (t *text) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	t.passed += int64(n)
+	return n, err
+}
+
+func (t *text) back(data []byte) {
+	t.passed -= int64(len(data))
+	ahead, _ := t.Peek(t.Buffered()) // peeking into the buffer cannot fail
+	t.source = io.MultiReader(bytes.NewReader(append(data, ahead...)), t.source)
+	t.Reset(t.source)
+}
+
+// byteOrder is the byte order mark, with which editors and shells of Windows begin a file.
+const byteOrder = "\ufeff"
+
+func (t *text) skipMark() {
+	if start, _ := t.Peek(len(byteOrder)); string(start) == byteOrder {
+		n, _ := t.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
+		t.passed += int64(n)
+	}
+}
+
+// skipSpace skips white space. It returns an error if no text follows.
+func (t *text) skipSpace() error {
+	for {
+		c, err := t.ReadByte()
+		if err != nil {
+			return err
+		}
+		if strings.IndexByte(space, c) < 0 {
+			return t.UnreadByte()
+		}
+		t.passed++
+	}
+}
+
+// skipLine skips the rest of a line of any length.
+func (t *text) skipLine() error {
+	for {
+		line, err := t.ReadSlice('\n')
+		t.passed += int64(len(line))
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
 }
