@@ -21,7 +21,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +28,6 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/importer"
-	"tare/internal/importer/delimited"
 	"tare/internal/importer/table"
 	"tare/internal/toolformat/jsondoc"
 )
@@ -173,25 +171,17 @@ func readCSV(f importer.File, text []byte) (trials []importer.Trial, err error) 
 	}
 	f.Size = int64(len(text))
 	f.Reader = io.MultiReader(bytes.NewReader(head), strings.NewReader("\n"), bytes.NewReader(rest))
-	in, err := delimited.Text(f)
+	row, err := table.Open(f)
 	if err != nil {
 		return nil, err
 	}
-	lines, err := delimited.Open(in, func(string) bool { return true }, "")
-	if err != nil {
-		return nil, err
-	}
-	if title := lines.Titles[0]; title == "Role" || title == "Type" {
+	if title := row.Names[0]; title == "Role" || title == "Type" {
 		return nil, fmt.Errorf("%w: result-N.csv holds the throughput; use --json to have losses, retransmissions and CPU time with it", importer.ErrNoResult)
 	}
 	for _, title := range required {
-		if !slices.Contains(lines.Titles, title) {
+		if !row.Has(title) {
 			return nil, fmt.Errorf("the first line has no column %q: is it k8s-netperf's result-N.csv?", title)
 		}
-	}
-	row, err := table.NewRow(lines, func(title string) (string, error) { return title, nil })
-	if err != nil {
-		return nil, err
 	}
 	err = row.Each(func(r *table.Row) error {
 		t, err := rowTrial(r)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,49 +19,24 @@ import (
 	"unique"
 
 	"tare/internal/importer"
-	"tare/internal/importer/delimited"
 	"tare/internal/toolformat/jsondoc"
 )
 
 // Row is one row of named fields. The same Row is reused for each line of a table. Methods that read a field
 // record the first error in Err.
 type Row struct {
-	unit  string           // the unit that line counts: "line", or "row" of a document
-	line  int              // counted from 1
-	table *delimited.Table // the table that the line belongs to; nil: none
-	names []string         // the names of the fields, the table's columns first
-	index map[string]int   // positions of the fields, by name
+	Names []string // the names of the fields, the table's columns first; "" for a column that is not read
+	Err   error    // the first error
+
+	unit  string         // the unit that line counts: "line", or "row" of a document
+	line  int            // counted from 1
+	index map[string]int // positions of the fields, by name
 	texts []string
-	point byte  // the decimal point of the numbers so far; 0: no number had one
-	Err   error // the first error
-}
+	point byte // the decimal point of the numbers so far; 0: no number had one
 
-// NewRow returns a Row for the lines of a table, which Each reads. The function name returns the field of a
-// column, or "" for a column that is not read.
-func NewRow(t *delimited.Table, name func(title string) (string, error)) (*Row, error) {
-	r := &Row{unit: "line", line: t.At(0).Line, table: t, index: map[string]int{}}
-	for i, title := range t.Titles {
-		column, err := name(title)
-		if err == nil && r.Has(column) {
-			err = fmt.Errorf("the column %s is there twice", column)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", r.line, err)
-		}
-		if column != "" {
-			r.index[column] = i
-		}
-		r.names = append(r.names, column)
-	}
-	return r, nil
-}
-
-// Each reads the lines of the table, and calls take for each.
-func (r *Row) Each(take func(*Row) error) error {
-	return r.table.Each(func(fields []string) error {
-		r.line, r.texts = r.table.At(0).Line, append(r.texts[:0], fields...)
-		return take(r)
-	})
+	table   *csv.Reader // the table that the line belongs to; nil: none
+	before  int         // the number of lines before the table's header
+	columns int         // the number of the table's columns
 }
 
 // set sets the text of a field, and adds the field if it is new. An empty name is ignored.
@@ -70,9 +46,9 @@ func (r *Row) set(name, text string) {
 	}
 	i, known := r.index[name]
 	if !known {
-		i = len(r.names)
+		i = len(r.Names)
 		r.index[name] = i
-		r.names = append(r.names, name)
+		r.Names = append(r.Names, name)
 	}
 	if i == len(r.texts) {
 		r.texts = append(r.texts, "")
@@ -101,7 +77,7 @@ func (r *Row) needed(field, what string) string {
 	switch {
 	case field == "" || text != "":
 	case !r.Has(field):
-		r.Fail("", "there is no field %s, which tells the %s: there are %s", field, what, importer.Few(12, r.names))
+		r.Fail("", "there is no field %s, which tells the %s: there are %s", field, what, importer.Few(12, r.Names))
 	default:
 		r.Fail(field, "the %s is missing", what)
 	}
@@ -131,8 +107,9 @@ func (r *Row) wrong(field, format string, args ...any) error {
 	if field != "" {
 		text = field + ": " + text
 	}
-	if i, ok := r.index[field]; ok && r.table != nil && i < len(r.table.Titles) {
-		return fmt.Errorf("%s: %s", r.table.At(i), text)
+	if i, ok := r.index[field]; ok && i < r.columns {
+		line, column := r.table.FieldPos(i)
+		return fmt.Errorf("line %d, column %d: %s", r.before+line, column, text)
 	}
 	return fmt.Errorf("%s %d: %s", r.unit, r.line, text)
 }
@@ -239,7 +216,7 @@ func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	head = bytes.TrimLeft(head, " \t\r\n")
 	values := 0
 	counted := func(r *Row) error {
-		values += len(r.names)
+		values += len(r.Names)
 		return cmp.Or(importer.CheckCount(values), take(r))
 	}
 	switch {
@@ -248,12 +225,7 @@ func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	case bytes.IndexByte(head, '#') == 0 || assignment.Match(head):
 		return assignments(in, counted)
 	}
-	// The separator is the one that yields the most columns.
-	table, err := delimited.Open(in, func(string) bool { return true }, "")
-	if err != nil {
-		return err
-	}
-	r, err := NewRow(table, func(title string) (string, error) { return title, nil })
+	r, err := openTable(in)
 	if err != nil {
 		return err
 	}
@@ -277,7 +249,7 @@ func assignments(text io.Reader, take func(*Row) error) error {
 		if all.Has(m[1]) {
 			return fmt.Errorf("line %d: %s is there twice", n, m[1])
 		}
-		if err := importer.CheckCount(len(all.names)); err != nil {
+		if err := importer.CheckCount(len(all.Names)); err != nil {
 			return err
 		}
 		value := line[len(m[0]):]
@@ -312,7 +284,7 @@ func documents(in io.Reader, list string, take func(*Row) error) error {
 		for _, e := range elements {
 			r := &Row{unit: "row", line: n, index: map[string]int{}}
 			leaves("", e, func(path, text string) {
-				if len(r.names) <= importer.MostTrials {
+				if len(r.Names) <= importer.MostTrials {
 					r.set(path, text)
 				}
 			})

@@ -23,7 +23,6 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/strictyaml"
 	"tare/internal/importer"
-	"tare/internal/importer/delimited"
 )
 
 // Format reads files that a mapping file describes.
@@ -51,7 +50,7 @@ func mapped(file string, text []byte) (importer.Format, error) {
 }
 
 func (m *mapping) read(f importer.File) ([]importer.Trial, error) {
-	in, err := delimited.Text(f)
+	in, err := text(f)
 	if err != nil {
 		return nil, err
 	}

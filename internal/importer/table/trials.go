@@ -79,7 +79,7 @@ type described struct {
 func (r *assembler) add(in *Row) error {
 	r.split(in)
 	if r.rows++; r.rows == 1 {
-		r.first = importer.Few(12, in.names)
+		r.first = importer.Few(12, in.Names)
 	}
 	about := importer.Trial{Arm: intern(in.needed(r.Arm, "name of an arm")), Kind: intern(cmp.Or(in.Field(r.workload), r.Workload))}
 	for _, l := range r.mapping.levels {
@@ -92,7 +92,7 @@ func (r *assembler) add(in *Row) error {
 	in.needed(r.Round, "number of the round")
 	in.needed(r.Start, "time of the start")
 	before := len(r.list)
-	for i, name := range in.names {
+	for i, name := range in.Names {
 		for _, f := range r.of(name) {
 			if in.Err == nil && in.index[name] == i && in.is(f.where) {
 				r.take(in, f, about)
@@ -288,7 +288,7 @@ func (r *assembler) split(in *Row) {
 		parts := re.FindStringSubmatch(text)
 		switch {
 		case !in.Has(field):
-			in.Fail("", "there is no field %s: there are %s", field, importer.Few(12, in.names))
+			in.Fail("", "there is no field %s: there are %s", field, importer.Few(12, in.Names))
 			return
 		case parts == nil:
 			in.Fail(field, "%.60q does not match the expression under parse", text)
