@@ -137,6 +137,11 @@ type Histogram struct {
 	Count []int64   `json:"count"`
 }
 
+// Add adds a bin.
+func (h *Histogram) Add(lower, upper float64, count int64) {
+	h.Lower, h.Upper, h.Count = append(h.Lower, lower), append(h.Upper, upper), append(h.Count, count)
+}
+
 // Ratio returns a metric that is compared by ratios, since it is never zero. If it is no headline, a trial may
 // lack it.
 func Ratio(name, unit string, better experiment.Better, headline bool) experiment.Metric {

@@ -16,6 +16,7 @@ package clusterloader2
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -52,34 +53,24 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return readSummary(f.Name, text)
 }
 
-// origin holds the parts of a summary's file name.
-type origin struct {
-	name  string // the measurement and the test
-	start time.Time
-}
-
 // stamp matches the time at the end of a name. Some systems replace its colons.
 var stamp = regexp.MustCompile(`_(\d{4}-\d\d-\d\dT\d\d)[:_-](\d\d)[:_-](\d\d)(Z|[+-]\d\d[:_-]?\d\d)$`)
 
-// originOf splits a file name into its parts. A name that does not end with a time is the user's own, and is
-// not split.
-func originOf(name string) origin {
-	base := strings.TrimSuffix(path.Base(strings.ReplaceAll(name, `\`, "/")), ".json")
-	o := origin{name: base}
-	if m := stamp.FindStringSubmatch(base); m != nil {
-		o.name = strings.TrimSuffix(base, m[0])
+// trialOf returns a trial without values. Its cell is the measurement and the test in the file name, and its start
+// the time in the name. A name that does not end with a time is the user's own, and the cell as a whole.
+func trialOf(file string) importer.Trial {
+	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".json")
+	t := importer.Trial{Kind: "kubernetes", Cell: name}
+	if m := stamp.FindStringSubmatch(name); m != nil {
+		t.Cell = strings.TrimSuffix(name, m[0])
 		zone := m[4]
 		if n := len(zone); n > 1 {
 			zone = zone[:3] + ":" + zone[n-2:]
 		}
-		if t, err := time.Parse(time.RFC3339, m[1]+":"+m[2]+":"+m[3]+zone); err == nil {
-			o.start = t
-		}
+		t.Start, _ = time.Parse(time.RFC3339, m[1]+":"+m[2]+":"+m[3]+zone) // zero if this is no time
 	}
-	if o.name == "" {
-		o.name = "summary"
-	}
-	return o
+	t.Cell = cmp.Or(t.Cell, "summary")
+	return t
 }
 
 // testcase is a test, or one step of it.
@@ -103,16 +94,13 @@ func readJUnit(text []byte) ([]importer.Trial, error) {
 	var trials []importer.Trial
 	for root := true; ; {
 		token, err := d.Token()
-		var syntax *xml.SyntaxError
 		switch {
 		case errors.Is(err, io.EOF) && len(trials) > 0:
 			return trials, nil
 		case errors.Is(err, io.EOF):
 			return nil, errors.New("junit.xml holds no test of ClusterLoader2 (\"NAME overall (CONFIG)\")")
-		case errors.As(err, &syntax) && syntax.Msg == "unexpected EOF":
-			return nil, fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
 		case err != nil:
-			return nil, err
+			return nil, explain(err)
 		}
 		begin, ok := token.(xml.StartElement)
 		if !ok {
@@ -127,10 +115,7 @@ func readJUnit(text []byte) ([]importer.Trial, error) {
 		}
 		var c testcase
 		if err := d.DecodeElement(&c, &begin); err != nil {
-			if errors.As(err, &syntax) && syntax.Msg == "unexpected EOF" {
-				return nil, fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
-			}
-			return nil, err
+			return nil, explain(err)
 		}
 		if !strings.Contains(c.Name, overall) {
 			continue // the entry of the whole test repeats the failure of a step
@@ -141,6 +126,15 @@ func readJUnit(text []byte) ([]importer.Trial, error) {
 		}
 		trials = append(trials, t)
 	}
+}
+
+// explain rewords the error of a truncated file.
+func explain(err error) error {
+	var syntax *xml.SyntaxError
+	if errors.As(err, &syntax) && syntax.Msg == "unexpected EOF" {
+		return fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
+	}
+	return err
 }
 
 func (c *testcase) trial() (importer.Trial, error) {
@@ -154,11 +148,9 @@ func (c *testcase) trial() (importer.Trial, error) {
 		return t, fmt.Errorf("the time of %.60q: %w", c.Name, err)
 	}
 	t.Wall = importer.Seconds(s)
-	for _, f := range []*failure{c.Failure, c.Error} {
-		if f != nil {
-			t.Broken = "the test failed: " + reason(f)
-			return t, nil
-		}
+	if f := cmp.Or(c.Failure, c.Error); f != nil {
+		t.Broken = "the test failed: " + reason(f)
+		return t, nil
 	}
 	t.Add(experiment.Metric{Name: "duration", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}, s)
 	return t, nil
@@ -173,8 +165,5 @@ func reason(f *failure) string {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) == 0 {
-		return "no reason is told"
-	}
-	return strings.Join(lines, " ")
+	return cmp.Or(strings.Join(lines, " "), "no reason is told")
 }

@@ -11,7 +11,9 @@
 package fio
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,31 +76,24 @@ func group(r *fio.Report) *groups {
 	return g
 }
 
-// alone reports whether no other job of the group has the job's name.
-func (g *groups) alone(j *fio.Job) bool { return g.clones[clone{j.Group, j.Name}] == 1 }
-
 // cell returns the name of a job's cell, which is unique in the report.
 func (g *groups) cell(j *fio.Job) string {
 	name := j.Name
 	if strings.TrimSpace(name) == "" {
 		name = "job"
 	}
-	for {
-		g.cells[name]++
-		n := g.cells[name]
-		if n == 1 {
-			return name
-		}
-		name += "-" + strconv.Itoa(n)
+	for g.cells[name]++; g.cells[name] > 1; g.cells[name]++ {
+		name += "-" + strconv.Itoa(g.cells[name])
 	}
+	return name
 }
 
 // Trials returns one trial for each job of the report, in order. A number distinguishes jobs of the same name.
 func Trials(r *fio.Report) []importer.Trial {
 	g := group(r)
-	trials := make([]importer.Trial, 0, len(r.Jobs))
+	trials := make([]importer.Trial, len(r.Jobs))
 	for i := range r.Jobs {
-		trials = append(trials, trial(r, &r.Jobs[i], g))
+		trials[i] = trial(r, &r.Jobs[i], g)
 	}
 	return trials
 }
@@ -124,7 +119,7 @@ func trial(r *fio.Report, j *fio.Job, g *groups) importer.Trial {
 	if len(d.ways) == 0 {
 		t.Broken = "the job did no I/O that took measurable time"
 	}
-	t.Loop = d.loop(g.alone(j))
+	t.Loop = d.loop(g.clones[clone{j.Group, j.Name}] == 1)
 	return t
 }
 
@@ -186,13 +181,12 @@ func (d *draft) loop(alone bool) *experiment.Loop {
 	if len(d.ways) != 1 || d.report.Paced(d.job) {
 		return nil
 	}
-	has := map[string]bool{}
-	for _, v := range d.Values {
-		has[v.Metric.Name] = true
+	has := func(name string) bool {
+		return slices.ContainsFunc(d.Values, func(v importer.Value) bool { return v.Metric.Name == name })
 	}
 	throughput := d.ways[0] + "-iops"
 	for _, latency := range []string{d.ways[0] + "-total-latency", d.ways[0] + "-latency"} {
-		if has[latency] && has[throughput] {
+		if has(latency) && has(throughput) {
 			return &experiment.Loop{Latency: latency, Throughput: throughput, Workers: d.report.Workers(d.job, alone)}
 		}
 	}
@@ -239,10 +233,7 @@ var percentiles = []float64{50, 90, 95, 99, 99.9}
 // distribution adds percentiles and the histogram. If fewer than one I/O lies beyond a percentile, the
 // percentile is the maximum under another name, and is left out.
 func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
-	count := l.Samples()
-	if count == 0 {
-		count = total // the report of a version before fio 3.18
-	}
+	count := cmp.Or(l.Samples(), total) // versions before fio 3.18 report no number of samples
 	for _, p := range percentiles {
 		ns, ok := l.Quantile(p)
 		if ok && count*(100-p) >= 100 {
@@ -257,10 +248,7 @@ func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 // histogram returns the bins in seconds. It returns false if there are none, or if they do not have the form of
 // fio's bins.
 func histogram(l *fio.Latency, name string) (importer.Histogram, bool) {
-	h := importer.Histogram{
-		Name: name, Unit: "s",
-		Lower: make([]float64, 0, len(l.Bins)), Upper: make([]float64, 0, len(l.Bins)), Count: make([]int64, 0, len(l.Bins)),
-	}
+	h := importer.Histogram{Name: name, Unit: "s"}
 	last := -1.0
 	for _, b := range l.Bins {
 		const exact = 1 << 53 // larger whole numbers are not exact as floats
@@ -269,7 +257,7 @@ func histogram(l *fio.Latency, name string) (importer.Histogram, bool) {
 		}
 		last = b.Key
 		lower, upper := fio.BinBounds(b.Key)
-		h.Lower, h.Upper, h.Count = append(h.Lower, lower/1e9), append(h.Upper, upper/1e9), append(h.Count, int64(b.Value))
+		h.Add(lower/1e9, upper/1e9, int64(b.Value))
 	}
 	return h, len(l.Bins) > 0
 }

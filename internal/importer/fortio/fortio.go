@@ -113,7 +113,7 @@ func (r *result) trial() (importer.Trial, error) {
 		t.Broken = fmt.Sprintf("requested rate not reached: %.4g of %.4g requests/s (%.3g %%)", *r.ActualQPS, rate, *r.ActualQPS/rate*100)
 	}
 	if rate == 0 {
-		t.Loop = closedLoop(r.NumThreads)
+		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput, Workers: float64(max(0, r.NumThreads))}
 	}
 	r.measure(&t, rate > 0)
 	t.Histograms, err = r.histograms()
@@ -248,10 +248,6 @@ const (
 	throughput  = "throughput"
 )
 
-func closedLoop(connections int) *experiment.Loop {
-	return &experiment.Loop{Latency: meanLatency, Throughput: throughput, Workers: float64(max(0, connections))}
-}
-
 // measure adds the values. The headline is latency at a fixed rate, and throughput otherwise.
 func (r *result) measure(t *importer.Trial, fixed bool) {
 	h := r.DurationHistogram
@@ -312,9 +308,7 @@ func (r *result) histograms() ([]importer.Histogram, error) {
 			if b.Count < 0 || !(b.Start <= b.End) || math.IsInf(b.End, 0) {
 				return nil, fmt.Errorf("the histogram of %s counts %d values from %g to %g in bucket %d", of.name, b.Count, b.Start, b.End, i+1)
 			}
-			out.Lower = append(out.Lower, b.Start)
-			out.Upper = append(out.Upper, b.End)
-			out.Count = append(out.Count, b.Count)
+			out.Add(b.Start, b.End, b.Count)
 		}
 		all = append(all, out)
 	}

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"tare/internal/toolformat/jsondoc"
 )
 
 // NamedWay is a kind of I/O with its name.
@@ -89,7 +92,7 @@ func (w *Way) PerSecond() float64 {
 
 // Start returns the time when the job began, or if the report lacks it, the time when the run began.
 func (r *Report) Start(j *Job) time.Time {
-	if at := moment(j.JobStart); !at.IsZero() || r.End.IsZero() {
+	if at := jsondoc.Time(j.JobStart); !at.IsZero() || r.End.IsZero() {
 		return at
 	}
 	return r.began(j)
@@ -107,12 +110,9 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
 }
 
-// Options of jobs have their names in job files. A synonym is reported under the name that it stands for.
-
-// Option returns an option of the job, or else of the [global] section.
-func (r *Report) Option(j *Job, name string) string {
-	return cmp.Or(j.Options[name], r.Options[name])
-}
+// Option returns an option of the job, or else of the [global] section. Options have their names in job files. fio
+// reports a synonym under the name that the synonym stands for.
+func (r *Report) Option(j *Job, name string) string { return cmp.Or(j.Options[name], r.Options[name]) }
 
 // Setting returns an option, also by its synonym, in a form that is the same for equal values: sizes as "4k",
 // and "" for a value that turns a limit off.
@@ -120,22 +120,20 @@ func (r *Report) Setting(j *Job, name string) string {
 	value := r.Option(j, name)
 	switch name {
 	case "direct":
-		if value == "" {
-			value = map[string]string{"0": "1", "1": "0"}[r.Option(j, "buffered")]
-		}
+		return cmp.Or(value, map[string]string{"0": "1", "1": "0"}[r.Option(j, "buffered")])
 	case "bs", "size", "io_size", "rate":
 		value = plainSize(value)
 	}
-	if value == "0" && off[name] {
+	if value == "0" && slices.Contains(off, name) {
 		return ""
 	}
 	return value
 }
 
 // off are the options that the value 0 turns off.
-var off = map[string]bool{"rate_iops": true, "thinktime": true, "latency_target": true, "runtime": true, "ramp_time": true, "buffer_compress_percentage": true, "rate": true}
+var off = []string{"rate_iops", "thinktime", "latency_target", "runtime", "ramp_time", "buffer_compress_percentage", "rate"}
 
-// number returns an option as a number; 0 if it is absent or no number.
+// number returns an option as a number; 0 if the option is absent or no number.
 func (r *Report) number(j *Job, name string) float64 {
 	n, err := strconv.ParseUint(r.Option(j, name), 10, 32)
 	if err != nil {
@@ -198,10 +196,7 @@ func plainSize(text string) string {
 }
 
 // synchronous are the engines that have one I/O in flight at a time, with any iodepth.
-var synchronous = map[string]bool{
-	"sync": true, "psync": true, "vsync": true, "pvsync": true, "pvsync2": true, "mmap": true, "ftruncate": true,
-	"filecreate": true, "filestat": true, "filedelete": true,
-}
+var synchronous = []string{"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "ftruncate", "filecreate", "filestat", "filedelete"}
 
 // Workers returns the number of I/Os that the job keeps in flight; 0: unknown. It counts the threads behind an
 // entry of the report: one, or numjobs of them if group_reporting merged them. Merged threads show only in that
@@ -215,10 +210,12 @@ func (r *Report) Workers(j *Job, alone bool) float64 {
 	if wall := float64(j.Wall().Milliseconds()); j.Runtime > 0 && wall > 0 && math.Abs(j.Runtime/wall-threads) > 0.5 {
 		return 0
 	}
-	engine := r.Option(j, "ioengine")
-	depth := r.depth(j)
+	engine, depth := r.Option(j, "ioengine"), j.Depth
+	if depth <= 0 {
+		depth = max(1, r.number(j, "iodepth"))
+	}
 	switch {
-	case synchronous[engine] || depth == 1:
+	case slices.Contains(synchronous, engine) || depth == 1:
 		return threads
 	case engine == "": // the default engine depends on the system that fio was built for
 		return 0
@@ -226,19 +223,10 @@ func (r *Report) Workers(j *Job, alone bool) float64 {
 	return threads * depth
 }
 
-func (r *Report) depth(j *Job) float64 {
-	if j.Depth > 0 {
-		return j.Depth
-	}
-	return max(1, r.number(j, "iodepth"))
-}
-
 // Paced reports whether the job pauses between I/Os, and so is no closed loop.
 func (r *Report) Paced(j *Job) bool {
-	for _, name := range []string{"rate", "rate_iops", "rate_min", "thinktime", "latency_target"} {
-		if value := r.Option(j, name); value != "" && value != "0" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"rate", "rate_iops", "rate_min", "thinktime", "latency_target"}, func(name string) bool {
+		value := r.Option(j, name)
+		return value != "" && value != "0"
+	})
 }

@@ -1,12 +1,12 @@
 // Package fio reads the JSON that fio 3.x writes (--output-format=json and json+). The storage workload
 // measures with it and the importer makes trials of it, each by its own rules.
 //
-// report.go defines the file, job.go computes figures from it, latency.go reads distributions, and options.go
-// interprets the options of a job.
+// report.go reads the file. job.go computes figures of a job and interprets its options.
 package fio
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,10 +149,7 @@ func decode(d *json.Decoder) (*Report, error) {
 	if _, err := d.Token(); err != nil { // the closing brace
 		return nil, jsondoc.Explain(err)
 	}
-	if stampMS == 0 {
-		stampMS = stamp * 1e3
-	}
-	r.End = moment(stampMS)
+	r.End = jsondoc.Time(cmp.Or(stampMS, stamp*1e3))
 	if !ours {
 		return nil, nil
 	}
@@ -189,15 +186,6 @@ func decodeJobs(d *json.Decoder) ([]Job, error) {
 	}
 	_, err = d.Token() // the closing bracket
 	return jobs, jsondoc.Explain(err)
-}
-
-// moment returns a time in milliseconds since 1970; zero if the number is not a sensible time.
-func moment(ms float64) time.Time {
-	const end = 253402300800e3 // the year 10000
-	if !(ms > 0 && ms < end) {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(ms)).UTC()
 }
 
 // Latency is the distribution of a latency, in nanoseconds.
@@ -238,12 +226,9 @@ func (p *pairs) UnmarshalJSON(data []byte) error {
 		member, rest, _ := bytes.Cut(inner, []byte(","))
 		inner = rest
 		key, value, _ := strings.Cut(string(member), ":")
-		k, err := strconv.ParseFloat(strings.Trim(key, " \t\r\n\""), 64)
-		if err != nil {
-			return fmt.Errorf("%.40q is not a number by number", member)
-		}
+		k, errKey := strconv.ParseFloat(strings.Trim(key, " \t\r\n\""), 64)
 		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-		if err != nil {
+		if err != nil || errKey != nil {
 			return fmt.Errorf("%.40q is not a number by number", member)
 		}
 		*p = append(*p, pair{k, v})

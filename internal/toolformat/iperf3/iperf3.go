@@ -21,6 +21,10 @@ type Report struct {
 	Intervals []Interval `json:"intervals"`
 	End       end        `json:"end"`
 	Error     string     `json:"error"` // the reason why the test failed
+
+	// With --json-stream, a document is one event of a test: its name, and a part of the report.
+	Event string          `json:"event"`
+	Data  json.RawMessage `json:"data"`
 }
 
 // start describes the set-up of the test.
@@ -120,16 +124,6 @@ func Count(v float64) float64 {
 	return v
 }
 
-// document is a report, or with --json-stream one event of a test.
-type document struct {
-	Start     start           `json:"start"`
-	Intervals []Interval      `json:"intervals"`
-	End       end             `json:"end"`
-	Error     string          `json:"error"`
-	Event     string          `json:"event"`
-	Data      json.RawMessage `json:"data"`
-}
-
 type stream struct {
 	tests  []*Report
 	failed string  // the reason why a test failed before it was set up
@@ -144,10 +138,17 @@ func Tests(r io.Reader) ([]*Report, error) {
 	if err := jsondoc.Each(r, s.take); err != nil {
 		return nil, err
 	}
-	return s.end()
+	s.close(cutOff)
+	switch {
+	case len(s.tests) > 0:
+		return s.tests, nil
+	case s.failed != "":
+		return nil, fmt.Errorf("iperf3 reports: %s", s.failed)
+	}
+	return nil, errors.New("no JSON of iperf3: it writes some with -J or --json-stream")
 }
 
-func (s *stream) take(d *document) error {
+func (s *stream) take(d *Report) error {
 	if d.Event != "" {
 		return s.event(d)
 	}
@@ -156,13 +157,13 @@ func (s *stream) take(d *document) error {
 	}
 	s.close(cutOff)
 	if s.cookie == "" || d.Start.Cookie != s.cookie { // else: --json-stream-full-output repeats the read events
-		s.finish(&Report{Start: d.Start, Intervals: d.Intervals, End: d.End, Error: d.Error})
+		s.finish(d)
 	}
 	return nil
 }
 
 // event reads an event. A test that fails at once has no start.
-func (s *stream) event(d *document) error {
+func (s *stream) event(d *Report) error {
 	if d.Event == "start" {
 		s.close(cutOff)
 	}
@@ -199,15 +200,11 @@ const cutOff = "the events of the test stop before its end"
 
 // close ends the test whose events are being read, if there is one.
 func (s *stream) close(failure string) {
-	if s.open == nil {
-		return
+	if r := s.open; r != nil {
+		s.open, s.cookie = nil, r.Start.Cookie
+		r.Error = cmp.Or(r.Error, failure)
+		s.finish(r)
 	}
-	r := s.open
-	s.open, s.cookie = nil, r.Start.Cookie
-	if r.Error == "" {
-		r.Error = failure
-	}
-	s.finish(r)
 }
 
 // finish adds a complete test.
@@ -217,15 +214,4 @@ func (s *stream) finish(r *Report) {
 		return
 	}
 	s.tests = append(s.tests, r)
-}
-
-func (s *stream) end() ([]*Report, error) {
-	s.close(cutOff)
-	switch {
-	case len(s.tests) > 0:
-		return s.tests, nil
-	case s.failed != "":
-		return nil, fmt.Errorf("iperf3 reports: %s", s.failed)
-	}
-	return nil, errors.New("no JSON of iperf3: it writes some with -J or --json-stream")
 }

@@ -10,12 +10,14 @@ package jsondoc
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // reader reads the documents of a stream, one after the other.
@@ -27,11 +29,10 @@ type reader struct {
 	start   int64         // the number of bytes before the last document
 }
 
-// New returns a Reader for the documents in r.
-func New(r io.Reader) *reader { return &reader{text: newText(r), blank: true} }
-
-// Start returns the number of bytes of the stream before the last document.
-func (r *reader) Start() int64 { return r.start }
+// New returns a reader of the documents in a stream.
+func New(stream io.Reader) *reader {
+	return &reader{text: text{Reader: bufio.NewReaderSize(stream, chunk), source: stream}, blank: true}
+}
 
 // Each calls take with a decoder at the first token of each document. take decodes one whole value from it, or
 // returns an error. A stream of white space only is an error.
@@ -117,11 +118,9 @@ const (
 func begins(text []byte) beginning {
 	after := ""
 	switch {
-	case len(text) == 0:
-		return no
-	case text[0] == '{':
+	case bytes.HasPrefix(text, []byte("{")):
 		after = `"}`
-	case text[0] == '[':
+	case bytes.HasPrefix(text, []byte("[")):
 		after = `{]`
 	default:
 		return no
@@ -130,7 +129,7 @@ func begins(text []byte) beginning {
 	switch {
 	case len(text) == 0:
 		return unknown
-	case bytes.IndexByte([]byte(after), text[0]) >= 0:
+	case strings.IndexByte(after, text[0]) >= 0:
 		return yes
 	}
 	return no
@@ -157,17 +156,8 @@ func Explain(err error) error {
 
 // found returns the kind of a JSON value that encoding/json names: "array", "number 1e999".
 func found(value string) string {
-	switch value {
-	case "object":
-		return "an object"
-	case "array":
-		return "a list"
-	case "string":
-		return "text"
-	case "bool":
-		return "true or false"
-	}
-	return "a " + value
+	names := map[string]string{"object": "an object", "array": "a list", "string": "text", "bool": "true or false"}
+	return cmp.Or(names[value], "a "+value)
 }
 
 // expected returns the kind of JSON value that fits a kind of Go value.
@@ -204,7 +194,7 @@ func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 		case first != nil && whole && wanted(doc):
 			return documents.Second()
 		case first != nil && !whole:
-			return fmt.Errorf("after the result, at byte %d: %w", documents.Start()+1, Explain(err))
+			return fmt.Errorf("after the result, at byte %d: %w", documents.start+1, Explain(err))
 		case first != nil:
 		case err == nil && wanted(doc):
 			first = doc
@@ -238,7 +228,16 @@ func Each[T any](r io.Reader, take func(*T) error) error {
 // Second returns the error that the last document is a second result in the file. It counts bytes from 1, as
 // tail -c does.
 func (r *reader) Second() error {
-	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.Start()+1)
+	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.start+1)
+}
+
+// Time returns a time in milliseconds since 1970; zero if the number is not a sensible time.
+func Time(ms float64) time.Time {
+	const end = 253402300800e3 // the year 10000
+	if !(ms > 0 && ms < end) {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
 }
 
 // text is a stream with lookahead, which takes back the text that a decoder has read too much. After the end of
@@ -251,10 +250,6 @@ type text struct {
 
 // chunk is the number of bytes read from the source at a time.
 const chunk = 4096
-
-func newText(source io.Reader) text {
-	return text{Reader: bufio.NewReaderSize(source, chunk), source: source}
-}
 
 // Read returns the next bytes.
 func (t *text) Read(p []byte) (int, error) {
@@ -270,11 +265,9 @@ func (t *text) back(data []byte) {
 	t.Reset(t.source)
 }
 
-// byteOrder is the byte order mark, with which editors and shells of Windows begin a file.
-const byteOrder = "\ufeff"
-
+// skipMark skips the byte order mark, with which editors and shells of Windows begin a file.
 func (t *text) skipMark() {
-	if start, _ := t.Peek(len(byteOrder)); string(start) == byteOrder {
+	if start, _ := t.Peek(3); string(start) == "\ufeff" {
 		n, _ := t.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
 		t.passed += int64(n)
 	}
