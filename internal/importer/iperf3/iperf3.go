@@ -6,11 +6,12 @@
 // the warm-up (-O). Package internal/toolformat/iperf3 finds the tests of a file and hides the differences between
 // versions.
 //
-// ways.go computes the amounts sent and received. trial.go and series.go make trials of them.
+// ways.go computes the amounts sent and received, and their course.
 package iperf3
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"tare/internal/experiment/factor"
 	"tare/internal/importer"
 	"tare/internal/toolformat/iperf3"
+	"tare/internal/toolformat/jsondoc"
 )
 
 // Format reads iperf3's JSON.
@@ -74,30 +76,19 @@ func (t *test) direction() string {
 	return upload
 }
 
-// protocol returns the transport protocol in lower case, as metrics' names begin.
-func (t *test) protocol() (string, error) {
-	switch p := t.Start.TestStart.Protocol; p {
-	case "TCP", "UDP", "SCTP":
-		return strings.ToLower(p), nil
-	default:
-		return "", fmt.Errorf("the protocol %.20q is not one of iperf3's", p)
-	}
-}
-
 func (t *test) trial() (importer.Trial, error) {
-	protocol, err := t.protocol()
-	if err != nil {
-		return importer.Trial{}, err
+	protocol := strings.ToLower(t.Start.TestStart.Protocol)
+	if !slices.Contains([]string{"TCP", "UDP", "SCTP"}, t.Start.TestStart.Protocol) {
+		return importer.Trial{}, fmt.Errorf("the protocol %.20q is not one of iperf3's", t.Start.TestStart.Protocol)
 	}
 	direction, streams := t.direction(), whole(t.Start.TestStart.Streams)
 	trial := importer.Trial{
-		Cell: protocol,
-		Kind: "network",
-		Levels: []factor.Level{
-			{Factor: "protocol", Value: protocol}, {Factor: "direction", Value: direction}, {Factor: "streams", Value: streams},
-		},
-		Start: t.start(),
-		Facts: t.facts(),
+		Cell:   protocol,
+		Kind:   "network",
+		Levels: []factor.Level{{Factor: "protocol", Value: protocol}, {Factor: "direction", Value: direction}, {Factor: "streams", Value: streams}},
+		Start:  jsondoc.Time(max(t.Start.Timestamp.Milliseconds, t.Start.Timestamp.Seconds*1e3)),
+		Facts:  t.facts(),
+		Series: t.series(),
 	}
 	if direction != upload {
 		trial.Cell += "-" + direction
@@ -105,7 +96,6 @@ func (t *test) trial() (importer.Trial, error) {
 	if streams != "1" {
 		trial.Cell += "-" + streams + "-streams"
 	}
-	trial.Series = t.series()
 	if t.Error != "" {
 		trial.Broken = "iperf3 reports: " + t.Error
 		return trial, nil
@@ -171,10 +161,7 @@ func (t *test) rtt() float64 {
 			sum, n = sum+rtt, n+1
 		}
 	}
-	if n == 0 {
-		return 0
-	}
-	return sum / n
+	return sum / max(1, n)
 }
 
 // cpu returns the number of CPUs that the iperf3 of each side kept busy; 0: unknown.
@@ -189,63 +176,35 @@ func (t *test) cpu() (client, server float64) {
 	return host, remote
 }
 
-func (t *test) start() time.Time {
-	ms := max(t.Start.Timestamp.Milliseconds, t.Start.Timestamp.Seconds*1e3)
-	const end = 253402300800e3 // the year 10000, in ms since 1970
-	if !(ms > 0 && ms < end) {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(ms)).UTC()
-}
-
 // facts returns the versions and options that a comparison must know.
 func (t *test) facts() map[string]string {
 	s := &t.Start
-	facts := map[string]string{
-		"iperf3 version": strings.TrimPrefix(s.Version, "iperf "),
-		"congestion":     t.End.Congestion,
-		"mss":            bytes(max(s.MSS, s.MSSDefault)),
-		"buffer":         bytes(s.Buffer),
-		"side":           "client",
-	}
+	facts := map[string]string{"iperf3 version": strings.TrimPrefix(s.Version, "iperf "), "congestion": t.End.Congestion, "side": "client"}
 	if s.Accepted != nil {
 		facts["side"] = "server"
-	}
-	if s.MSS > 0 {
-		facts["set-mss"] = bytes(s.MSS)
 	}
 	block := "block"
 	if t.UDP() { // the path's largest payload of a packet, or the requested size, which the report does not distinguish
 		block = "packet"
 	}
-	facts[block] = bytes(s.TestStart.Block)
-	if s.TestStart.Target > 0 {
-		facts["bitrate"] = whole(s.TestStart.Target) + " bit/s a stream"
-	}
-	if n := s.TestStart.Bytes; n > 0 {
-		facts["bytes"] = bytes(n)
-	}
-	if n := s.TestStart.Blocks; n > 0 {
-		facts["blocks"] = whole(n)
-	}
-	if s.TestStart.Omit > 0 {
-		facts["omit"] = whole(s.TestStart.Omit) + " s"
-	}
-	if s.TestStart.Duration > 0 {
-		facts["duration"] = whole(s.TestStart.Duration) + " s"
+	for _, f := range []struct {
+		name  string
+		value float64
+		unit  string
+	}{
+		{"mss", max(s.MSS, s.MSSDefault), " B"}, {"set-mss", s.MSS, " B"}, {"buffer", s.Buffer, " B"}, {block, s.TestStart.Block, " B"},
+		{"bitrate", s.TestStart.Target, " bit/s a stream"}, {"bytes", s.TestStart.Bytes, " B"}, {"blocks", s.TestStart.Blocks, ""},
+		{"omit", s.TestStart.Omit, " s"}, {"duration", s.TestStart.Duration, " s"},
+	} {
+		if f.value > 0 {
+			facts[f.name] = whole(f.value) + f.unit
+		}
 	}
 	// The format is that of uname -a: "Linux host 6.1.0 …".
 	if uname := strings.Fields(s.SystemInfo); len(uname) > 2 {
 		facts["kernel"] = uname[2]
 	}
 	return facts
-}
-
-func bytes(n float64) string {
-	if n <= 0 {
-		return ""
-	}
-	return whole(n) + " B"
 }
 
 func whole(n float64) string { return strconv.FormatFloat(n, 'f', 0, 64) }

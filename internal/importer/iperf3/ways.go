@@ -147,13 +147,12 @@ func (t *test) series() []importer.Series {
 	if !t.both() {
 		return t.seriesOf("", t.sends(), func(i *iperf3.Interval) *iperf3.Sum { return i.Sum })
 	}
-	names := [2]string{"-" + upload, "-" + download}
+	sent, received := "-"+upload, "-"+download
 	if t.Start.Accepted != nil {
-		slices.Reverse(names[:])
+		sent, received = received, sent
 	}
-	sends := t.seriesOf(names[0], true, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, true) })
-	receives := t.seriesOf(names[1], false, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, false) })
-	return append(sends, receives...)
+	return append(t.seriesOf(sent, true, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, true) }),
+		t.seriesOf(received, false, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, false) })...)
 }
 
 // oneWay returns the sum of one direction in an interval of a test in both directions. If both sums have the
@@ -166,19 +165,16 @@ func oneWay(i *iperf3.Interval, sends bool) *iperf3.Sum {
 		return i.Reverse
 	}
 	var total *iperf3.Sum
-	for k := range i.Streams {
-		s := &i.Streams[k].Sum
-		if s.Sender != sends {
-			continue
+	for _, s := range i.Streams {
+		switch {
+		case s.Sender != sends:
+		case total == nil:
+			total = &s.Sum
+		default:
+			total.Bytes = plus(total.Bytes, s.Bytes)
+			total.Retransmits = plus(total.Retransmits, s.Retransmits)
+			total.Lost, total.Packets = plus(total.Lost, s.Lost), plus(total.Packets, s.Packets)
 		}
-		if total == nil {
-			one := *s
-			total = &one
-			continue
-		}
-		total.Bytes = plus(total.Bytes, s.Bytes)
-		total.Retransmits = plus(total.Retransmits, s.Retransmits)
-		total.Lost, total.Packets = plus(total.Lost, s.Lost), plus(total.Packets, s.Packets)
 	}
 	return total
 }
@@ -191,37 +187,8 @@ func plus(a, b *float64) *float64 {
 	return &sum
 }
 
-// column is a series that is being built.
-type column struct {
-	name, unit string
-	of         func(*iperf3.Interval, *iperf3.Sum) (float64, bool)
-}
-
-// columns returns the series of one direction. Only a receiver knows loss and jitter, and only a sender knows
-// retransmits and round-trip times.
-func (t *test) columns(sends bool) []column {
-	list := []column{{"bandwidth", "bit/s", func(_ *iperf3.Interval, s *iperf3.Sum) (float64, bool) {
-		return of(s).rate(), s.Bytes != nil
-	}}}
-	switch {
-	case t.UDP() && !sends:
-		list = append(list,
-			column{"loss", "", func(_ *iperf3.Interval, s *iperf3.Sum) (float64, bool) { return share(s), s.Packets != nil }},
-			column{"jitter", "s", func(_ *iperf3.Interval, s *iperf3.Sum) (float64, bool) {
-				return positive(s.Jitter) / 1e3, s.Jitter != nil
-			}})
-	case !t.UDP() && sends:
-		list = append(list,
-			column{"retransmits", "", func(_ *iperf3.Interval, s *iperf3.Sum) (float64, bool) {
-				return positive(s.Retransmits), s.Retransmits != nil
-			}},
-			column{"rtt", "s", t.intervalRTT})
-	}
-	return list
-}
-
 // intervalRTT returns the mean round-trip time of the streams that this side sends.
-func (t *test) intervalRTT(i *iperf3.Interval, _ *iperf3.Sum) (float64, bool) {
+func (t *test) intervalRTT(i *iperf3.Interval) (mean float64, known bool) {
 	sum, n := 0.0, 0.0
 	for _, s := range i.Streams {
 		if s.RTT > 0 && (s.Sender || !t.both()) {
@@ -231,33 +198,44 @@ func (t *test) intervalRTT(i *iperf3.Interval, _ *iperf3.Sum) (float64, bool) {
 	return sum / max(1, n), n > 0
 }
 
-// seriesOf returns the series of one direction. A series with a gap is left out.
+// seriesOf returns the series of one direction. A series with a gap is left out. Only a receiver knows loss and
+// jitter, and only a sender knows retransmits and round-trip times.
 func (t *test) seriesOf(suffix string, sends bool, sum func(*iperf3.Interval) *iperf3.Sum) []importer.Series {
 	var ends []float64
-	columns := t.columns(sends)
-	values := make([][]float64, len(columns))
+	var list []importer.Series
+	add := func(name, unit string, v float64, known bool) {
+		if !known {
+			return
+		}
+		at := slices.IndexFunc(list, func(s importer.Series) bool { return s.Name == name+suffix })
+		if at < 0 {
+			at = len(list)
+			list = append(list, importer.Series{Name: name + suffix, Unit: unit})
+		}
+		list[at].Values = append(list[at].Values, v)
+	}
 	for k := range t.Intervals {
 		i := &t.Intervals[k]
 		s := sum(i)
-		if s == nil || s.Omitted || s.End == nil {
-			continue
-		}
 		// A test that is stopped early reports its last interval twice.
-		if len(ends) > 0 && *s.End <= ends[len(ends)-1] {
+		if s == nil || s.Omitted || s.End == nil || len(ends) > 0 && *s.End <= ends[len(ends)-1] {
 			continue
 		}
 		ends = append(ends, *s.End)
-		for c := range columns {
-			if v, ok := columns[c].of(i, s); ok {
-				values[c] = append(values[c], v)
-			}
+		add("bandwidth", "bit/s", of(s).rate(), s.Bytes != nil)
+		switch {
+		case t.UDP() && !sends:
+			add("loss", "", share(s), s.Packets != nil)
+			add("jitter", "s", positive(s.Jitter)/1e3, s.Jitter != nil)
+		case !t.UDP() && sends:
+			add("retransmits", "", positive(s.Retransmits), s.Retransmits != nil)
+			rtt, known := t.intervalRTT(i)
+			add("rtt", "s", rtt, known)
 		}
 	}
-	var list []importer.Series
-	for c, values := range values {
-		if len(values) > 0 && len(values) == len(ends) {
-			list = append(list, importer.Series{Name: columns[c].name + suffix, Unit: columns[c].unit, Seconds: ends, Values: values})
-		}
+	list = slices.DeleteFunc(list, func(s importer.Series) bool { return len(s.Values) < len(ends) })
+	for i := range list {
+		list[i].Seconds = ends
 	}
 	return list
 }

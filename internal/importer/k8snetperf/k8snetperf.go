@@ -47,8 +47,11 @@ func read(f importer.File) ([]importer.Trial, error) {
 	}
 	if head, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n")); bytes.Contains(head, []byte(",")) && !bytes.ContainsAny(head, "{[") {
 		trials, err := readCSV(f, data)
-		for i := range trials {
-			trials[i].Start = written(f.Name)
+		if m := epoch.FindStringSubmatch(path.Base(filepath.ToSlash(f.Name))); m != nil {
+			seconds, _ := strconv.ParseInt(m[1], 10, 64) // the pattern admits only digits
+			for i := range trials {
+				trials[i].Start = time.Unix(seconds, 0).UTC()
+			}
 		}
 		return trials, err
 	}
@@ -57,16 +60,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 
 // epoch matches the time in the name result-N.csv, in seconds since 1970. The file was written then.
 var epoch = regexp.MustCompile(`^result-([0-9]{9,10})\.csv$`)
-
-// written returns the time in the name of a table; zero if there is none.
-func written(name string) time.Time {
-	m := epoch.FindStringSubmatch(path.Base(filepath.ToSlash(name)))
-	if m == nil {
-		return time.Time{}
-	}
-	seconds, _ := strconv.ParseInt(m[1], 10, 64) // the pattern admits only digits
-	return time.Unix(seconds, 0).UTC()
-}
 
 // units are the units of the throughput, and their factors to base units.
 var units = map[string]struct {
@@ -82,14 +75,13 @@ var units = map[string]struct {
 }
 
 func (d *document) trial() (importer.Trial, error) {
-	if d.Throughput == nil {
-		return importer.Trial{}, errors.New("throughput is missing")
-	}
-	if d.Driver == "" || d.Profile == "" {
-		return importer.Trial{}, errors.New("the driver or the profile is missing")
-	}
 	u, ok := units[strings.TrimSpace(d.TputMetric)]
-	if !ok {
+	switch {
+	case d.Throughput == nil:
+		return importer.Trial{}, errors.New("throughput is missing")
+	case d.Driver == "" || d.Profile == "":
+		return importer.Trial{}, errors.New("the driver or the profile is missing")
+	case !ok:
 		return importer.Trial{}, fmt.Errorf("the unit of the throughput is %q, which is none of k8s-netperf's", d.TputMetric)
 	}
 	t := importer.Trial{Kind: "network", Levels: d.levels(), Cell: d.cell(), Start: d.Timestamp, Facts: d.facts()}
@@ -140,13 +132,9 @@ func (d *document) cell() string {
 
 func (d *document) levels() []factor.Level {
 	return []factor.Level{
-		{Factor: "driver", Value: d.Driver},
-		{Factor: "profile", Value: d.Profile},
-		{Factor: "same-node", Value: strconv.FormatBool(d.Local)},
-		{Factor: "host-network", Value: strconv.FormatBool(d.HostNetwork)},
-		{Factor: "service", Value: strconv.FormatBool(d.Service)},
-		{Factor: "parallelism", Value: strconv.Itoa(d.Parallelism)},
-		{Factor: "message", Value: strconv.Itoa(d.MessageSize)},
+		{Factor: "driver", Value: d.Driver}, {Factor: "profile", Value: d.Profile}, {Factor: "same-node", Value: strconv.FormatBool(d.Local)},
+		{Factor: "host-network", Value: strconv.FormatBool(d.HostNetwork)}, {Factor: "service", Value: strconv.FormatBool(d.Service)},
+		{Factor: "parallelism", Value: strconv.Itoa(d.Parallelism)}, {Factor: "message", Value: strconv.Itoa(d.MessageSize)},
 		{Factor: "burst", Value: strconv.Itoa(d.Burst)},
 	}
 }
@@ -303,8 +291,8 @@ func readJSON(data []byte) ([]importer.Trial, error) {
 		return nil, err
 	}
 	trials := make([]importer.Trial, len(*docs))
-	for i := range *docs {
-		if trials[i], err = (*docs)[i].trial(); err != nil {
+	for i, d := range *docs {
+		if trials[i], err = d.trial(); err != nil {
 			return nil, fmt.Errorf("result %d: %w", i+1, err)
 		}
 	}
@@ -318,7 +306,7 @@ func (d *document) facts() map[string]string {
 		"user-defined network": d.UDN, "bridge": d.Bridge, "SR-IOV": d.SRIOV, "macvlan": d.Macvlan, "localnet": d.Localnet,
 	}
 	if d.Metadata.MTU > 0 {
-		facts["mtu"] = fmt.Sprint(d.Metadata.MTU)
+		facts["mtu"] = strconv.Itoa(d.Metadata.MTU)
 	}
 	for name, on := range map[string]bool{"virtual machines": d.Virt, "external server": d.ExternalServer, "across zones": d.AcrossAZ} {
 		if on {

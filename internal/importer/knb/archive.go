@@ -66,7 +66,7 @@ func unpack(r io.Reader) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !wanted(name) {
+		if !environment[name] && (strings.HasPrefix(name, ".") || !slices.Contains(endings, path.Ext(name))) {
 			continue
 		}
 		if _, twice := files[name]; twice {
@@ -93,10 +93,6 @@ func plainName(h *tar.Header) (string, error) {
 		return "", nil
 	}
 	return "", fmt.Errorf("entry %.60q is neither a file nor a directory", h.Name)
-}
-
-func wanted(name string) bool {
-	return environment[name] || !strings.HasPrefix(name, ".") && slices.Contains(endings, path.Ext(name))
 }
 
 // assemble makes a result of the files of an archive. The file env lists the tests that ran and the names of
@@ -292,11 +288,11 @@ func (l *log) summary(fields []string) {
 			jitter := ms / 1e3
 			l.jitter = &jitter
 		}
-		lost, all, _ := strings.Cut(fields[8], "/")
-		n, err := importer.Number(lost)
-		of, errOf := importer.Number(all)
-		if err == nil && errOf == nil && n >= 0 && of > 0 && n <= of {
-			share := n / of
+		n, all, _ := strings.Cut(fields[8], "/")
+		lost, errLost := importer.Number(n)
+		sent, errSent := importer.Number(all)
+		if errLost == nil && errSent == nil && lost >= 0 && sent > 0 && lost <= sent {
+			share := lost / sent
 			l.lost = &share
 		}
 	}

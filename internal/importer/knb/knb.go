@@ -6,8 +6,7 @@
 // iperf3. CPU and memory are means over the test of the whole node, not of iperf3. The archive also holds
 // iperf3's output and the readings of each second, from which come retransmits, loss, jitter and series.
 //
-// report.go defines the result. text.go reads it from JSON and YAML, archive.go and log.go from the archive;
-// trial.go makes trials of it.
+// knb.go reads a result from JSON and YAML, and makes trials of a result. archive.go reads a result from the archive.
 package knb
 
 import (
@@ -44,9 +43,9 @@ func read(f importer.File) ([]importer.Trial, error) {
 	}
 	trials := r.trials()
 	if len(trials) == 0 {
-		return nil, errors.New("there is no test in the result: is it of knb, and not of another tool?")
+		err = errors.New("there is no test in the result: is it of knb, and not of another tool?")
 	}
-	return trials, nil
+	return trials, err
 }
 
 // mostText is the largest size of a result in JSON or YAML, in bytes. A result usually has about 3 kB.
@@ -188,6 +187,7 @@ func begins(line []byte) bool {
 
 // trials returns a trial for each test, in the order in which knb runs them.
 func (r *report) trials() []importer.Trial {
+	start, _ := time.Parse(time.DateTime, r.Metadata.Date) // the start of knb, the only time in a result; zero if missing
 	var list []importer.Trial
 	for _, t := range []struct {
 		cell, path, protocol string
@@ -202,7 +202,10 @@ func (r *report) trials() []importer.Trial {
 		if t.test == nil {
 			continue
 		}
-		trial := importer.Trial{Cell: t.cell, Kind: "network", Start: r.start(), Facts: r.facts()}
+		trial := importer.Trial{Cell: t.cell, Kind: "network", Start: start, Facts: map[string]string{
+			"knb version": r.Metadata.Version, "server node": r.Metadata.ServerNode, "client node": r.Metadata.ClientNode,
+			"udp buffer": r.Metadata.Buffer, "cpu": r.Data.CPU, "kernel": r.Data.Kernel, "kubernetes version": r.Data.Kubernetes, "mtu": r.Data.MTU,
+		}}
 		if t.protocol != "" {
 			trial.Levels = []factor.Level{{Factor: "path", Value: t.path}, {Factor: "protocol", Value: t.protocol}}
 			t.network(&trial, t.protocol)
@@ -279,27 +282,5 @@ func (t *test) nodes(trial *importer.Trial) {
 func add(trial *importer.Trial, m experiment.Metric, v *float64, unit float64) {
 	if v != nil && trial.Broken == "" && *v >= 0 {
 		trial.AddFit(m, *v*unit)
-	}
-}
-
-// start returns the time when knb began, which is the only time in the result.
-func (r *report) start() time.Time {
-	at, err := time.Parse(time.DateTime, r.Metadata.Date)
-	if err != nil {
-		return time.Time{}
-	}
-	return at
-}
-
-func (r *report) facts() map[string]string {
-	return map[string]string{
-		"knb version":        r.Metadata.Version,
-		"server node":        r.Metadata.ServerNode,
-		"client node":        r.Metadata.ClientNode,
-		"udp buffer":         r.Metadata.Buffer,
-		"cpu":                r.Data.CPU,
-		"kernel":             r.Data.Kernel,
-		"kubernetes version": r.Data.Kubernetes,
-		"mtu":                r.Data.MTU,
 	}
 }

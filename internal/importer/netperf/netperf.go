@@ -51,9 +51,13 @@ func read(f importer.File) ([]importer.Trial, error) {
 }
 
 func (r *result) trial() (importer.Trial, error) {
-	throughput, err := r.need("THROUGHPUT")
+	text, ok := r.fields["THROUGHPUT"]
+	if !ok {
+		return importer.Trial{}, errors.New("THROUGHPUT is missing: select it")
+	}
+	throughput, err := importer.Number(text)
 	if err != nil {
-		return importer.Trial{}, err
+		return importer.Trial{}, fmt.Errorf("THROUGHPUT: %w", err)
 	}
 	u, ok := units[r.fields["THROUGHPUT_UNITS"]]
 	if !ok {
@@ -63,9 +67,8 @@ func (r *result) trial() (importer.Trial, error) {
 	for _, l := range t.Levels {
 		t.Cell += "." + l.String()
 	}
-	if s, ok := r.number("ELAPSED_TIME"); ok {
-		t.Wall = importer.Seconds(s)
-	}
+	s, _ := r.number("ELAPSED_TIME")
+	t.Wall = importer.Seconds(s)
 	if math.IsInf(throughput*u.factor, 0) {
 		return t, fmt.Errorf("THROUGHPUT: %g %s is no rate", throughput, r.fields["THROUGHPUT_UNITS"])
 	}
@@ -85,19 +88,6 @@ func (r *result) trial() (importer.Trial, error) {
 	r.common(&t)
 	t.Loop = r.loop()
 	return t, nil
-}
-
-// need returns a number. Without it there is no trial.
-func (r *result) need(name string) (float64, error) {
-	text, ok := r.fields[name]
-	if !ok {
-		return 0, fmt.Errorf("%s is missing: select it", name)
-	}
-	v, err := importer.Number(text)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
-	}
-	return v, nil
 }
 
 // number returns a number that may be missing. For an unknown value, netperf writes -1 or a text.
@@ -153,18 +143,20 @@ func (r *result) asks() bool {
 // levels returns the sizes and the burst in the output.
 func (r *result) levels() []factor.Level {
 	var levels []factor.Level
-	for _, l := range []struct{ name, key string }{
-		{"send", "LOCAL_SEND_SIZE"}, {"remote-send", "REMOTE_SEND_SIZE"},
-		{"request", "REQUEST_SIZE"}, {"response", "RESPONSE_SIZE"},
-	} {
-		asks := r.asks() // the sizes of sends follow from the sizes of requests
-		if v, ok := r.number(l.key); ok && v > 0 && (!asks || !strings.HasSuffix(l.name, "send")) {
-			levels = append(levels, factor.Level{Factor: l.name, Value: strconv.FormatFloat(v, 'f', -1, 64)})
+	add := func(name string, v float64) {
+		if v > 0 {
+			levels = append(levels, factor.Level{Factor: name, Value: strconv.FormatFloat(v, 'f', -1, 64)})
 		}
 	}
-	if burst := r.burst(); burst > 0 {
-		levels = append(levels, factor.Level{Factor: "burst", Value: strconv.FormatFloat(burst, 'f', -1, 64)})
+	asks := r.asks() // the sizes of sends follow from the sizes of requests
+	for _, l := range []struct{ name, key string }{
+		{"send", "LOCAL_SEND_SIZE"}, {"remote-send", "REMOTE_SEND_SIZE"}, {"request", "REQUEST_SIZE"}, {"response", "RESPONSE_SIZE"},
+	} {
+		if v, ok := r.number(l.key); ok && (!asks || !strings.HasSuffix(l.name, "send")) {
+			add(l.name, v)
+		}
 	}
+	add("burst", r.burst())
 	return levels
 }
 
@@ -254,7 +246,7 @@ func (r *result) latencies(t *importer.Trial, what string) {
 	for _, l := range []struct{ name, key string }{
 		{"-p50", "P50_LATENCY"}, {"-p90", "P90_LATENCY"}, {"-p99", "P99_LATENCY"}, {"-max", "MAX_LATENCY"},
 	} {
-		if v, ok := r.number(l.key); ok && v >= fewest {
+		if v, _ := r.number(l.key); v >= fewest {
 			r.positive(t, what+l.name, "s", l.key, 1e-6)
 		}
 	}

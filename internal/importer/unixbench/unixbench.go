@@ -11,6 +11,7 @@ package unixbench
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -122,11 +123,6 @@ func (r *report) about(text string) {
 	}
 }
 
-// indexOf returns a metric that restates a rate.
-func indexOf(name string) experiment.Metric {
-	return importer.Ratio(name, "", experiment.Higher, false)
-}
-
 // section is one run of all tests with a number of copies.
 type section struct {
 	start   time.Time
@@ -138,11 +134,10 @@ type section struct {
 	score   float64 // the score over all tests of the system; 0: unknown
 }
 
+// test is one test of a section. Its trial has no cell yet.
 type test struct {
-	title  string // the name in the report
-	values []importer.Value
-	wall   time.Duration
-	broken string
+	importer.Trial
+	title string // the name in the report
 }
 
 // newSection reads the time when a section began: "Sat Nov 21 2026 23:06:44 - 23:13:32". It is the machine's
@@ -150,10 +145,7 @@ type test struct {
 // the time is unknown.
 func newSection(when string) section {
 	from, _, _ := strings.Cut(when, " - ")
-	start, err := time.Parse("Mon Jan _2 2006 15:04:05", from)
-	if err != nil {
-		start = time.Time{}
-	}
+	start, _ := time.Parse("Mon Jan _2 2006 15:04:05", from)
 	return section{start: start, titled: map[string]*test{}}
 }
 
@@ -201,24 +193,23 @@ func (s *section) add(text string) error {
 	if err != nil {
 		return fmt.Errorf("test %q: the number of samples: %w", title, err)
 	}
-	t := &test{title: title}
+	t := &test{title: title, Trial: importer.Trial{Wall: importer.Seconds(each * n)}}
 	s.tests = append(s.tests, t)
 	s.titled[title] = t
-	t.wall = importer.Seconds(each * n)
 	v, err := importer.Number(value)
 	switch {
 	case err != nil:
-		t.broken = fmt.Sprintf("its rate is %s", value)
+		t.Broken = "its rate is " + value
 		return nil
 	case n <= 0:
-		t.broken = "no sample of it succeeded"
+		t.Broken = "no sample of it succeeded"
 		return nil
 	}
 	base, ok := units[unit]
 	if !ok {
 		base.unit, base.factor = unit, 1
 	}
-	t.values = []importer.Value{{Metric: importer.Ratio("rate", base.unit, experiment.Higher, true), Value: v * base.factor}}
+	t.Add(importer.Ratio("rate", base.unit, experiment.Higher, true), v*base.factor)
 	return nil
 }
 
@@ -241,8 +232,8 @@ func (s *section) index(text string) error {
 	if err != nil {
 		return fmt.Errorf("the index of %q: %w", title, err)
 	}
-	if t.broken == "" && len(t.values) == 1 && v > 0 {
-		t.values = append(t.values, importer.Value{Metric: indexOf("index"), Value: v})
+	if t.Broken == "" && len(t.Values) == 1 && v > 0 {
+		t.Add(importer.Ratio("index", "", experiment.Higher, false), v)
 	}
 	return nil
 }
@@ -282,23 +273,24 @@ func (s *section) trials(facts map[string]string) []importer.Trial {
 	var list []importer.Trial
 	for _, t := range s.tests {
 		name, kind := cell(t.title)
-		list = append(list, s.trial(name, kind, t, facts))
+		list = append(list, s.trial(name, kind, t.Trial, facts))
 	}
 	if s.score > 0 {
-		score := &test{values: []importer.Value{{Metric: indexOf("score"), Value: s.score}}}
+		score := importer.Trial{}
+		score.Add(importer.Ratio("score", "", experiment.Higher, false), s.score)
 		list = append(list, s.trial("index", "cpu", score, facts))
 	}
 	return list
 }
 
-func (s *section) trial(name, kind string, t *test, facts map[string]string) importer.Trial {
+// trial completes a trial of the section.
+func (s *section) trial(cell, kind string, t importer.Trial, facts map[string]string) importer.Trial {
+	t.Cell, t.Kind, t.Start, t.Facts = cell, kind, s.start, maps.Clone(facts)
+	t.Levels = []factor.Level{{Factor: "copies", Value: s.copies}}
 	if s.copies != "1" {
-		name += ".copies=" + s.copies
+		t.Cell += ".copies=" + s.copies
 	}
-	return importer.Trial{
-		Cell: name, Kind: kind, Levels: []factor.Level{{Factor: "copies", Value: s.copies}},
-		Start: s.start, Wall: t.wall, Values: t.values, Broken: t.broken, Facts: maps.Clone(facts),
-	}
+	return t
 }
 
 // cells are Run's own names of the tests in a report, with their kinds of workload.
@@ -331,9 +323,5 @@ func cell(title string) (name, kind string) {
 	if c, ok := cells[title]; ok {
 		return c.name, c.kind
 	}
-	name = strings.Trim(letters.ReplaceAllString(strings.ToLower(title), "-"), "-")
-	if name == "" {
-		name = "test"
-	}
-	return name, "cpu"
+	return cmp.Or(strings.Trim(letters.ReplaceAllString(strings.ToLower(title), "-"), "-"), "test"), "cpu"
 }
