@@ -229,7 +229,13 @@ func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 	if t.Broken != "" {
 		return // no value of an invalid trial counts
 	}
-	useless := func(v Value) bool { return unfit(v) && !r.isHeadline(in, v.Metric) }
+	useless := func(v Value) bool {
+		headline := v.Metric.Headline // the format's choice, unless the user makes one
+		if len(r.Headline) > 0 {
+			headline = slices.Contains(r.Headline, v.Metric.Name) || slices.Contains(r.Headline, in.ID+":"+v.Metric.Name)
+		}
+		return unfit(v) && !headline
+	}
 	if !slices.ContainsFunc(t.Values, useless) {
 		return
 	}
@@ -251,22 +257,6 @@ func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 // unfit reports whether a value cannot be compared on its metric's scale.
 func unfit(v Value) bool {
 	return !finite(v.Value) || v.Metric.Scale != experiment.Difference && v.Value <= 0
-}
-
-// isHeadline reports whether a metric will be a headline, by the format or by the user's choice.
-func (r *run) isHeadline(in *importedCell, m experiment.Metric) bool {
-	if len(r.Headline) == 0 {
-		return m.Headline
-	}
-	return slices.Contains(r.Headline, m.Name) || slices.Contains(r.Headline, in.ID+":"+m.Name)
-}
-
-// remarkLeftOut adds a remark for each metric with values that were left out.
-func (r *run) remarkLeftOut() {
-	for _, o := range r.leftOut.list {
-		r.remark("%s of %s left out, the first in %s: values that are zero, negative or not finite have no ratio; %s",
-			plural(o.values, "value"), o.metric, o.first, differences)
-	}
 }
 
 // differences is the advice for a value that is zero on a ratio scale.

@@ -83,18 +83,11 @@ func (c *cells) id(name string) string {
 	return free
 }
 
-// take counts a trial's metrics in its cell. It returns the reason if they contradict the metrics of the cell
-// so far, and "" otherwise.
-func (c *cells) take(in *importedCell, t *Trial) (conflict string) {
-	before := len(in.metrics.list)
-	conflict = in.take(t)
-	c.metrics += len(in.metrics.list) - before
-	return conflict
-}
-
-// take counts a trial's metrics in this cell. It returns the reason if they contradict the metrics so far, and
+// take counts a trial's metrics in its cell. It returns the reason if they contradict the cell's metrics so far, and
 // "" otherwise.
-func (c *importedCell) take(t *Trial) (conflict string) {
+func (all *cells) take(c *importedCell, t *Trial) (conflict string) {
+	before := len(c.metrics.list)
+	defer func() { all.metrics += len(c.metrics.list) - before }()
 	if t.Broken == "" {
 		c.trials++
 	}

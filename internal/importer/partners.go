@@ -212,17 +212,13 @@ func (r *run) remarkSettings(arms []*arm) {
 			r.remark("files of %s differ in %s (%s), which was allowed", where, s.Name, strings.Join(values, ", "))
 			continue
 		}
+		name := s.Name // quoted for a shell if necessary
+		if strings.Contains(name, " ") {
+			name = "'" + name + "'"
+		}
 		r.remark("files of %s differ in %s (%s): results with different settings are not compared; --allow %s compares them nevertheless",
-			where, s.Name, strings.Join(values, ", "), shellName(s.Name))
+			where, s.Name, strings.Join(values, ", "), name)
 	}
-}
-
-// shellName returns the name of a setting, quoted for a shell if necessary.
-func shellName(name string) string {
-	if strings.Contains(name, " ") {
-		return "'" + name + "'"
-	}
-	return name
 }
 
 // checkAllowed returns an error for a name that is no setting of the format.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"runtime"
@@ -74,7 +73,12 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 	if c.stored, c.err = r.keeper.begin(in, i+1, f); c.err != nil {
 		return c
 	}
-	size := sizeOf(in)
+	size := int64(0) // 0: unknown
+	if file, ok := in.(fs.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
+	}
 	format := cmp.Or(f.format, &r.Format)
 	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.stored.buffer, Size: size, Alone: r.oneFileEach})
 	if c.broken == nil {
@@ -84,11 +88,11 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 		c.trials, c.merged = readings(c.trials)
 	}
 	for k := 0; k < len(c.trials) && c.broken == nil; k++ {
-		if c.broken = f.apply(&c.trials[k]); c.broken != nil {
-			break
+		t := &c.trials[k]
+		if c.broken = f.apply(t); c.broken == nil {
+			c.broken = r.accept(t, f)
 		}
-		c.broken = r.accept(&c.trials[k], f)
-		if t := &c.trials[k]; t.Start.IsZero() {
+		if t.Start.IsZero() {
 			t.Start = r.Start
 		}
 	}
@@ -102,25 +106,9 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 	return c
 }
 
-// sizeOf returns the size of a regular file, or 0 if the size is unknown.
-func sizeOf(in io.Reader) int64 {
-	f, ok := in.(interface{ Stat() (fs.FileInfo, error) })
-	if !ok {
-		return 0
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return 0
-	}
-	return info.Size()
-}
-
 // accept returns an error for a trial that no run can hold, or that lacks a required part such as its arm.
 func (r *run) accept(t *Trial, f *inputFile) error {
-	if err := checkTrial(t); err != nil {
-		return err
-	}
-	if err := checkWithin(t); err != nil {
+	if err := cmp.Or(checkNames(t), checkWithin(t)); err != nil {
 		return err
 	}
 	switch {
@@ -266,22 +254,19 @@ func (r *run) ahead(ctx context.Context, take func(i int, c readResult) error) e
 	defer reading.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	begin := func(i int) <-chan readResult {
-		done := make(chan readResult, 1)
-		reading.Go(func() {
-			free <- struct{}{}
-			if ctx.Err() == nil {
-				done <- r.read(ctx, i)
-			}
-			<-free
-		})
-		return done
-	}
 	var queue []<-chan readResult // the files being read, the next one to be taken first
 	begun := 0
 	for i := range r.files {
 		for begun < len(r.files) && begun <= i+readers && (begun == i || !r.files[begun].waits) {
-			queue = append(queue, begin(begun))
+			next, done := begun, make(chan readResult, 1)
+			reading.Go(func() {
+				free <- struct{}{}
+				if ctx.Err() == nil {
+					done <- r.read(ctx, next)
+				}
+				<-free
+			})
+			queue = append(queue, done)
 			begun++
 		}
 		select {
@@ -299,9 +284,6 @@ func (r *run) ahead(ctx context.Context, take func(i int, c readResult) error) e
 	}
 	return nil
 }
-
-// factReadings is the fact with the number of readings that were merged into a trial.
-const factReadings = "readings"
 
 // readings merges all readings of a cell and arm in a file of a serial tool into one trial. If files are
 // paired, only whole files are pairs: runs that a tool made one after the other have no partner in another
@@ -347,10 +329,9 @@ func reading(trials []Trial) Trial {
 	for _, v := range metrics.list {
 		one.Add(v.Metric, stats.Median(values[v.Metric.Name]))
 	}
-	one.Facts = maps.Clone(one.Facts)
-	if one.Facts == nil {
-		one.Facts = map[string]string{}
-	}
-	one.Facts[factReadings] = strconv.Itoa(len(trials))
+	facts := map[string]string{}
+	maps.Copy(facts, one.Facts)
+	facts["readings"] = strconv.Itoa(len(trials))
+	one.Facts = facts
 	return one
 }

@@ -84,7 +84,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = search.close() }() // the roots are only read, so an error in closing loses nothing
+	defer search.close()
 	if o.Format.Name == Auto {
 		if o.Format, err = search.detect(ctx, o.Known, o.Stdin); err != nil {
 			return nil, err
@@ -140,7 +140,7 @@ type run struct {
 	broken      []brokenFile
 	beside      []int                   // the files that hold no result by their nature
 	roundless   int                     // the number of files that contain no round, although trials are paired by round
-	others      ordered[string, reader] // the formats of files that another tool wrote
+	others      ordered[string, string] // the first file of each other format that reads files which this format cannot
 	merged      int                     // the largest number of readings that were merged into one trial
 	looked      int                     // the number of broken files that were tried with other formats
 	result      *Result
@@ -181,7 +181,10 @@ func (r *run) finish() error {
 		r.remark("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path)
 	}
 	r.remarkDuplicates()
-	r.remarkLeftOut()
+	for _, o := range r.leftOut.list {
+		r.remark("%s of %s left out, the first in %s: values that are zero, negative or not finite have no ratio; %s",
+			plural(o.values, "value"), o.metric, o.first, differences)
+	}
 	if r.merged > 1 {
 		r.remark("files hold up to %d readings of a cell that %s made one after the other: paired, a file is one trial with their median", r.merged, r.Format.Name)
 	}
@@ -200,14 +203,10 @@ func (r *run) finish() error {
 			return misuse("", "no result in any file of arm %s", a.name)
 		}
 	}
-	if err := r.addBroken(arms); err != nil {
-		return err
-	}
-	if err := r.comparable(arms); err != nil {
-		return err
-	}
-	if err := r.partners(arms); err != nil {
-		return err
+	for _, step := range []func([]*arm) error{r.addBroken, r.comparable, r.partners} {
+		if err := step(arms); err != nil {
+			return err
+		}
 	}
 	r.remarkSettings(arms)
 	r.remarkRepeats()
@@ -305,9 +304,7 @@ func Each(ctx context.Context, dir string, o Options, done func(FileImport)) err
 	if err != nil {
 		return err
 	}
-	if err := search.close(); err != nil {
-		return err
-	}
+	search.close()
 	taken := map[string]string{} // files by the directory of their run
 	made := 0
 	var last error

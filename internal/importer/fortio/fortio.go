@@ -94,7 +94,10 @@ func (r *result) trial() (importer.Trial, error) {
 	if kind == "http" {
 		t.Kind = kind
 	}
-	t.Levels = r.levels(kind)
+	t.Levels = []factor.Level{{Factor: "qps", Value: r.RequestedQPS}, {Factor: "connections", Value: strconv.Itoa(r.NumThreads)}}
+	if u, err := url.Parse(r.URL); err == nil && kind == "http" && u.RequestURI() != "/" {
+		t.Levels = append(t.Levels, factor.Level{Factor: "path", Value: u.RequestURI()})
+	}
 	t.Cell = kind
 	for _, l := range t.Levels {
 		t.Cell += "." + l.String()
@@ -147,14 +150,6 @@ func (r *result) protocol() string {
 	return "load"
 }
 
-func (r *result) levels(kind string) []factor.Level {
-	levels := []factor.Level{{Factor: "qps", Value: r.RequestedQPS}, {Factor: "connections", Value: strconv.Itoa(r.NumThreads)}}
-	if u, err := url.Parse(r.URL); err == nil && kind == "http" && u.RequestURI() != "/" {
-		levels = append(levels, factor.Level{Factor: "path", Value: u.RequestURI()})
-	}
-	return levels
-}
-
 // errors returns the share of requests that Fortio counts as failed: HTTP statuses other than 2xx and 418, gRPC
 // health other than SERVING, and requests without a response.
 func (r *result) errors(kind string) (importer.ErrorRate, error) {
@@ -195,12 +190,9 @@ func (r *result) facts() map[string]string {
 	if r.Resolution > 0 {
 		facts["latency resolution"] = strconv.FormatFloat(r.Resolution, 'g', -1, 64) + " s"
 	}
-	for _, option := range []struct {
-		on   bool
-		name string
-	}{{r.Uniform, "uniform"}, {r.Jitter, "jitter"}, {r.NoCatchUp, "nocatchup"}} {
-		if option.on {
-			facts["pacing"] = strings.TrimSpace(facts["pacing"] + " " + option.name)
+	for i, on := range []bool{r.Uniform, r.Jitter, r.NoCatchUp} {
+		if on {
+			facts["pacing"] = strings.TrimSpace(facts["pacing"] + " " + []string{"uniform", "jitter", "nocatchup"}[i])
 		}
 	}
 	switch http := strings.EqualFold(r.RunType, "http"); {

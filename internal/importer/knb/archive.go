@@ -102,7 +102,12 @@ func assemble(files map[string]string) (*report, error) {
 	if !ok {
 		return nil, errors.New("the archive has no file env: it is not one that knb wrote with -o data")
 	}
-	settings := parseEnv(env)
+	settings := map[string]string{} // from lines NAME="value", which knb's shell would execute
+	for line := range strings.Lines(env) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			settings[name] = strings.Trim(value, `"'`)
+		}
+	}
 	r := &report{}
 	r.Metadata.Generator, r.Metadata.Version, r.Metadata.Date = settings["GENERATOR"], settings["VERSION"], settings["BENCHMARK_DATE"]
 	r.Metadata.ServerNode, r.Metadata.ClientNode = settings["SERVER_NODE"], settings["CLIENT_NODE"]
@@ -129,18 +134,6 @@ func assemble(files map[string]string) (*report, error) {
 		}
 	}
 	return r, nil
-}
-
-// parseEnv reads assignments of the form NAME="value". knb lets its shell execute the file; parseEnv executes
-// nothing.
-func parseEnv(text string) map[string]string {
-	settings := map[string]string{}
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			settings[name] = strings.Trim(value, `"'`)
-		}
-	}
-	return settings
 }
 
 func assembleTest(files map[string]string, pod string) (*test, error) {

@@ -2,7 +2,7 @@
 //
 // The output holds a part of fio's report, of which package fio makes trials. kubestr reads the report into its
 // own types and writes these. They keep mean latencies and drop percentiles, the histogram and most options.
-// Options are therefore read from the job file, which the output also holds (jobfile.go).
+// Options are therefore read from the job file, which the output also holds.
 //
 // kubestr's default job file runs four jobs at the same time, on one volume: without a stonewall between them,
 // fio starts them all at once. The result read_iops therefore is random reading while two jobs write and one
@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"tare/internal/importer"
@@ -58,7 +59,11 @@ func read(f importer.File) ([]importer.Trial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fio's report within kubestr's: %w", err)
 	}
-	complete(report, raw.FioConfig)
+	global, jobs := parse(raw.FioConfig)
+	report.Options = join(report.Options, global)
+	for i := range report.Jobs {
+		report.Jobs[i].Options = join(report.Jobs[i].Options, jobs[report.Jobs[i].Name])
+	}
 	facts := map[string]string{
 		"storage class":  raw.StorageClass.Metadata.Name,
 		"provisioner":    raw.StorageClass.Provisioner,
@@ -104,34 +109,20 @@ func find(f importer.File) (*output, error) {
 // latencies.
 func isDefault(r *fio.Report) bool {
 	names := []string{"read_iops", "write_iops", "read_bw", "write_bw"}
-	if len(r.Jobs) != len(names) || r.Options["gtod_reduce"] != "1" {
+	if r.Options["gtod_reduce"] != "1" {
 		return false
 	}
-	for i, j := range r.Jobs {
-		if j.Name != names[i] || j.Group != r.Jobs[0].Group {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(r.Jobs, names, func(j fio.Job, name string) bool { return j.Name == name && j.Group == r.Jobs[0].Group })
 }
 
 // synonyms maps names of options in job files to the names in fio's reports.
 var synonyms = map[string]string{"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
 
-// complete adds the options of the job file that kubestr left out of the report.
-func complete(r *fio.Report, jobFile string) {
-	global, jobs := parse(jobFile)
-	r.Options = join(r.Options, global)
-	for i := range r.Jobs {
-		r.Jobs[i].Options = join(r.Jobs[i].Options, jobs[r.Jobs[i].Name])
-	}
-}
-
-// join returns the options, with those added that only more contains.
-func join(options, more fio.Options) fio.Options {
+// join adds to the options of a report those of the job file that kubestr left out.
+func join(report, file fio.Options) fio.Options {
 	all := fio.Options{}
-	maps.Copy(all, more)
-	maps.Copy(all, options)
+	maps.Copy(all, file)
+	maps.Copy(all, report)
 	return all
 }
 

@@ -287,13 +287,3 @@ func exported(r *Row, field string, own []factor.Level) (list []factor.Level) {
 	}
 	return list
 }
-
-// keep adds the levels that tare export gave to a row. Levels that some rows of the cell lack belong to the
-// arm.
-func (r *assembler) keep(cell string, exported []factor.Level) {
-	known, ok := r.shared[cell]
-	if !ok {
-		known = exported
-	}
-	r.shared[intern(cell)] = slices.DeleteFunc(known, func(l factor.Level) bool { return !slices.Contains(exported, l) })
-}

@@ -40,11 +40,16 @@ const (
 // extensions are those of the files that are read in a directory.
 var extensions = []string{".csv", ".tsv", ".json", ".jsonl", ".env", ".results", ".txt", ".out"}
 
-// mapped returns the format that reads by a mapping file.
+// mapped returns the format that reads by a mapping file. The name of the mapping file is for messages.
 func mapped(file string, text []byte) (importer.Format, error) {
-	m, err := load(file, text)
-	if err != nil {
-		return importer.Format{}, err
+	f := strictyaml.Read(file, text)
+	m := mapping{parse: map[string]*regexp.Regexp{}}
+	if f.Root != nil {
+		f.Decode(f.Root, "", &m)
+		m.compile(f)
+	}
+	if problems := f.Problems(); len(problems) > 0 {
+		return importer.Format{}, &problems
 	}
 	return importer.Format{Name: name, Doc: doc, Extensions: extensions, Read: m.read}, nil
 }
@@ -121,20 +126,6 @@ func (m *multiplier) UnmarshalText(text []byte) error {
 	}
 	*m = multiplier(v)
 	return err
-}
-
-// load reads a mapping file. The name is for messages.
-func load(name string, text []byte) (*mapping, error) {
-	f := strictyaml.Read(name, text)
-	m := mapping{parse: map[string]*regexp.Regexp{}}
-	if f.Root != nil {
-		f.Decode(f.Root, "", &m)
-		m.compile(f)
-	}
-	if problems := f.Problems(); len(problems) > 0 {
-		return nil, &problems
-	}
-	return &m, nil
 }
 
 // compile checks the conditions that struct tags cannot express.

@@ -76,7 +76,11 @@ type report struct {
 func (r *report) line(text string) error {
 	if when, ok := strings.CutPrefix(text, "Benchmark Run: "); ok {
 		r.indexed = false
-		r.sections = append(r.sections, newSection(when))
+		// The time is the machine's local time, as in "Sat Nov 21 2026 23:06:44 - 23:13:32". It is read as UTC, since the
+		// report has no time zone. With names of months in another language, the time is unknown.
+		from, _, _ := strings.Cut(when, " - ")
+		start, _ := time.Parse("Mon Jan _2 2006 15:04:05", from)
+		r.sections = append(r.sections, section{start: start, titled: map[string]*test{}})
 		return nil
 	}
 	if len(r.sections) == 0 {
@@ -138,15 +142,6 @@ type section struct {
 type test struct {
 	importer.Trial
 	title string // the name in the report
-}
-
-// newSection reads the time when a section began: "Sat Nov 21 2026 23:06:44 - 23:13:32". It is the machine's
-// local time, which is read as UTC since the report has no time zone. With names of months in another language,
-// the time is unknown.
-func newSection(when string) section {
-	from, _, _ := strings.Cut(when, " - ")
-	start, _ := time.Parse("Mon Jan _2 2006 15:04:05", from)
-	return section{start: start, titled: map[string]*test{}}
 }
 
 // running reads the line "2 CPUs in system; running 1 parallel copy of tests".

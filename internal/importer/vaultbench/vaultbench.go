@@ -100,12 +100,9 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 	if *s.Success < 0 || *s.Success > 1 {
 		return importer.Trial{}, fmt.Errorf("success is %g, which is no share", *s.Success)
 	}
-	t := importer.Trial{
-		Cell:   name,
-		Kind:   "vault",
-		Start:  s.Earliest,
-		Wall:   wall(s.Duration, s.Wait),
-		Errors: importer.ErrorRate{Share: 1 - *s.Success, Known: true},
+	t := importer.Trial{Cell: name, Kind: "vault", Start: s.Earliest, Errors: importer.ErrorRate{Share: 1 - *s.Success, Known: true}}
+	if s.Duration >= 0 && s.Wait >= 0 && s.Wait <= math.MaxInt64-s.Duration { // otherwise, the file has no sensible duration
+		t.Wall = time.Duration(s.Duration + s.Wait) // from the first request to the last response
 	}
 	if name == total { // the number of workers in a single test varies, so only total has a loop
 		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput}
@@ -124,13 +121,4 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 	}
 	t.Add(experiment.Metric{Name: throughput, Unit: "1/s", Better: experiment.Higher, Headline: name == total, Scale: experiment.Ratio}, *s.Throughput)
 	return t, nil
-}
-
-// wall returns the time from the first request to the last response; 0 (unknown) if the file has no sensible
-// duration.
-func wall(duration, wait int64) time.Duration {
-	if duration < 0 || wait < 0 || wait > math.MaxInt64-duration {
-		return 0
-	}
-	return time.Duration(duration + wait)
 }
