@@ -1,11 +1,11 @@
-// Package mask removes known secrets from texts. Secrets are the values that a run reads from variables
-// and files; Tare must never write them anywhere.
+// Package mask removes known secrets from texts. Secrets are the values that a run reads from variables and files.
+// Tare must never write them anywhere.
 //
-// A secret is found in its original form, line by line if it has several lines, and in common encodings:
-// base64 (also inside a longer value), hexadecimal, escaped for a URL, for JSON or for a shell, and in
-// dumps of xxd, od and hexdump. Every text is searched twice: in its original form and folded (see
-// folder), since there are too many ways to break lines and to escape. Secrets in other encodings are
-// not found. Values shorter than Least are not masked, because they would occur everywhere.
+// A secret is found in its original form, line by line if it has several lines, and in common encodings: base64 (also
+// inside a longer value), hexadecimal, escaped for a URL, for JSON or for a shell, and in dumps of xxd, od and
+// hexdump. Every text is searched twice: in its original form and folded (see folder), since there are too many ways
+// to break lines and to escape. Secrets in other encodings are not found. Values shorter than Least are not masked,
+// because they would occur everywhere.
 package mask
 
 import (
@@ -26,12 +26,11 @@ import (
 // Least is the length of the shortest value that is masked, in bytes.
 const Least = 6
 
-// leastEncoded is the length, in bytes, of the shortest value that is found in base64 inside a longer
-// value. The characters at both ends then depend on the neighbouring bytes.
+// leastEncoded is the length, in bytes, of the shortest value that is found in base64 inside a longer value. The
+// characters at both ends then depend on the neighbouring bytes.
 const leastEncoded = 8
 
-// Mask removes secrets from texts. A nil Mask has no secrets and changes nothing. Several goroutines may
-// use it.
+// Mask removes secrets from texts. A nil Mask has no secrets and changes nothing. Several goroutines may use a Mask.
 type Mask struct {
 	raw, folded view
 }
@@ -67,8 +66,8 @@ func (v *view) add(text string, shown []byte) {
 	v.maybe[hash(beginning)] = true
 }
 
-// Add adds a value. name is shown in place of the value: "[masked: TOKEN]". All values must be added
-// before the Mask is used. Add reports whether the value is long enough to be masked.
+// Add adds a value. The name is shown in place of the value: "[masked: TOKEN]". All values must be added before the
+// Mask is used. Add reports whether the value is long enough to be masked.
 func (m *Mask) Add(name, value string) bool {
 	shown := []byte("[masked: " + strings.Map(printable, name) + "]")
 	masked := false
@@ -93,9 +92,9 @@ func printable(r rune) rune {
 	return r
 }
 
-// encodings returns the forms of a value that folding does not unify. These are: hexadecimal, base64,
-// octal dumps, and dumps of two-byte words with the low byte first, in which a value may begin inside a
-// word; single blanks, + for a blank, HTML escapes, and JSON's halves of characters.
+// encodings returns the forms of a value that folding does not unify: hexadecimal, base64, octal dumps, dumps of
+// two-byte words with the low byte first, in which a value may begin inside a word, single blanks, + for a blank, HTML
+// escapes, and JSON's halves of characters.
 func encodings(value string) []string {
 	raw, octal := []byte(value), ""
 	for _, b := range raw {
@@ -115,22 +114,12 @@ func encodings(value string) []string {
 	}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		all = append(all, e.EncodeToString(raw))
-		for before := range 3 {
-			if len(value) >= leastEncoded {
-				all = append(all, base64Inside(e, raw, before))
-			}
+		for before := 0; before < 3 && len(value) >= leastEncoded; before++ { // the number of unknown bytes before the value
+			text := e.EncodeToString(append(make([]byte, before), raw...))
+			all = append(all, text[(before*8+5)/6:(before+len(raw))*8/6]) // the characters that depend on the value alone
 		}
 	}
 	return all
-}
-
-// base64Inside returns the base64 of a value that follows a number of unknown bytes: only the characters that
-// depend on the value alone.
-func base64Inside(e *base64.Encoding, value []byte, before int) string {
-	text := e.EncodeToString(append(make([]byte, before), value...))
-	first := (before*8 + 5) / 6
-	whole := (before + len(value)) * 8 / 6
-	return text[first:whole]
 }
 
 // surrogates matches characters that JSON escapes as two halves, neither of which is a character.
@@ -142,9 +131,8 @@ type span struct {
 	shown      []byte
 }
 
-// find returns all occurrences of all needles, including overlapping ones. Each needle that begins
-// before safe is complete in the text. If last is set, the beginning of a needle at the end of the text
-// is also found.
+// find returns all occurrences of all needles, including overlapping ones. Each needle that begins before safe is
+// complete in the text. If last is set, the beginning of a needle at the end of the text is also found.
 func (v *view) find(text []byte, last bool) (all []span, safe int) {
 	safe = max(len(text)-seed+1, 0)
 	beginning := uint32(0)
@@ -300,12 +288,12 @@ func (w *Writer) find(last bool) (all []span, safe int) {
 	return all, safe
 }
 
-// pass writes the text up to a position that no incomplete secret crosses, and keeps the rest. more
-// lists additional spans to mask.
-func (w *Writer) pass(more []span, last bool) error {
+// pass writes the text up to a position that no incomplete secret crosses, and keeps the rest. extra lists
+// additional spans to mask.
+func (w *Writer) pass(extra []span, last bool) error {
 	all, safe := w.find(last)
 	out, at := w.out[:0], max(w.base, min(w.covered, safe))
-	for _, s := range joined(append(all, more...)) {
+	for _, s := range joined(append(all, extra...)) {
 		if s.start >= safe {
 			break
 		}

@@ -147,32 +147,21 @@ func Explain(err error) error {
 		if kind.Field != "" {
 			what = fmt.Sprintf("member %q", kind.Field)
 		}
-		return fmt.Errorf("%s is %s where %s is expected", what, found(kind.Value), expected(kind.Type.Kind()))
+		return fmt.Errorf("%s is %s where %s is expected", what,
+			cmp.Or(found[kind.Value], "a "+kind.Value), cmp.Or(expected[kind.Type.Kind()], "a number"))
 	case errors.As(err, &syntax):
 		return fmt.Errorf("not valid JSON: %w", err)
 	}
 	return err
 }
 
-// found returns the kind of a JSON value that encoding/json names: "array", "number 1e999".
-func found(value string) string {
-	names := map[string]string{"object": "an object", "array": "a list", "string": "text", "bool": "true or false"}
-	return cmp.Or(names[value], "a "+value)
-}
+// found describes the kinds of JSON values that encoding/json names. Other names are like "number 1e999".
+var found = map[string]string{"object": "an object", "array": "a list", "string": "text", "bool": "true or false"}
 
-// expected returns the kind of JSON value that fits a kind of Go value.
-func expected(kind reflect.Kind) string {
-	switch kind {
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.String:
-		return "text"
-	case reflect.Bool:
-		return "true or false"
-	}
-	return "a number"
+// expected describes the JSON value that fits a kind of Go value. The other kinds are numbers.
+var expected = map[reflect.Kind]string{
+	reflect.Struct: "an object", reflect.Map: "an object", reflect.Slice: "a list", reflect.Array: "a list",
+	reflect.String: "text", reflect.Bool: "true or false",
 }
 
 // First decodes the documents of a stream and returns the only wanted one. A second wanted document is an
