@@ -11,14 +11,11 @@ import (
 	"tare/internal/run/journal"
 )
 
-// brokenFile is a file that gave no trial.
+// brokenFile is a file that gave no trial, with the invalid trial that stands for it.
 type brokenFile struct {
-	arm    *arm // nil: the file has no arm, since only its content would have named one
-	round  int
-	path   string
-	reason string
-	raw    string
-	key    *fileKey
+	journal.Trial
+	arm *arm // nil: the file has no arm, since only its content would have named one
+	key *fileKey
 }
 
 // group counts the files of an arm whose paths name the same cell and levels.
@@ -48,18 +45,17 @@ func (r *run) recordBroken(i int, reason string, k *storedFile) error {
 	if r.Strict {
 		return fmt.Errorf("%s: %s", f.path, reason)
 	}
-	b := brokenFile{path: f.path, reason: reason, key: &f.fileKey}
-	if k != nil {
-		b.raw = k.raw()
-	}
+	b := brokenFile{key: &f.fileKey, Trial: journal.Trial{
+		Attempt: 1, SetUp: r.Layout.setUp(f.block), Raw: k.raw(), Source: f.path, Invalid: []journal.Violation{{Rule: ruleImport, Detail: reason}},
+	}}
 	if f.arm != "" {
 		b.arm = r.arms.named(f.arm)
 		b.arm.files++
 		switch {
 		case r.PairBy.byFiles():
-			b.round = r.roundOf(f, 1)
+			b.Round = r.roundOf(f, 1)
 		case r.PairBy.how == "":
-			b.round = b.arm.next()
+			b.Round = b.arm.next()
 		}
 	}
 	r.broken = append(r.broken, b)
@@ -67,27 +63,24 @@ func (r *run) recordBroken(i int, reason string, k *storedFile) error {
 }
 
 // addBroken records each file that gave no trial as an invalid trial in every cell that the file would have had
-// a trial in. If these cells are unknown, it records none.
+// a trial in. If these cells are unknown, addBroken records one trial without a cell.
 func (r *run) addBroken(arms []*arm) error {
 	for _, b := range r.broken {
 		for _, a := range arms {
 			if b.arm != nil && b.arm != a {
 				continue
 			}
-			round := b.round
-			if round == 0 {
-				round = a.next()
+			t := b.Trial
+			t.Arm = a.name
+			if t.Round == 0 {
+				t.Round = a.next()
 			}
-			a.rounds[round] = true
-			t := journal.Trial{
-				Round: round, Attempt: 1, Arm: a.name, SetUp: r.Layout.setUp(b.key.block), Raw: b.raw, Source: b.path,
-				Invalid: []journal.Violation{{Rule: ruleImport, Detail: b.reason}},
-			}
+			a.rounds[t.Round] = true
 			ids := []string{""}
 			if cells := expected(arms, a, b.key); len(cells) > 0 {
 				ids = nil
 				for _, k := range cells {
-					a.take(round, k, r.PairBy.how != "")
+					a.take(t.Round, k, r.PairBy.how != "")
 					ids = append(ids, r.cells.list[k].ID)
 				}
 			}
@@ -122,12 +115,10 @@ func expected(arms []*arm, a *arm, key *fileKey) []int {
 // content, one of them was probably given the other's directory. A small file without a time may equal another
 // one of its arm by chance, and stays a trial.
 type duplicates struct {
-	first map[sum256][]int // indices of the files with this content, the first of each arm
+	first map[[sha256.Size]byte][]int // indices of the files with this content, the first of each arm
 	sets  ordered[[2]string, duplicateSet]
 	files map[string]int // the number of files read, by arm
 }
-
-type sum256 [sha256.Size]byte
 
 // duplicateSet lists the files of an arm whose content an earlier file has. The earlier file belongs to another arm or
 // the same one.
@@ -174,8 +165,7 @@ func (r *run) duplicateOf(i int, c readResult) string {
 	return ""
 }
 
-// enoughValues is the number of values, rounded as tools round them, from which two trials do not agree in all
-// of them by chance.
+// enoughValues is a number of values, rounded as tools round them. Two trials do not agree in so many values by chance.
 const enoughValues = 8
 
 // distinct reports whether a second trial would certainly have given different content.

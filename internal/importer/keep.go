@@ -14,27 +14,18 @@ import (
 	"tare/internal/run/journal"
 )
 
-// The files that only imported runs have, besides journal.FilesFile.
-const (
-	seriesFile     = "series.json"     // ending of a file beside a raw file's copy: the series of its trials
-	histogramsFile = "histograms.json" // ending of a file beside a raw file's copy: the histograms of its trials
-
-	seriesSchema     = "tare.series/v1"
-	histogramsSchema = "tare.histograms/v1"
-)
-
-// withinDocument is the content of seriesFile or histogramsFile.
+// withinDocument is the content of a file with the series, or the histograms, of a raw file's trials.
 type withinDocument struct {
 	Schema string        `json:"schema"`
 	Trials []trialWithin `json:"trials"`
 }
 
-// trialWithin holds the series and histograms of one trial.
+// trialWithin holds the series or histograms of one trial.
 type trialWithin struct {
 	Cell       string      `json:"cell"`
 	Round      int         `json:"round"`
-	Series     []Series    `json:"series,omitempty"`     // only in seriesFile
-	Histograms []Histogram `json:"histograms,omitempty"` // only in histogramsFile
+	Series     []Series    `json:"series,omitempty"`
+	Histograms []Histogram `json:"histograms,omitempty"`
 }
 
 // keeper stores the copies, sizes and checksums of the imported files. Several files may be read at the same
@@ -137,44 +128,34 @@ func (f *storedFile) finish(broken bool, size int64) error {
 	return f.keeper.run.Remove(f.name)
 }
 
-// raw returns the name below the run of the file's copy, series or histograms, or "" if there are none.
+// raw returns the name below the run of the file's copy, series or histograms; "" if there are none, or no file.
 func (f *storedFile) raw() string {
-	if !f.hasRaw {
+	if f == nil || !f.hasRaw {
 		return ""
 	}
 	return f.name
 }
 
-// within writes the series and histograms of the trials.
-func (f *storedFile) within(trials []trialWithin) error {
-	series, histograms := withinDocument{Schema: seriesSchema}, withinDocument{Schema: histogramsSchema}
-	for _, t := range trials {
-		if len(t.Series) > 0 {
-			series.Trials = append(series.Trials, trialWithin{Cell: t.Cell, Round: t.Round, Series: t.Series})
-		}
-		if len(t.Histograms) > 0 {
-			histograms.Trials = append(histograms.Trials, trialWithin{Cell: t.Cell, Round: t.Round, Histograms: t.Histograms})
-		}
-	}
-	return errors.Join(f.document(seriesFile, series), f.document(histogramsFile, histograms))
-}
-
-func (f *storedFile) document(name string, d withinDocument) error {
-	if len(d.Trials) == 0 {
+// within writes a file with the series or histograms of the trials. The kind, "series" or "histograms", is the ending
+// of the file's name and names its schema, such as "tare.series/v1".
+func (f *storedFile) within(kind string, trials []trialWithin) error {
+	if len(trials) == 0 {
 		return nil
 	}
-	w, err := f.keeper.run.Create(f.name + "." + name)
+	name := f.name + "." + kind + ".json"
+	w, err := f.keeper.run.Create(name)
 	if err != nil {
 		return err
 	}
 	sum := sha256.New()
-	if err := errors.Join(json.NewEncoder(io.MultiWriter(w, sum)).Encode(d), w.Close()); err != nil {
+	document := withinDocument{"tare." + kind + "/v1", trials}
+	if err := errors.Join(json.NewEncoder(io.MultiWriter(w, sum)).Encode(document), w.Close()); err != nil {
 		return err
 	}
 	if f.digests == nil {
 		f.digests = map[string]string{}
 	}
-	f.digests[f.name+"."+name] = hex.EncodeToString(sum.Sum(nil))
+	f.digests[name] = hex.EncodeToString(sum.Sum(nil))
 	return nil
 }
 

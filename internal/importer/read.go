@@ -152,9 +152,8 @@ func (r *run) numbering(file int) func(a *arm, t *Trial) int {
 
 func (r *run) add(file int, trials []Trial, k *storedFile) error {
 	round := r.numbering(file)
-	something := func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 }
-	k.hasRaw = k.hasRaw || slices.ContainsFunc(trials, something)
-	var within []trialWithin
+	k.hasRaw = k.hasRaw || slices.ContainsFunc(trials, func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 })
+	var series, histograms []trialWithin
 	measured := map[*arm]bool{}
 	key := &r.files[file].fileKey
 	for i := range trials {
@@ -169,8 +168,11 @@ func (r *run) add(file int, trials []Trial, k *storedFile) error {
 		if err != nil {
 			return err
 		}
-		if something(*t) {
-			within = append(within, trialWithin{record.Cell, record.Round, t.Series, t.Histograms})
+		if len(t.Series) > 0 {
+			series = append(series, trialWithin{Cell: record.Cell, Round: record.Round, Series: t.Series})
+		}
+		if len(t.Histograms) > 0 {
+			histograms = append(histograms, trialWithin{Cell: record.Cell, Round: record.Round, Histograms: t.Histograms})
 		}
 		record.Raw, record.SetUp = k.raw(), r.Layout.setUp(key.block)
 		if err := r.bulk.Add(record); err != nil {
@@ -180,7 +182,7 @@ func (r *run) add(file int, trials []Trial, k *storedFile) error {
 	for a := range measured {
 		a.done(key)
 	}
-	return k.within(within)
+	return errors.Join(k.within("series", series), k.within("histograms", histograms))
 }
 
 func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error) {

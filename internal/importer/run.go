@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -109,7 +110,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	}
 	r := &run{
 		Options: o, bulk: bulk, taken: map[trialKey]int{},
-		files: search.files, oneFileEach: oneFileEach(search.files), duplicates: duplicates{first: map[sum256][]int{}, files: map[string]int{}},
+		files: search.files, oneFileEach: oneFileEach(search.files), duplicates: duplicates{first: map[[sha256.Size]byte][]int{}, files: map[string]int{}},
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
