@@ -17,18 +17,9 @@ type cells struct {
 	metrics int             // the number of metrics, added up over all cells
 }
 
-// mostComparisons is the largest number of comparisons with the baseline: metrics of all cells, times arms.
-// Nobody reads more. An import that exceeds it has mistaken names that differ in every file for names of cells.
+// mostComparisons is the largest number of comparisons with the baseline: metrics of all cells, times arms. Nobody
+// reads more. An import with more comparisons takes names that differ in every file for names of cells.
 const mostComparisons = 10_000
-
-// bound returns an error if cells, metrics and arms make more comparisons than allowed.
-func (c *cells) bound(arms int) error {
-	if c.metrics*max(arms-1, 1) <= mostComparisons {
-		return nil
-	}
-	return misuse("import a part of the files, or check which text names the cells: it may differ in every file",
-		"more than %d comparisons: %s in %s, of %s", mostComparisons, plural(c.metrics, "metric"), plural(len(c.list), "cell"), plural(arms, "arm"))
-}
 
 type importedCell struct {
 	experiment.Cell

@@ -107,8 +107,8 @@ func values(t *Trial) (m map[string]float64, twice string) {
 	return m, twice
 }
 
-// checkWithin checks the series and histograms of a trial before they are written.
-func checkWithin(t *Trial) error {
+// CheckWithin checks the series and histograms of a trial before they are written.
+func (t *Trial) CheckWithin() error {
 	for _, s := range t.Series {
 		if len(s.Seconds) != len(s.Values) {
 			return fmt.Errorf("the series %s has %d times for %d values", quoted(s.Name), len(s.Seconds), len(s.Values))

@@ -28,27 +28,9 @@ type trialWithin struct {
 	Histograms []Histogram `json:"histograms,omitempty"`
 }
 
-// keeper stores the copies, sizes and checksums of the imported files. Several files may be read at the same
-// time. Only one goroutine uses the list of them.
-type keeper struct {
-	run      *journal.Bulk
-	copies   bool // set if files are copied into the run
-	manifest *journal.BulkFile
-	lines    *bufio.Writer
-	digits   int // the number of digits of the largest file number
-}
-
-func newKeeper(run *journal.Bulk, copies bool, files int) (*keeper, error) {
-	manifest, err := run.Create(journal.FilesFile)
-	if err != nil {
-		return nil, err
-	}
-	return &keeper{run: run, copies: copies, manifest: manifest, lines: bufio.NewWriter(manifest), digits: len(fmt.Sprint(files))}, nil
-}
-
 // storedFile is a file that is being read, or its stored copy and checksum afterwards.
 type storedFile struct {
-	keeper *keeper
+	bulk   *journal.Bulk
 	in     io.Reader
 	name   string // the name of the copy below the run, also if there is no copy
 	hasRaw bool   // set if the run holds the copy, or series and histograms of the file
@@ -65,8 +47,8 @@ type storedFile struct {
 }
 
 // begin starts to read a file. The number is its position among all files.
-func (k *keeper) begin(in io.Reader, number int, from *inputFile) (f *storedFile, err error) {
-	parts := []string{fmt.Sprintf("%0*d", k.digits, number)}
+func (r *run) begin(in io.Reader, number int, from *inputFile) (f *storedFile, err error) {
+	parts := []string{fmt.Sprintf("%0*d", len(fmt.Sprint(len(r.files))), number)}
 	if from.arm != "" {
 		parts = append(parts, from.arm)
 	}
@@ -74,11 +56,11 @@ func (k *keeper) begin(in io.Reader, number int, from *inputFile) (f *storedFile
 	if from.path == stdin {
 		name = "stdin"
 	}
-	f = &storedFile{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), hash: sha256.New()}
+	f = &storedFile{bulk: r.bulk, in: in, name: r.bulk.RawName(append(parts, name)...), hash: sha256.New()}
 	f.buffer = bufio.NewReaderSize(f, 16<<10)
-	if k.copies {
+	if !r.NoRaw {
 		f.hasRaw, f.copied = true, true
-		f.copy, err = k.run.Create(f.name)
+		f.copy, err = r.bulk.Create(f.name)
 	}
 	return f, err
 }
@@ -125,7 +107,7 @@ func (f *storedFile) finish(broken bool, size int64) error {
 		return nil
 	}
 	f.hasRaw, f.copied = false, false // a file that was not read to its end has no copy
-	return f.keeper.run.Remove(f.name)
+	return f.bulk.Remove(f.name)
 }
 
 // raw returns the name below the run of the file's copy, series or histograms; "" if there are none, or no file.
@@ -143,7 +125,7 @@ func (f *storedFile) within(kind string, trials []trialWithin) error {
 		return nil
 	}
 	name := f.name + "." + kind + ".json"
-	w, err := f.keeper.run.Create(name)
+	w, err := f.bulk.Create(name)
 	if err != nil {
 		return err
 	}
@@ -159,7 +141,8 @@ func (f *storedFile) within(kind string, trials []trialWithin) error {
 	return nil
 }
 
-func (k *keeper) record(line journal.ImportedFile, f *storedFile) error {
+// list adds a file to the list of imported files.
+func (r *run) list(line journal.ImportedFile, f *storedFile) error {
 	line.Schema = journal.FileSchema
 	if f != nil {
 		line.Bytes, line.Within = f.bytes, f.digests
@@ -170,9 +153,5 @@ func (k *keeper) record(line journal.ImportedFile, f *storedFile) error {
 			line.SHA256 = hex.EncodeToString(f.sum[:])
 		}
 	}
-	return json.NewEncoder(k.lines).Encode(line)
-}
-
-func (k *keeper) close() error {
-	return errors.Join(k.lines.Flush(), k.manifest.Close())
+	return json.NewEncoder(r.lines).Encode(line)
 }

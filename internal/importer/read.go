@@ -36,7 +36,7 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 	if c.broken != nil {
 		c.broken = r.mistaken(ctx, i, c.broken)
 		line.Broken = short(c.broken.Error())
-		if err := r.keeper.record(line, c.stored); err != nil {
+		if err := r.list(line, c.stored); err != nil {
 			return err
 		}
 		if errors.Is(c.broken, ErrNoResult) {
@@ -58,7 +58,7 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 	if err := r.add(i, c.trials, c.stored); err != nil {
 		return err
 	}
-	return r.keeper.record(line, c.stored)
+	return r.list(line, c.stored)
 }
 
 // read reads one file. It changes nothing of the run except the file's copy, so that several files can be read
@@ -70,7 +70,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 		return readResult{broken: err}
 	}
 	defer in.Close()
-	if c.stored, c.err = r.keeper.begin(in, i+1, f); c.err != nil {
+	if c.stored, c.err = r.begin(in, i+1, f); c.err != nil {
 		return c
 	}
 	size := int64(0) // 0: unknown
@@ -108,7 +108,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 
 // accept returns an error for a trial that no run can hold, or that lacks a required part such as its arm.
 func (r *run) accept(t *Trial, f *inputFile) error {
-	if err := cmp.Or(checkNames(t), checkWithin(t)); err != nil {
+	if err := cmp.Or(checkNames(t), t.CheckWithin()); err != nil {
 		return err
 	}
 	switch {
@@ -197,8 +197,10 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 	_, twice := values(t)
 	r.leaveOut(i, cell, t)
 	conflict := r.cells.take(cell, t)
-	if err := r.cells.bound(len(r.arms.list)); err != nil {
-		return nil, err
+	if arms := len(r.arms.list); r.cells.metrics*max(arms-1, 1) > mostComparisons {
+		return nil, misuse("import a part of the files, or check which text names the cells: it may differ in every file",
+			"more than %d comparisons: %s in %s, of %s", mostComparisons,
+			plural(r.cells.metrics, "metric"), plural(len(r.cells.list), "cell"), plural(arms, "arm"))
 	}
 	found, _ := values(t)
 	if conflict == "" && twice != "" {
@@ -246,10 +248,10 @@ func (r *run) problem(p Problem) {
 // of memory, and more for the trials made of it.
 const mostReaders = 4
 
-// ahead reads all files and hands the results to take in the order of the files. A few files are read before
-// their turn. When ahead returns, no file is being read. A file whose reader may have to wait, such as a pipe,
-// is read only at its turn, so that it does not hold up an import that ends before.
-func (r *run) ahead(ctx context.Context, take func(i int, c readResult) error) error {
+// readAll reads all files and takes the results in the order of the files. A few files are read before their turn.
+// When readAll returns, no file is being read. A file whose reader may have to wait, such as a pipe, is read only at
+// its turn, so that the file does not hold up an import that ends before.
+func (r *run) readAll(ctx context.Context) error {
 	readers := min(runtime.GOMAXPROCS(0), mostReaders)
 	free := make(chan struct{}, readers)
 	var reading sync.WaitGroup
@@ -279,8 +281,11 @@ func (r *run) ahead(ctx context.Context, take func(i int, c readResult) error) e
 				return err // the end of ctx may have cut off the last result
 			}
 			queue = queue[1:]
-			if err := take(i, c); err != nil {
+			if err := r.take(ctx, i, c); err != nil {
 				return err
+			}
+			if r.Progress != nil {
+				r.Progress(i+1, len(r.files))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -128,7 +129,8 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 type run struct {
 	Options
 	bulk        *journal.Bulk
-	keeper      *keeper
+	manifest    *journal.BulkFile // the list of the imported files; only one goroutine writes to it
+	lines       *bufio.Writer     // the buffer of manifest
 	files       []inputFile
 	oneFileEach bool                           // set if there are several arms and each is one file
 	rounds      ordered[nthTrial, pairedRound] // the rounds, if files are paired
@@ -151,9 +153,10 @@ type run struct {
 type trialKey struct{ arm, cell, round int }
 
 func (r *run) all(ctx context.Context) (err error) {
-	if r.keeper, err = newKeeper(r.bulk, !r.NoRaw, len(r.files)); err != nil {
+	if r.manifest, err = r.bulk.Create(journal.FilesFile); err != nil {
 		return err
 	}
+	r.lines = bufio.NewWriter(r.manifest)
 	for _, s := range r.Sources {
 		from := &r.unnamed
 		if s.Arm != "" {
@@ -161,16 +164,7 @@ func (r *run) all(ctx context.Context) (err error) {
 		}
 		*from = append(*from, s.From...)
 	}
-	err = r.ahead(ctx, func(i int, c readResult) error {
-		if err := r.take(ctx, i, c); err != nil {
-			return err
-		}
-		if r.Progress != nil {
-			r.Progress(i+1, len(r.files))
-		}
-		return nil
-	})
-	if err != nil {
+	if err := r.readAll(ctx); err != nil {
 		return err
 	}
 	return r.finish()
@@ -211,7 +205,7 @@ func (r *run) finish() error {
 	}
 	r.remarkSettings(arms)
 	r.remarkRepeats()
-	if err := r.keeper.close(); err != nil {
+	if err := errors.Join(r.lines.Flush(), r.manifest.Close()); err != nil {
 		return err
 	}
 	r.result.Trials = r.bulk.Trials()
