@@ -1,13 +1,12 @@
 // Package importer turns result files of other tools into runs.
 //
-// A file holds one trial of an arm in every cell that it has results of: a fio file with four jobs gives four
-// trials. Each format is a package of its own below this one, and a Format in the table of package catalog. A
-// format reads one file at a time from a stream and returns its trials. This package finds the files, assigns
-// them to arms, records broken ones, and writes the run.
+// A file holds one trial of an arm in each cell of its results: a fio file with four jobs gives four trials. Each
+// format is a package of its own below this one, and a Format in the table of package catalog. A format reads one file
+// at a time from a stream and returns its trials. This package finds the files, assigns them to arms, records broken
+// ones, and writes the run.
 //
-// Files come from others: they may be truncated, empty, written by another version, or hostile. A format
-// returns an error that names the problem in the user's terms, and never panics. It never reads more than Limit
-// bytes into memory.
+// Files come from others: they may be truncated, empty, written by another version, or hostile. A format returns an
+// error that names the problem in the user's terms, and never panics. No format reads more than Limit bytes into memory.
 package importer
 
 import (
@@ -33,11 +32,9 @@ const MostTrials = 500_000
 
 // Format reads the files of one tool.
 type Format struct {
-	Name string // the name on the command line: "vault-benchmark"
-	Doc  string // the files that it reads, in a sentence without a full stop
-	// Extensions are the file name endings, with their dots, that an import looks for in a directory. None: all
-	// files.
-	Extensions []string
+	Name       string   // the name on the command line: "vault-benchmark"
+	Doc        string   // the files that it reads, in a sentence without a full stop
+	Extensions []string // the endings of files, with their dots, that an import looks for in a directory; none: all files
 	// Serial is set if the tool runs the trials of a file one after the other, and the trials of another arm at
 	// another time. The n-th trials of two files are then no pair.
 	Serial bool
@@ -68,8 +65,7 @@ var ErrNoResult = errors.New("not a result, but written beside one")
 type File struct {
 	Name string // the path as the user knows it, for messages, and for formats that recognise their files by name
 	io.Reader
-	// Size is the size of a regular file, in bytes; 0 if it is unknown, as of a pipe.
-	Size int64
+	Size int64 // the size of a regular file, in bytes; 0 if unknown, as of a pipe
 	// Alone is set if there are several arms and each of them is one file. The contents of these files are then
 	// compared, whatever their cells are called.
 	Alone bool
@@ -77,24 +73,19 @@ type File struct {
 
 // Trial is a file's record of one trial in one cell.
 type Trial struct {
-	// Arm is the arm's name if the file contains it, as the long CSV does. If it is empty, the command line
-	// names the arm.
-	Arm string
-	// Round is the trial's round if the file contains rounds; 0 otherwise.
-	Round int
-	// Unpaired is set if the file says that trials of a round are no pairs. Its rounds then only number the
-	// trials.
+	Arm   string // the arm's name, if the file contains the name, as the long CSV does; "": the command line names the arm
+	Round int    // the trial's round; 0 if the file contains no rounds
+	// Unpaired is set if the file says that trials of a round are no pairs. Rounds then only number the trials.
 	Unpaired bool
 	// Cell names the measured benchmark: "randread-4k", "transit_sign". It is short, unique within the file,
 	// and the same in every file of the same benchmark.
 	Cell   string
 	Kind   string // the kind of workload: "storage", "network", "http", "vault", "cpu", "command", …
 	Levels []factor.Level
-	Start  time.Time     // the start of the trial; zero: unknown
-	Wall   time.Duration // the duration of the measured part; 0: unknown
-	Values []Value       // the values, in the order in which views show them
-	// Errors is the share of failed operations, 0 to 1. Known is set if the file contains it.
-	Errors ErrorRate
+	Start  time.Time        // the start of the trial; zero: unknown
+	Wall   time.Duration    // the duration of the measured part; 0: unknown
+	Values []Value          // the values, in the order in which views show them
+	Errors ErrorRate        // the share of failed operations
 	Loop   *experiment.Loop // the metrics that a closed loop ties together; nil: none
 	// Facts describe the system: kernel, versions, sizes, options. A fact without text counts as missing.
 	Facts map[string]string
@@ -102,8 +93,8 @@ type Trial struct {
 	// stored beside the raw file, and are never taken for independent values.
 	Series     []Series
 	Histograms []Histogram
-	// Broken is the reason why a trial in a well-formed file is invalid, for instance because the tool reports
-	// a failure. It is empty for a valid trial.
+	// Broken is the reason why a trial in a well-formed file is invalid, such as a failure that the tool reports.
+	// Broken is empty for a valid trial.
 	Broken string
 }
 
@@ -114,7 +105,7 @@ type Value struct {
 	Value  float64
 }
 
-// ErrorRate is a share of failed operations.
+// ErrorRate is a share of failed operations, 0 to 1. Known is set if the file contains the share.
 type ErrorRate struct {
 	Share float64
 	Known bool
@@ -137,18 +128,17 @@ type Histogram struct {
 	Count []int64   `json:"count"`
 }
 
-// Add adds a bin.
+// Add adds a bin from lower to upper.
 func (h *Histogram) Add(lower, upper float64, count int64) {
 	h.Lower, h.Upper, h.Count = append(h.Lower, lower), append(h.Upper, upper), append(h.Count, count)
 }
 
-// Ratio returns a metric that is compared by ratios, since it is never zero. If it is no headline, a trial may
-// lack it.
+// Ratio returns a metric that is never zero, and is compared by ratios. A trial may lack a metric that is no headline.
 func Ratio(name, unit string, better experiment.Better, headline bool) experiment.Metric {
 	return experiment.Metric{Name: name, Unit: unit, Better: better, Headline: headline, Scale: experiment.Ratio, Optional: !headline}
 }
 
-// Difference returns a count or share that is compared by differences, since it may be zero. Lower is better.
+// Difference returns a count or share that may be zero, and is compared by differences. Lower is better.
 func Difference(name string) experiment.Metric {
 	return experiment.Metric{Name: name, Better: experiment.Lower, Scale: experiment.Difference, Optional: true}
 }
@@ -189,10 +179,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d MB, the most that is read", e.What, e.Max>>20)
 }
 
-// Bound returns a reader that fails with a TooLargeError after most bytes. It fails at once if r is a File
-// whose known size is larger. A format wraps all that it unpacks in a Bound, so that a decompression bomb of a
-// few kilobytes ends in an error and does not fill the machine's memory. The parts of one archive share one
-// Bound, or subtract from one limit.
+// Bound returns a reader that fails with a TooLargeError after most bytes. A File whose known size is larger fails at
+// once. A format wraps unpacked data in a Bound, so that a decompression bomb of a few kilobytes ends in an error and
+// does not fill the machine's memory. The parts of one archive share one Bound, or subtract from one limit.
 func Bound(r io.Reader, most int64, what string) io.Reader {
 	b := &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
 	if f, ok := r.(File); ok && f.Size > most {
@@ -201,8 +190,8 @@ func Bound(r io.Reader, most int64, what string) io.Reader {
 	return b
 }
 
-// CheckCount returns an error if a file holds more trials, or values, than an import reads. A format calls it with
-// the count so far.
+// CheckCount returns an error if a file holds more trials, or values, than an import reads. A format calls CheckCount
+// with the count so far.
 func CheckCount(n int) error {
 	if n <= MostTrials {
 		return nil

@@ -1,17 +1,13 @@
-// Package clusterloader2 reads the report directory of ClusterLoader2, the load test of Kubernetes, file by
-// file: summaries of the type PerfData, resource usage, scheduling throughput, and junit.xml.
+// Package clusterloader2 reads the report directory of ClusterLoader2, the load test of Kubernetes, file by file:
+// summaries of the type PerfData, resource usage, scheduling throughput, and junit.xml. Other summaries are ignored.
 //
-// A summary's file is called MEASUREMENT_TEST_TIME.json. Measurement and test, with the labels of an item, name
-// the cell: "PodStartupLatency_..._load.pod_startup". Each run adds one trial to it. The quantiles are
-// ClusterLoader2's; Prometheus computes some of them from buckets. The 99th percentile is the headline if an
-// objective of Kubernetes limits it, as for pod startup and network programming. API calls have too many cells
-// for headlines: they have none unless the user chooses some.
+// A summary's file is called MEASUREMENT_TEST_TIME.json. Measurement and test, with the labels of an item, name the
+// cell: "PodStartupLatency_..._load.pod_startup". Each run adds one trial to a cell. The quantiles are those of
+// ClusterLoader2. The 99th percentile is the headline if an objective of Kubernetes limits the latency, as for pod
+// startup and network programming. API calls have too many cells for headlines: the user may choose some.
 //
-// junit.xml contains the duration of each test. A failed test is invalid in junit.xml only. ClusterLoader2 also
-// fails a test if a latency was high, and to drop measurements because of their values would make the rest look
-// good.
-//
-// Summaries of other types are ignored.
+// junit.xml contains the duration of each test. A failed test is invalid in junit.xml only. ClusterLoader2 also fails
+// a test whose latency was high. Dropping measurements because of their values would make the rest look good.
 package clusterloader2
 
 import (

@@ -1,13 +1,11 @@
-// Package fio reads the JSON reports of fio 3.x: --output-format=json and json+.
+// Package fio makes trials of the JSON reports of fio 3.x: --output-format=json and json+.
 //
-// Each job is a cell. Its metrics are the bandwidth and IOPS of each kind of I/O, latencies and their
-// percentiles, and CPU time. Bandwidth or IOPS is the headline, by the size of the blocks. Jobs that no
-// stonewall separates ran at the same time, on the same disk; a fact records this.
+// Each job is a cell. The metrics are the bandwidth and IOPS of each kind of I/O, latencies and their percentiles,
+// and CPU time. Bandwidth or IOPS is the headline, by the size of the blocks. A fact records jobs that ran at the same
+// time, on the same disk, because no stonewall separates them.
 //
-// fio measures three latencies: submission (slat), completion (clat) and their sum (lat). A metric's name
-// without a prefix means completion, which fio's percentiles describe by default; "total" means the sum.
-//
-// Package internal/toolformat/fio reads the report. This package makes trials of it.
+// fio measures three latencies: submission (slat), completion (clat) and their sum (lat). A metric's name without a
+// prefix means completion, which fio's percentiles describe by default; "total" means the sum.
 package fio
 
 import (

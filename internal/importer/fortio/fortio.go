@@ -1,19 +1,18 @@
-// Package fortio reads the results of Fortio, the load generator of Istio: HTTP, gRPC, TCP and UDP runs written
-// with -json or -a.
+// Package fortio reads the results of Fortio, the load generator of Istio: HTTP, gRPC, TCP and UDP runs written with
+// -json or -a.
 //
-// A file holds one run, which is one cell: the protocol with the requested rate, the connections and, for HTTP,
-// the path. The files of a sweep over rates in one directory thus are separate cells.
+// A file holds one run, which is one cell: the protocol with the requested rate, the connections and, for HTTP, the
+// path.
 //
-// The headline depends on the load. With -qps set, requests are sent at a fixed rate and latency is measured. A
-// run that did not reach 95 % of the requested rate measured another load and is invalid. With -qps 0 ("max")
-// the connections form a closed loop: throughput is the headline, and latency restates it.
+// The headline depends on the load. With -qps set, requests are sent at a fixed rate and latency is measured. A run
+// that did not reach 95 % of the requested rate measured another load and is invalid. With -qps 0 ("max") the
+// connections form a closed loop: throughput is the headline, and latency restates the throughput.
 //
 // Fortio counts latencies in buckets (of 1 ms and more, unless -r sets another resolution) and interpolates
-// percentiles within them. On loopback it prints a median of 0.51 ms although the mean, which is exact, is 0.13
-// ms. It still prints 0.51 ms if the server becomes slower, so that two such runs look equivalent and may not
-// be. Hence the mean is the headline. A percentile whose bucket is wider than a quarter of it is left out and
-// named in the facts. Latency counts from the time when a request was sent, not when it was due: a stall of the
-// server delays only the requests in flight.
+// percentiles within them. On loopback, Fortio prints a median of 0.51 ms although the exact mean is 0.13 ms, and the
+// same median if the server becomes slower. Hence the mean is the headline. A percentile is left out, and named in the
+// facts, if its bucket is wider than a quarter of the percentile. Latency counts from the time when a request was
+// sent, not when the request was due: a stall of the server delays only the requests in flight.
 package fortio
 
 import (

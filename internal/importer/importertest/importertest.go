@@ -1,8 +1,8 @@
-// Package importertest checks formats. It compares the trials of the fixtures in testdata with golden files,
-// and checks that no file makes a format break the rules that package importer relies on.
+// Package importertest checks formats. It compares the trials of the fixtures in testdata with golden files, and checks
+// that no file makes a format break the rules that package importer relies on.
 //
-// Every file in testdata is a fixture, except README.md, which describes how each was made, the golden files
-// and the corpora of fuzz tests. The golden file of NAME is NAME.golden. It holds the trials or the error.
+// Every file in testdata is a fixture, except README.md, the golden files and the corpora of fuzz tests. README.md
+// describes how each fixture was made. The golden file of NAME is NAME.golden, with the trials or the error.
 package importertest
 
 import (

@@ -1,12 +1,9 @@
-// Package iperf3 reads the JSON of iperf3, versions 3.1 to 3.21: the output of -J of the client or the server,
-// and the events of --json-stream.
+// Package iperf3 makes trials of the JSON of iperf3, versions 3.1 to 3.21: the output of -J of the client or the
+// server, and the events of --json-stream.
 //
-// A test is a trial. Its cell is named by protocol, direction and number of streams. A file of a server may
-// hold several tests; a number distinguishes those of the same cell. Bandwidth is the received payload, without
-// the warm-up (-O). Package internal/toolformat/iperf3 finds the tests of a file and hides the differences between
-// versions.
-//
-// ways.go computes the amounts sent and received, and their course.
+// A test is a trial. Protocol, direction and number of streams name its cell. A file of a server may hold several
+// tests: a number distinguishes tests of the same cell. Bandwidth is the received payload, without the warm-up (-O).
+// Package internal/toolformat/iperf3 finds the tests of a file.
 package iperf3
 
 import (

@@ -1,12 +1,10 @@
-// Package knb reads the results of knb 1.5, the Kubernetes network benchmark of k8s-bench-suite: its JSON and
-// YAML, and its archive of raw data (-o data).
+// Package knb reads the results of knb 1.5, the Kubernetes network benchmark of k8s-bench-suite: its JSON and YAML,
+// and its archive of raw data (-o data).
 //
-// A file holds up to five tests, each a cell: pod to pod and pod to service, over TCP and UDP, and both nodes
-// idle. knb runs them in that order, one after the other. Bandwidth is in whole Mbit/s, as knb takes it from
-// iperf3. CPU and memory are means over the test of the whole node, not of iperf3. The archive also holds
-// iperf3's output and the readings of each second, from which come retransmits, loss, jitter and series.
-//
-// knb.go reads a result from JSON and YAML, and makes trials of a result. archive.go reads a result from the archive.
+// A file holds up to five tests, each a cell: pod to pod and pod to service, over TCP and UDP, and both nodes idle. knb
+// runs them one after the other. Bandwidth is in whole Mbit/s, as knb takes it from iperf3. CPU and memory are means
+// over the test of the whole node. The archive also holds iperf3's output and the readings of each second, from which
+// come retransmits, loss, jitter and series.
 package knb
 
 import (

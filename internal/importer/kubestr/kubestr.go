@@ -1,12 +1,10 @@
 // Package kubestr reads the output of `kubestr fio -o json`.
 //
-// The output holds a part of fio's report, of which package fio makes trials. kubestr reads the report into its
-// own types and writes these. They keep mean latencies and drop percentiles, the histogram and most options.
-// Options are therefore read from the job file, which the output also holds.
+// The output holds a part of fio's report, of which package fio makes trials: mean latencies without percentiles and
+// histogram, and few options. The other options are read from the job file, which the output also holds.
 //
-// kubestr's default job file runs four jobs at the same time, on one volume: without a stonewall between them,
-// fio starts them all at once. The result read_iops therefore is random reading while two jobs write and one
-// reads, and is no property of the volume alone. A fact of the trials records this.
+// kubestr's default job file runs four jobs at the same time, on one volume. The result read_iops therefore is random
+// reading while two jobs write and one reads, and is no property of the volume alone. A fact of the trials records this.
 package kubestr
 
 import (

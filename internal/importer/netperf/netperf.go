@@ -1,16 +1,14 @@
-// Package netperf reads the output of netperf's omni tests, in each of its three forms: comma-separated (--
-// -o), columns (-- -O) and KEY=value (-- -k). The super-netperf of k8s-netperf prints the last form, too.
+// Package netperf reads the output of netperf's omni tests, in each of its three forms: comma-separated (-- -o),
+// columns (-- -O) and KEY=value (-- -k). The super-netperf of k8s-netperf prints the last form, too.
 //
-// Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1".
-// Results of the same cell in one file come from netperfs that ran one after the other or at the same time, and
-// are separate trials.
+// Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1". Results of
+// the same cell in one file are separate trials.
 //
-// The headline is the received bandwidth of a stream, or the transactions of a request/response test. Such a
-// test is a closed loop, with as many transactions in flight as its burst, plus one. round-trip is calculated
-// from the rate and restates it. netperf's quantiles and means of latency measure a transaction, or in a stream
-// a call of send or receive; with a burst, they measure the time from a send to the next response. They are in
-// whole microseconds. A quantile below 4 µs is left out, since its neighbours are further away than a quarter
-// of it.
+// The headline is the received bandwidth of a stream, or the transactions of a request/response test. Such a test is a
+// closed loop, with as many transactions in flight as its burst, plus one. The metric round-trip restates the rate.
+// Quantiles and means of latency are of a transaction, or in a stream of a call of send or receive. With a burst, they
+// measure the time from a send to the next response. They are in whole microseconds. A quantile below 4 µs is left out,
+// since its neighbours are further away than a quarter of the quantile.
 package netperf
 
 import (

@@ -1,15 +1,13 @@
 // Package vaultbench reads the results of hashicorp/vault-benchmark, written with report_mode=json.
 //
-// A file holds one run: the statistics of all requests ("total") and of each test in the mix
-// ("transit_sign_test_1"), as the load generator vegeta computed them, with times in nanoseconds. Each is a
-// cell of its own.
+// A file holds one run: the statistics of all requests ("total") and of each test in the mix ("transit_sign_test_1"),
+// as the load generator vegeta computed them. Each is a cell of its own.
 //
-// vault-benchmark is a closed loop unless the user gave it a rate: a fixed number of workers, each of which
-// waits for its response. Mean latency and throughput then restate each other. The file contains neither the
-// number of workers nor the rate, so that the analysis has to infer from the values whether there was a loop.
-// Both metrics are headlines of total: in a closed loop they count as one claim, and the latency is marked as
-// throughput restated. At a fixed rate, the latency is the result. Latency includes failed requests, which are
-// often fast. The share of failed requests is therefore imported, too, and checked against the limit on errors.
+// vault-benchmark is a closed loop unless the user gave a rate: a fixed number of workers, each of which waits for its
+// response. Mean latency and throughput then restate each other. The file contains neither the number of workers nor
+// the rate, so that the analysis infers from the values whether there was a loop. Both metrics are headlines of total:
+// in a closed loop they count as one claim. Latency includes failed requests, which are often fast. The share of failed
+// requests is therefore imported, too, and checked against the limit on errors.
 package vaultbench
 
 import (
