@@ -85,52 +85,51 @@ type failure struct {
 // overall follows a test's name in the entry of the whole test.
 const overall = " overall ("
 
+// suite is the root of junit.xml, or a test suite in another one.
+type suite struct {
+	XMLName xml.Name
+	Suites  []suite    `xml:"testsuite"`
+	Tests   []testcase `xml:"testcase"`
+}
+
 func readJUnit(text []byte) ([]importer.Trial, error) {
-	d := xml.NewDecoder(bytes.NewReader(text))
-	var trials []importer.Trial
-	for root := true; ; {
-		token, err := d.Token()
-		switch {
-		case errors.Is(err, io.EOF) && len(trials) > 0:
-			return trials, nil
-		case errors.Is(err, io.EOF):
-			return nil, errors.New("junit.xml holds no test of ClusterLoader2 (\"NAME overall (CONFIG)\")")
-		case err != nil:
-			return nil, explain(err)
-		}
-		begin, ok := token.(xml.StartElement)
-		if !ok {
-			continue
-		}
-		if name := begin.Name.Local; root && name != "testsuite" && name != "testsuites" {
-			return nil, fmt.Errorf("the XML begins with <%.40s>, not with a test suite: is it junit.xml?", name)
-		}
-		root = false
-		if begin.Name.Local != "testcase" {
-			continue
-		}
-		var c testcase
-		if err := d.DecodeElement(&c, &begin); err != nil {
-			return nil, explain(err)
-		}
-		if !strings.Contains(c.Name, overall) {
-			continue // the entry of the whole test repeats the failure of a step
-		}
-		t, err := c.trial()
+	var root suite
+	err := xml.Unmarshal(text, &root)
+	var syntax *xml.SyntaxError
+	switch name := root.XMLName.Local; {
+	case name != "" && name != "testsuite" && name != "testsuites":
+		return nil, fmt.Errorf("the XML begins with <%.40s>, not with a test suite: is it junit.xml?", name)
+	case errors.As(err, &syntax) && syntax.Msg == "unexpected EOF":
+		return nil, fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
+	case err != nil && !errors.Is(err, io.EOF): // without an element, the error is io.EOF
+		return nil, err
+	}
+	trials, err := root.trials()
+	if err == nil && len(trials) == 0 {
+		err = errors.New("junit.xml holds no test of ClusterLoader2 (\"NAME overall (CONFIG)\")")
+	}
+	return trials, err
+}
+
+// trials returns a trial for each test. A test's steps are left out: the entry of the whole test repeats their failures.
+func (s *suite) trials() (list []importer.Trial, err error) {
+	for _, inner := range s.Suites {
+		trials, err := inner.trials()
 		if err != nil {
 			return nil, err
 		}
-		trials = append(trials, t)
+		list = append(list, trials...)
 	}
-}
-
-// explain rewords the error of a truncated file.
-func explain(err error) error {
-	var syntax *xml.SyntaxError
-	if errors.As(err, &syntax) && syntax.Msg == "unexpected EOF" {
-		return fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
+	for _, c := range s.Tests {
+		if strings.Contains(c.Name, overall) {
+			t, err := c.trial()
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, t)
+		}
 	}
-	return err
+	return list, nil
 }
 
 func (c *testcase) trial() (importer.Trial, error) {
