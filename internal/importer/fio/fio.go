@@ -97,13 +97,7 @@ func Trials(r *fio.Report) []importer.Trial {
 }
 
 func trial(r *fio.Report, j *fio.Job, g *groups) importer.Trial {
-	t := importer.Trial{
-		Cell:  g.cell(j),
-		Kind:  "storage",
-		Start: r.Start(j),
-		Wall:  j.Wall(),
-		Facts: facts(r, j, g),
-	}
+	t := importer.Trial{Cell: g.cell(j), Kind: "storage", Start: r.Start(j), Wall: j.Wall(), Facts: facts(r, j, g)}
 	t.Errors.Share, t.Errors.Known, t.Broken = j.Failures()
 	if t.Broken != "" {
 		return t

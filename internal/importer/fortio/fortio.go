@@ -158,7 +158,12 @@ func (r *result) errors(kind string) (importer.ErrorRate, error) {
 			return importer.ErrorRate{}, fmt.Errorf("RetCodes counts %d requests with %q", n, code)
 		}
 		total += n
-		if !succeeded(kind, code) {
+		ok := code == "OK" || code == "SERVING"
+		if kind == "http" {
+			status, _ := strconv.Atoi(code) // 0 if the code is no number
+			ok = status >= 200 && status <= 299 || status == 418
+		}
+		if !ok {
 			failed += n
 		}
 	}
@@ -168,14 +173,6 @@ func (r *result) errors(kind string) (importer.ErrorRate, error) {
 	return importer.ErrorRate{Share: float64(failed) / float64(total), Known: true}, nil
 }
 
-func succeeded(kind, code string) bool {
-	if kind != "http" {
-		return code == "OK" || code == "SERVING"
-	}
-	status, err := strconv.Atoi(code)
-	return err == nil && (status >= 200 && status <= 299 || status == 418)
-}
-
 // facts returns the facts about the load and the load generator.
 func (r *result) facts() map[string]string {
 	facts := map[string]string{
@@ -183,8 +180,13 @@ func (r *result) facts() map[string]string {
 		"labels":                   r.Labels,
 		"target":                   r.URL + r.Destination,
 		"run type":                 r.RunType,
-		"response size":            sizes(r.Sizes),
 		"percentiles not resolved": strings.Join(r.DurationHistogram.unresolved(), ", "),
+	}
+	if s := r.Sizes; s != nil && s.Count > 0 { // headers included
+		facts["response size"] = fmt.Sprintf("%g to %g B", s.Min, s.Max)
+		if s.Min == s.Max {
+			facts["response size"] = fmt.Sprintf("%g B", s.Min)
+		}
 	}
 	if r.Resolution > 0 {
 		facts["latency resolution"] = strconv.FormatFloat(r.Resolution, 'g', -1, 64) + " s"
@@ -203,17 +205,6 @@ func (r *result) facts() map[string]string {
 		facts["http version"] = "1.1"
 	}
 	return facts
-}
-
-// sizes describes the sizes of the responses, headers included.
-func sizes(h *histogram) string {
-	switch {
-	case h == nil || h.Count <= 0:
-		return ""
-	case h.Min == h.Max:
-		return fmt.Sprintf("%g B", h.Min)
-	}
-	return fmt.Sprintf("%g to %g B", h.Min, h.Max)
 }
 
 // histogram is a distribution in Fortio's form: exact moments, buckets, and percentiles interpolated in the

@@ -13,6 +13,7 @@ package gobench
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -97,9 +98,7 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 			t.Cell = string(c.Value) + "." + t.Cell
 		}
 	}
-	if t.Cell == "" {
-		t.Cell = "Benchmark"
-	}
+	t.Cell = cmp.Or(t.Cell, "Benchmark")
 	t.Levels = levels(r.Name)
 	var aimless []string       // the units without a direction
 	given := map[string]bool{} // the metrics that the trial has

@@ -10,6 +10,7 @@
 package hyperfine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -90,10 +91,7 @@ const longest = 100
 
 // name turns a command into a name of one line and limited length.
 func name(command string) string {
-	line := safetext.Line(command)
-	if line == "" {
-		return several
-	}
+	line := cmp.Or(safetext.Line(command), several)
 	if len(line) <= longest {
 		return line
 	}
@@ -156,13 +154,8 @@ var (
 // trial makes the trial of run n, counted from 0. A failed run counts as one failed operation: hyperfine
 // continues after it only with --ignore-failure.
 func (r *result) trial(n int) importer.Trial {
-	t := importer.Trial{
-		Round:  n + 1,
-		Kind:   "command",
-		Wall:   importer.Seconds(r.Times[n]),
-		Values: []importer.Value{{Metric: elapsed, Value: r.Times[n]}},
-		Facts:  map[string]string{"command": r.Command},
-	}
+	t := importer.Trial{Round: n + 1, Kind: "command", Wall: importer.Seconds(r.Times[n]), Facts: map[string]string{"command": r.Command}}
+	t.Add(elapsed, r.Times[n])
 	if len(r.Parameters) > 0 {
 		t.Facts["parameters"] = r.parameters()
 	}

@@ -269,6 +269,7 @@ func (l *log) second(fields []string) {
 	l.intervals = append(l.intervals, i)
 }
 
+// summary reads a line about the whole test.
 func (l *log) summary(fields []string) {
 	receiver := fields[len(fields)-1] == "receiver"
 	switch {

@@ -84,16 +84,6 @@ func (r *Row) needed(field, what string) string {
 	return text
 }
 
-// is reports whether fields have the given texts.
-func (r *Row) is(where map[string]string) bool {
-	for field, text := range where {
-		if r.Field(field) != text {
-			return false
-		}
-	}
-	return true
-}
-
 // Fail records an error about a field, or about the whole row if the name is empty. Only the first error of a
 // row is kept.
 func (r *Row) Fail(field, format string, args ...any) {

@@ -94,7 +94,11 @@ func (r *assembler) add(in *Row) error {
 	before := len(r.list)
 	for i, name := range in.Names {
 		for _, f := range r.of(name) {
-			if in.Err == nil && in.index[name] == i && in.is(f.where) {
+			fits := in.Err == nil && in.index[name] == i
+			for field, text := range f.where {
+				fits = fits && in.Field(field) == text
+			}
+			if fits {
 				r.take(in, f, about)
 			}
 		}

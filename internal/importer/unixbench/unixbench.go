@@ -239,11 +239,10 @@ func (s *section) total(text string) error {
 	if title != "System Benchmarks Index Score" {
 		return nil
 	}
-	v, err := importer.Number(value)
-	if err != nil {
+	var err error
+	if s.score, err = importer.Number(value); err != nil {
 		return fmt.Errorf("the index score: %w", err)
 	}
-	s.score = v
 	return nil
 }
 
