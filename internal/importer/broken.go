@@ -1,21 +1,21 @@
 package importer
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
 
+	"tare/internal/experiment"
 	"tare/internal/run/journal"
 )
 
-// brokenFile is a file that gave no trial.
+// brokenFile is a file that gave no trial, with the invalid trial that stands for it.
 type brokenFile struct {
-	arm    *arm // nil: the file has no arm, since only its content would have named one
-	round  int
-	path   string
-	reason string
-	raw    string
-	key    *fileKey
+	journal.Trial
+	arm *arm // nil: the file has no arm, since only its content would have named one
+	key *fileKey
 }
 
 // group counts the files of an arm whose paths name the same cell and levels.
@@ -45,18 +45,17 @@ func (r *run) recordBroken(i int, reason string, k *storedFile) error {
 	if r.Strict {
 		return fmt.Errorf("%s: %s", f.path, reason)
 	}
-	b := brokenFile{path: f.path, reason: reason, key: &f.fileKey}
-	if k != nil {
-		b.raw = k.raw()
-	}
+	b := brokenFile{key: &f.fileKey, Trial: journal.Trial{
+		Attempt: 1, SetUp: r.Layout.setUp(f.block), Raw: k.raw(), Source: f.path, Invalid: []journal.Violation{{Rule: ruleImport, Detail: reason}},
+	}}
 	if f.arm != "" {
 		b.arm = r.arms.named(f.arm)
 		b.arm.files++
 		switch {
 		case r.PairBy.byFiles():
-			b.round = r.roundOf(f, 1)
+			b.Round = r.roundOf(f, 1)
 		case r.PairBy.how == "":
-			b.round = b.arm.next()
+			b.Round = b.arm.next()
 		}
 	}
 	r.broken = append(r.broken, b)
@@ -64,27 +63,24 @@ func (r *run) recordBroken(i int, reason string, k *storedFile) error {
 }
 
 // addBroken records each file that gave no trial as an invalid trial in every cell that the file would have had
-// a trial in. If these cells are unknown, it records none.
+// a trial in. If these cells are unknown, addBroken records one trial without a cell.
 func (r *run) addBroken(arms []*arm) error {
 	for _, b := range r.broken {
 		for _, a := range arms {
 			if b.arm != nil && b.arm != a {
 				continue
 			}
-			round := b.round
-			if round == 0 {
-				round = a.next()
+			t := b.Trial
+			t.Arm = a.name
+			if t.Round == 0 {
+				t.Round = a.next()
 			}
-			a.rounds[round] = true
-			t := journal.Trial{
-				Round: round, Attempt: 1, Arm: a.name, SetUp: r.Layout.setUp(b.key.block), Raw: b.raw, Source: b.path,
-				Invalid: []journal.Violation{{Rule: ruleImport, Detail: b.reason}},
-			}
+			a.rounds[t.Round] = true
 			ids := []string{""}
 			if cells := expected(arms, a, b.key); len(cells) > 0 {
 				ids = nil
 				for _, k := range cells {
-					a.take(round, k, r.PairBy.how != "")
+					a.take(t.Round, k, r.PairBy.how != "")
 					ids = append(ids, r.cells.list[k].ID)
 				}
 			}
@@ -113,3 +109,145 @@ func expected(arms []*arm, a *arm, key *fileKey) []int {
 	}
 	return nil
 }
+
+// duplicates finds files with the same content. Within an arm, all but the first are copies of one result and
+// are no trials: counted, they would make the interval narrower than the measurements allow. If two arms share
+// content, one of them was probably given the other's directory. A small file without a time may equal another
+// one of its arm by chance, and stays a trial.
+type duplicates struct {
+	first map[[sha256.Size]byte][]int // indices of the files with this content, the first of each arm
+	sets  ordered[[2]string, duplicateSet]
+	files map[string]int // the number of files read, by arm
+}
+
+// duplicateSet lists the files of an arm whose content an earlier file has. The earlier file belongs to another arm or
+// the same one.
+type duplicateSet struct {
+	in, of string
+	files  []int
+}
+
+// note records that a file of the arm in has the content of a file of the arm of.
+func (d *duplicates) note(in, of string, file int) {
+	s := d.sets.get([2]string{in, of}, func() *duplicateSet { return &duplicateSet{in: in, of: of} })
+	s.files = append(s.files, file)
+}
+
+// duplicateOf returns the path of the file of the same arm that file i is a copy of, or "". A file that itself
+// names several arms holds many results and is never a copy.
+func (r *run) duplicateOf(i int, c readResult) string {
+	arm := r.files[i].arm
+	if !c.stored.whole || c.trials[0].Arm != "" {
+		return ""
+	}
+	all := &r.duplicates
+	all.files[arm]++
+	known := all.first[c.stored.sum]
+	again := false // set if a file of this arm has the same content, but may have it by chance
+	for _, k := range known {
+		if r.files[k].arm != arm {
+			continue
+		}
+		if c.distinct() {
+			all.note(arm, arm, i)
+			return r.files[k].path
+		}
+		again = true
+	}
+	for _, k := range known {
+		if other := r.files[k].arm; other != arm {
+			all.note(arm, other, i)
+		}
+	}
+	if !again {
+		all.first[c.stored.sum] = append(known, i)
+	}
+	return ""
+}
+
+// enoughValues is a number of values, rounded as tools round them. Two trials do not agree in so many values by chance.
+const enoughValues = 8
+
+// distinct reports whether a second trial would certainly have given different content.
+func (c *readResult) distinct() bool {
+	values := 0
+	for _, t := range c.trials {
+		if !t.Start.IsZero() {
+			return true
+		}
+		values += len(t.Values)
+	}
+	return values >= enoughValues
+}
+
+// remarkDuplicates adds the remarks on duplicates: first on duplicates within an arm, then on duplicates in
+// different arms.
+func (r *run) remarkDuplicates() {
+	own := map[string]int{} // the number of copies within each arm
+	for _, s := range r.duplicates.sets.list {
+		if s.in == s.of {
+			own[s.in] = len(s.files)
+			r.remark("%d of the %s of %s hold the same as another and are no trials of their own; the first is %s",
+				len(s.files), plural(r.duplicates.files[s.in], "file"), cmp.Or(s.in, imported), r.files[s.files[0]].path)
+		}
+	}
+	for _, s := range r.duplicates.sets.list {
+		all := r.duplicates.files[s.in] - own[s.in]
+		switch {
+		case s.in == s.of:
+		case len(s.files) == all:
+			r.remark("all %s of %s hold the same as those of %s: a wrong directory?", plural(all, "file"), s.in, s.of)
+		default:
+			r.remark("%d of the %s of %s hold the same as files of %s; the first is %s",
+				len(s.files), plural(all, "file"), s.in, s.of, r.files[s.files[0]].path)
+		}
+	}
+}
+
+// omission counts the values of an exploratory metric that cannot be compared. Such a value is no reason to
+// reject its trial: a counter of timeouts is zero if there were none. A headline, however, is the purpose of a
+// trial, and a trial without it is invalid.
+type omission struct {
+	metric string
+	values int
+	first  string // the path of the first file with such a value
+}
+
+// leaveOut removes the unusable values of exploratory metrics from a trial. The metric becomes optional in the
+// cell, like a metric that a file does not contain.
+func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
+	if t.Broken != "" {
+		return // no value of an invalid trial counts
+	}
+	useless := func(v Value) bool {
+		headline := v.Metric.Headline // the format's choice, unless the user makes one
+		if len(r.Headline) > 0 {
+			headline = slices.Contains(r.Headline, v.Metric.Name) || slices.Contains(r.Headline, in.ID+":"+v.Metric.Name)
+		}
+		return unfit(v) && !headline
+	}
+	if !slices.ContainsFunc(t.Values, useless) {
+		return
+	}
+	var left []Value
+	for _, v := range t.Values {
+		if !useless(v) {
+			left = append(left, v)
+			continue
+		}
+		name := v.Metric.Name
+		r.leftOut.get(name, func() *omission { return &omission{metric: name, first: r.files[file].path} }).values++
+		if t.Loop != nil && (t.Loop.Latency == name || t.Loop.Throughput == name) {
+			t.Loop = nil // a loop needs both of its metrics
+		}
+	}
+	t.Values = left
+}
+
+// unfit reports whether a value cannot be compared on its metric's scale.
+func unfit(v Value) bool {
+	return !finite(v.Value) || v.Metric.Scale != experiment.Difference && v.Value <= 0
+}
+
+// differences is the advice for a value that is zero on a ratio scale.
+const differences = "scale=difference suits metrics that may be zero"

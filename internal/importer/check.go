@@ -30,14 +30,14 @@ func checkName(what, name string) error {
 		return fmt.Errorf("the name of the %s is longer than %d bytes: %s", what, maxName, quoted(name))
 	case !utf8.ValidString(name):
 		return fmt.Errorf("the name of the %s is not in UTF-8: %s", what, quoted(name))
-	}
-	if !safetext.Printable(name) {
+	case !safetext.Printable(name):
 		return fmt.Errorf("the name of the %s holds a character that cannot be printed: %s", what, quoted(name))
 	}
 	return nil
 }
 
-func checkTrial(t *Trial) error {
+// checkNames checks the names in a trial.
+func checkNames(t *Trial) error {
 	err := cmp.Or(checkName("cell", t.Cell), checkName("workload", t.Kind))
 	for k := 0; k < len(t.Values) && err == nil; k++ {
 		m := &t.Values[k].Metric
@@ -107,8 +107,8 @@ func values(t *Trial) (m map[string]float64, twice string) {
 	return m, twice
 }
 
-// checkWithin checks the series and histograms of a trial before they are written.
-func checkWithin(t *Trial) error {
+// CheckWithin checks the series and histograms of a trial before they are written.
+func (t *Trial) CheckWithin() error {
 	for _, s := range t.Series {
 		if len(s.Seconds) != len(s.Values) {
 			return fmt.Errorf("the series %s has %d times for %d values", quoted(s.Name), len(s.Seconds), len(s.Values))

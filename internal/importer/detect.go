@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -46,7 +47,11 @@ func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader
 		}
 	}
 	if len(formats) == 0 {
-		return Format{}, &DataError{hinted{s.unknown(), "tare list formats names those that are read; tare import table --map FILE reads other tables and documents"}}
+		err := fmt.Errorf("no format finds a result in %s", s.files[0].path)
+		if n := len(s.files); n > 1 {
+			err = fmt.Errorf("no format finds a result in any of %d files; the first is %s", n, s.files[0].path)
+		}
+		return Format{}, &DataError{hinted{err, "tare list formats names those that are read; tare import table --map FILE reads other tables and documents"}}
 	}
 	slices.SortFunc(formats, func(a, b *Format) int { return strings.Compare(a.Name, b.Name) })
 	var passed []string
@@ -98,44 +103,15 @@ func (f *inputFile) content(ctx context.Context, stdin io.Reader) (text []byte, 
 	defer in.Close()
 	text, err = ReadAll(in)
 	if f.waits {
-		f.buffered = &bufferedFile{text, err}
+		f.buffered = io.MultiReader(bytes.NewReader(text), failing{cmp.Or(err, io.EOF)})
 	}
 	return text, err
 }
 
-// bufferedFile keeps the content of a file that can be read only once.
-type bufferedFile struct {
-	text []byte
-	err  error
-}
+// failing is a reader that always fails with the same error.
+type failing struct{ err error }
 
-// Read returns the kept text, and then the error that ended the first reading.
-func (h *bufferedFile) Read(p []byte) (n int, err error) {
-	if len(h.text) == 0 {
-		if h.err != nil {
-			return 0, h.err
-		}
-		return 0, io.EOF
-	}
-	n = copy(p, h.text)
-	h.text = h.text[n:]
-	return n, nil
-}
-
-// unknown returns the error that no file holds a result of any format.
-func (s *fileSearch) unknown() error {
-	first := s.files[0].path
-	if n := len(s.files); n > 1 {
-		return fmt.Errorf("no format finds a result in any of %d files; the first is %s", n, first)
-	}
-	return fmt.Errorf("no format finds a result in %s", first)
-}
-
-// reader is a format that reads files which the import's format cannot.
-type reader struct {
-	format *Format
-	file   string // the first file that this format reads
-}
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // mistaken records which other format can read a file that the import's format cannot. It tries only the first
 // few such files.
@@ -153,14 +129,16 @@ func (r *run) mistaken(ctx context.Context, i int, why error) error {
 	if other == nil || other.Name == r.Format.Name {
 		return why
 	}
-	r.others.get(other.Name, func() *reader { return &reader{other, f.path} })
+	r.others.get(other.Name, func() *string { return &f.path })
 	return fmt.Errorf("%w (%s reads it)", why, other.Name)
 }
 
 // readers returns the hint to import the files with the format that reads them.
 func (r *run) readers() string {
-	if first := r.others.list[0]; len(r.others.list) == 1 {
-		return fmt.Sprintf("%s is a file of %s: tare import %s", first.file, first.format.Name, first.format.Name)
+	for format, file := range r.others.of {
+		if len(r.others.of) == 1 {
+			return fmt.Sprintf("%s is a file of %s: tare import %s", *file, format, format)
+		}
 	}
 	return "the files are of several tools: tare import " + Auto
 }

@@ -25,8 +25,8 @@ func TestDocumentedFiles(t *testing.T) {
 		into   any
 	}{
 		journal.FilesFile: {journal.FileSchema, &journal.ImportedFile{}},
-		seriesFile:        {seriesSchema, &withinDocument{}},
-		histogramsFile:    {histogramsSchema, &withinDocument{}},
+		"series.json":     {"tare.series/v1", &withinDocument{}},
+		"histograms.json": {"tare.histograms/v1", &withinDocument{}},
 	}
 	seen := 0
 	for _, e := range regexp.MustCompile("(?s)```json (\\S+)\n(.*?)```").FindAllSubmatch(page, -1) {

@@ -31,11 +31,11 @@ type inputFile struct {
 	waits bool     // set for a pipe: a read may wait for the writer
 	// refused is the reason why the file is not read; empty if it is read.
 	refused  string
-	format   *Format       // the format found in the file; nil: the import's format
-	buffered *bufferedFile // the content, if it was read before and can be read only once
+	format   *Format   // the format found in the file; nil: the import's format
+	buffered io.Reader // the content, if it was read before and can be read only once
 }
 
-// lostLink begins the reason why a link is not followed. The directory stands after it.
+// lostLink begins the reason why a link is not followed. The name of a directory follows.
 const lostLink = "a link that leads nowhere or out of "
 
 // stdin is the argument that means standard input.
@@ -80,53 +80,63 @@ func find(sources []Source, extensions []string) (*fileSearch, error) {
 	for _, source := range sources {
 		for _, from := range source.From {
 			if err := s.add(source.Arm, from); err != nil {
-				return nil, errors.Join(err, s.close())
+				s.close()
+				return nil, err
 			}
 		}
 	}
 	if err := s.twice(); err != nil {
-		return nil, errors.Join(err, s.close())
+		s.close()
+		return nil, err
 	}
 	return s, nil
 }
 
-func (s *fileSearch) close() error {
-	var errs []error
+// close closes the roots. They are only read, so that an error in closing loses nothing.
+func (s *fileSearch) close() {
 	for _, root := range s.roots {
-		errs = append(errs, root.Close())
+		_ = root.Close()
 	}
-	return errors.Join(errs...)
+}
+
+// open opens a directory that links must not lead out of.
+func (s *fileSearch) open(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, misuse("", "cannot read %s: %w", dir, bare(err))
+	}
+	s.roots = append(s.roots, root)
+	return root, nil
 }
 
 func (s *fileSearch) add(arm, from string) error {
-	if from == stdin {
-		s.files = append(s.files, inputFile{path: stdin, name: stdin, fileKey: fileKey{arm: arm}, waits: true})
-		return nil
+	f := inputFile{path: from, name: filepath.Base(from), fileKey: fileKey{arm: arm}, waits: true}
+	if from != stdin {
+		paths, fixed, err := expand(from)
+		if err != nil {
+			return err
+		}
+		if fixed != "" {
+			return s.pattern(arm, from, fixed, paths)
+		}
+		info, err := os.Stat(from)
+		switch {
+		case err != nil:
+			return misuse("", "cannot read %s: %w", from, bare(err))
+		case info.IsDir():
+			return s.directory(arm, from)
+		}
+		f.waits = !info.Mode().IsRegular()
 	}
-	paths, fixed, err := expand(from)
-	if err != nil {
-		return err
-	}
-	if fixed != "" {
-		return s.pattern(arm, from, fixed, paths)
-	}
-	info, err := os.Stat(from)
-	switch {
-	case err != nil:
-		return misuse("", "cannot read %s: %w", from, bare(err))
-	case info.IsDir():
-		return s.directory(arm, from)
-	}
-	s.files = append(s.files, inputFile{path: from, name: filepath.Base(from), fileKey: fileKey{arm: arm}, waits: !info.Mode().IsRegular()})
+	s.files = append(s.files, f)
 	return nil
 }
 
 func (s *fileSearch) directory(arm, dir string) error {
-	root, err := os.OpenRoot(dir)
+	root, err := s.open(dir)
 	if err != nil {
-		return misuse("", "cannot read %s: %w", dir, bare(err))
+		return err
 	}
-	s.roots = append(s.roots, root)
 	begin := len(s.files)
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		f := inputFile{path: filepath.Join(dir, name), name: name, fileKey: fileKey{arm: arm}, root: root}
@@ -192,20 +202,18 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 	if len(matches) == 0 {
 		return misuse("", "nothing matches %s", pattern)
 	}
-	root, err := os.OpenRoot(fixed)
+	root, err := s.open(fixed)
 	if err != nil {
-		return misuse("", "cannot read %s: %w", fixed, bare(err))
+		return err
 	}
-	s.roots = append(s.roots, root)
 	begin := len(s.files)
 	taken := map[string]bool{} // directories that were added with all their files
 	within := func(m string) bool {
-		for up := filepath.Dir(m); len(taken) > 0 && len(up) > 1; up = filepath.Dir(up) {
-			if taken[up] {
-				return true
-			}
+		up := filepath.Dir(m)
+		for len(taken) > 0 && len(up) > 1 && !taken[up] {
+			up = filepath.Dir(up)
 		}
-		return false
+		return taken[up]
 	}
 	last := filepath.Base(pattern)
 	for _, m := range matches {
@@ -213,6 +221,7 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 		if err != nil {
 			return err
 		}
+		f := inputFile{path: m, name: name, fileKey: fileKey{arm: arm}, root: root}
 		info, err := root.Stat(name)
 		switch {
 		case err == nil && info.IsDir():
@@ -227,14 +236,11 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 		case within(m), err == nil && strings.HasSuffix(pattern, "/"):
 			continue
 		case err != nil:
-			f := inputFile{path: m, name: m, fileKey: fileKey{arm: arm}, refused: bare(err).Error()}
+			f.name, f.root, f.refused = m, nil, bare(err).Error()
 			if link, err := os.Lstat(m); err != nil || link.Mode().Type() == fs.ModeSymlink || !inside(fixed, m) {
 				f.refused = lostLink + fixed
 			}
-			s.files = append(s.files, f)
-			continue
 		}
-		f := inputFile{path: m, name: name, fileKey: fileKey{arm: arm}, root: root}
 		s.files = append(s.files, f)
 	}
 	if len(s.files) == begin {
@@ -257,7 +263,7 @@ func (s *fileSearch) wanted() string {
 	return strings.Join(s.extensions, " or ") + " file"
 }
 
-// twice returns an error for a file that is given twice. It would count as two trials, or be compared with
+// twice returns an error for a file that is given twice. Such a file would count as two trials, or be compared with
 // itself.
 func (s *fileSearch) twice() error {
 	seen := make(map[string]string, len(s.files)) // arms by the path of a file

@@ -1,18 +1,21 @@
 // Package importer turns result files of other tools into runs.
 //
-// A file holds one trial of an arm in every cell that it has results of: a fio file with four jobs gives four
-// trials. Each format is a package of its own below this one, and a Format in the table of package catalog. A
-// format reads one file at a time from a stream and returns its trials. This package finds the files, assigns
-// them to arms, records broken ones, and writes the run.
+// A file holds one trial of an arm in each cell of its results: a fio file with four jobs gives four trials. Each
+// format is a package of its own below this one, and a Format in the table of package catalog. A format reads one file
+// at a time from a stream and returns its trials. This package finds the files, assigns them to arms, records broken
+// ones, and writes the run.
 //
-// Files come from others: they may be truncated, empty, written by another version, or hostile. A format
-// returns an error that names the problem in the user's terms, and never panics. It never reads more than Limit
-// bytes into memory.
+// Files come from others: they may be truncated, empty, written by another version, or hostile. A format returns an
+// error that names the problem in the user's terms, and never panics. No format reads more than Limit bytes into memory.
 package importer
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"tare/internal/experiment"
@@ -29,11 +32,9 @@ const MostTrials = 500_000
 
 // Format reads the files of one tool.
 type Format struct {
-	Name string // the name on the command line: "vault-benchmark"
-	Doc  string // the files that it reads, in a sentence without a full stop
-	// Extensions are the file name endings, with their dots, that an import looks for in a directory. None: all
-	// files.
-	Extensions []string
+	Name       string   // the name on the command line: "vault-benchmark"
+	Doc        string   // the files that it reads, in a sentence without a full stop
+	Extensions []string // the endings of files, with their dots, that an import looks for in a directory; none: all files
 	// Serial is set if the tool runs the trials of a file one after the other, and the trials of another arm at
 	// another time. The n-th trials of two files are then no pair.
 	Serial bool
@@ -64,8 +65,7 @@ var ErrNoResult = errors.New("not a result, but written beside one")
 type File struct {
 	Name string // the path as the user knows it, for messages, and for formats that recognise their files by name
 	io.Reader
-	// Size is the size of a regular file, in bytes; 0 if it is unknown, as of a pipe.
-	Size int64
+	Size int64 // the size of a regular file, in bytes; 0 if unknown, as of a pipe
 	// Alone is set if there are several arms and each of them is one file. The contents of these files are then
 	// compared, whatever their cells are called.
 	Alone bool
@@ -73,24 +73,19 @@ type File struct {
 
 // Trial is a file's record of one trial in one cell.
 type Trial struct {
-	// Arm is the arm's name if the file contains it, as the long CSV does. If it is empty, the command line
-	// names the arm.
-	Arm string
-	// Round is the trial's round if the file contains rounds; 0 otherwise.
-	Round int
-	// Unpaired is set if the file says that trials of a round are no pairs. Its rounds then only number the
-	// trials.
+	Arm   string // the arm's name, if the file contains the name, as the long CSV does; "": the command line names the arm
+	Round int    // the trial's round; 0 if the file contains no rounds
+	// Unpaired is set if the file says that trials of a round are no pairs. Rounds then only number the trials.
 	Unpaired bool
 	// Cell names the measured benchmark: "randread-4k", "transit_sign". It is short, unique within the file,
 	// and the same in every file of the same benchmark.
 	Cell   string
 	Kind   string // the kind of workload: "storage", "network", "http", "vault", "cpu", "command", …
 	Levels []factor.Level
-	Start  time.Time     // the start of the trial; zero: unknown
-	Wall   time.Duration // the duration of the measured part; 0: unknown
-	Values []Value       // the values, in the order in which views show them
-	// Errors is the share of failed operations, 0 to 1. Known is set if the file contains it.
-	Errors ErrorRate
+	Start  time.Time        // the start of the trial; zero: unknown
+	Wall   time.Duration    // the duration of the measured part; 0: unknown
+	Values []Value          // the values, in the order in which views show them
+	Errors ErrorRate        // the share of failed operations
 	Loop   *experiment.Loop // the metrics that a closed loop ties together; nil: none
 	// Facts describe the system: kernel, versions, sizes, options. A fact without text counts as missing.
 	Facts map[string]string
@@ -98,8 +93,8 @@ type Trial struct {
 	// stored beside the raw file, and are never taken for independent values.
 	Series     []Series
 	Histograms []Histogram
-	// Broken is the reason why a trial in a well-formed file is invalid, for instance because the tool reports
-	// a failure. It is empty for a valid trial.
+	// Broken is the reason why a trial in a well-formed file is invalid, such as a failure that the tool reports.
+	// Broken is empty for a valid trial.
 	Broken string
 }
 
@@ -110,7 +105,7 @@ type Value struct {
 	Value  float64
 }
 
-// ErrorRate is a share of failed operations.
+// ErrorRate is a share of failed operations, 0 to 1. Known is set if the file contains the share.
 type ErrorRate struct {
 	Share float64
 	Known bool
@@ -131,4 +126,149 @@ type Histogram struct {
 	Lower []float64 `json:"lower"`
 	Upper []float64 `json:"upper"`
 	Count []int64   `json:"count"`
+}
+
+// Add adds a bin from lower to upper.
+func (h *Histogram) Add(lower, upper float64, count int64) {
+	h.Lower, h.Upper, h.Count = append(h.Lower, lower), append(h.Upper, upper), append(h.Count, count)
+}
+
+// Ratio returns a metric that is never zero, and is compared by ratios. A trial may lack a metric that is no headline.
+func Ratio(name, unit string, better experiment.Better, headline bool) experiment.Metric {
+	return experiment.Metric{Name: name, Unit: unit, Better: better, Headline: headline, Scale: experiment.Ratio, Optional: !headline}
+}
+
+// Difference returns a count or share that may be zero, and is compared by differences. Lower is better.
+func Difference(name string) experiment.Metric {
+	return experiment.Metric{Name: name, Better: experiment.Lower, Scale: experiment.Difference, Optional: true}
+}
+
+// Add adds a value to the trial.
+func (t *Trial) Add(m experiment.Metric, v float64) {
+	t.Values = append(t.Values, Value{Metric: m, Value: v})
+}
+
+// AddFit adds a value if it can be compared on the metric's scale, and reports whether it did.
+func (t *Trial) AddFit(m experiment.Metric, v float64) bool {
+	fits := !unfit(Value{Metric: m, Value: v})
+	if fits {
+		t.Add(m, v)
+	}
+	return fits
+}
+
+// Seconds returns a duration of s seconds, or 0 (unknown) if s is not a sensible duration.
+func Seconds(s float64) time.Duration {
+	if ns := s * 1e9; ns > 0 && ns < math.MaxInt64 {
+		return time.Duration(ns)
+	}
+	return 0
+}
+
+// TooLargeError is the error of a document, or of an unpacked archive, that is larger than the limit.
+type TooLargeError struct {
+	What string // the text that is too large: "the document", "knb.tcp.txt in the archive"
+	Max  int64  // the limit, in bytes
+}
+
+// Error returns a text with the limit in megabytes.
+func (e *TooLargeError) Error() string {
+	if e.Max < 1<<20 {
+		return fmt.Sprintf("%s is larger than %d bytes, the most that is read", e.What, e.Max)
+	}
+	return fmt.Sprintf("%s is larger than %d MB, the most that is read", e.What, e.Max>>20)
+}
+
+// Bound returns a reader that fails with a TooLargeError after most bytes. A File whose known size is larger fails at
+// once. A format wraps unpacked data in a Bound, so that a decompression bomb of a few kilobytes ends in an error and
+// does not fill the machine's memory. The parts of one archive share one Bound, or subtract from one limit.
+func Bound(r io.Reader, most int64, what string) io.Reader {
+	b := &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
+	if f, ok := r.(File); ok && f.Size > most {
+		b.left = -1
+	}
+	return b
+}
+
+// CheckCount returns an error if a file holds more trials, or values, than an import reads. A format calls CheckCount
+// with the count so far.
+func CheckCount(n int) error {
+	if n <= MostTrials {
+		return nil
+	}
+	return fmt.Errorf("the file holds more than %d trials or values, the most that is read of one: give it in parts", MostTrials)
+}
+
+type bounded struct {
+	r    io.Reader
+	left int64 // bytes that may still be read
+	err  error
+}
+
+// Read returns an error once it has seen one byte more than the limit.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, b.err
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, b.err
+	}
+	return n, err
+}
+
+// ReadAll returns the whole content of a document. An empty document, or one of more than Limit bytes, is an
+// error.
+func ReadAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(Bound(r, Limit, "the file"))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) == 0 {
+		return nil, errors.New("the file is empty")
+	}
+	return data, nil
+}
+
+// Number reads a decimal number as tools print it. Infinity, NaN, hexadecimal numbers and underscores are
+// errors. Blanks around the number are allowed.
+func Number(text string) (float64, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0, errors.New("a number is missing")
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("%s is not a finite number: %w", quoted(text), strconv.ErrRange)
+	case err == nil && (math.IsInf(v, 0) || math.IsNaN(v)):
+		return 0, fmt.Errorf("%s is not a finite number", quoted(text))
+	case err != nil || strings.ContainsAny(text, "_xXpP"):
+		return 0, fmt.Errorf("%s is not a number", quoted(text))
+	}
+	return v, nil
+}
+
+// Time reads a time in one of two forms: 2026-01-02T15:04:05Z, or seconds since 1970.
+func Time(text string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	seconds, err := Number(text)
+	if err != nil || !(seconds >= 0 && seconds < 1<<33) {
+		return time.Time{}, fmt.Errorf("%.40q is neither a time as 2026-01-02T15:04:05Z nor seconds since 1970", text)
+	}
+	return time.Unix(0, int64(seconds*1e9)), nil
+}
+
+// quoted returns a text from a file, escaped and shortened for a message.
+func quoted(text string) string {
+	const most = 40
+	if len(text) > most {
+		return strconv.Quote(text[:most]) + "…"
+	}
+	return strconv.Quote(text)
 }

@@ -14,50 +14,23 @@ import (
 	"tare/internal/run/journal"
 )
 
-// The files that only imported runs have, besides journal.FilesFile.
-const (
-	seriesFile     = "series.json"     // ending of a file beside a raw file's copy: the series of its trials
-	histogramsFile = "histograms.json" // ending of a file beside a raw file's copy: the histograms of its trials
-
-	seriesSchema     = "tare.series/v1"
-	histogramsSchema = "tare.histograms/v1"
-)
-
-// withinDocument is the content of seriesFile or histogramsFile.
+// withinDocument is the content of a file with the series, or the histograms, of a raw file's trials.
 type withinDocument struct {
 	Schema string        `json:"schema"`
 	Trials []trialWithin `json:"trials"`
 }
 
-// trialWithin holds the series and histograms of one trial.
+// trialWithin holds the series or histograms of one trial.
 type trialWithin struct {
 	Cell       string      `json:"cell"`
 	Round      int         `json:"round"`
-	Series     []Series    `json:"series,omitempty"`     // only in seriesFile
-	Histograms []Histogram `json:"histograms,omitempty"` // only in histogramsFile
-}
-
-// keeper stores the copies, sizes and checksums of the imported files. Several files may be read at the same
-// time. Only one goroutine uses the list of them.
-type keeper struct {
-	run      *journal.Bulk
-	copies   bool // set if files are copied into the run
-	manifest *journal.BulkFile
-	lines    *bufio.Writer
-	digits   int // the number of digits of the largest file number
-}
-
-func newKeeper(run *journal.Bulk, copies bool, files int) (*keeper, error) {
-	manifest, err := run.Create(journal.FilesFile)
-	if err != nil {
-		return nil, err
-	}
-	return &keeper{run: run, copies: copies, manifest: manifest, lines: bufio.NewWriter(manifest), digits: len(fmt.Sprint(files))}, nil
+	Series     []Series    `json:"series,omitempty"`
+	Histograms []Histogram `json:"histograms,omitempty"`
 }
 
 // storedFile is a file that is being read, or its stored copy and checksum afterwards.
 type storedFile struct {
-	keeper *keeper
+	bulk   *journal.Bulk
 	in     io.Reader
 	name   string // the name of the copy below the run, also if there is no copy
 	hasRaw bool   // set if the run holds the copy, or series and histograms of the file
@@ -74,8 +47,8 @@ type storedFile struct {
 }
 
 // begin starts to read a file. The number is its position among all files.
-func (k *keeper) begin(in io.Reader, number int, from *inputFile) (f *storedFile, err error) {
-	parts := []string{fmt.Sprintf("%0*d", k.digits, number)}
+func (r *run) begin(in io.Reader, number int, from *inputFile) (f *storedFile, err error) {
+	parts := []string{fmt.Sprintf("%0*d", len(fmt.Sprint(len(r.files))), number)}
 	if from.arm != "" {
 		parts = append(parts, from.arm)
 	}
@@ -83,11 +56,11 @@ func (k *keeper) begin(in io.Reader, number int, from *inputFile) (f *storedFile
 	if from.path == stdin {
 		name = "stdin"
 	}
-	f = &storedFile{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), hash: sha256.New()}
+	f = &storedFile{bulk: r.bulk, in: in, name: r.bulk.RawName(append(parts, name)...), hash: sha256.New()}
 	f.buffer = bufio.NewReaderSize(f, 16<<10)
-	if k.copies {
+	if !r.NoRaw {
 		f.hasRaw, f.copied = true, true
-		f.copy, err = k.run.Create(f.name)
+		f.copy, err = r.bulk.Create(f.name)
 	}
 	return f, err
 }
@@ -134,51 +107,42 @@ func (f *storedFile) finish(broken bool, size int64) error {
 		return nil
 	}
 	f.hasRaw, f.copied = false, false // a file that was not read to its end has no copy
-	return f.keeper.run.Remove(f.name)
+	return f.bulk.Remove(f.name)
 }
 
-// raw returns the name below the run of the file's copy, series or histograms, or "" if there are none.
+// raw returns the name below the run of the file's copy, series or histograms; "" if there are none, or no file.
 func (f *storedFile) raw() string {
-	if !f.hasRaw {
+	if f == nil || !f.hasRaw {
 		return ""
 	}
 	return f.name
 }
 
-// within writes the series and histograms of the trials.
-func (f *storedFile) within(trials []trialWithin) error {
-	series, histograms := withinDocument{Schema: seriesSchema}, withinDocument{Schema: histogramsSchema}
-	for _, t := range trials {
-		if len(t.Series) > 0 {
-			series.Trials = append(series.Trials, trialWithin{Cell: t.Cell, Round: t.Round, Series: t.Series})
-		}
-		if len(t.Histograms) > 0 {
-			histograms.Trials = append(histograms.Trials, trialWithin{Cell: t.Cell, Round: t.Round, Histograms: t.Histograms})
-		}
-	}
-	return errors.Join(f.document(seriesFile, series), f.document(histogramsFile, histograms))
-}
-
-func (f *storedFile) document(name string, d withinDocument) error {
-	if len(d.Trials) == 0 {
+// within writes a file with the series or histograms of the trials. The kind, "series" or "histograms", is the ending
+// of the file's name and names its schema, such as "tare.series/v1".
+func (f *storedFile) within(kind string, trials []trialWithin) error {
+	if len(trials) == 0 {
 		return nil
 	}
-	w, err := f.keeper.run.Create(f.name + "." + name)
+	name := f.name + "." + kind + ".json"
+	w, err := f.bulk.Create(name)
 	if err != nil {
 		return err
 	}
 	sum := sha256.New()
-	if err := errors.Join(json.NewEncoder(io.MultiWriter(w, sum)).Encode(d), w.Close()); err != nil {
+	document := withinDocument{"tare." + kind + "/v1", trials}
+	if err := errors.Join(json.NewEncoder(io.MultiWriter(w, sum)).Encode(document), w.Close()); err != nil {
 		return err
 	}
 	if f.digests == nil {
 		f.digests = map[string]string{}
 	}
-	f.digests[f.name+"."+name] = hex.EncodeToString(sum.Sum(nil))
+	f.digests[name] = hex.EncodeToString(sum.Sum(nil))
 	return nil
 }
 
-func (k *keeper) record(line journal.ImportedFile, f *storedFile) error {
+// list adds a file to the list of imported files.
+func (r *run) list(line journal.ImportedFile, f *storedFile) error {
 	line.Schema = journal.FileSchema
 	if f != nil {
 		line.Bytes, line.Within = f.bytes, f.digests
@@ -189,9 +153,5 @@ func (k *keeper) record(line journal.ImportedFile, f *storedFile) error {
 			line.SHA256 = hex.EncodeToString(f.sum[:])
 		}
 	}
-	return json.NewEncoder(k.lines).Encode(line)
-}
-
-func (k *keeper) close() error {
-	return errors.Join(k.lines.Flush(), k.manifest.Close())
+	return json.NewEncoder(r.lines).Encode(line)
 }

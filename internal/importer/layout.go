@@ -2,8 +2,8 @@ package importer
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -26,7 +26,7 @@ type Layout struct {
 	directory string // the fixed directory at the beginning of the template
 	pattern   *regexp.Regexp
 	factors   []string       // the fields that are factors
-	at        map[string]int // the number of each field's group in the pattern
+	at        map[string]int // the number of each field's group in the pattern, by the field's name
 	blocks    []string       // the names of the blocks, in order; nil: no field is a block
 }
 
@@ -66,9 +66,6 @@ func (l *Layout) compile() error {
 	if l.pattern, err = regexp.Compile(expression); err != nil {
 		return misuse(hint, "cannot read the template %q: %w", l.Path, err)
 	}
-	for name, group := range l.at {
-		l.at[name] = l.pattern.SubexpIndex(groupName(group))
-	}
 	role := map[string]string{}
 	for _, r := range []struct {
 		name   string
@@ -103,6 +100,7 @@ func (l *Layout) expression() (string, error) {
 	}
 	at := strings.LastIndex(before, "/") + 1
 	l.directory = path.Clean(l.Path[:at])
+	groups := 0 // the number of groups so far, also within the fields' own expressions
 	var text strings.Builder
 	for rest := l.Path[at:]; rest != ""; {
 		literal, after, some := strings.Cut(rest, "{")
@@ -120,24 +118,23 @@ func (l *Layout) expression() (string, error) {
 		}
 		rest = after[end+1:]
 		how := cmp.Or(m[2], "[^/]+?")
-		if _, err := regexp.Compile(how); err != nil {
+		own, err := regexp.Compile(how)
+		if err != nil {
 			return "", fmt.Errorf("{%s}: %w", m[1], err)
 		}
-		if m[1] == unused {
-			fmt.Fprintf(&text, "(?:%s)", how)
-			continue
-		}
+		groups++
 		if _, twice := l.at[m[1]]; twice {
 			return "", fmt.Errorf("the field {%s} is there twice", m[1])
 		}
-		l.at[m[1]] = len(l.at)
-		l.factors = append(l.factors, m[1])
-		fmt.Fprintf(&text, "(?P<%s>%s)", groupName(l.at[m[1]]), how)
+		if m[1] != unused {
+			l.at[m[1]] = groups
+			l.factors = append(l.factors, m[1])
+		}
+		fmt.Fprintf(&text, "(%s)", how)
+		groups += own.NumSubexp()
 	}
 	return "^" + text.String() + "$", nil
 }
-
-func groupName(n int) string { return fmt.Sprintf("tare_field_%d", n) }
 
 // closing returns the index of the brace that closes a field, or -1. The field's expression may contain pairs
 // of braces.
@@ -164,14 +161,14 @@ func (l *Layout) of(name string) (k fileKey, ok bool) {
 		return k, false
 	}
 	join := func(fields []string, between string) string {
+		if len(fields) == 0 {
+			return ""
+		}
 		var parts []string
 		for _, f := range fields {
 			if v := strings.Trim(m[l.at[f]], "-_. "); v != "" {
 				parts = append(parts, v)
 			}
-		}
-		if len(fields) == 0 {
-			return ""
 		}
 		return strings.Clone(cmp.Or(strings.Join(parts, between), nothing))
 	}
@@ -203,7 +200,8 @@ func (l *Layout) find() (*fileSearch, []Source, error) {
 		files = append(files, f)
 	}
 	if s.files = files; len(files) == 0 {
-		return nil, nil, errors.Join(s.close(), misuse("the first of "+plural(len(other), "file")+" there is "+other[0], "no file below %s matches %s", l.directory, l.Path))
+		s.close()
+		return nil, nil, misuse("the first of "+plural(len(other), "file")+" there is "+other[0], "no file below %s matches %s", l.directory, l.Path)
 	}
 	if len(other) > 0 {
 		s.remarks = append(s.remarks, fmt.Sprintf("%s below %s passed over that the template does not match; the first is %s", plural(len(other), "file"), l.directory, other[0]))
@@ -222,20 +220,17 @@ func (l *Layout) find() (*fileSearch, []Source, error) {
 
 // sortedNames returns the names in natural order, the empty name first.
 func sortedNames(set map[string]bool) []string {
-	var list []string
-	for name := range set {
-		list = append(list, name)
-	}
-	slices.SortFunc(list, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(set), func(a, b string) int {
 		switch {
-		case a == nothing && b != nothing:
+		case a == b:
+			return 0
+		case a == nothing:
 			return -1
-		case b == nothing && a != nothing:
+		case b == nothing:
 			return 1
 		}
 		return natural(a, b)
 	})
-	return list
 }
 
 // pairing returns the pairing of a layout with blocks: by block and repeat.

@@ -1,10 +1,13 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"tare/internal/experiment"
 )
 
 // comparable returns an error if no arm has a cell in common with the baseline, since such a run compares
@@ -15,7 +18,7 @@ func (r *run) comparable(arms []*arm) error {
 	}
 	base := arms[0]
 	for _, a := range arms[1:] {
-		if len(a.cells) == 0 || len(base.cells) == 0 || shared(a.cells, base.cells) > 0 {
+		if len(a.cells) == 0 || len(base.cells) == 0 || len(without(a.cells, base.cells)) < len(a.cells) {
 			return nil
 		}
 	}
@@ -38,7 +41,7 @@ func (r *run) partners(arms []*arm) error {
 	paired := 0
 	for _, a := range arms[1:] {
 		for k, rounds := range a.cells {
-			paired += shared(rounds, base.cells[k])
+			paired += len(rounds) - len(without(rounds, base.cells[k]))
 		}
 		r.remarkUnpaired(a, base)
 		r.remarkUnpaired(base, a)
@@ -61,34 +64,36 @@ func (r *run) remarkUnpaired(a, other *arm) {
 	if rounds := without(a.rounds, other.rounds); len(rounds) > 0 {
 		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))
 	}
-	first, lacking := "", map[int]bool{}
+	first, lacking := "", 0 // the remark on the first cell, and the number of cells
 	for k, c := range r.cells.list {
 		if a.cells[k] == nil || other.cells[k] == nil {
 			continue
 		}
 		rounds := without(a.cells[k], other.cells[k])
 		maps.DeleteFunc(rounds, func(round int, _ bool) bool { return !other.rounds[round] })
-		if len(rounds) > 0 && first == "" {
+		if len(rounds) == 0 {
+			continue
+		}
+		if lacking++; lacking == 1 {
 			first = fmt.Sprintf("%s of %s have no partner in %s in %s: %s", plural(len(rounds), "round"), a.name, other.name, c.ID, firstFew(rounds, r.label))
 		}
-		if len(rounds) > 0 {
-			lacking[k] = true
-		}
 	}
-	switch n := len(lacking); n {
-	case 0:
-	case 1:
+	if lacking > 1 {
+		first += "; and so in " + plural(lacking-1, "more cell")
+	}
+	if lacking > 0 {
 		r.remark("%s", first)
-	default:
-		r.remark("%s; and so in %s", first, plural(n-1, "more cell"))
 	}
 }
 
-// without returns the rounds that are not among the others.
-func without(rounds, others map[int]bool) map[int]bool {
-	rounds = maps.Clone(rounds)
-	maps.DeleteFunc(rounds, func(round int, _ bool) bool { return others[round] })
-	return rounds
+// without returns the entries of a map whose keys are not among the others.
+func without[V, W any](m map[int]V, others map[int]W) map[int]V {
+	m = maps.Clone(m)
+	maps.DeleteFunc(m, func(key int, _ V) bool {
+		_, ok := others[key]
+		return ok
+	})
+	return m
 }
 
 // label names a round by the text that its files share.
@@ -97,15 +102,6 @@ func (r *run) label(round int) string {
 		return fmt.Sprint(round)
 	}
 	return r.rounds.list[round-1].label
-}
-
-func shared[A, B any](a map[int]A, b map[int]B) (n int) {
-	for i := range a {
-		if _, ok := b[i]; ok {
-			n++
-		}
-	}
-	return n
 }
 
 func firstFew[V any](set map[int]V, name func(int) string) string {
@@ -122,4 +118,119 @@ func Few(most int, names []string) string {
 		names = append(slices.Clone(names[:most]), "…")
 	}
 	return strings.Join(names, ", ")
+}
+
+// load holds the values of the format's settings, in its order, that trials of an arm had.
+type load struct {
+	arm    string
+	values []string
+}
+
+// mostLoads limits the number of loads that are kept for a cell whose files all differ.
+const mostLoads = 50
+
+// learn records the settings of a trial. A broken trial is ignored.
+func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
+	if len(settings) == 0 || t.Broken != "" || len(c.loads) == mostLoads {
+		return
+	}
+	values := make([]string, len(settings))
+	for i, s := range settings {
+		values[i] = short(cmp.Or(t.Facts[s.Name], s.Default))
+	}
+	if !slices.ContainsFunc(c.loads, func(l load) bool { return l.arm == arm && slices.Equal(l.values, values) }) {
+		c.loads = append(c.loads, load{arm, values})
+	}
+}
+
+// setting returns the values of the setting at an index in the files of the cell, by arm. It also reports whether
+// these values differ.
+func (c *importedCell) setting(index int) (arms map[string][]string, differ bool) {
+	arms = map[string][]string{}
+	for _, l := range c.loads {
+		v := l.values[index]
+		differ = differ || v != c.loads[0].values[index]
+		if !slices.Contains(arms[l.arm], v) {
+			arms[l.arm] = append(arms[l.arm], v)
+		}
+	}
+	return arms, differ
+}
+
+// settings lists the settings that differ between the files of a cell.
+func (r *run) settings() (list []experiment.ImportedSetting) {
+	for _, c := range r.cells.list {
+		for i, s := range r.Format.Settings {
+			if arms, differ := c.setting(i); differ {
+				list = append(list, experiment.ImportedSetting{Cell: c.ID, Name: s.Name, Arms: arms})
+			}
+		}
+	}
+	return list
+}
+
+// parameters returns the settings that all files of the cell share, without those at the tool's default; nil if there
+// are none. They correspond to the parameters of a workload: runs with different ones are not runs of one experiment.
+func (c *importedCell) parameters(settings []Setting) any {
+	all := map[string]string{}
+	for i, s := range settings {
+		if _, differ := c.setting(i); !differ && len(c.loads) > 0 && c.loads[0].values[i] != s.Default {
+			all[s.Name] = c.loads[0].values[i]
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// remarkSettings adds a remark for each setting that keeps arms from being compared.
+func (r *run) remarkSettings(arms []*arm) {
+	type setting struct {
+		experiment.ImportedSetting
+		cells int
+	}
+	var found ordered[string, setting]
+	for _, s := range r.settings() {
+		found.get(s.Name, func() *setting { return &setting{ImportedSetting: s} }).cells++
+	}
+	for _, s := range found.list {
+		var values []string
+		for _, a := range arms {
+			if v := s.Arms[a.name]; v != nil {
+				values = append(values, a.name+": "+strings.Join(v, " and "))
+			}
+		}
+		where := s.Cell
+		if s.cells > 1 {
+			where = fmt.Sprintf("%s and %s", s.Cell, plural(s.cells-1, "more cell"))
+		}
+		if slices.Contains(r.Allow, s.Name) {
+			r.remark("files of %s differ in %s (%s), which was allowed", where, s.Name, strings.Join(values, ", "))
+			continue
+		}
+		name := s.Name // quoted for a shell if necessary
+		if strings.Contains(name, " ") {
+			name = "'" + name + "'"
+		}
+		r.remark("files of %s differ in %s (%s): results with different settings are not compared; --allow %s compares them nevertheless",
+			where, s.Name, strings.Join(values, ", "), name)
+	}
+}
+
+// checkAllowed returns an error for a name that is no setting of the format.
+func checkAllowed(names []string, f Format) error {
+	var known []string
+	for _, s := range f.Settings {
+		known = append(known, s.Name)
+	}
+	for _, name := range names {
+		switch {
+		case known == nil:
+			return misuse("", "cannot allow %q: files of %s tell no setting of the workload", name, f.Name)
+		case !slices.Contains(known, name):
+			return misuse(suggest(name, known), "no setting %q of %s", name, f.Name)
+		}
+	}
+	return nil
 }

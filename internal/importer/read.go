@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"maps"
+	"runtime"
 	"slices"
+	"strconv"
+	"sync"
 
 	"tare/internal/run/journal"
+	"tare/internal/stats"
 )
 
 type readResult struct {
@@ -32,7 +36,7 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 	if c.broken != nil {
 		c.broken = r.mistaken(ctx, i, c.broken)
 		line.Broken = short(c.broken.Error())
-		if err := r.keeper.record(line, c.stored); err != nil {
+		if err := r.list(line, c.stored); err != nil {
 			return err
 		}
 		if errors.Is(c.broken, ErrNoResult) {
@@ -54,7 +58,7 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 	if err := r.add(i, c.trials, c.stored); err != nil {
 		return err
 	}
-	return r.keeper.record(line, c.stored)
+	return r.list(line, c.stored)
 }
 
 // read reads one file. It changes nothing of the run except the file's copy, so that several files can be read
@@ -66,10 +70,15 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 		return readResult{broken: err}
 	}
 	defer in.Close()
-	if c.stored, c.err = r.keeper.begin(in, i+1, f); c.err != nil {
+	if c.stored, c.err = r.begin(in, i+1, f); c.err != nil {
 		return c
 	}
-	size := sizeOf(in)
+	size := int64(0) // 0: unknown
+	if file, ok := in.(fs.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
+	}
 	format := cmp.Or(f.format, &r.Format)
 	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.stored.buffer, Size: size, Alone: r.oneFileEach})
 	if c.broken == nil {
@@ -79,11 +88,11 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 		c.trials, c.merged = readings(c.trials)
 	}
 	for k := 0; k < len(c.trials) && c.broken == nil; k++ {
-		if c.broken = f.apply(&c.trials[k]); c.broken != nil {
-			break
+		t := &c.trials[k]
+		if c.broken = f.apply(t); c.broken == nil {
+			c.broken = r.accept(t, f)
 		}
-		c.broken = r.accept(&c.trials[k], f)
-		if t := &c.trials[k]; t.Start.IsZero() {
+		if t.Start.IsZero() {
 			t.Start = r.Start
 		}
 	}
@@ -97,25 +106,9 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 	return c
 }
 
-// sizeOf returns the size of a regular file, or 0 if the size is unknown.
-func sizeOf(in io.Reader) int64 {
-	f, ok := in.(interface{ Stat() (fs.FileInfo, error) })
-	if !ok {
-		return 0
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return 0
-	}
-	return info.Size()
-}
-
 // accept returns an error for a trial that no run can hold, or that lacks a required part such as its arm.
 func (r *run) accept(t *Trial, f *inputFile) error {
-	if err := checkTrial(t); err != nil {
-		return err
-	}
-	if err := checkWithin(t); err != nil {
+	if err := cmp.Or(checkNames(t), t.CheckWithin()); err != nil {
 		return err
 	}
 	switch {
@@ -159,9 +152,8 @@ func (r *run) numbering(file int) func(a *arm, t *Trial) int {
 
 func (r *run) add(file int, trials []Trial, k *storedFile) error {
 	round := r.numbering(file)
-	something := func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 }
-	k.hasRaw = k.hasRaw || slices.ContainsFunc(trials, something)
-	var within []trialWithin
+	k.hasRaw = k.hasRaw || slices.ContainsFunc(trials, func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 })
+	var series, histograms []trialWithin
 	measured := map[*arm]bool{}
 	key := &r.files[file].fileKey
 	for i := range trials {
@@ -176,8 +168,11 @@ func (r *run) add(file int, trials []Trial, k *storedFile) error {
 		if err != nil {
 			return err
 		}
-		if something(*t) {
-			within = append(within, trialWithin{record.Cell, record.Round, t.Series, t.Histograms})
+		if len(t.Series) > 0 {
+			series = append(series, trialWithin{Cell: record.Cell, Round: record.Round, Series: t.Series})
+		}
+		if len(t.Histograms) > 0 {
+			histograms = append(histograms, trialWithin{Cell: record.Cell, Round: record.Round, Histograms: t.Histograms})
 		}
 		record.Raw, record.SetUp = k.raw(), r.Layout.setUp(key.block)
 		if err := r.bulk.Add(record); err != nil {
@@ -187,7 +182,7 @@ func (r *run) add(file int, trials []Trial, k *storedFile) error {
 	for a := range measured {
 		a.done(key)
 	}
-	return k.within(within)
+	return errors.Join(k.within("series", series), k.within("histograms", histograms))
 }
 
 func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error) {
@@ -202,8 +197,10 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 	_, twice := values(t)
 	r.leaveOut(i, cell, t)
 	conflict := r.cells.take(cell, t)
-	if err := r.cells.bound(len(r.arms.list)); err != nil {
-		return nil, err
+	if arms := len(r.arms.list); r.cells.metrics*max(arms-1, 1) > mostComparisons {
+		return nil, misuse("import a part of the files, or check which text names the cells: it may differ in every file",
+			"more than %d comparisons: %s in %s, of %s", mostComparisons,
+			plural(r.cells.metrics, "metric"), plural(len(r.cells.list), "cell"), plural(arms, "arm"))
 	}
 	found, _ := values(t)
 	if conflict == "" && twice != "" {
@@ -245,4 +242,103 @@ func (r *run) problem(p Problem) {
 		return
 	}
 	r.result.More++
+}
+
+// mostReaders is the largest number of files that are read at the same time. Each of them may take Limit bytes
+// of memory, and more for the trials made of it.
+const mostReaders = 4
+
+// readAll reads all files and takes the results in the order of the files. A few files are read before their turn.
+// When readAll returns, no file is being read. A file whose reader may have to wait, such as a pipe, is read only at
+// its turn, so that the file does not hold up an import that ends before.
+func (r *run) readAll(ctx context.Context) error {
+	readers := min(runtime.GOMAXPROCS(0), mostReaders)
+	free := make(chan struct{}, readers)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var queue []<-chan readResult // the files being read, the next one to be taken first
+	begun := 0
+	for i := range r.files {
+		for begun < len(r.files) && begun <= i+readers && (begun == i || !r.files[begun].waits) {
+			next, done := begun, make(chan readResult, 1)
+			reading.Go(func() {
+				free <- struct{}{}
+				if ctx.Err() == nil {
+					done <- r.read(ctx, next)
+				}
+				<-free
+			})
+			queue = append(queue, done)
+			begun++
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case c := <-queue[0]:
+			if err := ctx.Err(); err != nil {
+				return err // the end of ctx may have cut off the last result
+			}
+			queue = queue[1:]
+			if err := r.take(ctx, i, c); err != nil {
+				return err
+			}
+			if r.Progress != nil {
+				r.Progress(i+1, len(r.files))
+			}
+		}
+	}
+	return nil
+}
+
+// readings merges all readings of a cell and arm in a file of a serial tool into one trial. If files are
+// paired, only whole files are pairs: runs that a tool made one after the other have no partner in another
+// file. A value is the median over the readings that did not fail, so that a time and its rate agree.
+func readings(trials []Trial) (merged []Trial, most int) {
+	var list ordered[[2]string, []Trial]
+	for _, t := range trials {
+		of := list.get([2]string{t.Arm, t.Cell}, func() *[]Trial { return new([]Trial) })
+		*of = append(*of, t)
+	}
+	for _, of := range list.list {
+		merged = append(merged, reading(*of))
+		most = max(most, len(*of))
+	}
+	return merged, most
+}
+
+// reading merges several trials into one.
+func reading(trials []Trial) Trial {
+	one := trials[0]
+	if len(trials) == 1 {
+		return one
+	}
+	var metrics ordered[string, Value]
+	values := map[string][]float64{}
+	one.Wall, one.Errors = 0, ErrorRate{}
+	for _, t := range trials {
+		one.Wall += t.Wall
+		one.Broken = cmp.Or(one.Broken, t.Broken)
+		one.Errors.Known = one.Errors.Known || t.Errors.Known
+		one.Errors.Share += t.Errors.Share / float64(len(trials))
+	}
+	for _, t := range trials {
+		if t.Errors.Share > 0 && one.Errors.Share < 1 {
+			continue
+		}
+		for _, v := range t.Values {
+			metrics.get(v.Metric.Name, func() *Value { return &v })
+			values[v.Metric.Name] = append(values[v.Metric.Name], v.Value)
+		}
+	}
+	one.Values = nil
+	for _, v := range metrics.list {
+		one.Add(v.Metric, stats.Median(values[v.Metric.Name]))
+	}
+	facts := map[string]string{}
+	maps.Copy(facts, one.Facts)
+	facts["readings"] = strconv.Itoa(len(trials))
+	one.Facts = facts
+	return one
 }

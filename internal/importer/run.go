@@ -1,11 +1,16 @@
 package importer
 
 import (
+	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/internal/experiment"
@@ -81,7 +86,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = search.close() }() // the roots are only read, so an error in closing loses nothing
+	defer search.close()
 	if o.Format.Name == Auto {
 		if o.Format, err = search.detect(ctx, o.Known, o.Stdin); err != nil {
 			return nil, err
@@ -106,7 +111,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	}
 	r := &run{
 		Options: o, bulk: bulk, taken: map[trialKey]int{},
-		files: search.files, oneFileEach: oneFileEach(search.files), duplicates: duplicates{first: map[sum256][]int{}, files: map[string]int{}},
+		files: search.files, oneFileEach: oneFileEach(search.files), duplicates: duplicates{first: map[[sha256.Size]byte][]int{}, files: map[string]int{}},
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
@@ -124,7 +129,8 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 type run struct {
 	Options
 	bulk        *journal.Bulk
-	keeper      *keeper
+	manifest    *journal.BulkFile // the list of the imported files; only one goroutine writes to it
+	lines       *bufio.Writer     // the buffer of manifest
 	files       []inputFile
 	oneFileEach bool                           // set if there are several arms and each is one file
 	rounds      ordered[nthTrial, pairedRound] // the rounds, if files are paired
@@ -137,7 +143,7 @@ type run struct {
 	broken      []brokenFile
 	beside      []int                   // the files that hold no result by their nature
 	roundless   int                     // the number of files that contain no round, although trials are paired by round
-	others      ordered[string, reader] // the formats of files that another tool wrote
+	others      ordered[string, string] // the first file of each other format that reads files which this format cannot
 	merged      int                     // the largest number of readings that were merged into one trial
 	looked      int                     // the number of broken files that were tried with other formats
 	result      *Result
@@ -147,9 +153,10 @@ type run struct {
 type trialKey struct{ arm, cell, round int }
 
 func (r *run) all(ctx context.Context) (err error) {
-	if r.keeper, err = newKeeper(r.bulk, !r.NoRaw, len(r.files)); err != nil {
+	if r.manifest, err = r.bulk.Create(journal.FilesFile); err != nil {
 		return err
 	}
+	r.lines = bufio.NewWriter(r.manifest)
 	for _, s := range r.Sources {
 		from := &r.unnamed
 		if s.Arm != "" {
@@ -157,16 +164,7 @@ func (r *run) all(ctx context.Context) (err error) {
 		}
 		*from = append(*from, s.From...)
 	}
-	err = r.ahead(ctx, func(i int, c readResult) error {
-		if err := r.take(ctx, i, c); err != nil {
-			return err
-		}
-		if r.Progress != nil {
-			r.Progress(i+1, len(r.files))
-		}
-		return nil
-	})
-	if err != nil {
+	if err := r.readAll(ctx); err != nil {
 		return err
 	}
 	return r.finish()
@@ -178,7 +176,10 @@ func (r *run) finish() error {
 		r.remark("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path)
 	}
 	r.remarkDuplicates()
-	r.remarkLeftOut()
+	for _, o := range r.leftOut.list {
+		r.remark("%s of %s left out, the first in %s: values that are zero, negative or not finite have no ratio; %s",
+			plural(o.values, "value"), o.metric, o.first, differences)
+	}
 	if r.merged > 1 {
 		r.remark("files hold up to %d readings of a cell that %s made one after the other: paired, a file is one trial with their median", r.merged, r.Format.Name)
 	}
@@ -197,18 +198,14 @@ func (r *run) finish() error {
 			return misuse("", "no result in any file of arm %s", a.name)
 		}
 	}
-	if err := r.addBroken(arms); err != nil {
-		return err
-	}
-	if err := r.comparable(arms); err != nil {
-		return err
-	}
-	if err := r.partners(arms); err != nil {
-		return err
+	for _, step := range []func([]*arm) error{r.addBroken, r.comparable, r.partners} {
+		if err := step(arms); err != nil {
+			return err
+		}
 	}
 	r.remarkSettings(arms)
 	r.remarkRepeats()
-	if err := r.keeper.close(); err != nil {
+	if err := errors.Join(r.lines.Flush(), r.manifest.Close()); err != nil {
 		return err
 	}
 	r.result.Trials = r.bulk.Trials()
@@ -259,4 +256,87 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// hinted is an error with a hint for the user.
+type hinted struct {
+	Err  error
+	Hint string // advice for the user; may be empty
+}
+
+func (e *hinted) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *hinted) Unwrap() error { return e.Err }
+
+// UsageError is an error in the options of an import, such as a name that no file has.
+type UsageError struct{ hinted }
+
+// DataError is an error of the files as a whole, such as files that hold no result.
+type DataError struct{ hinted }
+
+func misuse(hint, format string, args ...any) error {
+	return &UsageError{hinted{fmt.Errorf(format, args...), hint}}
+}
+
+// FileImport is the import of one file into a run of its own.
+type FileImport struct {
+	File, Directory string
+	Result          *Result // nil: the import failed, or the run exists already
+	Err             error   // the reason why there is no run
+}
+
+// Each imports every file into a run of its own below dir, named after the file, and calls done for each. It
+// leaves a run that exists as it is, so that the files of another night can be added. The trials of a file that
+// holds no time start at the file's last modification. Each returns the last file's error if no file gave a
+// run. With Strict it returns the first error.
+func Each(ctx context.Context, dir string, o Options, done func(FileImport)) error {
+	if len(o.Sources) != 1 {
+		return misuse("give the files of one arm, or import arms into one run each", "one run of each file holds one arm, not %d", len(o.Sources))
+	}
+	source := o.Sources[0]
+	search, err := find(o.Sources, o.Format.Extensions)
+	if err != nil {
+		return err
+	}
+	search.close()
+	taken := map[string]string{} // files by the directory of their run
+	made := 0
+	var last error
+	for _, f := range search.files {
+		if f.waits {
+			return misuse("give files by their names", "%s has no name that a run could be called by", f.path)
+		}
+		name := strings.TrimLeft(experiment.FileName(strings.TrimSuffix(filepath.ToSlash(f.name), filepath.Ext(f.name))), ".-")
+		one := FileImport{File: f.path, Directory: filepath.Join(dir, name)}
+		if other, ok := taken[name]; ok || name == "" {
+			return misuse("give directories in which the files have different names", "%s and %s would both be the run %s", other, f.path, one.Directory)
+		}
+		taken[name] = f.path
+		switch {
+		case f.refused != "":
+			one.Err = errors.New(f.refused)
+		case !journal.IsRun(one.Directory):
+			o.Sources = []Source{{Arm: source.Arm, From: []string{f.path}}}
+			if info, err := os.Stat(f.path); err == nil {
+				o.Start = info.ModTime()
+			}
+			one.Result, one.Err = Run(ctx, one.Directory, o)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if wrong := (*UsageError)(nil); one.Err != nil && (o.Strict || errors.As(one.Err, &wrong)) {
+			return one.Err
+		}
+		if one.Err == nil {
+			made++
+		}
+		last = one.Err
+		done(one)
+	}
+	if made > 0 {
+		return nil
+	}
+	return last
 }

@@ -1,27 +1,28 @@
-// Package clusterloader2 reads the report directory of ClusterLoader2, the load test of Kubernetes, file by
-// file: summaries of the type PerfData, resource usage, scheduling throughput, and junit.xml.
+// Package clusterloader2 reads the report directory of ClusterLoader2, the load test of Kubernetes, file by file:
+// summaries of the type PerfData, resource usage, scheduling throughput, and junit.xml. Other summaries are ignored.
 //
-// A summary's file is called MEASUREMENT_TEST_TIME.json. Measurement and test, with the labels of an item, name
-// the cell: "PodStartupLatency_..._load.pod_startup". Each run adds one trial to it. The quantiles are
-// ClusterLoader2's; Prometheus computes some of them from buckets. The 99th percentile is the headline if an
-// objective of Kubernetes limits it, as for pod startup and network programming. API calls have too many cells
-// for headlines: they have none unless the user chooses some.
+// A summary's file is called MEASUREMENT_TEST_TIME.json. Measurement and test, with the labels of an item, name the
+// cell: "PodStartupLatency_..._load.pod_startup". Each run adds one trial to a cell. The quantiles are those of
+// ClusterLoader2. The 99th percentile is the headline if an objective of Kubernetes limits the latency, as for pod
+// startup and network programming. API calls have too many cells for headlines: the user may choose some.
 //
-// junit.xml contains the duration of each test. A failed test is invalid in junit.xml only. ClusterLoader2 also
-// fails a test if a latency was high, and to drop measurements because of their values would make the rest look
-// good.
-//
-// Summaries of other types are ignored.
+// junit.xml contains the duration of each test. A failed test is invalid in junit.xml only. ClusterLoader2 also fails
+// a test whose latency was high. Dropping measurements because of their values would make the rest look good.
 package clusterloader2
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/xml"
 	"errors"
+	"fmt"
+	"io"
 	"path"
 	"regexp"
 	"strings"
 	"time"
 
+	"tare/internal/experiment"
 	"tare/internal/importer"
 )
 
@@ -48,32 +49,116 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return readSummary(f.Name, text)
 }
 
-// origin holds the parts of a summary's file name.
-type origin struct {
-	name  string // the measurement and the test
-	start time.Time
-}
-
 // stamp matches the time at the end of a name. Some systems replace its colons.
 var stamp = regexp.MustCompile(`_(\d{4}-\d\d-\d\dT\d\d)[:_-](\d\d)[:_-](\d\d)(Z|[+-]\d\d[:_-]?\d\d)$`)
 
-// originOf splits a file name into its parts. A name that does not end with a time is the user's own, and is
-// not split.
-func originOf(name string) origin {
-	base := strings.TrimSuffix(path.Base(strings.ReplaceAll(name, `\`, "/")), ".json")
-	o := origin{name: base}
-	if m := stamp.FindStringSubmatch(base); m != nil {
-		o.name = strings.TrimSuffix(base, m[0])
+// trialOf returns a trial without values. Its cell is the measurement and the test in the file name, and its start
+// the time in the name. A name that does not end with a time is the user's own, and the cell as a whole.
+func trialOf(file string) importer.Trial {
+	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".json")
+	t := importer.Trial{Kind: "kubernetes", Cell: name}
+	if m := stamp.FindStringSubmatch(name); m != nil {
+		t.Cell = strings.TrimSuffix(name, m[0])
 		zone := m[4]
 		if n := len(zone); n > 1 {
 			zone = zone[:3] + ":" + zone[n-2:]
 		}
-		if t, err := time.Parse(time.RFC3339, m[1]+":"+m[2]+":"+m[3]+zone); err == nil {
-			o.start = t
+		t.Start, _ = time.Parse(time.RFC3339, m[1]+":"+m[2]+":"+m[3]+zone) // zero if this is no time
+	}
+	t.Cell = cmp.Or(t.Cell, "summary")
+	return t
+}
+
+// testcase is a test, or one step of it.
+type testcase struct {
+	Name    string   `xml:"name,attr"` // such as "load overall (testing/load/config.yaml)" or "load: [step: 01] …"
+	Time    string   `xml:"time,attr"` // the duration, in s
+	Failure *failure `xml:"failure"`
+	Error   *failure `xml:"error"`
+}
+
+type failure struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// overall follows a test's name in the entry of the whole test.
+const overall = " overall ("
+
+// suite is the root of junit.xml, or a test suite in another one.
+type suite struct {
+	XMLName xml.Name
+	Suites  []suite    `xml:"testsuite"`
+	Tests   []testcase `xml:"testcase"`
+}
+
+func readJUnit(text []byte) ([]importer.Trial, error) {
+	var root suite
+	err := xml.Unmarshal(text, &root)
+	var syntax *xml.SyntaxError
+	switch name := root.XMLName.Local; {
+	case name != "" && name != "testsuite" && name != "testsuites":
+		return nil, fmt.Errorf("the XML begins with <%.40s>, not with a test suite: is it junit.xml?", name)
+	case errors.As(err, &syntax) && syntax.Msg == "unexpected EOF":
+		return nil, fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
+	case err != nil && !errors.Is(err, io.EOF): // without an element, the error is io.EOF
+		return nil, err
+	}
+	trials, err := root.trials()
+	if err == nil && len(trials) == 0 {
+		err = errors.New("junit.xml holds no test of ClusterLoader2 (\"NAME overall (CONFIG)\")")
+	}
+	return trials, err
+}
+
+// trials returns a trial for each test. A test's steps are left out: the entry of the whole test repeats their failures.
+func (s *suite) trials() (list []importer.Trial, err error) {
+	for _, inner := range s.Suites {
+		trials, err := inner.trials()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, trials...)
+	}
+	for _, c := range s.Tests {
+		if strings.Contains(c.Name, overall) {
+			t, err := c.trial()
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, t)
 		}
 	}
-	if o.name == "" {
-		o.name = "summary"
+	return list, nil
+}
+
+func (c *testcase) trial() (importer.Trial, error) {
+	name, config, _ := strings.Cut(c.Name, overall)
+	t := importer.Trial{
+		Kind: "kubernetes", Cell: "junit." + strings.TrimSpace(name),
+		Facts: map[string]string{"config": strings.TrimSuffix(config, ")")},
 	}
-	return o
+	s, err := importer.Number(c.Time)
+	if err != nil {
+		return t, fmt.Errorf("the time of %.60q: %w", c.Name, err)
+	}
+	t.Wall = importer.Seconds(s)
+	if f := cmp.Or(c.Failure, c.Error); f != nil {
+		t.Broken = "the test failed: " + reason(f)
+		return t, nil
+	}
+	t.Add(experiment.Metric{Name: "duration", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}, s)
+	return t, nil
+}
+
+// reason returns the text of a failure on one line. It leaves out the source positions around the text, which
+// ClusterLoader2 leaves empty.
+func reason(f *failure) string {
+	var lines []string
+	for line := range strings.Lines(f.Message + "\n" + f.Text) {
+		if line = strings.TrimSpace(line); line != "" && line != ":0" {
+			lines = append(lines, line)
+		}
+	}
+	return cmp.Or(strings.Join(lines, " "), "no reason is told")
 }

@@ -33,13 +33,13 @@ func TestNames(t *testing.T) {
 		"_2026-11-21T20:15:00Z.json":                        {"summary", "2026-11-21T20:15:00Z"},
 		"mine.json":                                         {"mine", ""},
 	} {
-		o := originOf(name)
+		o := trialOf(name)
 		start := ""
-		if !o.start.IsZero() {
-			start = o.start.Format("2006-01-02T15:04:05Z07:00")
+		if !o.Start.IsZero() {
+			start = o.Start.Format("2006-01-02T15:04:05Z07:00")
 		}
-		if o.name != want.name || start != want.start {
-			t.Errorf("%s is %q of %q, want %q of %q", name, o.name, start, want.name, want.start)
+		if o.Cell != want.name || start != want.start {
+			t.Errorf("%s is %q of %q, want %q of %q", name, o.Cell, start, want.name, want.start)
 		}
 	}
 }

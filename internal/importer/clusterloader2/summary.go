@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,13 +36,13 @@ type item struct {
 }
 
 func readSummary(name string, text []byte) ([]importer.Trial, error) {
-	from := originOf(name)
+	from := trialOf(name)
 	var s summary
 	switch err := json.Unmarshal(text, &s); {
 	case err == nil && s.DataItems != nil:
 		return readItems(from, *s.DataItems)
 	case err == nil && s.Max != nil:
-		return []importer.Trial{from.scheduling(&s)}, nil
+		return []importer.Trial{scheduling(from, &s)}, nil
 	}
 	var usage map[string][]container
 	err := json.Unmarshal(text, &usage)
@@ -59,10 +60,10 @@ func readSummary(name string, text []byte) ([]importer.Trial, error) {
 	return nil, fmt.Errorf("%w: neither PerfData nor resource usage nor scheduling throughput", importer.ErrNoResult)
 }
 
-func readItems(from origin, items []item) ([]importer.Trial, error) {
+func readItems(from importer.Trial, items []item) ([]importer.Trial, error) {
 	var trials []importer.Trial
 	for i := range items {
-		if t, ok := from.item(&items[i]); ok {
+		if t := items[i].trial(from); len(t.Values) > 0 {
 			trials = append(trials, t)
 		}
 	}
@@ -75,13 +76,9 @@ func readItems(from origin, items []item) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// counts are labels whose text is a count and names nothing.
-var counts = map[string]bool{"Count": true, "SlowCount": true}
-
-// item makes the trial of an item. It returns false if the item holds no measurement: without a pod or call,
-// all quantiles are 0.
-func (o origin) item(i *item) (importer.Trial, bool) {
-	t := importer.Trial{Kind: "kubernetes", Cell: o.name, Start: o.start}
+// trial makes the trial of an item. The trial has no values if the item holds no measurement: without a pod or API
+// call, all quantiles are 0.
+func (i *item) trial(t importer.Trial) importer.Trial {
 	for _, label := range i.labelNames() {
 		value := namespace.ReplaceAllString(i.Labels[label], "test-$1")
 		t.Levels = append(t.Levels, factor.Level{Factor: strings.ToLower(label), Value: value})
@@ -97,20 +94,18 @@ func (o origin) item(i *item) (importer.Trial, bool) {
 			t.AddFit(m, i.Data[bucket]*factor)
 		}
 	}
-	if len(t.Values) == 0 {
-		return t, false
-	}
-	if slow, err := strconv.ParseUint(i.Labels["SlowCount"], 10, 32); err == nil {
+	if slow, err := strconv.ParseUint(i.Labels["SlowCount"], 10, 32); err == nil && len(t.Values) > 0 {
 		t.Add(importer.Difference("slow-calls"), float64(slow))
 	}
-	return t, true
+	return t
 }
 
-// labelNames returns the labels that name a cell. Those of a call are in the usual order.
+// labelNames returns the labels that name a cell, without the labels that hold a count. The labels of an API call
+// are in the usual order.
 func (i *item) labelNames() []string {
 	labels := []string{"Metric", "Verb", "Resource", "Subresource", "Scope"}
 	for _, label := range slices.Sorted(maps.Keys(i.Labels)) {
-		if label != "" && !counts[label] && !slices.Contains(labels, label) {
+		if label != "" && label != "Count" && label != "SlowCount" && !slices.Contains(labels, label) {
 			labels = append(labels, label)
 		}
 	}
@@ -152,8 +147,7 @@ func (i *item) metric(bucket string) (m experiment.Metric, factor float64, ok bo
 	return m, u.factor, true
 }
 
-func (o origin) scheduling(s *summary) importer.Trial {
-	t := importer.Trial{Kind: "kubernetes", Cell: o.name, Start: o.start}
+func scheduling(t importer.Trial, s *summary) importer.Trial {
 	for _, v := range []struct {
 		name  string
 		value *float64
@@ -165,3 +159,86 @@ func (o origin) scheduling(s *summary) importer.Trial {
 	}
 	return t
 }
+
+// container is the usage of one container at a percentile of the run's samples.
+type container struct {
+	Name string  // POD/CONTAINER
+	CPU  float64 // in CPUs
+	Mem  float64 // the working set, in bytes
+}
+
+// isUsage reports whether a file is a ResourceUsageSummary, which lists containers by percentile.
+func isUsage(usage map[string][]container) bool {
+	for key, containers := range usage {
+		if _, err := strconv.ParseUint(key, 10, 8); err != nil || len(containers) == 0 || containers[0].Name == "" {
+			return false
+		}
+	}
+	return len(usage) > 0
+}
+
+// memory begins the names of the metrics of memory. A percentile follows.
+const memory = "memory-p"
+
+// readUsage returns a trial for each container. The pods of a set are merged: of their containers, the one with
+// the largest usage counts, as in ClusterLoader2's own charts.
+func readUsage(from importer.Trial, usage map[string][]container) []importer.Trial {
+	largest := map[string]map[string]float64{} // by container and metric
+	for _, key := range slices.Sorted(maps.Keys(usage)) {
+		for _, c := range usage[key] {
+			name := stable(c.Name)
+			if largest[name] == nil {
+				largest[name] = map[string]float64{}
+			}
+			for metric, v := range map[string]float64{"cpu-p" + key: c.CPU, memory + key: c.Mem} {
+				largest[name][metric] = max(largest[name][metric], v)
+			}
+		}
+	}
+	var trials []importer.Trial
+	for _, name := range slices.Sorted(maps.Keys(largest)) {
+		t := from
+		t.Cell += "." + name
+		for _, metric := range slices.Sorted(maps.Keys(largest[name])) {
+			unit := ""
+			if strings.HasPrefix(metric, memory) {
+				unit = "B"
+			}
+			t.AddFit(importer.Ratio(metric, unit, experiment.Lower, false), largest[name][metric])
+		}
+		if len(t.Values) > 0 {
+			trials = append(trials, t)
+		}
+	}
+	return trials
+}
+
+// stable removes the generated parts of a pod's name, which differ in every run or cluster:
+// "coredns-6d4b75cb6d-x8w2p/coredns" becomes "coredns/coredns".
+func stable(name string) string {
+	pod, container, ok := strings.Cut(name, "/")
+	if !ok {
+		return name
+	}
+	parts := strings.Split(pod, "-")
+	if i := slices.IndexFunc(parts[1:], madeUp); i >= 0 {
+		parts = parts[:i+1]
+	}
+	return strings.Join(parts, "-") + "/" + container
+}
+
+// madeUp reports whether a part of a name is generated. Kubernetes generates parts of four or more letters
+// without vowels. Clouds generate names of nodes, which the names of static pods contain: parts of five or more
+// characters in which letters follow digits.
+func madeUp(part string) bool {
+	return len(part) >= 4 && !strings.ContainsAny(part, "aeiouy") ||
+		len(part) >= 5 && mixed.MatchString(part) && !version.MatchString(part)
+}
+
+var (
+	mixed   = regexp.MustCompile(`[0-9].*[a-z]`)
+	version = regexp.MustCompile(`^v[0-9]+(alpha|beta)[0-9]+$`)
+)
+
+// namespace matches a namespace that ClusterLoader2 creates for a run, with a random part in its name.
+var namespace = regexp.MustCompile(`^test-[a-z0-9]{6}-([0-9]+)$`)

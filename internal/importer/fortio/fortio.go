@@ -1,19 +1,18 @@
-// Package fortio reads the results of Fortio, the load generator of Istio: HTTP, gRPC, TCP and UDP runs written
-// with -json or -a.
+// Package fortio reads the results of Fortio, the load generator of Istio: HTTP, gRPC, TCP and UDP runs written with
+// -json or -a.
 //
-// A file holds one run, which is one cell: the protocol with the requested rate, the connections and, for HTTP,
-// the path. The files of a sweep over rates in one directory thus are separate cells.
+// A file holds one run, which is one cell: the protocol with the requested rate, the connections and, for HTTP, the
+// path.
 //
-// The headline depends on the load. With -qps set, requests are sent at a fixed rate and latency is measured. A
-// run that did not reach 95 % of the requested rate measured another load and is invalid. With -qps 0 ("max")
-// the connections form a closed loop: throughput is the headline, and latency restates it.
+// The headline depends on the load. With -qps set, requests are sent at a fixed rate and latency is measured. A run
+// that did not reach 95 % of the requested rate measured another load and is invalid. With -qps 0 ("max") the
+// connections form a closed loop: throughput is the headline, and latency restates the throughput.
 //
 // Fortio counts latencies in buckets (of 1 ms and more, unless -r sets another resolution) and interpolates
-// percentiles within them. On loopback it prints a median of 0.51 ms although the mean, which is exact, is 0.13
-// ms. It still prints 0.51 ms if the server becomes slower, so that two such runs look equivalent and may not
-// be. Hence the mean is the headline. A percentile whose bucket is wider than a quarter of it is left out and
-// named in the facts. Latency counts from the time when a request was sent, not when it was due: a stall of the
-// server delays only the requests in flight.
+// percentiles within them. On loopback, Fortio prints a median of 0.51 ms although the exact mean is 0.13 ms, and the
+// same median if the server becomes slower. Hence the mean is the headline. A percentile is left out, and named in the
+// facts, if its bucket is wider than a quarter of the percentile. Latency counts from the time when a request was
+// sent, not when the request was due: a stall of the server delays only the requests in flight.
 package fortio
 
 import (
@@ -21,10 +20,12 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
 
+	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/importer"
 	"tare/internal/toolformat/jsondoc"
@@ -92,7 +93,10 @@ func (r *result) trial() (importer.Trial, error) {
 	if kind == "http" {
 		t.Kind = kind
 	}
-	t.Levels = r.levels(kind)
+	t.Levels = []factor.Level{{Factor: "qps", Value: r.RequestedQPS}, {Factor: "connections", Value: strconv.Itoa(r.NumThreads)}}
+	if u, err := url.Parse(r.URL); err == nil && kind == "http" && u.RequestURI() != "/" {
+		t.Levels = append(t.Levels, factor.Level{Factor: "path", Value: u.RequestURI()})
+	}
 	t.Cell = kind
 	for _, l := range t.Levels {
 		t.Cell += "." + l.String()
@@ -111,7 +115,7 @@ func (r *result) trial() (importer.Trial, error) {
 		t.Broken = fmt.Sprintf("requested rate not reached: %.4g of %.4g requests/s (%.3g %%)", *r.ActualQPS, rate, *r.ActualQPS/rate*100)
 	}
 	if rate == 0 {
-		t.Loop = closedLoop(r.NumThreads)
+		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput, Workers: float64(max(0, r.NumThreads))}
 	}
 	r.measure(&t, rate > 0)
 	t.Histograms, err = r.histograms()
@@ -145,14 +149,6 @@ func (r *result) protocol() string {
 	return "load"
 }
 
-func (r *result) levels(kind string) []factor.Level {
-	levels := []factor.Level{{Factor: "qps", Value: r.RequestedQPS}, {Factor: "connections", Value: strconv.Itoa(r.NumThreads)}}
-	if u, err := url.Parse(r.URL); err == nil && kind == "http" && u.RequestURI() != "/" {
-		levels = append(levels, factor.Level{Factor: "path", Value: u.RequestURI()})
-	}
-	return levels
-}
-
 // errors returns the share of requests that Fortio counts as failed: HTTP statuses other than 2xx and 418, gRPC
 // health other than SERVING, and requests without a response.
 func (r *result) errors(kind string) (importer.ErrorRate, error) {
@@ -162,7 +158,12 @@ func (r *result) errors(kind string) (importer.ErrorRate, error) {
 			return importer.ErrorRate{}, fmt.Errorf("RetCodes counts %d requests with %q", n, code)
 		}
 		total += n
-		if !succeeded(kind, code) {
+		ok := code == "OK" || code == "SERVING"
+		if kind == "http" {
+			status, _ := strconv.Atoi(code) // 0 if the code is no number
+			ok = status >= 200 && status <= 299 || status == 418
+		}
+		if !ok {
 			failed += n
 		}
 	}
@@ -172,14 +173,6 @@ func (r *result) errors(kind string) (importer.ErrorRate, error) {
 	return importer.ErrorRate{Share: float64(failed) / float64(total), Known: true}, nil
 }
 
-func succeeded(kind, code string) bool {
-	if kind != "http" {
-		return code == "OK" || code == "SERVING"
-	}
-	status, err := strconv.Atoi(code)
-	return err == nil && (status >= 200 && status <= 299 || status == 418)
-}
-
 // facts returns the facts about the load and the load generator.
 func (r *result) facts() map[string]string {
 	facts := map[string]string{
@@ -187,18 +180,20 @@ func (r *result) facts() map[string]string {
 		"labels":                   r.Labels,
 		"target":                   r.URL + r.Destination,
 		"run type":                 r.RunType,
-		"response size":            sizes(r.Sizes),
 		"percentiles not resolved": strings.Join(r.DurationHistogram.unresolved(), ", "),
+	}
+	if s := r.Sizes; s != nil && s.Count > 0 { // headers included
+		facts["response size"] = fmt.Sprintf("%g to %g B", s.Min, s.Max)
+		if s.Min == s.Max {
+			facts["response size"] = fmt.Sprintf("%g B", s.Min)
+		}
 	}
 	if r.Resolution > 0 {
 		facts["latency resolution"] = strconv.FormatFloat(r.Resolution, 'g', -1, 64) + " s"
 	}
-	for _, option := range []struct {
-		on   bool
-		name string
-	}{{r.Uniform, "uniform"}, {r.Jitter, "jitter"}, {r.NoCatchUp, "nocatchup"}} {
-		if option.on {
-			facts["pacing"] = strings.TrimSpace(facts["pacing"] + " " + option.name)
+	for i, on := range []bool{r.Uniform, r.Jitter, r.NoCatchUp} {
+		if on {
+			facts["pacing"] = strings.TrimSpace(facts["pacing"] + " " + []string{"uniform", "jitter", "nocatchup"}[i])
 		}
 	}
 	switch http := strings.EqualFold(r.RunType, "http"); {
@@ -212,13 +207,92 @@ func (r *result) facts() map[string]string {
 	return facts
 }
 
-// sizes describes the sizes of the responses, headers included.
-func sizes(h *histogram) string {
-	switch {
-	case h == nil || h.Count <= 0:
-		return ""
-	case h.Min == h.Max:
-		return fmt.Sprintf("%g B", h.Min)
+// histogram is a distribution in Fortio's form: exact moments, buckets, and percentiles interpolated in the
+// buckets.
+type histogram struct {
+	Count int64
+	Min   float64
+	Max   float64
+	Avg   float64
+	Data  []struct { // the buckets, in ascending order
+		Start, End float64
+		Count      int64
 	}
-	return fmt.Sprintf("%g to %g B", h.Min, h.Max)
+	Percentiles []struct {
+		Percentile float64 // such as 50 or 99.9
+		Value      float64
+	}
+}
+
+// The metrics that a closed loop ties together.
+const (
+	meanLatency = "latency-mean"
+	throughput  = "throughput"
+)
+
+// measure adds the values. The headline is latency at a fixed rate, and throughput otherwise.
+func (r *result) measure(t *importer.Trial, fixed bool) {
+	h := r.DurationHistogram
+	t.Add(importer.Ratio(throughput, "1/s", experiment.Higher, !fixed), *r.ActualQPS)
+	t.Add(importer.Ratio(meanLatency, "s", experiment.Lower, fixed), h.Avg)
+	seen := map[string]bool{meanLatency: true, "latency-max": true}
+	for _, p := range h.Percentiles {
+		name := "latency-" + quantile(p.Percentile)
+		if seen[name] || p.Value <= 0 || !h.resolved(p.Value) {
+			continue // -p may list the same percentile twice
+		}
+		seen[name] = true
+		t.Add(importer.Ratio(name, "s", experiment.Lower, false), p.Value)
+	}
+	t.AddFit(importer.Ratio("latency-max", "s", experiment.Lower, false), h.Max)
+	if r.SocketCount != nil {
+		t.Add(importer.Difference("sockets"), float64(*r.SocketCount))
+	}
+}
+
+func quantile(percentile float64) string {
+	return "p" + strconv.FormatFloat(percentile, 'f', -1, 64)
+}
+
+// coarse is the largest width of a bucket, as a share of a percentile in it. In a wider bucket, the percentile
+// shows the bucket's boundaries rather than the latency.
+const coarse = 0.25
+
+// resolved reports whether the buckets are narrow enough for a percentile.
+func (h *histogram) resolved(value float64) bool {
+	i := sort.Search(len(h.Data), func(i int) bool { return h.Data[i].End >= value })
+	return i < len(h.Data) && value >= h.Data[i].Start && h.Data[i].End-h.Data[i].Start <= coarse*value
+}
+
+func (h *histogram) unresolved() []string {
+	var names []string
+	for _, p := range h.Percentiles {
+		if !h.resolved(p.Value) {
+			names = append(names, quantile(p.Percentile))
+		}
+	}
+	return names
+}
+
+// histograms returns the latency distributions of all requests and of failed requests.
+func (r *result) histograms() ([]importer.Histogram, error) {
+	var all []importer.Histogram
+	for _, of := range []struct {
+		name string
+		h    *histogram
+	}{{"latency", r.DurationHistogram}, {"latency of failed requests", r.ErrorsDurationHistogram}} {
+		if of.h == nil || len(of.h.Data) == 0 {
+			continue
+		}
+		out := importer.Histogram{Name: of.name, Unit: "s"}
+		for i, b := range of.h.Data {
+			// Adjacent buckets meet within rounding, and the last one ends at the largest value.
+			if b.Count < 0 || !(b.Start <= b.End) || math.IsInf(b.End, 0) {
+				return nil, fmt.Errorf("the histogram of %s counts %d values from %g to %g in bucket %d", of.name, b.Count, b.Start, b.End, i+1)
+			}
+			out.Add(b.Start, b.End, b.Count)
+		}
+		all = append(all, out)
+	}
+	return all, nil
 }

@@ -1,19 +1,19 @@
-// Package gobench reads the Go benchmark format: the output of "go test -bench", and files that other tools
-// write for benchstat.
+// Package gobench reads the Go benchmark format: the output of "go test -bench", and files that other tools write for
+// benchstat.
 //
-// Each line of a result is a trial. The cell is the package and the benchmark, with the number of CPUs after
-// the dash, as Go writes it. Parts of the name like "size=1024" are levels. Lines of the same benchmark, as
-// -count makes them, are its rounds. Go runs one benchmark to the end before it starts the next, so that equal
-// rounds of two benchmarks have nothing in common.
+// Each line of a result is a trial. The cell is the package and the benchmark, with the number of CPUs after the dash.
+// Parts of the name like "size=1024" are levels. Lines of the same benchmark, as -count makes them, are its rounds. Go
+// runs one benchmark to the end before the next, so that equal rounds of two benchmarks have nothing in common.
 //
-// Values are converted to base units as benchstat does (ns to s, MB to B). The time per operation is the
-// headline. A benchmark's own unit needs a line like "Unit frames/s better=higher". A unit without a direction
-// is not read, and is named in the facts. Text that the program printed between the results is ignored.
+// Values are converted to base units as benchstat does (ns to s, MB to B). The time per operation is the headline. A
+// benchmark's own unit needs a line like "Unit frames/s better=higher". A unit without a direction is not read, and is
+// named in the facts. Text that the program printed between the results is ignored.
 package gobench
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -98,9 +98,7 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 			t.Cell = string(c.Value) + "." + t.Cell
 		}
 	}
-	if t.Cell == "" {
-		t.Cell = "Benchmark"
-	}
+	t.Cell = cmp.Or(t.Cell, "Benchmark")
 	t.Levels = levels(r.Name)
 	var aimless []string       // the units without a direction
 	given := map[string]bool{} // the metrics that the trial has

@@ -1,17 +1,16 @@
 // Package hyperfine reads the JSON that hyperfine writes with --export-json.
 //
-// hyperfine compares commands on one machine. A file with several commands therefore is a comparison: each
-// command is an arm, with hyperfine's name for it, and all are in the cell "command". A file with one command
-// belongs to one arm, named on the command line, and its cell is the command. If each arm is one such file, the
-// commands are compared, and the cell is "command", too.
+// hyperfine compares commands on one machine. In a file with several commands, each command is an arm, and all are in
+// the cell "command". A file with one command belongs to one arm, named on the command line, and the cell is the
+// command. If each arm is one such file, the commands are compared, and the cell is "command", too.
 //
-// Each run of a command is a trial. hyperfine's own mean and deviation are not used. hyperfine runs one command
-// to the end before it starts the next. The number of a run is its round, but runs of the same number have
-// nothing in common, so that a result from such a file is observational. User and system time are only means
-// over the runs, and are not read.
+// Each run of a command is a trial. hyperfine runs one command to the end before the next. The number of a run is its
+// round, but runs of the same number have nothing in common. hyperfine's own mean and deviation are not used. User and
+// system time are only means over the runs, and are not read.
 package hyperfine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -92,10 +91,7 @@ const longest = 100
 
 // name turns a command into a name of one line and limited length.
 func name(command string) string {
-	line := safetext.Line(command)
-	if line == "" {
-		return several
-	}
+	line := cmp.Or(safetext.Line(command), several)
 	if len(line) <= longest {
 		return line
 	}
@@ -158,13 +154,8 @@ var (
 // trial makes the trial of run n, counted from 0. A failed run counts as one failed operation: hyperfine
 // continues after it only with --ignore-failure.
 func (r *result) trial(n int) importer.Trial {
-	t := importer.Trial{
-		Round:  n + 1,
-		Kind:   "command",
-		Wall:   importer.Seconds(r.Times[n]),
-		Values: []importer.Value{{Metric: elapsed, Value: r.Times[n]}},
-		Facts:  map[string]string{"command": r.Command},
-	}
+	t := importer.Trial{Round: n + 1, Kind: "command", Wall: importer.Seconds(r.Times[n]), Facts: map[string]string{"command": r.Command}}
+	t.Add(elapsed, r.Times[n])
 	if len(r.Parameters) > 0 {
 		t.Facts["parameters"] = r.parameters()
 	}

@@ -2,7 +2,9 @@ package iperf3
 
 import (
 	"math"
+	"slices"
 
+	"tare/internal/importer"
 	"tare/internal/toolformat/iperf3"
 )
 
@@ -138,4 +140,102 @@ func share(s *iperf3.Sum) float64 {
 		return min(1, positive(s.Lost)/packets)
 	}
 	return 0
+}
+
+// series returns the values over time, without the warm-up, as this side measured them.
+func (t *test) series() []importer.Series {
+	if !t.both() {
+		return t.seriesOf("", t.sends(), func(i *iperf3.Interval) *iperf3.Sum { return i.Sum })
+	}
+	sent, received := "-"+upload, "-"+download
+	if t.Start.Accepted != nil {
+		sent, received = received, sent
+	}
+	return append(t.seriesOf(sent, true, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, true) }),
+		t.seriesOf(received, false, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, false) })...)
+}
+
+// oneWay returns the sum of one direction in an interval of a test in both directions. If both sums have the
+// same name (up to 3.10), it adds up the streams.
+func oneWay(i *iperf3.Interval, sends bool) *iperf3.Sum {
+	switch {
+	case i.Reverse != nil && sends:
+		return i.Sum
+	case i.Reverse != nil:
+		return i.Reverse
+	}
+	var total *iperf3.Sum
+	for _, s := range i.Streams {
+		switch {
+		case s.Sender != sends:
+		case total == nil:
+			total = &s.Sum
+		default:
+			total.Bytes = plus(total.Bytes, s.Bytes)
+			total.Retransmits = plus(total.Retransmits, s.Retransmits)
+			total.Lost, total.Packets = plus(total.Lost, s.Lost), plus(total.Packets, s.Packets)
+		}
+	}
+	return total
+}
+
+func plus(a, b *float64) *float64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	sum := *a + *b
+	return &sum
+}
+
+// intervalRTT returns the mean round-trip time of the streams that this side sends.
+func (t *test) intervalRTT(i *iperf3.Interval) (mean float64, known bool) {
+	sum, n := 0.0, 0.0
+	for _, s := range i.Streams {
+		if s.RTT > 0 && (s.Sender || !t.both()) {
+			sum, n = sum+s.RTT/1e6, n+1
+		}
+	}
+	return sum / max(1, n), n > 0
+}
+
+// seriesOf returns the series of one direction. A series with a gap is left out. Only a receiver knows loss and
+// jitter, and only a sender knows retransmits and round-trip times.
+func (t *test) seriesOf(suffix string, sends bool, sum func(*iperf3.Interval) *iperf3.Sum) []importer.Series {
+	var ends []float64
+	var list []importer.Series
+	add := func(name, unit string, v float64, known bool) {
+		if !known {
+			return
+		}
+		at := slices.IndexFunc(list, func(s importer.Series) bool { return s.Name == name+suffix })
+		if at < 0 {
+			at = len(list)
+			list = append(list, importer.Series{Name: name + suffix, Unit: unit})
+		}
+		list[at].Values = append(list[at].Values, v)
+	}
+	for k := range t.Intervals {
+		i := &t.Intervals[k]
+		s := sum(i)
+		// A test that is stopped early reports its last interval twice.
+		if s == nil || s.Omitted || s.End == nil || len(ends) > 0 && *s.End <= ends[len(ends)-1] {
+			continue
+		}
+		ends = append(ends, *s.End)
+		add("bandwidth", "bit/s", of(s).rate(), s.Bytes != nil)
+		switch {
+		case t.UDP() && !sends:
+			add("loss", "", share(s), s.Packets != nil)
+			add("jitter", "s", positive(s.Jitter)/1e3, s.Jitter != nil)
+		case !t.UDP() && sends:
+			add("retransmits", "", positive(s.Retransmits), s.Retransmits != nil)
+			rtt, known := t.intervalRTT(i)
+			add("rtt", "s", rtt, known)
+		}
+	}
+	list = slices.DeleteFunc(list, func(s importer.Series) bool { return len(s.Values) < len(ends) })
+	for i := range list {
+		list[i].Seconds = ends
+	}
+	return list
 }

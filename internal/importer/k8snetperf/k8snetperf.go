@@ -1,20 +1,20 @@
-// Package k8snetperf reads the results of k8s-netperf: the file result-N.csv, and the output of --json, which
-// also contains losses, retransmissions and the CPU time of the nodes.
+// Package k8snetperf reads the results of k8s-netperf: the file result-N.csv, and the output of --json, which also
+// contains losses, retransmissions and the CPU time of the nodes.
 //
-// Each row is a trial. Its cell is named by driver, profile, node placement, network, service, parallelism,
-// message size and burst. Properties of a whole run, such as a secondary network or virtual machines, are
-// facts, since arms may differ in them.
+// Each row is a trial. Driver, profile, node placement, network, service, parallelism, message size and burst name its
+// cell. Properties of a whole run, such as a secondary network, are facts, since arms may differ in them.
 //
-// A row is the mean of several samples, often three, which k8s-netperf does not print one by one. Its
-// confidence interval describes these samples, within one deployment, and is not used: only several files show
-// how much results vary from run to run. The latency of a row is a mean of 99th percentiles, and is named
-// accordingly.
+// A row is the mean of several samples, often three, which k8s-netperf does not print one by one. The confidence
+// interval of a row describes these samples, within one deployment, and is not used: only several files show how much
+// results vary from run to run. The latency of a row is a mean of 99th percentiles, and is named accordingly.
 package k8snetperf
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"path"
 	"path/filepath"
@@ -26,6 +26,8 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/importer"
+	"tare/internal/importer/table"
+	"tare/internal/toolformat/jsondoc"
 )
 
 // Format reads k8s-netperf's CSV and JSON.
@@ -43,8 +45,11 @@ func read(f importer.File) ([]importer.Trial, error) {
 	}
 	if head, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n")); bytes.Contains(head, []byte(",")) && !bytes.ContainsAny(head, "{[") {
 		trials, err := readCSV(f, data)
-		for i := range trials {
-			trials[i].Start = written(f.Name)
+		if m := epoch.FindStringSubmatch(path.Base(filepath.ToSlash(f.Name))); m != nil {
+			seconds, _ := strconv.ParseInt(m[1], 10, 64) // the pattern admits only digits
+			for i := range trials {
+				trials[i].Start = time.Unix(seconds, 0).UTC()
+			}
 		}
 		return trials, err
 	}
@@ -53,16 +58,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 
 // epoch matches the time in the name result-N.csv, in seconds since 1970. The file was written then.
 var epoch = regexp.MustCompile(`^result-([0-9]{9,10})\.csv$`)
-
-// written returns the time in the name of a table; zero if there is none.
-func written(name string) time.Time {
-	m := epoch.FindStringSubmatch(path.Base(filepath.ToSlash(name)))
-	if m == nil {
-		return time.Time{}
-	}
-	seconds, _ := strconv.ParseInt(m[1], 10, 64) // the pattern admits only digits
-	return time.Unix(seconds, 0).UTC()
-}
 
 // units are the units of the throughput, and their factors to base units.
 var units = map[string]struct {
@@ -78,14 +73,13 @@ var units = map[string]struct {
 }
 
 func (d *document) trial() (importer.Trial, error) {
-	if d.Throughput == nil {
-		return importer.Trial{}, errors.New("throughput is missing")
-	}
-	if d.Driver == "" || d.Profile == "" {
-		return importer.Trial{}, errors.New("the driver or the profile is missing")
-	}
 	u, ok := units[strings.TrimSpace(d.TputMetric)]
-	if !ok {
+	switch {
+	case d.Throughput == nil:
+		return importer.Trial{}, errors.New("throughput is missing")
+	case d.Driver == "" || d.Profile == "":
+		return importer.Trial{}, errors.New("the driver or the profile is missing")
+	case !ok:
 		return importer.Trial{}, fmt.Errorf("the unit of the throughput is %q, which is none of k8s-netperf's", d.TputMetric)
 	}
 	t := importer.Trial{Kind: "network", Levels: d.levels(), Cell: d.cell(), Start: d.Timestamp, Facts: d.facts()}
@@ -136,13 +130,187 @@ func (d *document) cell() string {
 
 func (d *document) levels() []factor.Level {
 	return []factor.Level{
-		{Factor: "driver", Value: d.Driver},
-		{Factor: "profile", Value: d.Profile},
-		{Factor: "same-node", Value: strconv.FormatBool(d.Local)},
-		{Factor: "host-network", Value: strconv.FormatBool(d.HostNetwork)},
-		{Factor: "service", Value: strconv.FormatBool(d.Service)},
-		{Factor: "parallelism", Value: strconv.Itoa(d.Parallelism)},
-		{Factor: "message", Value: strconv.Itoa(d.MessageSize)},
+		{Factor: "driver", Value: d.Driver}, {Factor: "profile", Value: d.Profile}, {Factor: "same-node", Value: strconv.FormatBool(d.Local)},
+		{Factor: "host-network", Value: strconv.FormatBool(d.HostNetwork)}, {Factor: "service", Value: strconv.FormatBool(d.Service)},
+		{Factor: "parallelism", Value: strconv.Itoa(d.Parallelism)}, {Factor: "message", Value: strconv.Itoa(d.MessageSize)},
 		{Factor: "burst", Value: strconv.Itoa(d.Burst)},
 	}
+}
+
+// required are the columns without which no row can be read.
+var required = []string{"Driver", "Profile", "Host Network", "Service", "Parallelism", "Message Size", "Avg Throughput", "Throughput Metric"}
+
+// about are the columns with properties of a whole run.
+var about = map[string]string{
+	"VM mode": "virtual machines", "External Server": "external server", "UDN Info": "user-defined network",
+	"Bridge Info": "bridge", "SR-IOV Info": "SR-IOV", "Macvlan Info": "macvlan", "Localnet Info": "localnet",
+}
+
+// readCSV reads result-N.csv. It finds columns by their titles, since versions differ in them.
+func readCSV(f importer.File, text []byte) (trials []importer.Trial, err error) {
+	head, rest, _ := bytes.Cut(text, []byte("\n"))
+	first, _, _ := bytes.Cut(rest, []byte("\n"))
+	comma := []byte(",")
+	if bytes.Count(first, comma) == bytes.Count(head, comma)+1 && !bytes.Contains(head, []byte("Burst")) {
+		// Some versions of 2024 write a burst after the message size without a title for it.
+		head = bytes.Replace(head, []byte("Message Size"), []byte("Message Size,Burst"), 1)
+	}
+	f.Size = int64(len(text))
+	f.Reader = io.MultiReader(bytes.NewReader(head), strings.NewReader("\n"), bytes.NewReader(rest))
+	row, err := table.Open(f)
+	if err != nil {
+		return nil, err
+	}
+	if title := row.Names[0]; title == "Role" || title == "Type" {
+		return nil, fmt.Errorf("%w: result-N.csv holds the throughput; use --json to have losses, retransmissions and CPU time with it", importer.ErrNoResult)
+	}
+	for _, title := range required {
+		if !row.Has(title) {
+			return nil, fmt.Errorf("the first line has no column %q: is it k8s-netperf's result-N.csv?", title)
+		}
+	}
+	err = row.Each(func(r *table.Row) error {
+		t, err := rowTrial(r)
+		if err != nil {
+			r.Fail("", "%s", err)
+		}
+		trials = append(trials, t)
+		return r.Err
+	})
+	if err == nil && trials == nil {
+		err = errors.New("the table has no rows")
+	}
+	return trials, err
+}
+
+// rowTrial makes the trial of a row. A missing column has no value.
+func rowTrial(r *table.Row) (importer.Trial, error) {
+	throughput := number(r, "Avg Throughput")
+	d := document{
+		Driver: r.Field("Driver"), Profile: r.Field("Profile"), TputMetric: r.Field("Throughput Metric"), Throughput: &throughput,
+		Local: r.Yes("Same node", false), HostNetwork: r.Yes("Host Network", false), Service: r.Yes("Service", false),
+		Parallelism: r.Count("Parallelism", "streams", 0), MessageSize: r.Count("Message Size", "bytes", 0), Burst: r.Count("Burst", "requests", 0),
+		Samples: r.Count("# of Samples", "samples", 0), Duration: r.Count("Duration", "seconds", 0), LtcyMetric: r.Field("Latency Metric"), about: map[string]string{},
+	}
+	if d.LtcyMetric == microseconds {
+		d.Latency = number(r, "99%tile Observed Latency")
+	}
+	for title, name := range about {
+		if v := r.Field(title); v != "false" {
+			d.about[name] = v
+		}
+	}
+	return d.trial()
+}
+
+func number(r *table.Row, title string) float64 {
+	text := r.Field(title)
+	if text == "" || strings.EqualFold(text, "NaN") { // no sample measured the value
+		return 0
+	}
+	v, err := r.Number(text)
+	if err != nil {
+		r.Fail(title, "%s", err)
+	}
+	return v
+}
+
+// document is one element of the output of --json, or a row of the table.
+type document struct {
+	Timestamp      time.Time `json:"timestamp"`
+	Driver         string    `json:"driver"`
+	Profile        string    `json:"profile"`
+	HostNetwork    bool      `json:"hostNetwork"`
+	Service        bool      `json:"service"`
+	Local          bool      `json:"local"`
+	Virt           bool      `json:"virt"`
+	AcrossAZ       bool      `json:"acrossAZ"`
+	ExternalServer bool      `json:"externalServer"`
+	Parallelism    int       `json:"parallelism"`
+	MessageSize    int       `json:"messageSize"`
+	Burst          int       `json:"burst"`
+	Samples        int       `json:"samples"`
+	Duration       int       `json:"duration"` // the duration of a sample, in s
+	Throughput     *float64  `json:"throughput"`
+	Latency        float64   `json:"latency"` // the mean of the samples' 99th percentiles; 0: unknown
+	TputMetric     string    `json:"tputMetric"`
+	LtcyMetric     string    `json:"ltcyMetric"`
+	Retransmits    *float64  `json:"tcpRetransmits"`
+	Loss           *float64  `json:"udpLossPercent"`
+	ClientCPU      node      `json:"clientCPU"`
+	ServerCPU      node      `json:"serverCPU"`
+	UDN            string    `json:"udnInfo"`
+	Bridge         string    `json:"bridgeInfo"`
+	SRIOV          string    `json:"sriovInfo"`
+	Macvlan        string    `json:"macvlanInfo"`
+	Localnet       string    `json:"localnetInfo"`
+	ToolVersion    string    `json:"toolVersion"`
+	Metadata       struct {
+		Kernel   string `json:"kernel"`
+		MTU      int    `json:"mtu"`
+		Platform string `json:"platform"`
+		K8s      string `json:"k8sVersion"`
+		SDN      string `json:"sdnType"`
+		Workers  string `json:"workerNodesType"`
+	} `json:"metadata"`
+
+	about map[string]string // facts from the table's columns
+}
+
+// microseconds is the only unit of Latency that is read.
+const microseconds = "usec"
+
+// node is the CPU time of a node by use, in %. If the tool collected none, all are zero.
+type node struct {
+	Idle   float64 `json:"idleCPU"`
+	User   float64 `json:"userCPU"`
+	System float64 `json:"systemCPU"`
+	Steal  float64 `json:"stealCPU"`
+	Nice   float64 `json:"niceCPU"`
+	IRQ    float64 `json:"irqCPU"`
+	Soft   float64 `json:"softCPU"`
+}
+
+// busy returns the share of time neither idle nor waiting; nil if the tool collected none.
+func (n node) busy() *float64 {
+	sum := n.User + n.System + n.Nice + n.IRQ + n.Soft
+	if sum == 0 && n.Idle == 0 {
+		return nil
+	}
+	return &sum
+}
+
+// readJSON reads the output of --json, which stands between the tool's messages.
+func readJSON(data []byte) ([]importer.Trial, error) {
+	docs, err := jsondoc.First(bytes.NewReader(data), func(list *[]document) bool {
+		return len(*list) > 0 && (*list)[0].Driver != "" && (*list)[0].Profile != ""
+	}, "no result of k8s-netperf: it writes result-N.csv, and prints JSON with --json")
+	if err != nil {
+		return nil, err
+	}
+	trials := make([]importer.Trial, len(*docs))
+	for i, d := range *docs {
+		if trials[i], err = d.trial(); err != nil {
+			return nil, fmt.Errorf("result %d: %w", i+1, err)
+		}
+	}
+	return trials, nil
+}
+
+func (d *document) facts() map[string]string {
+	facts := map[string]string{
+		"k8s-netperf version": d.ToolVersion, "kernel": d.Metadata.Kernel, "platform": d.Metadata.Platform,
+		"kubernetes version": d.Metadata.K8s, "network plug-in": d.Metadata.SDN, "instance type": d.Metadata.Workers,
+		"user-defined network": d.UDN, "bridge": d.Bridge, "SR-IOV": d.SRIOV, "macvlan": d.Macvlan, "localnet": d.Localnet,
+	}
+	if d.Metadata.MTU > 0 {
+		facts["mtu"] = strconv.Itoa(d.Metadata.MTU)
+	}
+	for name, on := range map[string]bool{"virtual machines": d.Virt, "external server": d.ExternalServer, "across zones": d.AcrossAZ} {
+		if on {
+			facts[name] = "true"
+		}
+	}
+	maps.Copy(facts, d.about)
+	return facts
 }

@@ -1,12 +1,10 @@
 // Package kubestr reads the output of `kubestr fio -o json`.
 //
-// The output holds a part of fio's report, of which package fio makes trials. kubestr reads the report into its
-// own types and writes these. They keep mean latencies and drop percentiles, the histogram and most options.
-// Options are therefore read from the job file, which the output also holds (jobfile.go).
+// The output holds a part of fio's report, of which package fio makes trials: mean latencies without percentiles and
+// histogram, and few options. The other options are read from the job file, which the output also holds.
 //
-// kubestr's default job file runs four jobs at the same time, on one volume: without a stonewall between them,
-// fio starts them all at once. The result read_iops therefore is random reading while two jobs write and one
-// reads, and is no property of the volume alone. A fact of the trials records this.
+// kubestr's default job file runs four jobs at the same time, on one volume. The result read_iops therefore is random
+// reading while two jobs write and one reads, and is no property of the volume alone. A fact of the trials records this.
 package kubestr
 
 import (
@@ -15,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"tare/internal/importer"
@@ -58,7 +57,11 @@ func read(f importer.File) ([]importer.Trial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fio's report within kubestr's: %w", err)
 	}
-	complete(report, raw.FioConfig)
+	global, jobs := parse(raw.FioConfig)
+	report.Options = join(report.Options, global)
+	for i := range report.Jobs {
+		report.Jobs[i].Options = join(report.Jobs[i].Options, jobs[report.Jobs[i].Name])
+	}
 	facts := map[string]string{
 		"storage class":  raw.StorageClass.Metadata.Name,
 		"provisioner":    raw.StorageClass.Provisioner,
@@ -104,13 +107,59 @@ func find(f importer.File) (*output, error) {
 // latencies.
 func isDefault(r *fio.Report) bool {
 	names := []string{"read_iops", "write_iops", "read_bw", "write_bw"}
-	if len(r.Jobs) != len(names) || r.Options["gtod_reduce"] != "1" {
+	if r.Options["gtod_reduce"] != "1" {
 		return false
 	}
-	for i, j := range r.Jobs {
-		if j.Name != names[i] || j.Group != r.Jobs[0].Group {
-			return false
+	return slices.EqualFunc(r.Jobs, names, func(j fio.Job, name string) bool { return j.Name == name && j.Group == r.Jobs[0].Group })
+}
+
+// synonyms maps names of options in job files to the names in fio's reports.
+var synonyms = map[string]string{"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
+
+// join adds to the options of a report those of the job file that kubestr left out.
+func join(report, file fio.Options) fio.Options {
+	all := fio.Options{}
+	maps.Copy(all, file)
+	maps.Copy(all, report)
+	return all
+}
+
+// parse reads a job file: the options of [global] and those of each job. A job's name is the title of its
+// section, or its option name. An option without a value has the value 1.
+func parse(text string) (global fio.Options, jobs map[string]fio.Options) {
+	global, jobs = fio.Options{}, map[string]fio.Options{}
+	section, options := "", global
+	done := func() {
+		if name := options["name"]; name != "" {
+			section = name
+		}
+		if section != "" {
+			jobs[section] = options
 		}
 	}
-	return true
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[0] == ';' {
+			continue
+		}
+		if name, ok := strings.CutPrefix(line, "["); ok {
+			done()
+			section, options = strings.TrimSuffix(name, "]"), fio.Options{}
+			if section == "global" {
+				section, options = "", global
+			}
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			value = "1"
+		}
+		name = strings.ToLower(strings.TrimSpace(name))
+		if known := synonyms[name]; known != "" {
+			name = known
+		}
+		options[name] = strings.TrimSpace(value)
+	}
+	done()
+	return global, jobs
 }

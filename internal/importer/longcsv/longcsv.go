@@ -4,18 +4,16 @@
 //	plain,1,latency,ms,lower,12.3
 //	mtls,1,latency,ms,lower,14.1
 //
-// The header names the columns, in any order and in either case. Only metric, better and value are required.
-// The rows with the same arm, cell and round form a trial, wherever they stand in the file. Without rounds, the
-// n-th values of all metrics of an arm and cell form its n-th trial. If a round has several attempts, as tare
-// export writes them, the last one is the trial.
+// The header names the columns, in any order and in either case. Only metric, better and value are required. The rows
+// with the same arm, cell and round form a trial, wherever they stand in the file. Without rounds, the n-th values of
+// all metrics of an arm and cell form its n-th trial. If a round has several attempts, the last one is the trial.
 //
-// If the column paired is false, which tare export writes for independent samples, rounds only number the
-// trials and pair nothing. The column observational is ignored, since every import is observational.
+// If the column paired is false, rounds only number the trials and pair nothing. The column observational is ignored,
+// since every import is observational.
 //
-// A row that cannot be read ends the import of the file with an error that names line and column, since later
-// rows cannot be trusted either. A malformed number does so, too: thousands separators occur mostly in the
-// large values, and to drop only those would make the rest look good. A missing value, "NaN" or "-" makes only
-// its trial invalid.
+// A row that cannot be read ends the import of the file with an error that names line and column. A malformed number
+// does so, too: thousands separators occur mostly in large values, and dropping only those would make the rest look
+// good. A missing value, "NaN" or "-" makes only its trial invalid.
 package longcsv
 
 import (

@@ -1,21 +1,25 @@
-// Package netperf reads the output of netperf's omni tests, in each of its three forms: comma-separated (--
-// -o), columns (-- -O) and KEY=value (-- -k). The super-netperf of k8s-netperf prints the last form, too.
+// Package netperf reads the output of netperf's omni tests, in each of its three forms: comma-separated (-- -o),
+// columns (-- -O) and KEY=value (-- -k). The super-netperf of k8s-netperf prints the last form, too.
 //
-// Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1".
-// Results of the same cell in one file come from netperfs that ran one after the other or at the same time, and
-// are separate trials.
+// Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1". Results of
+// the same cell in one file are separate trials.
 //
-// The headline is the received bandwidth of a stream, or the transactions of a request/response test. Such a
-// test is a closed loop, with as many transactions in flight as its burst, plus one. round-trip is calculated
-// from the rate and restates it. netperf's quantiles and means of latency measure a transaction, or in a stream
-// a call of send or receive; with a burst, they measure the time from a send to the next response. They are in
-// whole microseconds. A quantile below 4 µs is left out, since its neighbours are further away than a quarter
-// of it.
+// The headline is the received bandwidth of a stream, or the transactions of a request/response test. Such a test is a
+// closed loop, with as many transactions in flight as its burst, plus one. The metric round-trip restates the rate.
+// Quantiles and means of latency are of a transaction, or in a stream of a call of send or receive. With a burst, they
+// measure the time from a send to the next response. They are in whole microseconds. A quantile below 4 µs is left out,
+// since its neighbours are further away than a quarter of the quantile.
 package netperf
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
 	"tare/internal/importer"
 )
 
@@ -42,4 +46,233 @@ func read(f importer.File) ([]importer.Trial, error) {
 		return nil
 	}}
 	return trials, p.all(string(data))
+}
+
+func (r *result) trial() (importer.Trial, error) {
+	text, ok := r.fields["THROUGHPUT"]
+	if !ok {
+		return importer.Trial{}, errors.New("THROUGHPUT is missing: select it")
+	}
+	throughput, err := importer.Number(text)
+	if err != nil {
+		return importer.Trial{}, fmt.Errorf("THROUGHPUT: %w", err)
+	}
+	u, ok := units[r.fields["THROUGHPUT_UNITS"]]
+	if !ok {
+		return importer.Trial{}, fmt.Errorf("the unit of the throughput is %q: select THROUGHPUT_UNITS, too", r.fields["THROUGHPUT_UNITS"])
+	}
+	t := importer.Trial{Kind: "network", Cell: r.test(u.transactions), Levels: r.levels(), Facts: r.facts(), Series: r.series()}
+	for _, l := range t.Levels {
+		t.Cell += "." + l.String()
+	}
+	s, _ := r.number("ELAPSED_TIME")
+	t.Wall = importer.Seconds(s)
+	if math.IsInf(throughput*u.factor, 0) {
+		return t, fmt.Errorf("THROUGHPUT: %g %s is no rate", throughput, r.fields["THROUGHPUT_UNITS"])
+	}
+	switch {
+	case !u.transactions && !r.asks():
+		r.stream(&t, throughput*u.factor)
+		r.common(&t)
+		return t, nil
+	case !u.transactions: // the user chose another unit with -f
+		if throughput, ok = r.number("TRANSACTION_RATE"); !ok {
+			return t, errors.New("the throughput of a request/response test is given in bits or bytes: select TRANSACTION_RATE, or run without -f")
+		}
+	}
+	t.Add(importer.Ratio(rate, "1/s", experiment.Higher, true), throughput)
+	r.latencies(&t, "latency")
+	r.positive(&t, roundTrip, "s", "RT_LATENCY", 1e-6)
+	r.common(&t)
+	t.Loop = r.loop()
+	return t, nil
+}
+
+// number returns a number that may be missing. For an unknown value, netperf writes -1 or a text.
+func (r *result) number(name string) (float64, bool) {
+	v, err := importer.Number(r.fields[name])
+	return v, err == nil && v >= 0
+}
+
+// units are the units of THROUGHPUT, and their factors to bit/s. Multiples of bytes are powers of 1024.
+var units = map[string]struct {
+	factor       float64
+	transactions bool
+}{
+	"Trans/s":    {1, true},
+	"10^0bits/s": {1, false},
+	"10^3bits/s": {1e3, false},
+	"10^6bits/s": {1e6, false},
+	"10^9bits/s": {1e9, false},
+	"Bytes/s":    {8, false},
+	"KBytes/s":   {8 << 10, false},
+	"MBytes/s":   {8 << 20, false},
+	"GBytes/s":   {8 << 30, false},
+}
+
+// tests maps the tests in the line that begins a result to their short names.
+var tests = strings.NewReplacer("migrated ", "", "connect/request/response", "crr", "request/response", "rr", " ", "-", "|", "-")
+
+// test names the test: by the banner, or by protocol and direction.
+func (r *result) test(transactions bool) string {
+	for _, mark := range []string{" TEST from ", " TEST to "} {
+		name, _, ok := strings.Cut(r.banner, mark)
+		if name = strings.TrimSpace(name); ok && name != "" && !strings.HasPrefix(name, "OMNI") {
+			return tests.Replace(strings.ToLower(name))
+		}
+	}
+	kind := map[string]string{"Send": "stream", "Receive": "maerts", "Send|Recv": "rr"}[r.fields["DIRECTION"]]
+	switch protocol := strings.ToLower(r.fields["PROTOCOL"]); {
+	case kind != "" && protocol != "":
+		return protocol + "-" + kind
+	case transactions:
+		return "omni-rr"
+	case strings.HasPrefix(r.banner, "OMNI Receive"):
+		return "omni-maerts"
+	}
+	return "omni-stream"
+}
+
+func (r *result) asks() bool {
+	name := r.test(false)
+	return strings.HasSuffix(name, "-rr") || strings.HasSuffix(name, "-crr")
+}
+
+// levels returns the sizes and the burst in the output.
+func (r *result) levels() []factor.Level {
+	var levels []factor.Level
+	add := func(name string, v float64) {
+		if v > 0 {
+			levels = append(levels, factor.Level{Factor: name, Value: strconv.FormatFloat(v, 'f', -1, 64)})
+		}
+	}
+	asks := r.asks() // the sizes of sends follow from the sizes of requests
+	for _, l := range []struct{ name, key string }{
+		{"send", "LOCAL_SEND_SIZE"}, {"remote-send", "REMOTE_SEND_SIZE"}, {"request", "REQUEST_SIZE"}, {"response", "RESPONSE_SIZE"},
+	} {
+		if v, ok := r.number(l.key); ok && (!asks || !strings.HasSuffix(l.name, "send")) {
+			add(l.name, v)
+		}
+	}
+	add("burst", r.burst())
+	return levels
+}
+
+func (r *result) facts() map[string]string {
+	facts := map[string]string{}
+	for _, f := range []struct{ name, key string }{
+		{"command", "COMMAND_LINE"}, {"congestion control", "LOCAL_CONG_CONTROL"}, {"mss", "TRANSPORT_MSS"},
+	} {
+		if v := r.fields[f.key]; v != "" && v != "-1" && v != "Deprecated" {
+			facts[f.name] = v
+		}
+	}
+	if n, ok := r.number("CONFIDENCE_ITERATION"); ok && n > 1 {
+		facts["mean of iterations"] = r.fields["CONFIDENCE_ITERATION"]
+	}
+	return facts
+}
+
+// burst returns the number of transactions in flight besides the first.
+func (r *result) burst() float64 {
+	burst, ok := r.number("BURST_SIZE")
+	if _, after, found := strings.Cut(r.banner, ": first burst "); found && !ok {
+		burst, _ = importer.Number(after)
+	}
+	return max(0, burst)
+}
+
+// loop ties the rate of transactions to their latency. With a burst there is no loop, since netperf then
+// measures the time from a send to the next response.
+func (r *result) loop() *experiment.Loop {
+	l := experiment.Loop{Throughput: rate, Workers: 1 + r.burst()}
+	if v, ok := r.number("MEAN_LATENCY"); ok && v > 0 && l.Workers == 1 {
+		l.Latency = "latency-mean"
+	} else if v, ok := r.number("RT_LATENCY"); ok && v > 0 {
+		l.Latency = roundTrip
+	} else {
+		return nil
+	}
+	return &l
+}
+
+// series returns the values that demo mode printed during the test, in bit/s or 1/s.
+func (r *result) series() []importer.Series {
+	s := importer.Series{Name: rate, Unit: "1/s"}
+	end := 0.
+	for _, i := range r.interim {
+		u, ok := units[i.unit]
+		if !ok {
+			return nil
+		}
+		if !u.transactions {
+			s.Name, s.Unit = bandwidth, "bit/s"
+		}
+		end += i.seconds
+		s.Seconds = append(s.Seconds, end)
+		s.Values = append(s.Values, i.value*u.factor)
+	}
+	if len(s.Values) == 0 || math.IsInf(end, 0) {
+		return nil
+	}
+	return []importer.Series{s}
+}
+
+// The metrics that other parts refer to.
+const (
+	bandwidth = "bandwidth"
+	rate      = "throughput"
+	roundTrip = "round-trip"
+)
+
+func (r *result) stream(t *importer.Trial, bits float64) {
+	t.Add(importer.Ratio(bandwidth, "bit/s", experiment.Higher, true), bits)
+	r.latencies(t, "call")
+	sent, ok := r.number("LOCAL_SEND_CALLS")
+	received, ok2 := r.number("REMOTE_RECV_CALLS")
+	if r.test(false) == "udp-stream" && ok && ok2 && sent > 0 {
+		t.Add(importer.Difference("loss"), 1-received/sent)
+	}
+}
+
+// fewest is the smallest quantile, in µs, whose resolution suffices.
+const fewest = 4
+
+// latencies adds the latencies, in µs, of calls or transactions.
+func (r *result) latencies(t *importer.Trial, what string) {
+	r.positive(t, what+"-mean", "s", "MEAN_LATENCY", 1e-6)
+	for _, l := range []struct{ name, key string }{
+		{"-p50", "P50_LATENCY"}, {"-p90", "P90_LATENCY"}, {"-p99", "P99_LATENCY"}, {"-max", "MAX_LATENCY"},
+	} {
+		if v, _ := r.number(l.key); v >= fewest {
+			r.positive(t, what+l.name, "s", l.key, 1e-6)
+		}
+	}
+}
+
+// common adds the values that every test has: CPU time and retransmits. A service demand is the CPU time of a
+// whole machine, per transaction or per KB of 1024 bytes, which is converted to a Gbit.
+func (r *result) common(t *importer.Trial) {
+	unit, perUnit := "s/Gbit", 1e-6/(8<<10)*1e9
+	if r.fields["SD_UNITS"] == "usec/Tran" {
+		unit, perUnit = "s", 1e-6
+	}
+	if r.fields["SD_UNITS"] != "" {
+		r.positive(t, "cpu-local", unit, "LOCAL_SD", perUnit)
+		r.positive(t, "cpu-remote", unit, "REMOTE_SD", perUnit)
+	}
+	for _, side := range []struct{ name, key string }{
+		{"retransmits-local", "LOCAL_TRANSPORT_RETRANS"}, {"retransmits-remote", "REMOTE_TRANSPORT_RETRANS"},
+	} {
+		if v, ok := r.number(side.key); ok {
+			t.Add(importer.Difference(side.name), v)
+		}
+	}
+}
+
+// positive adds a value that is no headline, if the output contains it and it is not zero.
+func (r *result) positive(t *importer.Trial, name, unit, key string, perUnit float64) {
+	if v, ok := r.number(key); ok {
+		t.AddFit(importer.Ratio(name, unit, experiment.Lower, false), v*perUnit)
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"strings"
 
 	"tare/internal/importer"
@@ -109,11 +111,9 @@ func (p *parser) line(line string) error {
 		name := key(line)
 		return p.set(name, line[len(name)+1:])
 	case strings.HasPrefix(line, "Throughput,"), strings.Contains(line, ",Throughput,"):
-		titles, err := split(line)
-		if err != nil {
-			return err
-		}
-		p.titles = titles
+		var err error
+		p.titles, err = split(line)
+		return err
 	case line == "": // a line of blanks, unlike an empty line, is a line of titles
 		return p.block()
 	case p.result != nil:
@@ -179,18 +179,23 @@ func (p *parser) block() error {
 	if strings.HasSuffix(strings.TrimSpace(values), "bits/sec") {
 		return nil // the classic output has an empty line below its titles
 	}
-	for _, at := range words(values) {
-		if values[at.from] == '"' {
-			at.to = len(values) // the last column is the command line, in quotes
+	columns := words.FindAllStringIndex(values, -1)
+	for i, at := range columns {
+		begin, end := at[0], at[1]
+		switch {
+		case values[begin] == '"':
+			end = len(values) // the last column is the command line, in quotes
+		case i == len(columns)-1:
+			end = math.MaxInt // a title may be longer than the last value
 		}
 		var title []string
 		for _, line := range titles {
-			if part := strings.TrimSpace(line[min(at.from, len(line)):min(at.to, len(line))]); part != "" {
+			if part := strings.TrimSpace(line[min(begin, len(line)):min(end, len(line))]); part != "" {
 				title = append(title, part)
 			}
 		}
 		if name, ok := names[strings.Join(title, " ")]; ok {
-			if err := p.set(name, values[at.from:min(at.to, len(values))]); err != nil {
+			if err := p.set(name, values[begin:min(end, len(values))]); err != nil {
 				return err
 			}
 		}
@@ -198,22 +203,8 @@ func (p *parser) block() error {
 	return nil
 }
 
-// span is a part of a line. The last one has no end.
-type span struct{ from, to int }
-
-// words returns, for each word of a line, the positions where it and the next word begin.
-func words(line string) []span {
-	var all []span
-	for i := range len(line) {
-		if line[i] != ' ' && (i == 0 || line[i-1] == ' ') {
-			if len(all) > 0 {
-				all[len(all)-1].to = i
-			}
-			all = append(all, span{i, 1 << 30})
-		}
-	}
-	return all
-}
+// words matches a word of a line, up to the next word.
+var words = regexp.MustCompile(`[^ ]+ *`)
 
 // demo reads a line such as "Interim result: 9414.92 10^6bits/s over 1.000 seconds ending at …".
 func (p *parser) demo(line string) {
@@ -244,7 +235,6 @@ var names = map[string]string{
 	"Transaction Rate Tran/s":              "TRANSACTION_RATE",
 	"Round Trip Latency usec/tran":         "RT_LATENCY",
 	"Mean Latency Microseconds":            "MEAN_LATENCY",
-	"Minimum Latency Microseconds":         "MIN_LATENCY",
 	"Maximum Latency Microseconds":         "MAX_LATENCY",
 	"50th Percentile Latency Microseconds": "P50_LATENCY",
 	"90th Percentile Latency Microseconds": "P90_LATENCY",
@@ -254,13 +244,10 @@ var names = map[string]string{
 	"Service Demand Units":                 "SD_UNITS",
 	"Local Transport Retransmissions":      "LOCAL_TRANSPORT_RETRANS",
 	"Remote Transport Retransmissions":     "REMOTE_TRANSPORT_RETRANS",
-	"Local Send Throughput":                "LOCAL_SEND_THROUGHPUT",
-	"Remote Recv Throughput":               "REMOTE_RECV_THROUGHPUT",
 	"Local Send Calls":                     "LOCAL_SEND_CALLS",
 	"Remote Recv Calls":                    "REMOTE_RECV_CALLS",
 	"Transport MSS bytes":                  "TRANSPORT_MSS",
 	"Confidence Iterations Run":            "CONFIDENCE_ITERATION",
-	"Throughput Confidence Width (%)":      "THROUGHPUT_CONFID",
 	"Local Congestion Control Algorithm":   "LOCAL_CONG_CONTROL",
 	"Command Line":                         "COMMAND_LINE",
 }

@@ -1,56 +1,42 @@
 package table
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unique"
 
 	"tare/internal/importer"
-	"tare/internal/importer/delimited"
+	"tare/internal/toolformat/jsondoc"
 )
 
 // Row is one row of named fields. The same Row is reused for each line of a table. Methods that read a field
 // record the first error in Err.
 type Row struct {
-	unit  string           // the unit that line counts: "line", or "row" of a document
-	line  int              // counted from 1
-	table *delimited.Table // the table that the line belongs to; nil: none
-	names []string         // the names of the fields, the table's columns first
-	index map[string]int   // positions of the fields, by name
+	Names []string // the names of the fields, the table's columns first; "" for a column that is not read
+	Err   error    // the first error
+
+	unit  string         // the unit that line counts: "line", or "row" of a document
+	line  int            // counted from 1
+	index map[string]int // positions of the fields, by name
 	texts []string
-	point byte  // the decimal point of the numbers so far; 0: no number had one
-	Err   error // the first error
-}
+	point byte // the decimal point of the numbers so far; 0: no number had one
 
-// NewRow returns a Row for the lines of a table, which Each reads. The function name returns the field of a
-// column, or "" for a column that is not read.
-func NewRow(t *delimited.Table, name func(title string) (string, error)) (*Row, error) {
-	r := &Row{unit: "line", line: t.At(0).Line, table: t, index: map[string]int{}}
-	for i, title := range t.Titles {
-		column, err := name(title)
-		if err == nil && r.Has(column) {
-			err = fmt.Errorf("the column %s is there twice", column)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", r.line, err)
-		}
-		if column != "" {
-			r.index[column] = i
-		}
-		r.names = append(r.names, column)
-	}
-	return r, nil
-}
-
-// Each reads the lines of the table, and calls take for each.
-func (r *Row) Each(take func(*Row) error) error {
-	return r.table.Each(func(fields []string) error {
-		r.line, r.texts = r.table.At(0).Line, append(r.texts[:0], fields...)
-		return take(r)
-	})
+	table   *csv.Reader // the table that the line belongs to; nil: none
+	before  int         // the number of lines before the table's header
+	columns int         // the number of the table's columns
 }
 
 // set sets the text of a field, and adds the field if it is new. An empty name is ignored.
@@ -60,9 +46,9 @@ func (r *Row) set(name, text string) {
 	}
 	i, known := r.index[name]
 	if !known {
-		i = len(r.names)
+		i = len(r.Names)
 		r.index[name] = i
-		r.names = append(r.names, name)
+		r.Names = append(r.Names, name)
 	}
 	if i == len(r.texts) {
 		r.texts = append(r.texts, "")
@@ -91,21 +77,11 @@ func (r *Row) needed(field, what string) string {
 	switch {
 	case field == "" || text != "":
 	case !r.Has(field):
-		r.Fail("", "there is no field %s, which tells the %s: there are %s", field, what, importer.Few(12, r.names))
+		r.Fail("", "there is no field %s, which tells the %s: there are %s", field, what, importer.Few(12, r.Names))
 	default:
 		r.Fail(field, "the %s is missing", what)
 	}
 	return text
-}
-
-// is reports whether fields have the given texts.
-func (r *Row) is(where map[string]string) bool {
-	for field, text := range where {
-		if r.Field(field) != text {
-			return false
-		}
-	}
-	return true
 }
 
 // Fail records an error about a field, or about the whole row if the name is empty. Only the first error of a
@@ -121,8 +97,9 @@ func (r *Row) wrong(field, format string, args ...any) error {
 	if field != "" {
 		text = field + ": " + text
 	}
-	if i, ok := r.index[field]; ok && r.table != nil && i < len(r.table.Titles) {
-		return fmt.Errorf("%s: %s", r.table.At(i), text)
+	if i, ok := r.index[field]; ok && i < r.columns {
+		line, column := r.table.FieldPos(i)
+		return fmt.Errorf("line %d, column %d: %s", r.before+line, column, text)
 	}
 	return fmt.Errorf("%s %d: %s", r.unit, r.line, text)
 }
@@ -218,3 +195,142 @@ func (r *Row) share(field string) importer.ErrorRate {
 
 // intern returns a copy of a text that does not keep the row in memory.
 func intern(text string) string { return unique.Make(text).Value() }
+
+// assignment matches the beginning of a line KEY=VALUE.
+var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)=`)
+
+// eachRow recognises the form of a text, and calls take with each row. list is the path of the list of rows in
+// a JSON document.
+func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
+	head, _ := in.Peek(in.Size()) // the following read returns the same error
+	head = bytes.TrimLeft(head, " \t\r\n")
+	values := 0
+	counted := func(r *Row) error {
+		values += len(r.Names)
+		return cmp.Or(importer.CheckCount(values), take(r))
+	}
+	switch {
+	case bytes.IndexAny(head, "{[") == 0:
+		return documents(in, list, counted)
+	case bytes.IndexByte(head, '#') == 0 || assignment.Match(head):
+		return assignments(in, counted)
+	}
+	r, err := openTable(in)
+	if err != nil {
+		return err
+	}
+	return r.Each(counted)
+}
+
+// assignments reads lines KEY=VALUE, which together are one row. Comments and empty lines are ignored.
+func assignments(text io.Reader, take func(*Row) error) error {
+	all := &Row{unit: "line", line: 1, index: map[string]int{}}
+	in := bufio.NewScanner(text)
+	in.Buffer(nil, importer.Limit)
+	for n := 1; in.Scan(); n++ {
+		line := strings.TrimSpace(in.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		m := assignment.FindStringSubmatch(line)
+		if m == nil {
+			return fmt.Errorf("line %d is %.60q, not KEY=VALUE", n, line)
+		}
+		if all.Has(m[1]) {
+			return fmt.Errorf("line %d: %s is there twice", n, m[1])
+		}
+		if err := importer.CheckCount(len(all.Names)); err != nil {
+			return err
+		}
+		value := line[len(m[0]):]
+		if q := len(value) - 1; q > 0 && (value[0] == '"' || value[0] == '\'') && value[q] == value[0] {
+			value = value[1:q]
+		}
+		all.set(m[1], value)
+	}
+	if err := in.Err(); err != nil {
+		return err
+	}
+	return take(all)
+}
+
+// documents reads JSON documents. A row is a whole document, or an element of the list in it.
+func documents(in io.Reader, list string, take func(*Row) error) error {
+	d := json.NewDecoder(in)
+	d.UseNumber()
+	for n := 1; ; {
+		var doc any
+		err := d.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return jsondoc.Explain(err)
+		}
+		elements, err := at(doc, list)
+		if err != nil {
+			return err
+		}
+		for _, e := range elements {
+			r := &Row{unit: "row", line: n, index: map[string]int{}}
+			leaves("", e, func(path, text string) {
+				if len(r.Names) <= importer.MostTrials {
+					r.set(path, text)
+				}
+			})
+			if err := take(r); err != nil {
+				return err
+			}
+			n++
+		}
+	}
+}
+
+// at returns the elements of the list at a path, or the document itself if it is no list.
+func at(doc any, path string) ([]any, error) {
+	for step := range strings.SplitSeq(path, ".") {
+		if path == "" {
+			break
+		}
+		members, _ := doc.(map[string]any)
+		inner, ok := members[step]
+		if !ok {
+			return nil, fmt.Errorf("there is no %s, where the rows are to be: there are %s", path, importer.Few(12, slices.Sorted(maps.Keys(members))))
+		}
+		doc = inner
+	}
+	if elements, ok := doc.([]any); ok {
+		return elements, nil
+	}
+	return []any{doc}, nil
+}
+
+// longestPath is the length of the longest path of a field, in bytes. Nobody would write a longer one into a
+// mapping.
+const longestPath = 500
+
+// leaves calls leaf with every leaf of a value and its path.
+func leaves(path string, v any, leaf func(path, text string)) {
+	below := func(name string, member any) {
+		if path != "" {
+			name = path + "." + name
+		}
+		if len(name) <= longestPath {
+			leaves(name, member, leaf)
+		}
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(x)) {
+			below(name, x[name])
+		}
+	case []any:
+		for i, member := range x {
+			below(strconv.Itoa(i), member)
+		}
+	case nil:
+		leaf(path, "null")
+	default:
+		leaf(path, fmt.Sprint(x))
+	}
+}

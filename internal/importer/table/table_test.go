@@ -86,7 +86,7 @@ func TestForms(t *testing.T) {
 		"# a comment\nexport ms='12.5'\nlost=0\n", `{"ms": 12.5, "lost": 0}`, `[{"ms": "12.5", "lost": 0}]`,
 	} {
 		trials, err := importertest.Read(f, "f", text)
-		if err != nil || len(trials) != 1 || len(trials[0].Values) != 2 || trials[0].Cell != results {
+		if err != nil || len(trials) != 1 || len(trials[0].Values) != 2 || trials[0].Cell != "results" {
 			t.Errorf("%q: %+v, error %v", text, trials, err)
 			continue
 		}

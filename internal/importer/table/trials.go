@@ -79,7 +79,7 @@ type described struct {
 func (r *assembler) add(in *Row) error {
 	r.split(in)
 	if r.rows++; r.rows == 1 {
-		r.first = importer.Few(12, in.names)
+		r.first = importer.Few(12, in.Names)
 	}
 	about := importer.Trial{Arm: intern(in.needed(r.Arm, "name of an arm")), Kind: intern(cmp.Or(in.Field(r.workload), r.Workload))}
 	for _, l := range r.mapping.levels {
@@ -92,9 +92,13 @@ func (r *assembler) add(in *Row) error {
 	in.needed(r.Round, "number of the round")
 	in.needed(r.Start, "time of the start")
 	before := len(r.list)
-	for i, name := range in.names {
+	for i, name := range in.Names {
 		for _, f := range r.of(name) {
-			if in.Err == nil && in.index[name] == i && in.is(f.where) {
+			fits := in.Err == nil && in.index[name] == i
+			for field, text := range f.where {
+				fits = fits && in.Field(field) == text
+			}
+			if fits {
 				r.take(in, f, about)
 			}
 		}
@@ -119,40 +123,30 @@ func (r *assembler) take(in *Row, f fieldMetric, about importer.Trial) {
 		in.Fail(f.named, "%s has a value for this arm, cell and round in %s %d already", m.Name, in.unit, t.seen[i].line)
 	}
 	t.seen = append(t.seen, seen{m, in.line})
+	text := in.Field(f.field)
 	value, err := r.number(in, f.field, m)
-	if value *= f.times; err == nil && math.IsInf(value, 0) {
-		in.Fail(f.field, "%.40q times %g is no finite number", in.Field(f.field), f.times)
-	}
-	missing, reason := r.missing(in, f, err)
+	value *= f.times
 	switch {
+	case err == nil && math.IsInf(value, 0):
+		in.Fail(f.field, "%.40q times %g is no finite number", text, f.times)
 	case err == nil && (m.Headline || r.describe != nil):
 		t.Add(m.Metric, value)
 	case err == nil:
 		t.AddFit(m.Metric, value)
-	case !missing:
+	case r.describe != nil && (!numeric.MatchString(text) || errors.Is(err, strconv.ErrRange)):
+		t.Broken = cmp.Or(t.Broken, in.wrong(f.field, "%s: %s", m.Name, err).Error())
+	case r.describe != nil || !slices.Contains(missing, strings.ToLower(text)):
 		in.Fail(f.field, "%s: %s", m.Name, err)
-	default:
-		t.Broken = cmp.Or(t.Broken, reason)
+	case f.Headline:
+		t.Broken = cmp.Or(t.Broken, "there is no value of "+m.Name)
 	}
 }
 
 // numeric matches the beginning of a text meant as a number, unlike "-", "n/a" and "#DIV/0!".
 var numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
 
-// missing reports whether a text that is no number stands for a missing value. The reason is empty if the trial
-// stays valid.
-func (r *assembler) missing(in *Row, f fieldMetric, err error) (is bool, reason string) {
-	text := in.Field(f.field)
-	switch {
-	case err == nil:
-		return false, ""
-	case r.describe != nil:
-		return !numeric.MatchString(text) || errors.Is(err, strconv.ErrRange), in.wrong(f.field, "%s: %s", f.Name, err).Error()
-	case f.Headline:
-		reason = "there is no value of " + f.Name
-	}
-	return slices.Contains([]string{"", "-", "null", "nan", "n/a", "none"}, strings.ToLower(text)), reason
-}
+// missing are the texts that stand for a missing value.
+var missing = []string{"", "-", "null", "nan", "n/a", "none"}
 
 // described returns a metric as its first row in this cell describes it.
 func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
@@ -217,26 +211,26 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 		r.latest[at] = t
 		r.list = append(r.list, t)
 	}
-	t.about(in, r.mapping)
-	if r.exported != "" {
-		r.keep(at.cell, exported(in, r.exported, about.Levels))
-	}
-	return t
-}
-
-// about reads the parts of a row that describe its trial rather than its values. They may stand in any row of
-// the trial.
-func (t *assembled) about(in *Row, m *mapping) {
+	// The parts of a row that describe its trial, rather than its values, may stand in any row of the trial.
 	if t.Start.IsZero() {
-		t.Start = in.time(m.Start)
+		t.Start = in.time(r.Start)
 	}
-	if e := in.share(m.errors); e.Known && (!t.Errors.Known || e.Share > t.Errors.Share) {
+	if e := in.share(r.errors); e.Known && (!t.Errors.Known || e.Share > t.Errors.Share) {
 		t.Errors = e
 	}
-	t.Unpaired = !in.Yes(m.paired, true) || t.Unpaired
-	if t.Broken == "" && !in.Yes(m.valid, true) {
+	t.Unpaired = !in.Yes(r.paired, true) || t.Unpaired
+	if t.Broken == "" && !in.Yes(r.valid, true) {
 		t.Broken = fmt.Sprintf("line %d: marked invalid in the file", in.line)
 	}
+	if r.exported != "" { // levels that some rows of the cell lack belong to the arm
+		levels := exported(in, r.exported, about.Levels)
+		shared, known := r.shared[at.cell]
+		if !known {
+			shared = levels
+		}
+		r.shared[intern(at.cell)] = slices.DeleteFunc(shared, func(l factor.Level) bool { return !slices.Contains(levels, l) })
+	}
+	return t
 }
 
 // all returns the trials after all rows were read.
@@ -288,7 +282,7 @@ func (r *assembler) split(in *Row) {
 		parts := re.FindStringSubmatch(text)
 		switch {
 		case !in.Has(field):
-			in.Fail("", "there is no field %s: there are %s", field, importer.Few(12, in.names))
+			in.Fail("", "there is no field %s: there are %s", field, importer.Few(12, in.Names))
 			return
 		case parts == nil:
 			in.Fail(field, "%.60q does not match the expression under parse", text)
@@ -319,26 +313,16 @@ func (r *assembler) of(name string) []fieldMetric {
 	return list
 }
 
-// results is the name of the cell if no field names one.
-const results = "results"
-
 // cell names a cell by the fields for its name, the cell in the measured field's name, and the levels.
 func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
-	name := ""
+	var parts []string
 	for _, field := range r.Cell {
-		name = join(name, in.Field(field))
+		parts = append(parts, in.Field(field))
 	}
-	name = cmp.Or(join(name, own), results)
+	parts = slices.DeleteFunc(append(parts, own), func(part string) bool { return part == "" })
+	name := cmp.Or(strings.Join(parts, "."), "results")
 	for _, l := range levels {
 		name += "." + l.String()
 	}
 	return name
-}
-
-// join puts a point between the parts of a name, unless one is empty.
-func join(name, part string) string {
-	if name == "" || part == "" {
-		return name + part
-	}
-	return name + "." + part
 }

@@ -1,15 +1,13 @@
 // Package vaultbench reads the results of hashicorp/vault-benchmark, written with report_mode=json.
 //
-// A file holds one run: the statistics of all requests ("total") and of each test in the mix
-// ("transit_sign_test_1"), as the load generator vegeta computed them, with times in nanoseconds. Each is a
-// cell of its own.
+// A file holds one run: the statistics of all requests ("total") and of each test in the mix ("transit_sign_test_1"),
+// as the load generator vegeta computed them. Each is a cell of its own.
 //
-// vault-benchmark is a closed loop unless the user gave it a rate: a fixed number of workers, each of which
-// waits for its response. Mean latency and throughput then restate each other. The file contains neither the
-// number of workers nor the rate, so that the analysis has to infer from the values whether there was a loop.
-// Both metrics are headlines of total: in a closed loop they count as one claim, and the latency is marked as
-// throughput restated. At a fixed rate, the latency is the result. Latency includes failed requests, which are
-// often fast. The share of failed requests is therefore imported, too, and checked against the limit on errors.
+// vault-benchmark is a closed loop unless the user gave a rate: a fixed number of workers, each of which waits for its
+// response. Mean latency and throughput then restate each other. The file contains neither the number of workers nor
+// the rate, so that the analysis infers from the values whether there was a loop. Both metrics are headlines of total:
+// in a closed loop they count as one claim. Latency includes failed requests, which are often fast. The share of failed
+// requests is therefore imported, too, and checked against the limit on errors.
 package vaultbench
 
 import (
@@ -100,12 +98,9 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 	if *s.Success < 0 || *s.Success > 1 {
 		return importer.Trial{}, fmt.Errorf("success is %g, which is no share", *s.Success)
 	}
-	t := importer.Trial{
-		Cell:   name,
-		Kind:   "vault",
-		Start:  s.Earliest,
-		Wall:   wall(s.Duration, s.Wait),
-		Errors: importer.ErrorRate{Share: 1 - *s.Success, Known: true},
+	t := importer.Trial{Cell: name, Kind: "vault", Start: s.Earliest, Errors: importer.ErrorRate{Share: 1 - *s.Success, Known: true}}
+	if s.Duration >= 0 && s.Wait >= 0 && s.Wait <= math.MaxInt64-s.Duration { // otherwise, the file has no sensible duration
+		t.Wall = time.Duration(s.Duration + s.Wait) // from the first request to the last response
 	}
 	if name == total { // the number of workers in a single test varies, so only total has a loop
 		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput}
@@ -124,13 +119,4 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 	}
 	t.Add(experiment.Metric{Name: throughput, Unit: "1/s", Better: experiment.Higher, Headline: name == total, Scale: experiment.Ratio}, *s.Throughput)
 	return t, nil
-}
-
-// wall returns the time from the first request to the last response; 0 (unknown) if the file has no sensible
-// duration.
-func wall(duration, wait int64) time.Duration {
-	if duration < 0 || wait < 0 || wait > math.MaxInt64-duration {
-		return 0
-	}
-	return time.Duration(duration + wait)
 }

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// folder folds a text: all ways of escaping, quoting and wrapping a value give the same result. It
-// removes blanks, line breaks and quotes. It decodes %41, \x41, \101 and \u0041, also if escaped several
-// times, and removes the backslash of \" and \\. In the lines of a hex dump, it removes the offset at
-// the beginning and the characters at the end.
+// folder folds a text: all ways of escaping, quoting and wrapping a value give the same result. Folding removes
+// blanks, line breaks and quotes. Folding decodes %41, \x41, \101 and \u0041, also if escaped several times, and
+// removes the backslash of \" and \\. In the lines of a hex dump, folding removes the offset at the beginning and the
+// characters at the end.
 type folder struct {
 	text      []byte
 	positions []position // position of each folded byte in the original text
@@ -121,8 +121,8 @@ func (f *folder) outside(b byte, at position) bool {
 	return false
 }
 
-// put appends a byte and decodes the escape that it may complete. A decoded escape counts as starting at most
-// mostGap before its end, even if it was escaped many times. This limits the text that is held back.
+// put appends a byte and decodes the escape that the byte may complete. A decoded escape counts as starting at most
+// mostGap before its end, even if escaped many times. This limits the text that is held back.
 func (f *folder) put(b byte, at position) {
 	n := len(f.text)
 	if n > f.floor && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {

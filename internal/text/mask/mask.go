@@ -1,11 +1,11 @@
-// Package mask removes known secrets from texts. Secrets are the values that a run reads from variables
-// and files; Tare must never write them anywhere.
+// Package mask removes known secrets from texts. Secrets are the values that a run reads from variables and files.
+// Tare must never write them anywhere.
 //
-// A secret is found in its original form, line by line if it has several lines, and in common encodings:
-// base64 (also inside a longer value), hexadecimal, escaped for a URL, for JSON or for a shell, and in
-// dumps of xxd, od and hexdump. Every text is searched twice: in its original form and folded (see
-// folder), since there are too many ways to break lines and to escape. Secrets in other encodings are
-// not found. Values shorter than Least are not masked, because they would occur everywhere.
+// A secret is found in its original form, line by line if it has several lines, and in common encodings: base64 (also
+// inside a longer value), hexadecimal, escaped for a URL, for JSON or for a shell, and in dumps of xxd, od and
+// hexdump. Every text is searched twice: in its original form and folded (see folder), since there are too many ways
+// to break lines and to escape. Secrets in other encodings are not found. Values shorter than Least are not masked,
+// because they would occur everywhere.
 package mask
 
 import (
@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"html"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,12 +26,11 @@ import (
 // Least is the length of the shortest value that is masked, in bytes.
 const Least = 6
 
-// leastEncoded is the length, in bytes, of the shortest value that is found in base64 inside a longer
-// value. The characters at both ends then depend on the neighbouring bytes.
+// leastEncoded is the length, in bytes, of the shortest value that is found in base64 inside a longer value. The
+// characters at both ends then depend on the neighbouring bytes.
 const leastEncoded = 8
 
-// Mask removes secrets from texts. A nil Mask has no secrets and changes nothing. Several goroutines may
-// use it.
+// Mask removes secrets from texts. A nil Mask has no secrets and changes nothing. Several goroutines may use a Mask.
 type Mask struct {
 	raw, folded view
 }
@@ -66,8 +66,8 @@ func (v *view) add(text string, shown []byte) {
 	v.maybe[hash(beginning)] = true
 }
 
-// Add adds a value. name is shown in place of the value: "[masked: TOKEN]". All values must be added
-// before the Mask is used. Add reports whether the value is long enough to be masked.
+// Add adds a value. The name is shown in place of the value: "[masked: TOKEN]". All values must be added before the
+// Mask is used. Add reports whether the value is long enough to be masked.
 func (m *Mask) Add(name, value string) bool {
 	shown := []byte("[masked: " + strings.Map(printable, name) + "]")
 	masked := false
@@ -92,9 +92,9 @@ func printable(r rune) rune {
 	return r
 }
 
-// encodings returns the forms of a value that folding does not unify. These are: hexadecimal, base64,
-// octal dumps, and dumps of two-byte words with the low byte first, in which a value may begin inside a
-// word; single blanks, + for a blank, HTML escapes, and JSON's halves of characters.
+// encodings returns the forms of a value that folding does not unify: hexadecimal, base64, octal dumps, dumps of
+// two-byte words with the low byte first, in which a value may begin inside a word, single blanks, + for a blank, HTML
+// escapes, and JSON's halves of characters.
 func encodings(value string) []string {
 	raw, octal := []byte(value), ""
 	for _, b := range raw {
@@ -114,22 +114,12 @@ func encodings(value string) []string {
 	}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		all = append(all, e.EncodeToString(raw))
-		for before := range 3 {
-			if len(value) >= leastEncoded {
-				all = append(all, base64Inside(e, raw, before))
-			}
+		for before := 0; before < 3 && len(value) >= leastEncoded; before++ { // the number of unknown bytes before the value
+			text := e.EncodeToString(append(make([]byte, before), raw...))
+			all = append(all, text[(before*8+5)/6:(before+len(raw))*8/6]) // the characters that depend on the value alone
 		}
 	}
 	return all
-}
-
-// base64Inside returns the base64 of a value that follows a number of unknown bytes: only the characters that
-// depend on the value alone.
-func base64Inside(e *base64.Encoding, value []byte, before int) string {
-	text := e.EncodeToString(append(make([]byte, before), value...))
-	first := (before*8 + 5) / 6
-	whole := (before + len(value)) * 8 / 6
-	return text[first:whole]
 }
 
 // surrogates matches characters that JSON escapes as two halves, neither of which is a character.
@@ -141,9 +131,8 @@ type span struct {
 	shown      []byte
 }
 
-// find returns all occurrences of all needles, including overlapping ones. Each needle that begins
-// before safe is complete in the text. If last is set, the beginning of a needle at the end of the text
-// is also found.
+// find returns all occurrences of all needles, including overlapping ones. Each needle that begins before safe is
+// complete in the text. If last is set, the beginning of a needle at the end of the text is also found.
 func (v *view) find(text []byte, last bool) (all []span, safe int) {
 	safe = max(len(text)-seed+1, 0)
 	beginning := uint32(0)
@@ -230,4 +219,97 @@ func ends(rest []byte) bool {
 func begins(before []byte) bool {
 	n := len(before)
 	return n == 0 || strings.ContainsRune(`"' `, rune(before[n-1])) || bytes.HasSuffix(before, []byte("…"))
+}
+
+// Writer masks the secrets in the text written to it and writes the rest to another writer. It finds secrets
+// that are split over several writes. It holds back only text that may be the beginning of a secret.
+type Writer struct {
+	mask *Mask
+	to   io.Writer
+	held []byte
+	base int // position of held in the whole text
+	fold folder
+	// covered is the end of the last masked secret.
+	covered int
+	out     []byte
+}
+
+// mostAtOnce is the size of the part that is folded at once, which limits the memory.
+const mostAtOnce = 16 << 10
+
+// Writer returns a Writer that writes to to. The text is complete only after Close.
+func (m *Mask) Writer(to io.Writer) *Writer { return &Writer{mask: m, to: to} }
+
+// Write writes the next part of the text. The error is from the underlying writer.
+func (w *Writer) Write(p []byte) (int, error) {
+	if w.mask == nil || len(w.mask.raw.needles) == 0 {
+		return w.to.Write(p)
+	}
+	for done := 0; done < len(p); done += mostAtOnce {
+		part := p[done:min(done+mostAtOnce, len(p))]
+		w.fold.add(part, w.base+len(w.held))
+		w.held = append(w.held, part...)
+		if err := w.pass(nil, false); err != nil {
+			return len(p), err
+		}
+	}
+	return len(p), nil
+}
+
+// Close writes the text held back. It also masks the beginning of a secret at the end of the text.
+func (w *Writer) Close() error {
+	if len(w.held) == 0 {
+		return nil
+	}
+	return w.pass(nil, true)
+}
+
+// find returns the secrets in the held text. Each secret that begins before safe is complete.
+func (w *Writer) find(last bool) (all []span, safe int) {
+	all, safe = w.mask.raw.find(w.held, last)
+	for i := range all {
+		all[i].start, all[i].end = all[i].start+w.base, all[i].end+w.base
+	}
+	end, sure := w.base+len(w.held), w.fold.final()
+	if last {
+		sure = len(w.fold.text)
+	}
+	folded, from := w.mask.folded.find(w.fold.text[:sure], last)
+	if safe += w.base; from < len(w.fold.text) {
+		safe = min(safe, w.fold.positions[from].start)
+	}
+	for _, s := range folded {
+		first, to := w.fold.positions[s.start], w.fold.positions[s.end-1]
+		all = append(all, span{first.start, to.end, s.shown})
+	}
+	if last {
+		safe = end
+	}
+	return all, safe
+}
+
+// pass writes the text up to a position that no incomplete secret crosses, and keeps the rest. extra lists
+// additional spans to mask.
+func (w *Writer) pass(extra []span, last bool) error {
+	all, safe := w.find(last)
+	out, at := w.out[:0], max(w.base, min(w.covered, safe))
+	for _, s := range joined(append(all, extra...)) {
+		if s.start >= safe {
+			break
+		}
+		if s.start >= w.covered {
+			out = append(out, w.held[at-w.base:s.start-w.base]...)
+			out = append(out, s.shown...)
+		}
+		w.covered = max(w.covered, s.end)
+		at = min(w.covered, safe)
+	}
+	out = append(out, w.held[at-w.base:safe-w.base]...)
+	w.held, w.base, w.out = append(w.held[:0], w.held[safe-w.base:]...), safe, out
+	w.fold.forget(safe)
+	if len(out) == 0 {
+		return nil
+	}
+	_, err := w.to.Write(out)
+	return err
 }

@@ -1,38 +1,36 @@
-// Package safetext makes text from other sources safe to show, such as a program's output, the names in
-// a file, or a message of a cluster. On a terminal, such text could move the cursor, change colours or
-// the title, or overwrite a line. In a file, it could reverse the direction of the following text or
-// hide a part of it.
+// Package safetext makes text from other sources safe to show, such as a program's output, the names in a file, or
+// a message of a cluster. On a terminal, such text could move the cursor, change colours, or overwrite a line. In a
+// file, such text could reverse the direction of the following text or hide a part of it.
 //
-// There is one rule. Letters, marks, digits, punctuation and symbols of all scripts stay. Characters
-// that affect their surroundings or are invisible are written as escapes, as in Go, JSON and YAML, such
-// as \u202e:
+// There is one rule. Letters, marks, digits, punctuation and symbols of all scripts stay. Characters that affect
+// their surroundings or are invisible are written as escapes, such as \u202e:
 //
 //   - control characters, C0 and C1;
-//   - format characters: overrides and isolates of direction, zero-width
-//     characters, byte order marks, tags; other characters without a shape, as
-//     Unicode lists them; noncharacters;
-//   - joiners and variation selectors, except where writing needs them: between
-//     letters of scripts that join, within emoji, one after a character.
+//   - format characters: overrides and isolates of direction, zero-width characters, byte order marks, tags;
+//   - other characters without a shape, as Unicode lists them, and noncharacters;
+//   - joiners and variation selectors, except where writing needs them: between letters of scripts that join, within
+//     emoji, one after a character.
 //
 // Bytes that are not UTF-8, including lone surrogates, become U+FFFD.
 //
-// Line and Lines are for the output of programs. They remove complete escape sequences, which are only
-// colours and the like, and turn every line break into a space or a line feed. Name and Writer remove
-// nothing; Writer is the last guard before a terminal or a pipe.
+// Line and Lines are for the output of programs. They remove complete escape sequences, such as colours, and turn
+// every line break into a space or a line feed. Name and NewWriter remove nothing.
 package safetext
 
 import (
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// sequence matches the control sequences of terminals: CSI sequences, OSC and the other strings that BEL
-// or ST ends, and short escapes, also in their 8-bit forms. Of a string without an end, only the
-// beginning matches: the rest of the text stays visible.
+// sequence matches the control sequences of terminals: CSI sequences, OSC and the other strings that BEL or ST ends,
+// and short escapes, also in their 8-bit forms. If a string has no end, only its beginning matches, so that the rest
+// of the text stays visible.
 var sequence = regexp.MustCompile(
 	"(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]?" +
 		"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c\u009d\u0090\u0098\u009e\u009f]*(?:\x07|\x1b\\\\|\u009c)" +
@@ -60,9 +58,6 @@ func Line(s string) string {
 // Lines keeps the lines of a text and its tabs.
 func Lines(s string) string { return spelled(breaks.Replace(withoutSequences(s)), escapeInLines) }
 
-// ellipsis stands for omitted text.
-const ellipsis = "…"
-
 // Head returns the first characters of Line, and an ellipsis if there are more.
 func Head(s string, most int) string {
 	s = Line(s)
@@ -70,7 +65,7 @@ func Head(s string, most int) string {
 		return s
 	}
 	cut := []rune(s)[:most]
-	return strings.TrimRightFunc(string(cut), leans) + ellipsis
+	return strings.TrimRightFunc(string(cut), leans) + "…"
 }
 
 // Tail returns the last characters of Line, after an ellipsis if there are more.
@@ -81,7 +76,7 @@ func Tail(s string, most int) string {
 		return s
 	}
 	cut := []rune(s)[n-most:]
-	return ellipsis + strings.TrimLeftFunc(string(cut), leans)
+	return "…" + strings.TrimLeftFunc(string(cut), leans)
 }
 
 // leans reports whether a character has no meaning without its neighbour.
@@ -89,17 +84,17 @@ func leans(r rune) bool {
 	return unicode.In(r, unicode.Join_Control, unicode.Variation_Selector, unicode.M) || unicode.IsSpace(r)
 }
 
-// Printable reports whether a text is one line without hidden characters, so that it can be a name.
-// Spaces are the only allowed white space.
+// Printable reports whether a text can be a name: one line without hidden characters, and with no white space other
+// than the space.
 func Printable(s string) bool {
 	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, odd) && spelled(s, escape) == s
 }
 
-// JSON escapes unsafe characters within the strings of a JSON document that encoding/json does not
-// escape. The document keeps its meaning.
+// JSON escapes the unsafe characters of a JSON document that encoding/json does not escape. The document keeps its
+// meaning.
 func JSON(document []byte) []byte {
-	if plainBytes(document) {
+	if plain(document, "\n\t") {
 		return document
 	}
 	safe, _ := spell(nil, document, 0, escapeInJSON)
@@ -134,15 +129,15 @@ func escapeInJSON(dst []byte, r rune) []byte {
 }
 
 func spelled(s string, write func([]byte, rune) []byte) string {
-	if printableASCII(s) {
+	if plain(s, "") {
 		return s
 	}
 	safe, _ := spell(nil, []byte(s), 0, write)
 	return string(safe)
 }
 
-// spell appends a text to dst. It calls write for each character that must not be shown unchanged. prev is
-// the previous character. The returned rune is the last character, or 0 if that was not shown unchanged.
+// spell appends a text to dst. It calls write for each character that must not be shown unchanged. prev is the
+// previous character. The returned rune is the last character, or 0 if the last character was changed.
 func spell(dst, s []byte, prev rune, write func([]byte, rune) []byte) ([]byte, rune) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRune(s)
@@ -185,8 +180,8 @@ var joining = []*unicode.RangeTable{
 	unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }
 
-// joins reports whether a joiner is useful next to r: letters and marks of those scripts, and the parts
-// of emoji.
+// joins reports whether a joiner is useful next to r: next to letters and marks of joining scripts, and to parts of
+// emoji.
 func joins(r rune) bool {
 	switch {
 	case r < 0x80 || hidden(r):
@@ -197,22 +192,114 @@ func joins(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sm) || unicode.In(r, joining...)
 }
 
-// printableASCII reports whether a text needs no change, which is the common case.
-func printableASCII(s string) bool {
+// plain reports whether a text needs no change, which is the common case. The text may hold printable ASCII and some
+// extra characters.
+func plain[T string | []byte](s T, extra string) bool {
 	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
+		if b := s[i]; (b < ' ' || b > '~') && strings.IndexByte(extra, b) < 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// plainBytes reports whether a document needs no change, which is the common case.
-func plainBytes(p []byte) bool {
-	for _, b := range p {
-		if (b < ' ' || b > '~') && b != '\n' && b != '\t' {
-			return false
+// writer escapes unsafe characters and writes the text to another writer. Line feeds and tabs stay. Several
+// goroutines may write at the same time.
+type writer struct {
+	// Styled lets colours and weights of letters through, in their 7-bit form.
+	Styled bool
+
+	to   io.Writer
+	mu   sync.Mutex
+	held []byte // beginning of an unfinished character or sequence
+	prev rune   // last character, if it was shown unchanged
+	err  error  // first error of to
+}
+
+// NewWriter returns a writer in front of another one. It is the last guard before a terminal or a pipe.
+func NewWriter(to io.Writer) *writer { return &writer{to: to} }
+
+// style matches the escape sequences of reports: weights and colours, but not concealment. partStyle
+// matches the beginning of one at the end of a text.
+var (
+	style     = regexp.MustCompile("\x1b\\[(?:(?:[0-4]|[349][0-7])(?:;(?:[0-4]|[349][0-7])){0,5})?m")
+	partStyle = regexp.MustCompile("\x1b(?:\\[[0-9;]{0,17})?$")
+)
+
+// Write writes p. An unfinished character at its end is held back until the next Write or Flush.
+func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.held) == 0 && plain(p, "\n\t") {
+		if len(p) > 0 {
+			w.prev = rune(p[len(p)-1])
+		}
+		return w.pass(p)
+	}
+	text := append(w.held, p...)
+	end := w.whole(text)
+	safe := w.safe(text[:end])
+	w.held = append([]byte(nil), text[end:]...)
+	if _, err := w.pass(safe); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// pass writes safe text to the underlying writer.
+func (w *writer) pass(safe []byte) (int, error) {
+	n, err := w.to.Write(safe)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// Flush writes the text held back. It returns the first error of any write.
+func (w *writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.held) > 0 {
+		safe := w.safe(w.held)
+		w.held = nil
+		_, _ = w.pass(safe) // pass keeps the error in err
+	}
+	return w.err
+}
+
+// whole returns the length of the text that can be checked without later text.
+func (w *writer) whole(text []byte) int {
+	end := len(text)
+	for back := 1; back < utf8.UTFMax && back <= end; back++ {
+		if last := text[end-back:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				end -= back
+			}
+			break
 		}
 	}
-	return true
+	if r, size := utf8.DecodeLastRune(text[:end]); unicode.Is(unicode.Join_Control, r) {
+		end -= size
+	}
+	if w.Styled {
+		if at := partStyle.FindIndex(text[:end]); at != nil {
+			end = at[0]
+		}
+	}
+	return end
+}
+
+// safe escapes a text, except for allowed styles.
+func (w *writer) safe(text []byte) []byte {
+	var out []byte
+	for w.Styled {
+		at := style.FindIndex(text)
+		if at == nil {
+			break
+		}
+		out, _ = spell(out, text[:at[0]], w.prev, escapeInLines)
+		out, text, w.prev = append(out, text[at[0]:at[1]]...), text[at[1]:], 0
+	}
+	out, w.prev = spell(out, text, w.prev, escapeInLines)
+	return out
 }

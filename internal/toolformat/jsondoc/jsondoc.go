@@ -8,12 +8,16 @@
 package jsondoc
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
+	"time"
 )
 
 // reader reads the documents of a stream, one after the other.
@@ -25,11 +29,10 @@ type reader struct {
 	start   int64         // the number of bytes before the last document
 }
 
-// New returns a Reader for the documents in r.
-func New(r io.Reader) *reader { return &reader{text: newText(r), blank: true} }
-
-// Start returns the number of bytes of the stream before the last document.
-func (r *reader) Start() int64 { return r.start }
+// New returns a reader of the documents in a stream.
+func New(stream io.Reader) *reader {
+	return &reader{text: text{Reader: bufio.NewReaderSize(stream, chunk), source: stream}, blank: true}
+}
 
 // Each calls take with a decoder at the first token of each document. take decodes one whole value from it, or
 // returns an error. A stream of white space only is an error.
@@ -115,11 +118,9 @@ const (
 func begins(text []byte) beginning {
 	after := ""
 	switch {
-	case len(text) == 0:
-		return no
-	case text[0] == '{':
+	case bytes.HasPrefix(text, []byte("{")):
 		after = `"}`
-	case text[0] == '[':
+	case bytes.HasPrefix(text, []byte("[")):
 		after = `{]`
 	default:
 		return no
@@ -128,7 +129,7 @@ func begins(text []byte) beginning {
 	switch {
 	case len(text) == 0:
 		return unknown
-	case bytes.IndexByte([]byte(after), text[0]) >= 0:
+	case strings.IndexByte(after, text[0]) >= 0:
 		return yes
 	}
 	return no
@@ -146,39 +147,142 @@ func Explain(err error) error {
 		if kind.Field != "" {
 			what = fmt.Sprintf("member %q", kind.Field)
 		}
-		return fmt.Errorf("%s is %s where %s is expected", what, found(kind.Value), expected(kind.Type.Kind()))
+		return fmt.Errorf("%s is %s where %s is expected", what,
+			cmp.Or(found[kind.Value], "a "+kind.Value), cmp.Or(expected[kind.Type.Kind()], "a number"))
 	case errors.As(err, &syntax):
 		return fmt.Errorf("not valid JSON: %w", err)
 	}
 	return err
 }
 
-// found returns the kind of a JSON value that encoding/json names: "array", "number 1e999".
-func found(value string) string {
-	switch value {
-	case "object":
-		return "an object"
-	case "array":
-		return "a list"
-	case "string":
-		return "text"
-	case "bool":
-		return "true or false"
-	}
-	return "a " + value
+// found describes the kinds of JSON values that encoding/json names. Other names are like "number 1e999".
+var found = map[string]string{"object": "an object", "array": "a list", "string": "text", "bool": "true or false"}
+
+// expected describes the JSON value that fits a kind of Go value. The other kinds are numbers.
+var expected = map[reflect.Kind]string{
+	reflect.Struct: "an object", reflect.Map: "an object", reflect.Slice: "a list", reflect.Array: "a list",
+	reflect.String: "text", reflect.Bool: "true or false",
 }
 
-// expected returns the kind of JSON value that fits a kind of Go value.
-func expected(kind reflect.Kind) string {
-	switch kind {
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.String:
-		return "text"
-	case reflect.Bool:
-		return "true or false"
+// First decodes the documents of a stream and returns the only wanted one. A second wanted document is an
+// error: a tool that appends to its file has written two results, one of which would be lost.
+//
+// If a member of a document has the wrong type, wanted sees the members that could be decoded. A tool's own
+// result is then rejected with the member's name, and a log line that happens to have a member of that name is
+// ignored. If no document is wanted, the error is the text none, with the first member of a wrong type.
+func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
+	documents := New(r)
+	var first *T
+	var other error // the error of the first document that was ignored
+	err := documents.Each(func(decoder *json.Decoder) error {
+		doc := new(T)
+		err := decoder.Decode(doc)
+		var kind *json.UnmarshalTypeError
+		whole := err == nil || errors.As(err, &kind)
+		switch {
+		case first != nil && whole && wanted(doc):
+			return documents.Second()
+		case first != nil && !whole:
+			return fmt.Errorf("after the result, at byte %d: %w", documents.start+1, Explain(err))
+		case first != nil:
+		case err == nil && wanted(doc):
+			first = doc
+		case !whole || wanted(doc):
+			return Explain(err)
+		case other == nil:
+			other = Explain(err)
+		}
+		return nil
+	})
+	switch {
+	case err != nil || first != nil:
+		return first, err
+	case other != nil:
+		return nil, fmt.Errorf("%s; in the JSON that there is, %w", none, other)
 	}
-	return "a number"
+	return nil, errors.New(none)
+}
+
+// Each decodes every document of a stream, and calls take with each.
+func Each[T any](r io.Reader, take func(*T) error) error {
+	return New(r).Each(func(decoder *json.Decoder) error {
+		doc := new(T)
+		if err := decoder.Decode(doc); err != nil {
+			return Explain(err)
+		}
+		return take(doc)
+	})
+}
+
+// Second returns the error that the last document is a second result in the file. It counts bytes from 1, as
+// tail -c does.
+func (r *reader) Second() error {
+	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.start+1)
+}
+
+// Time returns a time in milliseconds since 1970; zero if the number is not a sensible time.
+func Time(ms float64) time.Time {
+	const end = 253402300800e3 // the year 10000
+	if !(ms > 0 && ms < end) {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
+}
+
+// text is a stream with lookahead, which takes back the text that a decoder has read too much. After the end of
+// the source, every read returns the error that ended it.
+type text struct {
+	*bufio.Reader
+	source io.Reader
+	passed int64 // the number of bytes read or skipped
+}
+
+// chunk is the number of bytes read from the source at a time.
+const chunk = 4096
+
+// Read returns the next bytes.
+func (t *text) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	t.passed += int64(n)
+	return n, err
+}
+
+func (t *text) back(data []byte) {
+	t.passed -= int64(len(data))
+	ahead, _ := t.Peek(t.Buffered()) // peeking into the buffer cannot fail
+	t.source = io.MultiReader(bytes.NewReader(append(data, ahead...)), t.source)
+	t.Reset(t.source)
+}
+
+// skipMark skips the byte order mark, with which editors and shells of Windows begin a file.
+func (t *text) skipMark() {
+	if start, _ := t.Peek(3); string(start) == "\ufeff" {
+		n, _ := t.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
+		t.passed += int64(n)
+	}
+}
+
+// skipSpace skips white space. It returns an error if no text follows.
+func (t *text) skipSpace() error {
+	for {
+		c, err := t.ReadByte()
+		if err != nil {
+			return err
+		}
+		if strings.IndexByte(space, c) < 0 {
+			return t.UnreadByte()
+		}
+		t.passed++
+	}
+}
+
+// skipLine skips the rest of a line of any length.
+func (t *text) skipLine() error {
+	for {
+		line, err := t.ReadSlice('\n')
+		t.passed += int64(len(line))
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
 }

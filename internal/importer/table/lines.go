@@ -1,0 +1,289 @@
+package table
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/strictyaml"
+	"tare/internal/importer"
+)
+
+// text returns the text of a file without its byte order mark. A binary file is an error. If the first buffer
+// does not show that the file is binary, reading the text fails later.
+func text(f importer.File) (*bufio.Reader, error) {
+	size := 64 << 10
+	if f.Size > 0 {
+		size = int(min(f.Size, int64(size)))
+	}
+	in := bufio.NewReaderSize(&textReader{r: importer.Bound(f, importer.Limit, "the file")}, size)
+	switch head, err := in.Peek(in.Size()); {
+	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
+		return nil, errors.New("the file is in UTF-16: save it as CSV UTF-8")
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	case bytes.HasPrefix(head, []byte("\ufeff")):
+		_, _ = in.Discard(3) // the three bytes are in the buffer, so this cannot fail
+	}
+	return in, nil
+}
+
+// textReader fails on binary data, before a field of such a file grows as long as the file. After a failure,
+// every read returns the same error.
+type textReader struct {
+	r   io.Reader
+	err error
+}
+
+func (t *textReader) Read(p []byte) (n int, err error) {
+	if t.err != nil {
+		return 0, t.err
+	}
+	n, t.err = t.r.Read(p)
+	if at := bytes.IndexByte(p[:n], 0); at >= 0 {
+		n, t.err = at, errors.New("the file holds NUL bytes: it is no text, or not in UTF-8")
+	}
+	return n, t.err
+}
+
+// Open opens a table whose header names the fields. Each reads its lines.
+func Open(f importer.File) (*Row, error) {
+	in, err := text(f)
+	if err != nil {
+		return nil, err
+	}
+	return openTable(in)
+}
+
+// openTable opens a table whose header names the fields. The separator is the one that yields the most columns.
+func openTable(in *bufio.Reader) (*Row, error) {
+	return open(in, func(string) bool { return true }, "", func(title string, _ []string) (string, error) { return title, nil })
+}
+
+// open reads the header of a table. The separator is the one that yields the most known titles. If no title is
+// known, the error contains the text wanted. The function name returns the field of a column, or "" for a column
+// that is not read.
+func open(in *bufio.Reader, known func(title string) bool, wanted string, name func(title string, titles []string) (string, error)) (*Row, error) {
+	r := &Row{unit: "line", index: map[string]int{}}
+	header := ""
+	for ; ; r.before++ {
+		line, err := in.ReadSlice('\n') // a line longer than the buffer is cut
+		header = string(line)
+		trimmed := strings.ToLower(strings.TrimSpace(header))
+		if trimmed != "" && !strings.HasPrefix(trimmed, "sep=") { // Excel begins a file with a line like "sep=;"
+			break
+		}
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("the file is empty")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	comma := separator(header, known)
+	if comma == 0 {
+		return nil, fmt.Errorf("line %d must be a header with columns separated by commas, semicolons or tabs, %s; it is %.60q", r.before+1, wanted, strings.TrimSpace(header))
+	}
+	r.table = csv.NewReader(io.MultiReader(strings.NewReader(header), in))
+	r.table.Comma = comma
+	titles, err := r.table.Read()
+	if err != nil {
+		return nil, r.explain(err, titles)
+	}
+	r.table.ReuseRecord = true
+	r.columns = len(titles)
+	for i := range titles {
+		titles[i] = strings.TrimSpace(titles[i])
+	}
+	r.next()
+	for i, title := range titles {
+		column, err := name(title, titles)
+		if err == nil && r.Has(column) {
+			err = fmt.Errorf("the column %s is there twice", column)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", r.line, err)
+		}
+		if column != "" {
+			r.index[column] = i
+		}
+		r.Names = append(r.Names, column)
+	}
+	return r, nil
+}
+
+// separator returns the separator that yields the most known titles in a header; 0 if no title is known.
+func separator(header string, known func(title string) bool) (comma rune) {
+	most := 0
+	for _, c := range []rune{',', ';', '\t'} {
+		if c != ',' && !strings.ContainsRune(header, c) {
+			continue // this separator makes one title of the whole line
+		}
+		in := csv.NewReader(strings.NewReader(header))
+		in.Comma, in.LazyQuotes = c, true
+		titles, _ := in.Read() // reading cannot fail with lazy quotes
+		n := 0
+		for _, title := range titles {
+			if known(strings.TrimSpace(title)) {
+				n++
+			}
+		}
+		if n > most {
+			comma, most = c, n
+		}
+	}
+	return comma
+}
+
+// next sets the number of the line that was read from the table.
+func (r *Row) next() {
+	line, _ := r.table.FieldPos(0)
+	r.line = r.before + line
+}
+
+// Each reads the lines of the table, and calls take for each.
+func (r *Row) Each(take func(*Row) error) error {
+	for n := 1; ; n++ {
+		fields, err := r.table.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = importer.CheckCount(n)
+		}
+		if err != nil {
+			return r.explain(err, fields)
+		}
+		r.next()
+		r.texts = append(r.texts[:0], fields...)
+		if err := take(r); err != nil {
+			return err
+		}
+	}
+}
+
+// explain rewords an error of package csv in the form of Tare's own errors. It returns other errors unchanged.
+func (r *Row) explain(err error, fields []string) error {
+	var parse *csv.ParseError
+	if !errors.As(err, &parse) {
+		return err
+	}
+	line := r.before + parse.Line
+	place := fmt.Sprintf("line %d, column %d", line, parse.Column)
+	switch {
+	case errors.Is(err, csv.ErrFieldCount) && len(fields) < r.columns:
+		return fmt.Errorf("line %d: %d fields where the header has %d: %w: is the file truncated?", line, len(fields), r.columns, parse.Err)
+	case errors.Is(err, csv.ErrFieldCount):
+		return fmt.Errorf("line %d: %d fields where the header has %d: %w", line, len(fields), r.columns, parse.Err)
+	case errors.Is(err, csv.ErrBareQuote):
+		return fmt.Errorf("%s: a quote inside a field that is not quoted: quote the field, and double the quote", place)
+	case errors.Is(err, csv.ErrQuote):
+		return fmt.Errorf("%s: a quoted field that does not end where it should: a quote inside it is written twice", place)
+	}
+	return fmt.Errorf("%s: %w", place, parse.Err)
+}
+
+// ReadLong reads a table with one value a row, whose columns describe the value. Package longcsv documents the
+// columns.
+func ReadLong(f importer.File) ([]importer.Trial, error) {
+	in, err := text(f)
+	if err != nil {
+		return nil, err
+	}
+	m := mapping{
+		Round: "round", Start: "start", Workload: "csv", workload: "workload", attempt: "attempt",
+		errors: "errors", valid: "valid", paired: "paired", exported: "levels", describe: describe,
+	}
+	isMetric := func(title string) bool { return strings.ToLower(title) == "metric" }
+	r, err := open(in, isMetric, `one of them metric, as in "arm,round,metric,unit,better,value"`, m.column)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range required {
+		if !r.Has(name) {
+			return nil, fmt.Errorf("line %d: the column %s is missing", r.line, name)
+		}
+	}
+	if r.Has("arm") {
+		m.Arm = "arm"
+	}
+	trials := newAssembler(&m)
+	if err := r.Each(trials.add); err != nil {
+		return nil, err
+	}
+	if trials.rows == 0 {
+		return nil, errors.New("the file has a header and no rows")
+	}
+	return trials.all()
+}
+
+// columns are the names of the columns that are read. Others are ignored.
+var columns = []string{
+	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid", "paired",
+}
+
+// required are the columns without which no row can be read. The better direction is one of them, since a wrong
+// guess would invert every verdict.
+var required = []string{"metric", "better", "value"}
+
+// factorPrefix begins the name of a column with the levels of a factor.
+const factorPrefix = "factor:"
+
+// column returns the known name of a column, in lower case, or "" for a column that is not read.
+func (m *mapping) column(title string, titles []string) (string, error) {
+	name := strings.ToLower(title)
+	switch {
+	case strings.HasPrefix(name, factorPrefix):
+		named := strings.TrimSpace(title[len(factorPrefix):]) // a factor's name keeps its case
+		if named == "" {
+			return "", fmt.Errorf("the column %s names no factor: it is as in factor:qps", name)
+		}
+		m.levels = append(m.levels, levelOf(named, factorPrefix+named))
+		return factorPrefix + named, nil
+	case name == "levels" || slices.Contains(columns, name):
+		return name, nil
+	}
+	// The user's own columns are allowed, misspelt names are not.
+	if near := strictyaml.Nearest(name, columns); near != "" && !slices.ContainsFunc(titles, func(t string) bool { return strings.ToLower(t) == near }) {
+		return "", fmt.Errorf("unknown column %q: did you mean %s?", name, near)
+	}
+	return "", nil
+}
+
+// describe returns the metric that a row describes.
+func describe(r *Row) fieldMetric {
+	m := experiment.Metric{Name: r.needed("metric", "name of a metric"), Unit: r.Field("unit"), Scale: experiment.Ratio}
+	m.Better = experiment.Better(r.either("better", string(experiment.Higher), string(experiment.Lower)))
+	if r.Field("scale") != "" {
+		m.Scale = experiment.Scale(r.either("scale", string(experiment.Ratio), string(experiment.Difference)))
+	}
+	m.Headline = r.Yes("headline", !r.Has("headline") && m.Scale == experiment.Ratio)
+	if m.Headline && m.Scale == experiment.Difference {
+		r.Fail("headline", "a metric on the scale difference cannot be a headline")
+	}
+	return fieldMetric{Metric: m, field: "value", named: "metric", cell: cmp.Or(r.Field("cell"), r.Field("workload")), times: 1}
+}
+
+// exported returns the levels in a column that tare export wrote, of the cell or of the arm:
+// "mtu=1500;rules=8". It leaves out levels that have their own columns. A column of that name with other text
+// is ignored.
+func exported(r *Row, field string, own []factor.Level) (list []factor.Level) {
+	for part := range strings.SplitSeq(r.Field(field), ";") {
+		name, value, ok := strings.Cut(part, "=")
+		if !ok || name == "" {
+			return nil
+		}
+		if !slices.ContainsFunc(own, func(l factor.Level) bool { return l.Factor == name }) {
+			list = append(list, factor.Level{Factor: intern(name), Value: intern(value)})
+		}
+	}
+	return list
+}
