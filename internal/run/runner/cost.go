@@ -67,11 +67,10 @@ func (a account) plus(o account) account {
 
 // total is the CPU time of Tare, its programs and the layers' processes.
 func (a account) total() time.Duration {
-	sum := a.own + a.children
 	for _, c := range a.layers {
-		sum += c.CPU
+		a.own += c.CPU
 	}
-	return sum
+	return a.own + a.children
 }
 
 // cost is the usage of a trial's layers, by part: their own processes ("wireguard:client-node"), and
@@ -81,15 +80,15 @@ type cost struct {
 	unavailable bool // there are sidecars, but their usage is unknown
 }
 
-// costOf returns the cost of a trial's layers from the CPU time and the sample of its measured part.
-func costOf(used account, sample testbed.Sample, wall time.Duration) cost {
-	c := cost{parts: map[string]testbed.Usage{}, unavailable: sample.SidecarsUnavailable}
-	for part, own := range used.layers {
+// cost returns the cost of a trial's layers.
+func (s observation) cost() cost {
+	c := cost{parts: map[string]testbed.Usage{}, unavailable: s.sample.SidecarsUnavailable}
+	for part, own := range s.used.layers {
 		if own.CPU > 0 {
-			c.parts[part] = testbed.Usage{User: own.CPU, Wall: wall, MaxRSS: own.Memory}
+			c.parts[part] = testbed.Usage{User: own.CPU, Wall: s.wall, MaxRSS: own.Memory}
 		}
 	}
-	for name, u := range sample.Sidecars {
+	for name, u := range s.sample.Sidecars {
 		c.parts["sidecar:"+name] = u
 	}
 	return c

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -59,8 +60,12 @@ func (p *watchedProcess) Wait() (testbed.Usage, error) {
 		p.at.left = append(p.at.left, used.Left...)
 		if p.said != nil {
 			p.at.add(experiment.Stderr, p.said.Seen())
-			if status, ended := exitStatus(err); ended {
-				p.at.add(experiment.Exit, workload.Observation{Marks: []string{fmt.Sprint(status)}, Runs: 1})
+			exit, failed := errors.AsType[*testbed.ExitError](err)
+			switch {
+			case failed && exit.Code >= 0: // the program ended by itself
+				p.at.add(experiment.Exit, workload.Observation{Marks: []string{strconv.Itoa(exit.Code)}, Runs: 1})
+			case err == nil:
+				p.at.add(experiment.Exit, workload.Observation{Marks: []string{"0"}, Runs: 1})
 			}
 		}
 	})
@@ -72,15 +77,6 @@ func (w *watchedSite) add(a experiment.Aspect, seen workload.Observation) {
 		w.behaviour = workload.Behaviour{}
 	}
 	w.behaviour.Add(a, seen)
-}
-
-// exitStatus returns the exit status of a program. ended is false if the program did not end by itself.
-func exitStatus(err error) (status int, ended bool) {
-	var exit *testbed.ExitError
-	if errors.As(err, &exit) {
-		return exit.Code, exit.Code >= 0
-	}
-	return 0, err == nil
 }
 
 // recordBehaviour adds the observed behaviour to the trial, including that reported by the workload.

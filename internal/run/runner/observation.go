@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"tare/internal/experiment"
 	"tare/internal/run/journal"
 	"tare/internal/testbed"
 	"tare/internal/workload"
@@ -66,6 +67,12 @@ func (s observation) record(t *journal.Trial) cost {
 		violate(t, workload.RuleStopped, s.stopped+" during the trial")
 	}
 	t.Conditions, t.Resources = s.sample.Conditions, s.shared
-	addObserved(t, s.sample.Observed)
-	return costOf(s.used, s.sample, s.wall)
+	for name, o := range s.sample.Observed {
+		values := map[string]float64{experiment.ObservedMemory(name): float64(o.Memory)}
+		if o.Wall > 0 {
+			values[experiment.ObservedCPU(name)] = o.CPU.Seconds() / o.Wall.Seconds()
+		}
+		addValues(t, values)
+	}
+	return s.cost()
 }

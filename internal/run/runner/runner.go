@@ -96,7 +96,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Events == nil {
 		o.Events = func(Event) {}
 	}
-	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan, o.Expansion.Cells[0].Testbed.LimitsCPU()), sites: &sites{}, dropped: map[int]bool{}}
+	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan, o.Expansion.Cells[0].Testbed.LimitsCPU()), sites: &sites{}}
+	r.dropped = r.clock.dropped
 	defer func() { err = errors.Join(err, r.sites.close(context.WithoutCancel(ctx))) }()
 	if err := r.begin(ctx); err != nil {
 		return err
@@ -215,19 +216,15 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 		for _, step := range steps {
 			attempts, stands, last := r.attempts(round, step)
 			position = max(position, last)
-			if stands || attempts >= pass || r.dropped[step.Arm] || round < r.since[step.Arm] {
+			if stands || attempts >= pass || !r.takesPart(step.Arm, round) {
 				continue
 			}
 			t, err := r.trial(ctx, trialID{round: round, attempt: attempts + 1, position: position + 1, step: step})
-			var alone *armError
-			if errors.As(err, &alone) {
-				if err := r.drop(ctx, step.Arm, round, err); err != nil {
+			if err != nil {
+				if err := r.dropAlone(ctx, step.Arm, round, err); err != nil {
 					return err
 				}
 				continue
-			}
-			if err != nil {
-				return err
 			}
 			position++
 			if spoiltByMachine(t, r.cpuLimited()) {
