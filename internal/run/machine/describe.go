@@ -174,7 +174,7 @@ const (
 	maxVersion    = 200             // maximum length of a version, in bytes
 )
 
-// A Runner runs a program to its end and writes its output to stdout and stderr.
+// runner runs a program to its end and writes its output to stdout and stderr.
 type runner func(ctx context.Context, args, env []string, stdout, stderr io.Writer)
 
 // queryTool runs a program to get its version. A missing program has no path. A program without output

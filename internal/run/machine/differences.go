@@ -92,7 +92,7 @@ func Properties(records ...*Environment) []property {
 	}
 	machines := len(list)
 	for _, p := range clusterProperties {
-		add(p.name, func(e *Environment) any { return acrossClusters(e, p.of) })
+		add(p.name, func(e *Environment) any { return acrossClusters(e, p.values) })
 	}
 	keyed("image of container ", images)
 	keyed("component ", components)
@@ -129,8 +129,8 @@ func versions(tools []Tool) map[string]string {
 // clusterProperties are the properties by which clusters differ. Nodes may be replaced under new names.
 // A value is therefore the set over all nodes that trials ran on.
 var clusterProperties = []struct {
-	name string
-	of   func(*Cluster) []string
+	name   string
+	values func(*Cluster) []string
 }{
 	{"cluster", perCluster(func(c *Cluster) string { return c.UID })},
 	{"cluster version", perCluster(func(c *Cluster) string { return c.Version })},
@@ -152,26 +152,26 @@ var clusterProperties = []struct {
 }
 
 // perCluster turns a function of a cluster into a list with one value.
-func perCluster(of func(*Cluster) string) func(*Cluster) []string {
-	return func(c *Cluster) []string { return []string{of(c)} }
+func perCluster(value func(*Cluster) string) func(*Cluster) []string {
+	return func(c *Cluster) []string { return []string{value(c)} }
 }
 
 // perNode turns a function of a node into a list with a value for every node of a cluster.
-func perNode(of func(*Node) string) func(*Cluster) []string {
+func perNode(value func(*Node) string) func(*Cluster) []string {
 	return func(c *Cluster) []string {
 		var values []string
 		for i := range c.Nodes {
-			values = append(values, of(&c.Nodes[i]))
+			values = append(values, value(&c.Nodes[i]))
 		}
 		return values
 	}
 }
 
 // acrossClusters lists the distinct values of a property over all clusters of a record, sorted.
-func acrossClusters(e *Environment, of func(*Cluster) []string) string {
+func acrossClusters(e *Environment, values func(*Cluster) []string) string {
 	var all []string
 	for i := range e.Clusters {
-		all = append(all, of(&e.Clusters[i])...)
+		all = append(all, values(&e.Clusters[i])...)
 	}
 	slices.Sort(all)
 	return strings.TrimPrefix(strings.Join(slices.Compact(all), ", "), ", ") // without an unknown value

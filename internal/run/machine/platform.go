@@ -51,8 +51,8 @@ func parseCPUInfo(text string) CPU {
 	return c
 }
 
-// armModel returns the name of a processor from the numbers in /proc/cpuinfo of ARM. Processors not
-// listed here, which are mainly those of cloud servers, are described by their numbers.
+// armModel returns the name of an ARM processor from its numbers in /proc/cpuinfo. The list has mainly
+// processors of cloud servers. Other processors are described by their numbers.
 func armModel(implementer, part string) string {
 	names := map[string]string{
 		"0x41 0xd03": "ARM Cortex-A53",

@@ -153,8 +153,8 @@ func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violatio
 	return false, waited, nil
 }
 
-// spoilingRule returns the broken rule that spoils a trial: one because of which it is neither data nor
-// a failure of its arm. Rules about the machine's condition come first.
+// spoilingRule returns the broken rule that spoils a trial. A spoilt trial is neither data nor a failure of
+// its arm. Rules about the machine's condition come first.
 func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt bool) {
 	for _, v := range t.Invalid {
 		if workload.OfMachine(v.Rule, r.cpuLimited()) && workload.IndependentOfValues(v.Rule) {

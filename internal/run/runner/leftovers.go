@@ -88,7 +88,7 @@ func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) 
 	for a, seen := range result.Behaviour {
 		w.add(a, seen)
 	}
-	if _, told := w.behaviour[experiment.Answers]; result.Failed > 0 && !told {
+	if _, known := w.behaviour[experiment.Answers]; result.Failed > 0 && !known {
 		w.add(experiment.Answers, workload.Observation{Marks: []string{"operations failed"}})
 	}
 	t.Behaviour = w.behaviour

@@ -14,12 +14,12 @@ import (
 type evidence struct {
 	kind string
 	of   string // the other arm that has the layer, which must be off here; "": this arm has the layer
-	// before makes the proofs before a trial, and after those after a trial; nil: there are none.
+	// before makes the proofs before a trial, after makes the proofs after a trial; nil: there are none.
 	before func(context.Context) ([]layer.Check, error)
 	after  func(context.Context, layer.Did) ([]layer.Check, error)
 }
 
-// evidence lists the evidence for the arm's own layers, and then for those of other arms.
+// evidence lists the evidence for the arm's own layers, and then for the layers of other arms.
 func (p *armSite) evidence() []evidence {
 	var all []evidence
 	for _, u := range p.layers {
@@ -45,7 +45,7 @@ func (p *armSite) evidence() []evidence {
 	return all
 }
 
-// before makes the proofs before a trial: the arm's layers are on, those of other arms are off.
+// before makes the proofs before a trial: the arm's layers are on, and the layers of other arms are off.
 func (p *armSite) before(ctx context.Context) (checks []layer.Check, err error) {
 	for _, e := range p.evidence() {
 		if e.before == nil {
@@ -59,7 +59,7 @@ func (p *armSite) before(ctx context.Context) (checks []layer.Check, err error) 
 	return checks, nil
 }
 
-// after makes the proofs that a trial passed through the arm's layers, and not through those of other
+// after makes the proofs that a trial passed through the arm's layers, and not through the layers of other
 // arms. kind is the kind of workload.
 func (p *armSite) after(ctx context.Context, kind string, result workload.Result) (checks []layer.Check, err error) {
 	did := layer.Did{Workload: kind, Sent: result.Sent, Work: result.Work, Connections: result.Connections}

@@ -73,17 +73,13 @@ type run struct {
 	clock *clock
 	// last is the time up to which all time is attributed to trials. The time for recording a trial
 	// comes later and counts towards the next trial.
-	last time.Time
-	// cleared is the duration of the clean-up after the last trial.
-	cleared time.Duration
-	// dropped holds the arms that this session has left out, and why the reasons.
-	dropped map[int]bool
-	reasons []error
-	// since is the first round of this session in which an arm takes part, by arm.
-	since []int
-	// setUp is the number of the present set-up. used is set if a trial has run in it.
-	setUp int
-	used  bool
+	last    time.Time
+	cleared time.Duration // duration of the clean-up after the last trial
+	dropped map[int]bool  // arms that this session has left out
+	reasons []error       // the reasons for leaving out these arms
+	since   []int         // first round of this session in which an arm takes part, by arm
+	setUp   int           // number of the present set-up
+	used    bool          // a trial has run in the present set-up
 	// blocks groups the rounds that share a set-up. While undecided is set, the grouping is not fixed yet.
 	blocks    blocks
 	undecided bool

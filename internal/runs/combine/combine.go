@@ -6,7 +6,7 @@
 // intervals that do not overlap, although both are right. General conclusions need several occasions, so
 // the occasion is the unit of analysis here.
 //
-// The runs must ask the same question (compare.Property.Asked). For each cell, arm and metric, each run
+// The runs must ask the same question (compare.Property.InQuestion). For each cell, arm and metric, each run
 // gives its overhead with a standard error, and stats.RandomEffects joins the overheads. It estimates the
 // mean overhead over occasions, the spread between occasions, and the range of a further run's overhead.
 // Package analysis decides the verdicts, with the same margin, correction and controls as for a single run.

@@ -212,7 +212,7 @@ func (p Property) AffectsResult(failed bool) bool {
 	return p.Group == design && p.Path == designSlices || p.Limit && failed
 }
 
-// Paths of properties that Asked and Conduct compare with.
+// Paths of the properties that InQuestion and AffectsResult name.
 const (
 	designConfidence = "confidence"
 	designMargin     = "equivalence margin"

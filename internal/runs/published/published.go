@@ -210,8 +210,8 @@ type value struct {
 	invalid bool
 }
 
-// gather collects the values of valid trials in the order of the journal. If asked, it adds the values of
-// invalid trials.
+// gather collects the values of valid trials, and of invalid trials if withInvalid is set, in the order of the
+// journal.
 func gather(trials []journal.Trial, withInvalid bool) series {
 	s := series{}
 	for i := range trials {

@@ -54,7 +54,7 @@ func belongsToUser(path string) bool {
 }
 
 // Fields of a mark, with their sizes in bits from the lowest. The start time is subtracted from its
-// maximum: if a program of one Tare starts another Tare, the latter's mark is smaller. This is necessary
+// maximum: if a program of one Tare starts a second Tare, the second Tare's mark is smaller. This is necessary
 // since no process may raise a limit. Bit 62 distinguishes a mark from a real limit.
 const (
 	spaceBits, pidBits, startBits = 14, 22, 26
