@@ -36,14 +36,14 @@ func rewrite(t *testing.T, dir, schema string, change func(r *Run)) {
 		to.Write(append(line, '\n'))
 		return head
 	}
-	line, err := r.Notes[0].line()
+	line, err := r.Notes[0].Line()
 	last := sealed(&notes, line, err, "")
 	if r.mustChain() {
 		heads[0] = trialsStart(r.Notes[0].Files[PlanFile], last)
 	}
 	for i := range r.Trials {
 		r.Trials[i].Seq = i + 1
-		line, err := r.Trials[i].line()
+		line, err := r.Trials[i].Line()
 		heads[i+1] = sealed(&trials, line, err, heads[i])
 	}
 	for _, n := range r.Notes[1:] {
@@ -51,7 +51,7 @@ func rewrite(t *testing.T, dir, schema string, change func(r *Run)) {
 			n.Trials = min(n.Trials, len(r.Trials))
 			n.Head = heads[n.Trials]
 		}
-		line, err := n.line()
+		line, err := n.Line()
 		last = sealed(&notes, line, err, last)
 	}
 	write(t, filepath.Join(dir, TrialsFile), trials.Bytes())

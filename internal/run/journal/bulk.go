@@ -81,15 +81,7 @@ func makeTemporary(dir string) (temporary string, above []string, err error) {
 	if err := checkEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", nil, err
 	}
-	dir = filepath.Clean(dir)
-	above = []string{filepath.Dir(dir)}
-	for d := above[0]; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		above = append(above, filepath.Dir(d))
-	}
-	if err := os.MkdirAll(above[0], 0o777); err != nil {
+	if above, err = makeParents(dir); err != nil {
 		return "", nil, err
 	}
 	// MkdirTemp uses the same mode as dirMode.
@@ -102,7 +94,7 @@ func (b *Bulk) Add(t *Trial) error {
 	t.Seq = b.count + 1
 	t.Session = 1
 	t.Start = t.Start.UTC().Round(0)
-	line, err := t.line()
+	line, err := t.Line()
 	if err != nil {
 		return err
 	}
@@ -160,19 +152,11 @@ type BulkFile struct {
 // Write writes to the file.
 func (f *BulkFile) Write(p []byte) (int, error) {
 	n, err := f.file.Write(p)
-	if err != nil {
-		err = f.bulk.failed(f.name, err)
-	}
-	return n, err
+	return n, f.bulk.failed(f.name, err)
 }
 
 // Close closes the file.
-func (f *BulkFile) Close() error {
-	if err := f.file.Close(); err != nil {
-		return f.bulk.failed(f.name, err)
-	}
-	return nil
-}
+func (f *BulkFile) Close() error { return f.bulk.failed(f.name, f.file.Close()) }
 
 // Finish writes the remaining files, marks the run as finished, makes it durable and gives the directory
 // its name. The remarks become notes.
@@ -187,10 +171,16 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err != nil {
 		return b.failed(PlanFile, err)
 	}
-	raw := func(name string) bool { return strings.Contains(name, "/") }
-	files, err := digests(b.root, append(slices.DeleteFunc(slices.Clone(b.files), raw), PlanFile)...)
-	if err != nil {
-		return err
+	files := map[string]string{}
+	for _, name := range append(slices.Clone(b.files), PlanFile) {
+		if strings.Contains(name, "/") { // a raw file, whose digest is in its trial
+			continue
+		}
+		if d, err := digest(b.root, name); err == nil {
+			files[name] = d
+		} else if !errors.Is(err, fs.ErrNotExist) { // Remove may have deleted the file
+			return err
+		}
 	}
 	begin, head, err := noteLines("", Note{Kind: NoteSession, Session: 1, Text: "imported", Files: files})
 	if err != nil {
@@ -254,15 +244,13 @@ func (b *Bulk) settle() error {
 	for _, name := range b.files {
 		group.Go(func() error {
 			f, err := b.root.OpenFile(name, os.O_RDWR, 0)
-			if err == nil {
-				err = errors.Join(b.sync(f), f.Close())
-			} else if errors.Is(err, fs.ErrNotExist) { // Remove deleted the file
+			if errors.Is(err, fs.ErrNotExist) { // Remove deleted the file
 				return nil
 			}
-			if err != nil {
-				err = b.failed(name, err)
+			if err == nil {
+				err = errors.Join(b.sync(f), f.Close())
 			}
-			return err
+			return b.failed(name, err)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -292,6 +280,10 @@ func (b *Bulk) close() error {
 	return errors.Join(errs...)
 }
 
+// failed returns the error of writing a file of the run; nil if err is nil.
 func (b *Bulk) failed(file string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return &WriteError{Dir: b.dir, File: file, Unmade: true, Err: err}
 }

@@ -6,13 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -107,10 +103,8 @@ func seal(line []byte, before string) (sealed []byte, chain string) {
 
 // link returns the chain of a line; body is the line without its chain.
 func link(before string, body []byte) string {
-	h := sha256.New()
-	_, _ = io.WriteString(h, before)
-	_, _ = h.Write(body)
-	return hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256(slices.Concat([]byte(before), body))
+	return hex.EncodeToString(sum[:])
 }
 
 // unseal splits a line into its body and its chain. The chain is "" if the line has none.
@@ -150,35 +144,6 @@ func (c *chain) check(line []byte) error {
 	return nil
 }
 
-func digest(root *os.Root, name string) (string, error) {
-	f, err := openFile(root, filepath.FromSlash(name), math.MaxInt64)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// digests maps the names of files to their SHA-256. It omits missing files.
-func digests(root *os.Root, names ...string) (map[string]string, error) {
-	all := map[string]string{}
-	for _, name := range names {
-		d, err := digest(root, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		all[name] = d
-	}
-	return all, nil
-}
-
 // compareFiles compares the files of the run with the digests in its notes. A file may have several
 // digests, since its note is written before the file itself.
 func (r *Run) compareFiles(root *os.Root) error {
@@ -188,11 +153,10 @@ func (r *Run) compareFiles(root *os.Root) error {
 			known[name] = append(known[name], d)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		wanted := known[name]
-		r.verified = append(r.verified, name)
+	r.verified = slices.Sorted(maps.Keys(known))
+	for _, name := range r.verified {
 		got, err := digest(root, name)
-		if err == nil && !slices.Contains(wanted, got) {
+		if err == nil && !slices.Contains(known[name], got) {
 			err = errors.New("it is not as it was written")
 		}
 		if err != nil {
@@ -202,117 +166,6 @@ func (r *Run) compareFiles(root *os.Root) error {
 	return nil
 }
 
-// verified is the extent of a check by Verify.
-type verified struct {
-	Trials, Notes int
-	Files         int      // number of raw files with unchanged content
-	Unchecked     []string // raw files without a recorded digest
-	Chain         string   // chain of the last note; "" if the record has no chains
-
-	verified []string // names of the files counted in Files
-}
-
 // Chain returns the chain of the last note, which stands for the whole run. It is "" if the record has
 // no chains.
 func (r *Run) Chain() string { return r.notes.head }
-
-// Verify compares all files of a run, raw output included, with their recorded digests. The error is a
-// *DamageError unless the run cannot be read.
-func Verify(dir string) (*Run, verified, error) {
-	var v verified
-	r, err := Open(dir)
-	if err != nil {
-		return nil, v, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, v, err
-	}
-	defer root.Close()
-	v.Trials, v.Notes, v.Chain = len(r.Trials), len(r.Notes), r.Chain()
-	for _, log := range []struct {
-		name  string
-		whole int64
-	}{{NotesFile, r.notesEnd}, {TrialsFile, r.trialsEnd}} {
-		if info, err := root.Stat(log.name); err == nil && info.Size() > log.whole {
-			return r, v, &DamageError{Dir: dir, Where: log.name, What: fmt.Sprintf("its last line is not whole (%d bytes)", info.Size()-log.whole)}
-		}
-	}
-	if err := r.inOrder(); err != nil {
-		return r, v, asDamage(dir, err)
-	}
-	if r.Plan.Import != nil {
-		if err := verifyImported(root, &v); err != nil {
-			return r, v, asDamage(dir, err)
-		}
-	}
-	for i := range r.Trials {
-		t := &r.Trials[i]
-		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
-			if err := v.compare(root, path.Join(t.Raw, name), t.Files[name]); err != nil {
-				return r, v, &DamageError{Dir: dir, Where: fmt.Sprintf("%s:%d", TrialsFile, i+1), What: err.Error()}
-			}
-		}
-	}
-	if err := v.findUnchecked(root); err != nil {
-		return r, v, asDamage(dir, err)
-	}
-	return r, v, nil
-}
-
-// inOrder checks the order of the trials against the plan's seed. Within a session, trials are ordered
-// by round, cell, attempt and arm.
-func (r *Run) inOrder() error {
-	if !r.mustChain() || r.Plan.Import != nil || len(r.Plan.Arms) == 0 {
-		return nil
-	}
-	round, steps, before := 0, map[[2]string]int{}, []int(nil)
-	for i := range r.Trials {
-		t := &r.Trials[i]
-		if t.Round != round {
-			round = t.Round
-			clear(steps)
-			for at, s := range r.Plan.Order(max(round, 1)) {
-				steps[[2]string{r.Plan.Cells[s.Cell].ID, r.Plan.Arms[s.Arm].Name}] = at
-			}
-		}
-		at, planned := steps[[2]string{t.Cell, t.Arm}]
-		place := []int{t.Session, t.Round, at * len(r.Plan.Cells) / max(len(steps), 1), t.Attempt, at}
-		if !planned || round < 1 || slices.Compare(before, place) >= 0 {
-			return &DamageError{Where: fmt.Sprintf("%s:%d", TrialsFile, i+1), What: fmt.Sprintf("by the seed of %s, %s in cell %s does not follow here in round %d", PlanFile, t.Arm, t.Cell, t.Round)}
-		}
-		before = place
-	}
-	return nil
-}
-
-// findUnchecked lists the raw files that have no recorded digest.
-func (v *verified) findUnchecked(root *os.Root) error {
-	known := map[string]bool{}
-	for _, name := range v.verified {
-		known[name] = true
-	}
-	err := fs.WalkDir(root.FS(), RawDir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !known[name] {
-			v.Unchecked = append(v.Unchecked, name)
-		}
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) { // the run has no raw files
-		return nil
-	}
-	return err
-}
-
-func (v *verified) compare(root *os.Root, name, wanted string) error {
-	got, err := digest(root, name)
-	if err != nil {
-		return err
-	}
-	if got != wanted {
-		return fmt.Errorf("its raw output %s is not as it was written", name)
-	}
-	v.Files++
-	v.verified = append(v.verified, path.Clean(name))
-	return nil
-}

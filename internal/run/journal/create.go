@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"tare/internal/experiment"
@@ -19,9 +19,14 @@ import (
 // experiment names; Create keeps their present content. Env may be nil if the machine is unknown. When
 // Create returns, everything is on the disk. If it fails, it leaves no directory of its own.
 func Create(dir string, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
-	changed := []string{dir} // directories with a new entry; dir itself comes first if Create made it
-	if err = checkEmpty(dir); errors.Is(err, fs.ErrNotExist) {
-		changed, err = mkdirAll(dir, dirMode)
+	changed := []string{dir} // directories with a new entry
+	err = checkEmpty(dir)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if missing {
+		var parents []string
+		if parents, err = makeParents(dir); err == nil {
+			changed, err = append(changed, parents...), os.Mkdir(dir, dirMode)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the run directory: %w", err)
@@ -45,7 +50,7 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 	}
 	defer func() {
 		if err != nil {
-			removeFailed(root, dir, len(changed) > 1)
+			removeFailed(root, dir, missing)
 		}
 	}()
 	if err := populate(root, file, files, plan, env); err != nil {
@@ -68,25 +73,33 @@ func populate(root *os.Root, file []byte, files map[string][]byte, plan *experim
 	if err := root.Mkdir(RawDir, 0o777); err != nil {
 		return err
 	}
-	begin := Note{Kind: NoteSession, Session: 1, Text: "started", Files: map[string]string{}}
-	write := func(name string, text []byte) error {
-		begin.Files[name] = link("", text)
-		return writeFile(root, filepath.FromSlash(name), text)
-	}
-	if err := write(ExperimentFile, file); err != nil {
-		return err
-	}
+	content := map[string][]byte{ExperimentFile: file}
 	if env != nil {
 		_, text, err := environmentText(env)
-		if err == nil {
-			err = write(EnvironmentFile, text)
-		}
 		if err != nil {
 			return err
 		}
+		content[EnvironmentFile] = text
 	}
-	if err := writeNamedFiles(root, files, write); err != nil {
-		return err
+	if len(files) > 0 {
+		if err := root.Mkdir(namedDir, 0o777); err != nil {
+			return err
+		}
+	}
+	for name, text := range files {
+		content[copyPath(name)] = text
+	}
+	begin := Note{Kind: NoteSession, Session: 1, Text: "started", Files: map[string]string{}}
+	for _, name := range slices.Sorted(maps.Keys(content)) {
+		if err := writeFile(root, name, content[name]); err != nil {
+			return err
+		}
+		begin.Files[filepath.ToSlash(name)] = link("", content[name])
+	}
+	if len(files) > 0 {
+		if err := syncDir(root, namedDir); err != nil {
+			return err
+		}
 	}
 	text, err := planText(plan)
 	if err != nil {
@@ -113,7 +126,7 @@ func planText(plan *experiment.Plan) ([]byte, error) {
 func noteLines(head string, list ...Note) (data []byte, last string, err error) {
 	for _, n := range list {
 		n.Time = time.Now().UTC().Round(0)
-		line, err := n.line()
+		line, err := n.Line()
 		if err != nil {
 			return nil, "", err
 		}
@@ -154,14 +167,10 @@ func Resume(dir string) (j *Journal, err error) {
 			j = nil
 		}
 	}()
-	var dropped []string
-	for _, l := range []*lineLog{j.trials, j.notes} {
-		what, err := l.repair()
-		if err != nil {
+	var dropped [2]string
+	for i, l := range []*lineLog{j.trials, j.notes} {
+		if dropped[i], err = l.repair(); err != nil {
 			return j, err
-		}
-		if what != "" {
-			dropped = append(dropped, what)
 		}
 	}
 	if j.run.Finished {
@@ -171,25 +180,13 @@ func Resume(dir string) (j *Journal, err error) {
 		return j, err
 	}
 	for _, text := range dropped {
-		if err := j.Note(text); err != nil {
-			return j, err
+		if text != "" {
+			if err := j.Note(text); err != nil {
+				return j, err
+			}
 		}
 	}
 	return j, nil
-}
-
-// lockDir opens a run directory and takes its lock.
-func lockDir(dir string) (*os.Root, *os.File, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	lock, err := takeLock(root, dir)
-	if err != nil {
-		root.Close()
-		return nil, nil, err
-	}
-	return root, lock, nil
 }
 
 // load reads a run directory and opens its logs for writing.
@@ -244,21 +241,16 @@ func isUnfinished(dir string) bool {
 // The umask alone sets the mode of files in it and of directories around it.
 const dirMode = 0o700
 
-// mkdirAll makes dir with this mode, and its missing parents. It returns dir and the directories that
-// got a new entry.
-func mkdirAll(dir string, mode fs.FileMode) (changed []string, err error) {
+// makeParents makes the missing parents of a directory. It returns the directories that get a new entry
+// with the directory itself, the innermost first.
+func makeParents(dir string) (changed []string, err error) {
 	parent := filepath.Dir(filepath.Clean(dir))
-	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-		if changed, err = mkdirAll(parent, 0o777); err != nil {
-			return nil, err
+	for d := parent; ; d = filepath.Dir(d) {
+		changed = append(changed, d)
+		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) {
+			return changed, os.MkdirAll(parent, 0o777)
 		}
-	} else {
-		changed = []string{parent}
 	}
-	if err := os.Mkdir(dir, mode); err != nil {
-		return nil, err
-	}
-	return append([]string{dir}, changed...), nil
 }
 
 // removeFailed removes the files of a failed Create, and the directory if Create made it. A file that cannot
@@ -269,52 +261,4 @@ func removeFailed(root *os.Root, dir string, made bool) {
 	if made {
 		os.Remove(dir)
 	}
-}
-
-// LockedError reports that another process is writing the run directory.
-type LockedError struct {
-	Dir string
-	PID int // 0 if unknown
-}
-
-// Error names the process that holds the lock.
-func (e *LockedError) Error() string {
-	by := "another process"
-	if e.PID > 0 {
-		by = fmt.Sprintf("process %d", e.PID)
-	}
-	return fmt.Sprintf("run %s is being written by %s: wait for it to end, or stop it", e.Dir, by)
-}
-
-// takeLock takes the exclusive lock of a run directory. The lock belongs to an open file: the system
-// releases it when this process ends for any reason, and no stale lock can be left. Programs that Tare
-// starts do not inherit the lock.
-func takeLock(root *os.Root, dir string) (*os.File, error) {
-	f, err := root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		return nil, fmt.Errorf("cannot lock run %s: %w", dir, err)
-	}
-	if err := lock(f); err != nil {
-		defer f.Close()
-		if errors.Is(err, errLocked) {
-			return nil, &LockedError{Dir: dir, PID: holder(f)}
-		}
-		return nil, fmt.Errorf("cannot lock run %s: %w", dir, err)
-	}
-	// The process id is for the error message of another process only. If the disk is full and the id
-	// cannot be written, the lock is still valid.
-	if err := f.Truncate(0); err == nil {
-		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	}
-	return f, nil
-}
-
-func holder(f *os.File) int {
-	buf := make([]byte, 32)
-	n, _ := f.ReadAt(buf, 0)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(buf[:n])))
-	if err != nil {
-		return 0
-	}
-	return pid
 }

@@ -39,9 +39,7 @@ func locked[T any](j *Journal, get func(*Run) T) T {
 }
 
 // Session returns the number of this session: 1 for a new run, one more with each Resume.
-func (j *Journal) Session() int {
-	return locked(j, func(r *Run) int { return r.session() })
-}
+func (j *Journal) Session() int { return locked(j, (*Run).session) }
 
 // Trials returns the recorded trials of all sessions, ordered by Seq. The caller must not change them.
 func (j *Journal) Trials() []Trial {
@@ -54,14 +52,10 @@ func (j *Journal) Environment() *machine.Environment {
 }
 
 // Rounds returns the number of rounds fixed by SetRounds in any session; 0 if none was fixed.
-func (j *Journal) Rounds() int {
-	return locked(j, func(r *Run) int { return r.Rounds })
-}
+func (j *Journal) Rounds() int { return locked(j, func(r *Run) int { return r.Rounds }) }
 
 // Finished reports whether the run was marked complete.
-func (j *Journal) Finished() bool {
-	return locked(j, func(r *Run) bool { return r.Finished })
-}
+func (j *Journal) Finished() bool { return locked(j, func(r *Run) bool { return r.Finished }) }
 
 // Append records a finished trial and closes its raw output. When it returns, both are on the disk. It
 // sets the trial's Seq and Session, and converts its Start to UTC.
@@ -91,7 +85,7 @@ func (j *Journal) Append(t *Trial) error {
 	t.Session = j.run.session()
 	t.Start = t.Start.UTC().Round(0)
 	t.mask(j.mask)
-	line, err := t.line()
+	line, err := t.Line()
 	if err != nil {
 		return err
 	}
@@ -170,9 +164,7 @@ func (j *Journal) AddExtraRounds(rounds int, why string) error {
 }
 
 // ExtraRounds returns the last number recorded by AddExtraRounds in any session; 0: none.
-func (j *Journal) ExtraRounds() int {
-	return locked(j, func(r *Run) int { return r.ExtraRounds })
-}
+func (j *Journal) ExtraRounds() int { return locked(j, func(r *Run) int { return r.ExtraRounds }) }
 
 // Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second
 // stage that every report of the run mentions. Text records the first stage's result. It is an error if the
@@ -225,9 +217,7 @@ func (j *Journal) Decide(rounds int, why string) error {
 }
 
 // Decided returns the number recorded by Decide in any session; 0: none.
-func (j *Journal) Decided() int {
-	return locked(j, func(r *Run) int { return r.Plan.Decided })
-}
+func (j *Journal) Decided() int { return locked(j, func(r *Run) int { return r.Plan.Decided }) }
 
 // Finish marks the run complete. A second call does nothing.
 func (j *Journal) Finish() error {
@@ -248,7 +238,7 @@ func (j *Journal) note(n Note) error {
 	if j.run.mustChain() || n.Kind == NoteFinished && j.run.trials.sealed {
 		n.Trials, n.Head = len(j.run.Trials), j.run.trials.head
 	}
-	line, err := n.line()
+	line, err := n.Line()
 	if err != nil {
 		return err
 	}

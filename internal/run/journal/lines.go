@@ -22,7 +22,8 @@ type (
 	}
 )
 
-func (t *Trial) line() ([]byte, error) {
+// Line returns the trial as a line of trials.jsonl, without its chain and newline.
+func (t *Trial) Line() ([]byte, error) {
 	line, err := json.Marshal(trialLine{Schema: TrialSchema, Trial: t})
 	if err != nil {
 		return nil, fmt.Errorf("trial of arm %q in cell %q, round %d, cannot be recorded: %w", t.Arm, t.Cell, t.Round, err)
@@ -30,7 +31,8 @@ func (t *Trial) line() ([]byte, error) {
 	return line, nil
 }
 
-func (n *Note) line() ([]byte, error) {
+// Line returns the note as a line of notes.jsonl, without its chain and newline.
+func (n *Note) Line() ([]byte, error) {
 	line, err := json.Marshal(noteLine{Schema: NoteSchema, Note: n})
 	if err != nil {
 		return nil, fmt.Errorf("note cannot be recorded: %w", err)

@@ -287,8 +287,8 @@ type Trial struct {
 	// Used maps parts of the trial to their resource usage. The parts are client, server and layer;
 	// parts of a layer are named KIND:PART, or sidecar:ROLE-NAME.
 	Used map[string]testbed.Usage `json:"used,omitempty"`
-	// Resources lists the resources that programs share, and how much of each the trial used. For a
-	// search, the amounts are those of the tries near the result.
+	// Resources lists the resources that programs share, with the amount of each that the trial used. For a
+	// search, only tries near the result count.
 	Resources []testbed.Resource `json:"resources,omitempty"`
 	Harness   Harness            `json:"harness,omitzero"`
 	// Raw is the directory of the trial's raw output, relative to the run directory. For an imported

@@ -68,10 +68,7 @@ func waitingTime(files procfs.FS) time.Duration {
 // the largest count of a package, since all cores of a package report the same count.
 func thermalEvents(sys fs.FS) int {
 	var cores, packages int
-	dirs, err := fs.Glob(sys, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
-	if err != nil {
-		return 0
-	}
+	dirs, _ := fs.Glob(sys, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
 	for _, dir := range dirs {
 		cores += readInt(sys, path.Join(dir, "core_throttle_count"))
 		packages = max(packages, readInt(sys, path.Join(dir, "package_throttle_count")))

@@ -1,9 +1,11 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -90,7 +92,7 @@ func Properties(records ...*Environment) []property {
 	}
 	machines := len(list)
 	for _, p := range clusterProperties {
-		add(p.name, func(e *Environment) any { return acrossClusters(e, p.of) })
+		add(p.name, func(e *Environment) any { return acrossClusters(e, p.values) })
 	}
 	keyed("image of container ", images)
 	keyed("component ", components)
@@ -110,7 +112,7 @@ func (e *Environment) Differences(o *Environment) []string {
 		case p.Name == FlagsProperty:
 			d = append(d, "processor flags changed")
 		default:
-			d = append(d, fmt.Sprintf("%s is %s, was %s", p.Name, valueOrUnknown(p.Values[1]), valueOrUnknown(p.Values[0])))
+			d = append(d, fmt.Sprintf("%s is %s, was %s", p.Name, cmp.Or(p.Values[1], "unknown"), cmp.Or(p.Values[0], "unknown")))
 		}
 	}
 	return d
@@ -124,9 +126,77 @@ func versions(tools []Tool) map[string]string {
 	return m
 }
 
-func valueOrUnknown(value string) string {
-	if value != "" {
-		return value
+// clusterProperties are the properties by which clusters differ. Nodes may be replaced under new names.
+// A value is therefore the set over all nodes that trials ran on.
+var clusterProperties = []struct {
+	name   string
+	values func(*Cluster) []string
+}{
+	{"cluster", perCluster(func(c *Cluster) string { return c.UID })},
+	{"cluster version", perCluster(func(c *Cluster) string { return c.Version })},
+	{"cluster platform", perCluster(func(c *Cluster) string { return c.Platform })},
+	{"number of nodes used", perCluster(func(c *Cluster) string { return strconv.Itoa(len(c.Nodes)) })},
+	{"kernel of the nodes", perNode(func(n *Node) string { return n.Kernel })},
+	{"operating system of the nodes", perNode(func(n *Node) string { return n.OS })},
+	{"architecture of the nodes", perNode(func(n *Node) string { return n.Architecture })},
+	{"container runtime of the nodes", perNode(func(n *Node) string { return n.Runtime })},
+	{"kubelet of the nodes", perNode(func(n *Node) string { return n.Kubelet })},
+	{"region of the nodes", perNode(func(n *Node) string { return n.Region })},
+	{"zone of the nodes", perNode(func(n *Node) string { return n.Zone })},
+	{"instance type of the nodes", perNode(func(n *Node) string { return n.Instance })},
+	{"processor of the nodes", perNode(func(n *Node) string { return n.CPU })},
+	{"number of processors of the nodes", perNode(func(n *Node) string { return n.CPUs })},
+	{"memory of the nodes", perNode(func(n *Node) string { return n.Memory })},
+	{"stand-ins on the cluster", func(c *Cluster) []string { return slices.Sorted(maps.Values(c.StandIns)) }},
+	{"confidential computing on the nodes", perNode(func(n *Node) string { return n.Confidential })},
+}
+
+// perCluster turns a function of a cluster into a list with one value.
+func perCluster(value func(*Cluster) string) func(*Cluster) []string {
+	return func(c *Cluster) []string { return []string{value(c)} }
+}
+
+// perNode turns a function of a node into a list with a value for every node of a cluster.
+func perNode(value func(*Node) string) func(*Cluster) []string {
+	return func(c *Cluster) []string {
+		var values []string
+		for i := range c.Nodes {
+			values = append(values, value(&c.Nodes[i]))
+		}
+		return values
 	}
-	return "unknown"
+}
+
+// acrossClusters lists the distinct values of a property over all clusters of a record, sorted.
+func acrossClusters(e *Environment, values func(*Cluster) []string) string {
+	var all []string
+	for i := range e.Clusters {
+		all = append(all, values(&e.Clusters[i])...)
+	}
+	slices.Sort(all)
+	return strings.TrimPrefix(strings.Join(slices.Compact(all), ", "), ", ") // without an unknown value
+}
+
+// components maps the names of components to their images over all clusters of a record.
+func components(e *Environment) map[string]string {
+	m := map[string]string{}
+	for i := range e.Clusters {
+		for name := range e.Clusters[i].Components {
+			m[name] = acrossClusters(e, perCluster(func(c *Cluster) string { return c.Components[name] }))
+		}
+	}
+	return m
+}
+
+// images maps containers of Tare's pods to the digests of their images.
+func images(e *Environment) map[string]string {
+	m := map[string]string{}
+	for i := range e.Clusters {
+		for _, n := range e.Clusters[i].Nodes {
+			for name := range n.Images {
+				m[name] = acrossClusters(e, perNode(func(n *Node) string { return n.Images[name] }))
+			}
+		}
+	}
+	return m
 }

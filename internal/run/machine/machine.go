@@ -3,7 +3,10 @@
 // programs that it starts are the version queries of tools.
 package machine
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Environment is the record of the machine that a run was made on: environment.json. Unknown fields are
 // empty.
@@ -107,4 +110,56 @@ func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions 
 		sum.Throttled = c.Throttled + o.Throttled
 	}
 	return sum
+}
+
+// Cluster describes a Kubernetes cluster that trials ran on.
+type Cluster struct {
+	Context  string     `json:"context"`        // name of the context in the kubeconfig
+	UID      string     `json:"uid"`            // UID of the namespace kube-system
+	Version  string     `json:"version"`        // version of the API server
+	Platform string     `json:"platform"`       // "linux/amd64"
+	Nodes    []Node     `json:"nodes"`          // nodes that trials ran on
+	Arms     []ArmNodes `json:"arms,omitempty"` // nodes of each arm
+	// Components maps names of workloads to their images, for those that can affect results, such as the
+	// network plug-in or the service mesh.
+	Components map[string]string `json:"components,omitempty"`
+	// StandIns maps names of components to their own remarks about a part that is a substitute.
+	StandIns map[string]string `json:"standIns,omitempty"`
+	// Notes lists peculiarities of the cluster that a reader of the run should know.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// ArmNodes lists the nodes of an arm's pods, over all levels of the testbed.
+type ArmNodes struct {
+	Arm   string   `json:"arm"`   // name of the arm
+	Nodes []string `json:"nodes"` // sorted
+}
+
+// Node is one node of a cluster.
+type Node struct {
+	Name         string `json:"name"`                   // name of the node in the cluster
+	Kernel       string `json:"kernel"`                 // kernel release, as from uname -r
+	OS           string `json:"os"`                     // name and version of the distribution
+	Architecture string `json:"architecture"`           // "amd64"
+	Runtime      string `json:"runtime"`                // "containerd://1.7.27"
+	Kubelet      string `json:"kubelet"`                // version of the kubelet
+	Zone         string `json:"zone,omitempty"`         // availability zone, if the cluster has zones
+	Region       string `json:"region,omitempty"`       // region, if the cluster has regions
+	Instance     string `json:"instance,omitempty"`     // instance type
+	CPU          string `json:"cpu,omitempty"`          // model of the processor
+	CPUs         string `json:"cpus"`                   // capacity
+	Memory       string `json:"memory"`                 // capacity
+	Confidential string `json:"confidential,omitempty"` // kind of confidential VM: "SEV-SNP", "TDX"
+	BootID       string `json:"bootID,omitempty"`       // nodes with equal ids share a kernel
+	// digests of the images of Tare's pods, by container
+	Images map[string]string `json:"images,omitempty"`
+}
+
+// Remarks lists the notes about the machine and the clusters.
+func (e *Environment) Remarks() []string {
+	all := slices.Clone(e.Notes)
+	for i := range e.Clusters {
+		all = append(all, e.Clusters[i].Notes...)
+	}
+	return all
 }

@@ -99,3 +99,52 @@ func (s *Sampler) readSlow(shot *snapshot) {
 	sys := os.DirFS(s.root)
 	shot.throttled = thermalEvents(sys) + s.paths.throttled(sys)
 }
+
+// Activity is the CPU use of a machine over a period: the source of Conditions. The periods of one trial
+// can be added (Plus). Their shares cannot: CPU time is counted in ticks of 10 ms, negative results of a
+// few ticks are set to zero, and the larger of two values counts.
+type Activity struct {
+	Totals                  // totals of the period; Time is zero, and Load is that at the end
+	Wall      time.Duration // duration between the two readings of the clock
+	Threads   time.Duration // CPU time of kernel threads
+	Others    time.Duration // CPU time of all processes that are not Tare's
+	Own       time.Duration // CPU time of Tare and of all programs that it started
+	Throttled int           // number of thermal and cgroup throttling events
+	// Programs is the CPU time in Others, by program name.
+	Programs map[string]time.Duration
+}
+
+// between returns the activity between two snapshots.
+func between(before, after *snapshot, own time.Duration) Activity {
+	return Activity{
+		Totals: after.plus(before.Totals, -1, after.CPUs), Wall: after.Time.Sub(before.Time), Threads: threadTime(before.threads, after.threads),
+		Others: total(after.others) - total(before.others), Programs: byName(before.others, after.others), Own: own, Throttled: max(0, after.throttled-before.throttled),
+	}
+}
+
+// Plus adds two periods; o is the later one.
+func (s Activity) Plus(o Activity) Activity {
+	return Activity{
+		Totals: o.plus(s.Totals, 1, max(s.CPUs, o.CPUs)), Wall: s.Wall + o.Wall, Threads: s.Threads + o.Threads, Others: s.Others + o.Others,
+		Programs: addTimes(s.Programs, o.Programs), Own: s.Own + o.Own, Throttled: s.Throttled + o.Throttled,
+	}
+}
+
+// plus adds the times of an earlier reading or period to t. A sign of -1 subtracts the times.
+func (t Totals) plus(earlier Totals, sign time.Duration, cpus int) Totals {
+	sum := Totals{CPUs: cpus, Busy: t.Busy + sign*earlier.Busy, Interrupts: t.Interrupts + sign*earlier.Interrupts,
+		Steal: t.Steal + sign*earlier.Steal, Waiting: -1, Load: t.Load}
+	if t.Waiting >= 0 && earlier.Waiting >= 0 {
+		sum.Waiting = max(0, t.Waiting+sign*earlier.Waiting)
+	}
+	return sum
+}
+
+// Conditions converts the activity to shares. Sampler describes the method.
+func (s Activity) Conditions() Conditions {
+	c, share := s.Since(Totals{}, s.Wall)
+	c.ForeignCPU = share(max(s.Busy-s.Interrupts-s.Own-s.Threads, s.Others))
+	c.KernelCPU = share(s.Threads + s.Interrupts)
+	c.Throttled, c.Programs = s.Throttled, busiest(s.Programs, share)
+	return c
+}

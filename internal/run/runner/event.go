@@ -7,8 +7,8 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Event is an event of a run: one of the types below.
-type Event interface{ event() }
+// Event is an event of a run: one of the types below, or Trying.
+type Event any
 
 // SiteReady is sent when an arm is set up, with its layers, at one level of the testbed.
 type SiteReady struct{ Arm string }
@@ -91,21 +91,6 @@ type ArmDropped struct {
 	Why error
 }
 
-func (SetUpAnew) event()        {}
-func (ArmDropped) event()       {}
-func (Decided) event()          {}
-func (EndedEarly) event()       {}
-func (SiteReady) event()        {}
-func (TrialStarted) event()     {}
-func (BlockStarted) event()     {}
-func (TrialDone) event()        {}
-func (RoundsFixed) event()      {}
-func (ExtraRoundsAdded) event() {}
-func (SettingUp) event()        {}
-func (SetUpsFixed) event()      {}
-func (Resting) event()          {}
-func (Waiting) event()          {}
-
 // Progress is the progress of a run.
 type Progress struct {
 	Done, Total int           // numbers of trials; Total excludes repeats of invalid trials
@@ -124,11 +109,9 @@ type clock struct {
 	rounds     int
 	cpuLimited bool
 	began      time.Time
-	first      int // number of trials recorded before this session
-	// missed counts, by cell and arm, the rounds that an earlier session ran without the arm. dropped
-	// holds the arms that this session left out.
-	missed  map[[2]string]int
-	dropped map[string]bool
+	first      int               // number of trials recorded before this session
+	missed     map[[2]string]int // rounds that an earlier session ran without the arm, by cell and arm
+	dropped    map[int]bool      // arms that this session left out
 	// setUp is the duration of the last set-up of all arms. allSetUps is the total of this session. anew
 	// is the number of set-ups to come.
 	setUp, allSetUps time.Duration
@@ -141,7 +124,7 @@ func (c *clock) settingUp(d time.Duration) {
 }
 
 func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
-	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[string]bool{}}
+	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[int]bool{}}
 }
 
 // progress counts the settled steps, which are valid or out of attempts. It scales the expected duration
@@ -161,7 +144,7 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 		for a, arm := range c.plan.Arms {
 			k := [2]string{cell.ID, arm.Name}
 			planned := max(c.plan.RoundsOf(a, c.rounds)-c.missed[k], done[k])
-			if c.dropped[arm.Name] {
+			if c.dropped[a] {
 				planned = done[k]
 			}
 			p.Done, p.Total = p.Done+done[k], p.Total+planned

@@ -87,7 +87,7 @@ func TestSwitchesAreOffBeforeAnyIsTakenDown(t *testing.T) {
 		return &armSite{layers: []activeLayer{{name, active}}}
 	}
 	first, second := at("first"), at("second")
-	s := &sites{list: []indexedSite{{0, first}, {1, second}}}
+	s := &sites{list: []*armSite{first, second}}
 	if switched, err := s.enter(t.Context(), second); err != nil || !switched {
 		t.Fatal(switched, err)
 	}

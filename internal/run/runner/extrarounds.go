@@ -13,21 +13,21 @@ import (
 // every four planned rounds, and at least one.
 const plannedPerExtra = 4
 
-// resume returns the first round of this session. Arms that the previous session left out take part
-// again from the next round on, since trials of one round must be close in time.
+// resume returns the first round of this session. Arms that the previous session left out take part again
+// from the next round on, since trials of one round must be close in time.
 func (r *run) resume() (first int) {
 	trials := r.Journal.Trials()
 	first = 1
-	var out []string
+	var left []string // arms that the previous session left out
 	for i := range trials {
 		if first <= trials[i].Round {
-			first, out = trials[i].Round, r.Journal.LeftOut(trials[i].Session)
+			first, left = trials[i].Round, r.Journal.LeftOut(trials[i].Session)
 		}
 	}
 	r.since = make([]int, len(r.plan.Arms))
 	for a, arm := range r.plan.Arms {
 		r.since[a] = first
-		if slices.Contains(out, arm.Name) {
+		if slices.Contains(left, arm.Name) {
 			r.since[a]++
 		}
 	}
@@ -55,16 +55,16 @@ func (r *run) missed() map[[2]string]int {
 // each that a left-out arm has missed, and spoilt extra rounds to replace rounds spoilt by the machine's
 // condition. All arms run in extra rounds.
 func (r *run) total(planned int) (rounds, spoilt int) {
-	left := 0
+	missed := 0
 	for a, arm := range r.plan.Arms {
 		for _, cell := range r.plan.Cells {
 			if !r.dropped[a] {
-				left = max(left, r.clock.missed[[2]string{cell.ID, arm.Name}])
+				missed = max(missed, r.clock.missed[[2]string{cell.ID, arm.Name}])
 			}
 		}
 	}
 	spoilt = min(r.costRounds(math.MaxInt), (planned+plannedPerExtra-1)/plannedPerExtra)
-	return planned + left + spoilt, spoilt
+	return planned + missed + spoilt, spoilt
 }
 
 // costRounds counts the rounds up to last in which the last attempt at a trial was spoilt. It counts in
@@ -74,7 +74,8 @@ func (r *run) costRounds(last int) int {
 	stands, tried := map[trialKey]bool{}, map[trialKey]bool{}
 	for i := range trials {
 		t := &trials[i]
-		if a := slices.IndexFunc(r.plan.Arms, func(arm experiment.PlannedArm) bool { return arm.Name == t.Arm }); a < 0 || r.dropped[a] || t.Round > last {
+		arm := slices.IndexFunc(r.plan.Arms, func(arm experiment.PlannedArm) bool { return arm.Name == t.Arm })
+		if arm < 0 || r.dropped[arm] || t.Round > last {
 			continue
 		}
 		at := trialKey{t.Round, t.Cell, t.Arm}
@@ -82,16 +83,15 @@ func (r *run) costRounds(last int) int {
 		stands[at] = stands[at] && t.Slices == 0 || !repeats(t, r.cpuLimited())
 		tried[at] = tried[at] || t.Attempt >= r.plan.Attempts
 	}
-	cost := map[string]map[int]bool{}
 	most := 0
-	for at := range tried {
-		if tried[at] && !stands[at] {
-			if cost[at.cell] == nil {
-				cost[at.cell] = map[int]bool{}
+	for _, cell := range r.plan.Cells {
+		rounds := map[int]bool{}
+		for at := range tried {
+			if at.cell == cell.ID && tried[at] && !stands[at] {
+				rounds[at.round] = true
 			}
-			cost[at.cell][at.round] = true
-			most = max(most, len(cost[at.cell]))
 		}
+		most = max(most, len(rounds))
 	}
 	return most
 }

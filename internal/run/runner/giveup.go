@@ -69,36 +69,29 @@ func (r *run) giveUp(ctx context.Context, round int) error {
 // failed, the site was lost, or the machine was busy. A busy machine affects all arms and ends the
 // session. An arm whose program fails stays: the failure is its result.
 func (r *run) dropSpoilt(ctx context.Context, round int) error {
-	type key struct{ arm, cell string }
-	count, useful, seen, last := map[key]int{}, map[key]bool{}, map[key]bool{}, map[key]journal.Violation{}
-	before := map[key]bool{} // arms tried in the previous round
 	trials := r.Journal.Trials()
-	for i := len(trials) - 1; i >= 0 && trials[i].Round >= round-1; i-- {
-		t := &trials[i]
-		k := key{t.Arm, t.Cell}
-		if t.Session != r.Journal.Session() {
-			continue
-		}
-		count[k]++
-		before[k] = before[k] || t.Round == round-1
-		v, spoilt := r.spoilingRule(t)
-		seen[k] = seen[k] || !workload.IndependentOfValues(v.Rule)
-		if !spoilt {
-			useful[k] = true
-		} else if _, known := last[k]; !known {
-			last[k] = v
-		}
-	}
 	for c, cell := range r.plan.Cells {
 		for a, arm := range r.plan.Arms {
-			k := key{arm.Name, cell.ID}
-			if !before[k] || useful[k] || r.dropped[a] {
+			e := &NoDataError{Arm: arm.Name, Cell: cell.ID, CPULimited: r.cpuLimited(), Blind: true}
+			before, useful := false, false // whether the arm was tried in the previous round, and gave data
+			for i := len(trials) - 1; i >= 0 && trials[i].Round >= round-1; i-- {
+				t := &trials[i]
+				if t.Session != r.Journal.Session() || t.Arm != arm.Name || t.Cell != cell.ID {
+					continue
+				}
+				v, spoilt := r.spoilingRule(t)
+				if e.Trials++; e.Trials == 1 {
+					e.Last = v
+				}
+				e.Blind = e.Blind && workload.IndependentOfValues(v.Rule)
+				before, useful = before || t.Round == round-1, useful || !spoilt
+			}
+			if !before || useful || r.dropped[a] {
 				continue
 			}
-			e := &NoDataError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited(), Blind: !seen[k]}
 			if e.Environment() {
 				e.Sliceable = cell.Slices == 0 && r.Expansion.Cells[c].Workload.Measures().Slice != nil
-				quiet, waited, err := r.waitForQuiet(ctx, r.sites.cells[c][a], last[k])
+				quiet, waited, err := r.waitForQuiet(ctx, r.sites.cells[c][a], e.Last)
 				switch {
 				case err != nil:
 					return err
@@ -160,22 +153,18 @@ func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violatio
 	return false, waited, nil
 }
 
-// spoilingRule returns the broken rule that spoils a trial: one because of which it is neither data nor
-// a failure of its arm. Rules about the machine's condition come first.
+// spoilingRule returns the broken rule that spoils a trial. A spoilt trial is neither data nor a failure of
+// its arm. Rules about the machine's condition come first.
 func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt bool) {
-	of := func(is func(rule string) bool) int {
-		return slices.IndexFunc(t.Invalid, func(v journal.Violation) bool { return is(v.Rule) })
+	for _, v := range t.Invalid {
+		if workload.OfMachine(v.Rule, r.cpuLimited()) && workload.IndependentOfValues(v.Rule) {
+			return v, true
+		}
+		if !spoilt && (v.Rule == workload.RuleLost || workload.Repeated(v.Rule, r.cpuLimited())) {
+			rule, spoilt = v, true
+		}
 	}
-	i := of(func(rule string) bool {
-		return workload.OfMachine(rule, r.cpuLimited()) && workload.IndependentOfValues(rule)
-	})
-	if i < 0 {
-		i = of(func(rule string) bool { return rule == workload.RuleLost || workload.Repeated(rule, r.cpuLimited()) })
-	}
-	if i < 0 {
-		return journal.Violation{}, false
-	}
-	return t.Invalid[i], true
+	return rule, spoilt
 }
 
 // The limits on failures in the baseline. A program that fails at random must not end a run: with a
@@ -190,13 +179,8 @@ const (
 // rounds ends this way after its last round.
 func (r *run) checkBaseline() error {
 	trials := r.Journal.Trials()
-	references := 0
-	for _, arm := range r.plan.Arms {
-		if arm.Role != experiment.Treatment {
-			references++
-		}
-	}
-	fromStart := min(failedFromStart, references*r.plan.Total())
+	references := slices.DeleteFunc(slices.Clone(r.plan.Arms), func(arm experiment.PlannedArm) bool { return arm.Role == experiment.Treatment })
+	fromStart := min(failedFromStart, len(references)*r.plan.Total())
 	for _, cell := range r.plan.Cells {
 		e, ever := &NoDataError{Cell: cell.ID, CPULimited: r.cpuLimited(), Failed: true}, false
 		for i := len(trials) - 1; i >= 0 && !ever; i-- {

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
 	"tare/internal/report/wording"
 	"tare/internal/run/journal"
 	"tare/internal/testbed"
@@ -59,8 +62,12 @@ func (p *watchedProcess) Wait() (testbed.Usage, error) {
 		p.at.left = append(p.at.left, used.Left...)
 		if p.said != nil {
 			p.at.add(experiment.Stderr, p.said.Seen())
-			if status, ended := exitStatus(err); ended {
-				p.at.add(experiment.Exit, workload.Observation{Marks: []string{fmt.Sprint(status)}, Runs: 1})
+			exit, failed := errors.AsType[*testbed.ExitError](err)
+			switch {
+			case failed && exit.Code >= 0: // the program ended by itself
+				p.at.add(experiment.Exit, workload.Observation{Marks: []string{strconv.Itoa(exit.Code)}, Runs: 1})
+			case err == nil:
+				p.at.add(experiment.Exit, workload.Observation{Marks: []string{"0"}, Runs: 1})
 			}
 		}
 	})
@@ -74,15 +81,6 @@ func (w *watchedSite) add(a experiment.Aspect, seen workload.Observation) {
 	w.behaviour.Add(a, seen)
 }
 
-// exitStatus returns the exit status of a program. ended is false if the program did not end by itself.
-func exitStatus(err error) (status int, ended bool) {
-	var exit *testbed.ExitError
-	if errors.As(err, &exit) {
-		return exit.Code, exit.Code >= 0
-	}
-	return 0, err == nil
-}
-
 // recordBehaviour adds the observed behaviour to the trial, including that reported by the workload.
 func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) {
 	w.mu.Lock()
@@ -90,7 +88,7 @@ func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) 
 	for a, seen := range result.Behaviour {
 		w.add(a, seen)
 	}
-	if _, told := w.behaviour[experiment.Answers]; result.Failed > 0 && !told {
+	if _, known := w.behaviour[experiment.Answers]; result.Failed > 0 && !known {
 		w.add(experiment.Answers, workload.Observation{Marks: []string{"operations failed"}})
 	}
 	t.Behaviour = w.behaviour
@@ -112,4 +110,45 @@ func (w *watchedSite) judge(t *journal.Trial) {
 	}
 	violate(t, workload.RuleLeftRunning, fmt.Sprintf("when its program had ended, %s ran on and had to be killed: %s",
 		wording.Count(len(w.left), "process", "processes"), named))
+}
+
+// clear repeats a failed clean-up after a pause that doubles each time. A cluster that is unreachable
+// for a while must not end a run.
+const (
+	clearTries = 6
+	clearPause = time.Second // pause before the second attempt
+)
+
+// clear removes everything that a trial has left in its site. Its time limit is equal to the trial's.
+// The time counts as preparation of the next trial, not as cost of Tare itself.
+func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context) error) error {
+	start := time.Now()
+	defer func() { r.cleared += time.Since(start) }()
+	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
+	limit := r.Expansion.Cells[id.step.Cell].Workload.Measures().Bound()
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	pause := clearPause
+	for tries := 1; ; tries++ {
+		err := clear(limited)
+		if err == nil || ctx.Err() != nil {
+			return nil // the next trial reports the interruption
+		}
+		if tries < clearTries && testbed.Pause(limited, pause) == nil {
+			pause *= 2
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("clear up after %s in arm %s, round %d (%s in %v, the limit is %v): %w",
+			cell.ID, arm.Name, id.round, attemptsText(tries), time.Since(start).Round(time.Millisecond), quantity.Duration(limit), err)
+	}
+}
+
+func attemptsText(n int) string {
+	if n == 1 {
+		return "one attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
 }

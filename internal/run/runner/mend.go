@@ -91,8 +91,8 @@ func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 // isDisturbance reports whether an error is due to the surroundings of a trial: the trial is invalid, and the
 // run continues.
 func isDisturbance(err error) bool {
-	var disturbance *testbed.Disturbance
-	return errors.As(err, &disturbance)
+	_, is := errors.AsType[*testbed.Disturbance](err)
+	return is
 }
 
 // drop leaves out an arm for the rest of the session. round is the first round without it; 0: all
@@ -100,18 +100,15 @@ func isDisturbance(err error) bool {
 // control or the last treatment is lost, in a pilot (which fixes the number of rounds for all arms), or
 // if the context is done.
 func (r *run) drop(ctx context.Context, arm, round int, why error) error {
-	left := 0
+	left := false
 	for a, other := range r.plan.Arms {
-		if a != arm && !r.dropped[a] && other.Role == experiment.Treatment {
-			left++
-		}
+		left = left || a != arm && !r.dropped[a] && other.Role == experiment.Treatment
 	}
 	_, reached := machine.Exhausted(why) // the other arms would reach the same limit of the system
-	if reached || ctx.Err() != nil || left == 0 || r.plan.Arms[arm].Role != experiment.Treatment || r.piloting() {
+	if reached || ctx.Err() != nil || !left || r.plan.Arms[arm].Role != experiment.Treatment || r.piloting() {
 		return why
 	}
-	var alone *armError
-	if errors.As(why, &alone) {
+	if alone, ok := errors.AsType[*armError](why); ok {
 		why = alone.err
 	}
 	name := r.plan.Arms[arm].Name
@@ -123,7 +120,7 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 		return err
 	}
 	r.Events(ArmDropped{Arm: name, Why: why})
-	r.dropped[arm], r.clock.dropped[name], r.reasons = true, true, append(r.reasons, why)
+	r.dropped[arm], r.reasons = true, append(r.reasons, why)
 	for _, armSites := range r.sites.cells {
 		p := armSites[arm]
 		if r.sites.on == p {
@@ -134,6 +131,14 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 		_ = p.down(ctx)
 	}
 	return nil
+}
+
+// dropAlone leaves out an arm because of an error of this arm only. It returns all other errors.
+func (r *run) dropAlone(ctx context.Context, arm, round int, why error) error {
+	if _, alone := errors.AsType[*armError](why); alone {
+		return r.drop(ctx, arm, round, why)
+	}
+	return why
 }
 
 // complete ends a session that has run all its rounds.

@@ -3,8 +3,14 @@ package runner
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
 	"time"
 
+	"tare/internal/experiment"
+	"tare/internal/layer"
 	"tare/internal/run/journal"
 	"tare/internal/testbed"
 	"tare/internal/workload"
@@ -66,6 +72,173 @@ func (s observation) record(t *journal.Trial) cost {
 		violate(t, workload.RuleStopped, s.stopped+" during the trial")
 	}
 	t.Conditions, t.Resources = s.sample.Conditions, s.shared
-	addObserved(t, s.sample.Observed)
-	return costOf(s.used, s.sample, s.wall)
+	for name, o := range s.sample.Observed {
+		values := map[string]float64{experiment.ObservedMemory(name): float64(o.Memory)}
+		if o.Wall > 0 {
+			values[experiment.ObservedCPU(name)] = o.CPU.Seconds() / o.Wall.Seconds()
+		}
+		addValues(t, values)
+	}
+	return s.cost()
+}
+
+// account is the CPU time used so far by Tare itself, by the ended programs that it started, and by the
+// layers' own processes. Layers are listed by part.
+type account struct {
+	own, children time.Duration
+	layers        map[string]layer.Cost
+}
+
+// account reads the CPU time used so far by Tare, its programs and the layers of this site.
+func (p *armSite) account() (account, error) {
+	layers := map[string]layer.Cost{}
+	for _, u := range p.layers {
+		if u.Costs == nil {
+			continue
+		}
+		costs, err := u.Costs()
+		if err != nil {
+			return account{}, &testbed.Disturbance{What: "the CPU time of layer " + u.kind + " cannot be read", Err: err}
+		}
+		for _, c := range costs {
+			layers[u.kind+":"+c.Part] = c
+		}
+	}
+	own, children, err := processTimes()
+	for _, standing := range p.services { // the CPU time of a service that has ended is already in children
+		if running, ok := standing.(workload.Running); ok {
+			if cpu, err := running.CPU(); err == nil {
+				children += cpu
+			}
+		}
+	}
+	return account{own: own, children: children, layers: layers}, err
+}
+
+// since returns the CPU time between b and a. Memory is that of a.
+func (a account) since(b account) account {
+	used := account{own: a.own - b.own, children: a.children - b.children, layers: map[string]layer.Cost{}}
+	for part, c := range a.layers {
+		c.CPU -= b.layers[part].CPU
+		used.layers[part] = c
+	}
+	return used
+}
+
+// plus returns the sum of two periods. Memory is that of the later one, o.
+func (a account) plus(o account) account {
+	sum := account{own: a.own + o.own, children: a.children + o.children, layers: map[string]layer.Cost{}}
+	maps.Copy(sum.layers, a.layers)
+	for part, c := range o.layers {
+		c.CPU += a.layers[part].CPU
+		sum.layers[part] = c
+	}
+	return sum
+}
+
+// total is the CPU time of Tare, its programs and the layers' processes.
+func (a account) total() time.Duration {
+	for _, c := range a.layers {
+		a.own += c.CPU
+	}
+	return a.own + a.children
+}
+
+// cost is the usage of a trial's layers, by part: their own processes ("wireguard:client-node"), and
+// sidecars beside the programs under test ("sidecar:client-istio-proxy").
+type cost struct {
+	parts       map[string]testbed.Usage
+	unavailable bool // there are sidecars, but their usage is unknown
+}
+
+// cost returns the cost of a trial's layers.
+func (s observation) cost() cost {
+	c := cost{parts: map[string]testbed.Usage{}, unavailable: s.sample.SidecarsUnavailable}
+	for part, own := range s.used.layers {
+		if own.CPU > 0 {
+			c.parts[part] = testbed.Usage{User: own.CPU, Wall: s.wall, MaxRSS: own.Memory}
+		}
+	}
+	for name, u := range s.sample.Sidecars {
+		c.parts["sidecar:"+name] = u
+	}
+	return c
+}
+
+func (c cost) total() time.Duration {
+	var sum time.Duration
+	for _, u := range c.parts {
+		sum += u.CPU()
+	}
+	return sum
+}
+
+// addTo adds the usage of layers to the usage of programs. The sum over all layers is named "layer"; each
+// part has its own name.
+func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
+	if c.unavailable || len(c.parts) == 0 {
+		return programs // without the sidecars the sum would be too low
+	}
+	all := maps.Clone(c.parts)
+	sum := testbed.Usage{Wall: wall}
+	for _, u := range c.parts {
+		sum.User += u.User
+		sum.System += u.System
+		sum.MaxRSS += u.MaxRSS
+	}
+	all["layer"] = sum
+	maps.Copy(all, programs)
+	return all
+}
+
+// addCosts adds the cost metrics to the trial's values. It lists the unavailable ones in result.
+func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, layers cost) {
+	result.Unavailable = append(result.Unavailable, workload.Unavailable(by, *result)...)
+	values, err := workload.Price(by, *result, layers.total(), t.Conditions.Busy)
+	if err != nil {
+		violate(t, workload.RuleMetric, err.Error())
+		return
+	}
+	if layers.unavailable {
+		for _, name := range workload.OfLayers(by) {
+			delete(values, name)
+			result.Unavailable = append(result.Unavailable, name)
+		}
+	}
+	maps.Copy(t.Values, values)
+}
+
+// interruption detects an interruption of a trial. Either Tare was stopped (Ctrl-Z) while the workload ran,
+// and saw its end too late, or the whole machine was suspended.
+type interruption struct {
+	continued chan os.Signal
+	asleep    time.Duration // total time for which the machine was suspended since it started
+}
+
+// watchPauses begins the detection. The method end ends it.
+func watchPauses() *interruption {
+	p := &interruption{continued: make(chan os.Signal, 1), asleep: asleep()}
+	notifyContinued(p.continued)
+	return p
+}
+
+// signalDelay is the time that a delivered signal may take to reach a Go channel through two goroutines. A
+// workload that ended while Tare was stopped may be seen before the signal arrives.
+const signalDelay = 2 * time.Millisecond
+
+// minSuspension is the difference of the two clocks that can occur without a suspension.
+const minSuspension = 10 * time.Millisecond
+
+// end describes the interruption; "" if there was none.
+func (p *interruption) end() string {
+	defer signal.Stop(p.continued)
+	if d := asleep() - p.asleep; d > minSuspension {
+		return fmt.Sprintf("the machine was suspended for %v", d.Round(time.Millisecond))
+	}
+	select {
+	case <-p.continued:
+		return "Tare was stopped and continued"
+	case <-time.After(signalDelay):
+		return ""
+	}
 }

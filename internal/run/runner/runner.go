@@ -73,17 +73,13 @@ type run struct {
 	clock *clock
 	// last is the time up to which all time is attributed to trials. The time for recording a trial
 	// comes later and counts towards the next trial.
-	last time.Time
-	// cleared is the duration of the clean-up after the last trial.
-	cleared time.Duration
-	// dropped holds the arms that this session has left out, and why the reasons.
-	dropped map[int]bool
-	reasons []error
-	// since is the first round of this session in which an arm takes part, by arm.
-	since []int
-	// setUp is the number of the present set-up. used is set if a trial has run in it.
-	setUp int
-	used  bool
+	last    time.Time
+	cleared time.Duration // duration of the clean-up after the last trial
+	dropped map[int]bool  // arms that this session has left out
+	reasons []error       // the reasons for leaving out these arms
+	since   []int         // first round of this session in which an arm takes part, by arm
+	setUp   int           // number of the present set-up
+	used    bool          // a trial has run in the present set-up
 	// blocks groups the rounds that share a set-up. While undecided is set, the grouping is not fixed yet.
 	blocks    blocks
 	undecided bool
@@ -96,7 +92,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Events == nil {
 		o.Events = func(Event) {}
 	}
-	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan, o.Expansion.Cells[0].Testbed.LimitsCPU()), sites: &sites{}, dropped: map[int]bool{}}
+	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan, o.Expansion.Cells[0].Testbed.LimitsCPU()), sites: &sites{}}
+	r.dropped = r.clock.dropped
 	defer func() { err = errors.Join(err, r.sites.close(context.WithoutCancel(ctx))) }()
 	if err := r.begin(ctx); err != nil {
 		return err
@@ -215,19 +212,15 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 		for _, step := range steps {
 			attempts, stands, last := r.attempts(round, step)
 			position = max(position, last)
-			if stands || attempts >= pass || r.dropped[step.Arm] || round < r.since[step.Arm] {
+			if stands || attempts >= pass || !r.takesPart(step.Arm, round) {
 				continue
 			}
 			t, err := r.trial(ctx, trialID{round: round, attempt: attempts + 1, position: position + 1, step: step})
-			var alone *armError
-			if errors.As(err, &alone) {
-				if err := r.drop(ctx, step.Arm, round, err); err != nil {
+			if err != nil {
+				if err := r.dropAlone(ctx, step.Arm, round, err); err != nil {
 					return err
 				}
 				continue
-			}
-			if err != nil {
-				return err
 			}
 			position++
 			if spoiltByMachine(t, r.cpuLimited()) {

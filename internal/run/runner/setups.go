@@ -2,17 +2,17 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
 	"tare/internal/report/wording"
-	"tare/internal/testbed"
 )
 
 // blocks groups rounds that share a set-up. It divides rounds into setUps blocks of nearly equal length;
@@ -184,29 +184,29 @@ func (r *run) renew(ctx context.Context, round int) error {
 // is still removed. The proofs reveal leftovers.
 func (r *run) takeDown(ctx context.Context, round int) error {
 	whole := context.WithoutCancel(ctx)
-	var up []indexedSite
-	for _, at := range r.sites.list {
-		if at.site.bare == nil || r.dropped[at.arm] {
+	var up []*armSite
+	for _, p := range r.sites.list {
+		if p.bare == nil || r.dropped[p.index] {
 			continue
 		}
-		up = append(up, at)
-		if err := at.site.down(whole); err != nil {
-			if err := r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", at.site.arm, err)); err != nil {
+		up = append(up, p)
+		if err := p.down(whole); err != nil {
+			if err := r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", p.arm, err)); err != nil {
 				return err
 			}
 		}
 	}
 	errs := make([]error, len(up))
 	var wait sync.WaitGroup
-	for i, at := range up {
-		wait.Go(func() { errs[i] = at.site.remove(whole) })
+	for i, p := range up {
+		wait.Go(func() { errs[i] = p.remove(whole) })
 	}
 	wait.Wait()
-	for i, at := range up {
-		if errs[i] == nil || r.dropped[at.arm] {
+	for i, p := range up {
+		if errs[i] == nil || r.dropped[p.index] {
 			continue
 		}
-		if err := r.drop(ctx, at.arm, round, fmt.Errorf("arm %s: cannot be taken down to be set up anew: %w", at.site.arm, errs[i])); err != nil {
+		if err := r.drop(ctx, p.index, round, fmt.Errorf("arm %s: cannot be taken down to be set up anew: %w", p.arm, errs[i])); err != nil {
 			return err
 		}
 	}
@@ -223,6 +223,9 @@ func (r *run) setUpsLeft(round, total int) int {
 	return n
 }
 
+// siteStep is one step of the set-up of a site.
+type siteStep func(*armSite, context.Context) error
+
 // setUpAtOnce is the number of arms that carry out a step of the set-up at the same time, if the step is
 // long and arms do not disturb each other.
 const setUpAtOnce = 4
@@ -233,7 +236,7 @@ const setUpAtOnce = 4
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false
-	list := make([]indexedSite, len(r.sites.list))
+	list := make([]*armSite, len(r.sites.list))
 	for i, at := range r.plan.SetUpOrder(r.setUp, len(list)) {
 		list[i] = r.sites.list[at]
 	}
@@ -262,61 +265,37 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 
 // inParallel carries out one step for several sites at the same time. It returns a function that returns
 // the error of each site.
-func (r *run) inParallel(ctx context.Context, list []indexedSite, step func(*armSite, context.Context) error) func(*armSite, context.Context) error {
-	var mu sync.Mutex
-	var wait sync.WaitGroup
-	made := make(map[*armSite]error, len(list))
-	turn := make(chan struct{}, setUpAtOnce)
-	for _, at := range list {
-		if r.dropped[at.arm] {
-			continue
+func (r *run) inParallel(ctx context.Context, list []*armSite, step siteStep) siteStep {
+	var group errgroup.Group
+	group.SetLimit(setUpAtOnce)
+	errs := make([]error, len(list))
+	for i, p := range list {
+		if !r.dropped[p.index] {
+			group.Go(func() error {
+				errs[i] = step(p, ctx)
+				return nil
+			})
 		}
-		wait.Go(func() {
-			turn <- struct{}{}
-			defer func() { <-turn }()
-			err := step(at.site, ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			made[at.site] = err
-		})
 	}
-	wait.Wait()
-	return func(p *armSite, _ context.Context) error { return made[p] }
+	_ = group.Wait()
+	return func(p *armSite, _ context.Context) error { return errs[slices.Index(list, p)] }
 }
 
 // forEach carries out one step of the set-up for all sites.
-func (r *run) forEach(ctx context.Context, round int, list []indexedSite, step func(*armSite, context.Context) error) error {
-	for _, at := range list {
-		if r.dropped[at.arm] {
+func (r *run) forEach(ctx context.Context, round int, list []*armSite, step siteStep) error {
+	for _, p := range list {
+		if r.dropped[p.index] {
 			continue
 		}
-		if err := step(at.site, ctx); err != nil {
-			err = fmt.Errorf("arm %s: %w", at.site.arm, err)
+		if err := step(p, ctx); err != nil {
+			err = fmt.Errorf("arm %s: %w", p.arm, err)
 			if r.Journal.Session() == 1 && round == 0 {
 				return err // an arm that has never worked is a mistake of the user, not an accident
 			}
-			if err := r.drop(ctx, at.arm, round, err); err != nil {
+			if err := r.drop(ctx, p.index, round, err); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// remove takes down a site, layers first.
-func (p *armSite) remove(ctx context.Context) error {
-	err := p.down(ctx)
-	if site, ok := testbed.As[testbed.Closer](p.bare); ok {
-		err = errors.Join(err, site.Close())
-	}
-	p.bare, p.site, p.suspect = nil, nil, ""
-	return err
-}
-
-// renewable reports whether all sites can be taken down one by one.
-func (s *sites) renewable() bool {
-	return !slices.ContainsFunc(s.list, func(at indexedSite) bool {
-		_, ok := testbed.As[testbed.Closer](at.site.bare)
-		return at.site.bare != nil && !ok
-	})
 }

@@ -16,16 +16,9 @@ import (
 
 // sites holds the sites of a run. Cells at the same level of the testbed share an arm's site.
 type sites struct {
-	cells [][]*armSite  // by cell and arm
-	list  []indexedSite // every site once
-	// on is the site whose switchable layers are on; nil: all are off.
-	on *armSite
-}
-
-// indexedSite is a site with the index of its arm.
-type indexedSite struct {
-	arm  int
-	site *armSite
+	cells [][]*armSite // by cell and arm
+	list  []*armSite   // every site once
+	on    *armSite     // the site whose switchable layers are on; nil: all are off
 }
 
 // plan lists the sites of a run, before any is set up. ledger records the changes that layers must undo;
@@ -44,13 +37,8 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 	}
 	launchers := 0 // the maximum over all arms of launchers that start a program
 	for _, items := range x.Layers {
-		n := 0
-		for _, item := range items {
-			if item.Config.Declare().Launched {
-				n++
-			}
-		}
-		launchers = max(launchers, n)
+		items := slices.DeleteFunc(slices.Clone(items), func(item experiment.LayerItem) bool { return !item.Config.Declare().Launched })
+		launchers = max(launchers, len(items))
 	}
 	run := layer.NewRun(ledger)
 	byLevel := map[string][]*armSite{} // by level, then by arm
@@ -58,10 +46,10 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		if byLevel[level] == nil {
 			for a, arm := range x.Plan.Arms {
 				p := &armSite{
-					arm: arm.Name, bed: bed, run: run, launchers: launchers, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a), workloads: residents(x, levels, level),
+					index: a, arm: arm.Name, bed: bed, run: run, launchers: launchers, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a), workloads: residents(x, levels, level),
 					want: testbed.Request{Name: arm.Name, Needs: x.Needs(c, a), Level: x.Cells[c].Testbed.Level()},
 				}
-				byLevel[level], s.list = append(byLevel[level], p), append(s.list, indexedSite{a, p})
+				byLevel[level], s.list = append(byLevel[level], p), append(s.list, p)
 			}
 		}
 		s.cells[c] = byLevel[level]
@@ -85,10 +73,9 @@ func residents(x *experiment.Expansion, levels []string, level string) []workloa
 // close takes all sites down. It switches off the switchable layers before it takes down any, since Down
 // may restore a layer that was on before the run.
 func (s *sites) close(ctx context.Context) error {
-	var errs []error
-	errs = append(errs, s.leave(ctx))
-	for _, at := range s.list {
-		errs = append(errs, at.site.down(ctx))
+	errs := []error{s.leave(ctx)}
+	for _, p := range s.list {
+		errs = append(errs, p.down(ctx))
 	}
 	return errors.Join(errs...)
 }
@@ -123,11 +110,17 @@ func (s *sites) leave(ctx context.Context) error {
 	var errs []error
 	if s.on != nil {
 		for _, u := range slices.Backward(s.on.switches()) {
-			limited, cancel := context.WithTimeout(ctx, u.downLimit())
-			errs = append(errs, u.Switch.Off(limited))
-			cancel()
+			errs = append(errs, u.limited(ctx, u.Switch.Off))
 		}
 	}
 	s.on = nil
 	return errors.Join(errs...)
+}
+
+// renewable reports whether all sites can be taken down one by one.
+func (s *sites) renewable() bool {
+	return !slices.ContainsFunc(s.list, func(p *armSite) bool {
+		_, ok := testbed.As[testbed.Closer](p.bare)
+		return p.bare != nil && !ok
+	})
 }

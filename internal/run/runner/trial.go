@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"tare/internal/layer"
 	"tare/internal/run/journal"
 	"tare/internal/run/machine"
-	"tare/internal/testbed"
 	"tare/internal/workload"
 )
 
@@ -38,144 +38,200 @@ func (r *run) doneEvent(t *journal.Trial) TrialDone {
 	return e
 }
 
+// armTrial is a trial of one arm while it runs.
+type armTrial struct {
+	id    trialID
+	p     *armSite
+	t     *journal.Trial
+	load  workload.Workload
+	site  *watchedSite
+	trial *workload.Trial
+
+	ctx    context.Context // context of a sliced trial, over all its slices
+	cancel context.CancelFunc
+	limit  time.Duration // time limit of the trial
+	left   time.Duration // remaining part of limit for a sliced trial; other arms' slices do not count
+	sliced workload.Sliced
+	seen   observation // observations of the slices so far
+}
+
 // trial runs one trial with the proofs around it, applies the rules, records the trial, and cleans up
 // after it. An error means that the run cannot continue. A broken rule is no error.
 func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
-	t, clear, err := r.carryOut(ctx, id)
+	cell := r.plan.Cells[id.step.Cell]
+	r.Events(TrialStarted{Round: id.round, Rounds: r.clock.rounds, Cell: cell.ID, Arm: r.plan.Arms[id.step.Arm].Name, Attempt: id.attempt,
+		Expected: cell.Expected, Progress: r.clock.progress(r.Journal.Trials())})
+	u, err := r.beginTrial(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Journal.Append(t); err != nil {
-		return nil, err
+	defer u.cancel()
+	u.t.Start = time.Now()
+	if u.t.Valid() {
+		err = r.measure(ctx, u)
 	}
-	r.Events(r.doneEvent(t))
-	if clear == nil {
-		return t, nil
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		return nil, err // an unfinished trial is lost, as documented
 	}
-	return t, r.clear(ctx, id, clear)
+	u.p.suspectIfInvalid(u.t)
+	_, err = r.record(ctx, []*armTrial{u})
+	return u.t, err
 }
 
-// carryOut runs a trial until it can be recorded. clear removes the workload's leftovers from the site;
-// nil if there are none.
-func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear func(context.Context) error, err error) {
+// beginTrial ensures that an arm's site is whole, and gathers the proofs before its trial.
+func (r *run) beginTrial(ctx context.Context, id trialID) (*armTrial, error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
-	r.Events(TrialStarted{Round: id.round, Rounds: r.clock.rounds, Cell: cell.ID, Arm: arm.Name, Attempt: id.attempt, Expected: cell.Expected, Progress: r.clock.progress(r.Journal.Trials())})
-	err = r.ensureWhole(ctx, p)
-	if err != nil && !isDisturbance(err) {
-		return nil, nil, fmt.Errorf("arm %s, round %d: %w", arm.Name, id.round, err)
+	failed := func(err error) error { return fmt.Errorf("arm %s, round %d: %w", arm.Name, id.round, err) }
+	load, sliced := r.Expansion.Cells[id.step.Cell].Workload.(workload.Workload), cell.Slices > 0
+	if _, can := load.(workload.Sliceable); sliced && !can {
+		return nil, failed(fmt.Errorf("trials of %s cannot be cut into slices", cell.ID))
 	}
-	raw, rawErr := r.Journal.Raw(id.round, id.attempt, arm.Name, cell.ID)
-	if rawErr != nil {
-		return nil, nil, rawErr
+	whole := r.ensureWhole(ctx, p)
+	if whole != nil && !isDisturbance(whole) {
+		return nil, failed(whole)
+	}
+	if switches := p.switches(); sliced && len(switches) > 0 {
+		return nil, failed(fmt.Errorf("trials cannot be cut into slices: the layer %s is turned on and off for all arms between trials", switches[0].kind))
+	}
+	raw, err := r.Journal.Raw(id.round, id.attempt, arm.Name, cell.ID)
+	if err != nil {
+		return nil, err
 	}
 	r.used = true
-	t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, SetUp: r.setUp, Cell: cell.ID, Arm: arm.Name, Raw: raw.Dir(), Checks: slices.Clone(p.once)}
-
+	m := load.Measures()
+	if sliced {
+		m = m.Cut(cell.Slices)
+	}
+	u := &armTrial{id: id, p: p, load: load, site: &watchedSite{Site: p.site}, limit: m.Bound(), left: m.Bound()}
+	u.t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, SetUp: r.setUp, Slices: cell.Slices, Cell: cell.ID, Arm: arm.Name,
+		Raw: raw.Dir(), Start: time.Now(), Checks: slices.Clone(p.once)}
+	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.service(load), Lateness: r.lateness()}
 	var checks []layer.Check
-	if err == nil {
-		if t.Switched, err = r.sites.enter(ctx, p); err != nil {
-			return nil, nil, err
+	err = whole
+	if err == nil && !sliced {
+		if u.t.Switched, err = r.sites.enter(ctx, p); err != nil {
+			return nil, err
 		}
+	}
+	if err == nil {
 		checks, err = p.before(ctx)
 	}
 	if _, reached := machine.Exhausted(err); reached {
-		return nil, nil, fmt.Errorf("arm %s, round %d: %w", t.Arm, t.Round, err)
+		return nil, failed(err)
 	}
-	t.Checks = append(t.Checks, checks...)
-	if failed := recordProofs(t, err); failed {
-		t.Start = time.Now()
-	} else if clear, err = r.measure(ctx, id, p, raw, t); err != nil {
-		return nil, nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err // the unfinished trial is lost, as documented
-	}
-	p.suspectIfInvalid(t)
-	t.Prepared += r.cleared
-	now := time.Now()
-	t.Harness.Around = now.Sub(r.last) - t.Prepared - t.Wall
-	r.last, r.cleared = now, 0
-	return t, clear, nil
+	u.ctx, u.cancel = context.WithCancel(ctx)
+	u.recordProofs(checks, err)
+	return u, nil
 }
 
 // measure runs the workload and sets the trial's values, conditions and broken rules.
-func (r *run) measure(ctx context.Context, id trialID, p *armSite, raw workload.Raw, t *journal.Trial) (clear func(context.Context) error, err error) {
-	load := r.Expansion.Cells[id.step.Cell].Workload.(workload.Workload)
-	m := load.Measures()
-	limited, cancel := context.WithTimeout(ctx, m.Bound())
+func (r *run) measure(ctx context.Context, u *armTrial) error {
+	limited, cancel := context.WithTimeout(ctx, u.limit)
 	defer cancel()
-	t.Start = time.Now()
-	site := &watchedSite{Site: p.site}
-	trial := &workload.Trial{Site: site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.service(load), Lateness: r.lateness()}
-	prepare := func(ctx context.Context) (workload.Measured, error) { return load.Prepare(ctx, trial) }
-	if m.Searches {
-		prepare = func(ctx context.Context) (workload.Measured, error) { return r.search(ctx, p, load, trial, t) }
+	prepare := u.load.Prepare
+	if u.load.Measures().Searches {
+		prepare = func(ctx context.Context, _ *workload.Trial) (workload.Measured, error) { return r.search(ctx, u) }
 	}
-	measured, err := prepare(limited)
-	t.Prepared = time.Since(t.Start)
+	measured, err := prepare(limited, u.trial)
+	u.t.Prepared = time.Since(u.t.Start)
 	var result workload.Result
 	var layers cost
 	part := "the preparation"
-	if err == nil && t.Valid() {
+	if err == nil && u.t.Valid() {
 		part = "the measured part"
-		result, layers, err = r.observe(ctx, limited, p, measured, t)
+		var seen observation
+		seen, err = r.watch(ctx, limited, u.p, func(ctx context.Context) (err error) {
+			result, err = measured(ctx)
+			return err
+		})
+		layers = seen.record(u.t)
 	}
 	late := ""
 	if limited.Err() != nil && ctx.Err() == nil {
-		late = fmt.Sprintf("%s was not done %v after the trial began, which is its limit", part, quantity.Duration(m.Bound()))
+		late = fmt.Sprintf("%s was not done %v after the trial began, which is its limit", part, quantity.Duration(u.limit))
 	}
-	if err := failure(t, err, late); err != nil {
-		return nil, fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
+	if err := u.failure(err, late); err != nil {
+		return err
 	}
-	if err := r.conclude(ctx, id, p, site, result, layers, t); err != nil {
-		return nil, err
-	}
-	return trial.Clear, nil
+	return r.conclude(ctx, u, result, layers)
+}
+
+// failed says in which trial an error occurred.
+func (u *armTrial) failed(err error) error {
+	return fmt.Errorf("%s in arm %s, round %d: %w", u.t.Cell, u.t.Arm, u.t.Round, err)
 }
 
 // conclude completes a trial after its program has ended: it adds the results, gathers the proofs after
 // it, and applies the rules.
-func (r *run) conclude(ctx context.Context, id trialID, p *armSite, site *watchedSite, result workload.Result, layers cost, t *journal.Trial) error {
-	site.judge(t)
-	site.recordBehaviour(t, result)
+func (r *run) conclude(ctx context.Context, u *armTrial, result workload.Result, layers cost) error {
+	t, cell := u.t, r.plan.Cells[u.id.step.Cell]
+	u.site.judge(t)
+	u.site.recordBehaviour(t, result)
 	if !t.Valid() {
 		conditions(t, t.Conditions, r.plan.Limits, "") // a broken limit may be the reason of the failure
 		return nil
 	}
-	if t.Values == nil {
-		t.Values = map[string]float64{}
-	}
-	maps.Copy(t.Values, result.Values)
+	addValues(t, result.Values)
 	t.Used = layers.addTo(result.Used, t.Wall)
 	if result.Resources != nil {
 		t.Resources = result.Resources
 	}
-	if m := r.Expansion.Cells[id.step.Cell].Workload.Measures(); m.Cost != nil {
+	if m := u.load.Measures(); m.Cost != nil {
 		addCosts(t, *m.Cost, &result, layers)
 	}
-	checks, err := p.after(ctx, r.plan.Cells[id.step.Cell].Kind, result)
+	checks, err := u.p.after(ctx, cell.Kind, result)
 	if _, reached := machine.Exhausted(err); reached {
-		return fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
+		return u.failed(err)
 	}
-	t.Checks = append(t.Checks, checks...)
-	recordProofs(t, err)
-	judge(t, result, r.plan.Cells[id.step.Cell].Metrics, r.plan.Limits)
+	u.recordProofs(checks, err)
+	judge(t, result, cell.Metrics, r.plan.Limits)
 	return nil
+}
+
+// record records the trials of a block in the journal and cleans up after them. The time spent by Tare
+// itself is divided equally among them.
+func (r *run) record(ctx context.Context, turns []*armTrial) (trials []*journal.Trial, err error) {
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	turns[0].t.Prepared += r.cleared
+	now := time.Now()
+	around := now.Sub(r.last)
+	for _, u := range turns {
+		around -= u.t.Prepared + u.t.Wall
+	}
+	r.last, r.cleared = now, 0
+	for _, u := range turns {
+		u.t.Harness.Around = around / time.Duration(len(turns))
+		if err := r.Journal.Append(u.t); err != nil {
+			return nil, err
+		}
+		trials = append(trials, u.t)
+		r.Events(r.doneEvent(u.t))
+	}
+	for _, u := range turns {
+		if u.trial.Clear != nil {
+			if err := r.clear(ctx, u.id, u.trial.Clear); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return trials, nil
 }
 
 // search prepares a trial whose preparation is a search. The limits on the machine's conditions hold
 // during the search as they do during the measured part.
-func (r *run) search(ctx context.Context, p *armSite, load workload.Workload, trial *workload.Trial, t *journal.Trial) (workload.Measured, error) {
-	before, err := p.account()
+func (r *run) search(ctx context.Context, u *armTrial) (workload.Measured, error) {
+	before, err := u.p.account()
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Sampler.Start(ctx, p.bare); err != nil {
+	if err := r.Sampler.Start(ctx, u.p.bare); err != nil {
 		return nil, err
 	}
-	measured, prepareErr := load.Prepare(ctx, trial)
-	after, err := p.account()
+	measured, prepareErr := u.load.Prepare(ctx, u.trial)
+	after, err := u.p.account()
 	if err != nil {
 		return nil, err
 	}
@@ -183,66 +239,49 @@ func (r *run) search(ctx context.Context, p *armSite, load workload.Workload, tr
 	if err != nil {
 		return nil, err
 	}
-	conditions(t, sample.Conditions, r.plan.Limits, " during the search")
+	conditions(u.t, sample.Conditions, r.plan.Limits, " during the search")
 	return measured, prepareErr
 }
 
-// observe runs the measured part of a trial and records its CPU time, conditions and the layers' cost.
-// limited is the part's time limit.
-func (r *run) observe(ctx, limited context.Context, p *armSite, measured workload.Measured, t *journal.Trial) (result workload.Result, layers cost, err error) {
-	s, err := r.watch(ctx, limited, p, func(ctx context.Context) (err error) {
-		result, err = measured(ctx)
-		return err
-	})
-	return result, s.record(t), err
-}
-
-func addObserved(t *journal.Trial, observed map[string]testbed.Observed) {
-	for name, o := range observed {
-		if t.Values == nil {
-			t.Values = map[string]float64{}
-		}
-		if o.Wall > 0 {
-			t.Values[experiment.ObservedCPU(name)] = o.CPU.Seconds() / o.Wall.Seconds()
-		}
-		t.Values[experiment.ObservedMemory(name)] = float64(o.Memory)
+// addValues adds values to a trial.
+func addValues(t *journal.Trial, values map[string]float64) {
+	if t.Values == nil {
+		t.Values = map[string]float64{}
 	}
+	maps.Copy(t.Values, values)
 }
 
 // failure records a workload's error as a broken rule, or returns it if it ends the run. late describes
 // an exceeded time limit; "": none was exceeded.
-func failure(t *journal.Trial, err error, late string) error {
+func (u *armTrial) failure(err error, late string) error {
 	var invalid *workload.Invalid
 	switch {
 	case isDisturbance(err):
-		violate(t, workload.RuleLost, err.Error())
+		violate(u.t, workload.RuleLost, err.Error())
 	case late != "":
-		violate(t, workload.RuleTimeout, late)
+		violate(u.t, workload.RuleTimeout, late)
 	case errors.As(err, &invalid):
-		violate(t, invalid.Rule, invalid.Detail)
-	default:
-		return err
+		violate(u.t, invalid.Rule, invalid.Detail)
+	case err != nil:
+		return u.failed(err)
 	}
 	return nil
 }
 
-// recordProofs records the failed checks, or the error in gathering them, as broken rules. It reports whether
-// there were any.
-func recordProofs(t *journal.Trial, err error) bool {
-	if err != nil {
-		rule := workload.RuleProof
-		if isDisturbance(err) {
-			rule = workload.RuleLost
-		}
-		violate(t, rule, err.Error())
-		return true
-	}
-	failed := false
-	for _, c := range t.Checks {
-		if !c.OK {
-			failed = true
-			violate(t, workload.RuleProof, fmt.Sprintf("%s: %s: expected %s, observed %s", c.Layer, c.Name, c.Expected, c.Observed))
+// recordProofs adds the checks to the trial. It records all failed checks of the trial, or the error in making
+// the proofs, as broken rules.
+func (u *armTrial) recordProofs(checks []layer.Check, err error) {
+	u.t.Checks = append(u.t.Checks, checks...)
+	switch {
+	case isDisturbance(err):
+		violate(u.t, workload.RuleLost, err.Error())
+	case err != nil:
+		violate(u.t, workload.RuleProof, err.Error())
+	default:
+		for _, c := range u.t.Checks {
+			if !c.OK {
+				violate(u.t, workload.RuleProof, fmt.Sprintf("%s: %s: expected %s, observed %s", c.Layer, c.Name, c.Expected, c.Observed))
+			}
 		}
 	}
-	return failed
 }

@@ -34,8 +34,6 @@ type TriedWorkload struct {
 // Trying is sent when a workload is tried in an arm.
 type Trying struct{ Arm, Workload string }
 
-func (Trying) event() {}
-
 // TriedLayer holds the proofs that one layer is on, or off, in an arm.
 type TriedLayer struct {
 	Kind   string
@@ -71,17 +69,15 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 				return tried, ctx.Err()
 			}
 			one := Tried{Arm: p.arm, Cell: x.Plan.Cells[c].ID, Ready: time.Since(start), Err: err}
-			var of *layerError
-			if errors.As(err, &of) {
+			if of, ok := errors.AsType[*layerError](err); ok {
 				one.Layer = of.kind
 			}
-			tried = append(tried, one)
 			if err != nil {
-				ready = append(ready, nil)
-				continue
+				p = nil
+			} else {
+				events(SiteReady{Arm: p.arm})
 			}
-			ready = append(ready, p)
-			events(SiteReady{Arm: p.arm})
+			tried, ready = append(tried, one), append(ready, p)
 		}
 	}
 	for i, p := range ready {
@@ -89,8 +85,7 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 			continue
 		}
 		_, err := all.enter(ctx, p)
-		var alone *armError
-		if errors.As(err, &alone) && ctx.Err() == nil {
+		if alone, ok := errors.AsType[*armError](err); ok && ctx.Err() == nil {
 			tried[i].Err = alone.err
 			continue
 		}
@@ -110,14 +105,16 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 func (p *armSite) try(ctx context.Context) []TriedLayer {
 	var layers []TriedLayer
 	for _, e := range p.evidence() {
-		one := TriedLayer{Kind: e.kind, Of: e.of, Later: e.more}
+		one := TriedLayer{Kind: e.kind, Of: e.of, Later: e.after != nil}
 		for _, check := range p.once {
 			if e.of == "" && check.Layer == e.kind {
 				one.Checks = append(one.Checks, check)
 			}
 		}
-		checks, err := e.gather(ctx)
-		one.Checks, one.Err = append(one.Checks, checks...), err
+		if e.before != nil {
+			checks, err := e.before(ctx)
+			one.Checks, one.Err = append(one.Checks, checks...), err
+		}
 		layers = append(layers, one)
 	}
 	return layers

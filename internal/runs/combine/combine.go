@@ -6,7 +6,7 @@
 // intervals that do not overlap, although both are right. General conclusions need several occasions, so
 // the occasion is the unit of analysis here.
 //
-// The runs must ask the same question (compare.Property.Asked). For each cell, arm and metric, each run
+// The runs must ask the same question (compare.Property.InQuestion). For each cell, arm and metric, each run
 // gives its overhead with a standard error, and stats.RandomEffects joins the overheads. It estimates the
 // mean overhead over occasions, the spread between occasions, and the range of a further run's overhead.
 // Package analysis decides the verdicts, with the same margin, correction and controls as for a single run.
@@ -20,7 +20,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"tare/internal/analysis"
@@ -65,12 +64,22 @@ type Result struct {
 // for an arm, and the number of these runs. It shows how much runs differ although nothing was changed. The
 // deviation is 0 if fewer than two runs have the overhead.
 func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs int) {
-	for _, c := range slices.Concat(r.Comparisons, r.Controls) {
-		if c.Cell == cell && c.Arm == arm && c.Metric.Name == metric {
-			return contrast.Deviation(c.data.Contrasts), len(c.data.Contrasts)
-		}
+	if c := r.Comparison(cell, arm, metric); c != nil {
+		return contrast.Deviation(c.data.Contrasts), len(c.data.Contrasts)
 	}
 	return 0, 0
+}
+
+// Comparison returns the comparison of a treatment or control with the baseline; nil if there is none.
+func (r *Result) Comparison(cell, arm, metric string) *Comparison {
+	for _, list := range [][]Comparison{r.Comparisons, r.Controls} {
+		for i := range list {
+			if c := &list[i]; c.Cell == cell && c.Arm == arm && c.Metric.Name == metric {
+				return c
+			}
+		}
+	}
+	return nil
 }
 
 // Run is one of the combined runs.
@@ -254,10 +263,11 @@ func (r *Result) assess(in []compare.Input) {
 	answers := analysis.Assess(r.Plan, questions(in, r.Comparisons, r.Observational), questions(in, r.Controls, r.Observational))
 	r.Family = answers.Family
 	for i := range r.Comparisons {
-		r.Comparisons[i].complete(answers.Asked[i], float64(r.Confidence))
-		r.withholdByFailures(in, &r.Comparisons[i])
+		c := &r.Comparisons[i]
+		c.complete(answers.Asked[i], float64(r.Confidence))
+		r.withholdByFailures(in, c)
 		for _, one := range r.Used {
-			one.Run.WithholdGains(&r.Comparisons[i].Comparison, r.Comparisons[i].Arm)
+			one.Run.WithholdGains(&c.Comparison, c.Arm)
 		}
 	}
 	for i := range r.Controls {
@@ -329,9 +339,8 @@ func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 		return
 	}
 	m := c.Metric
-	size := func(v float64) float64 { return contrast.Magnitude(v, m) }
 	c.HartungKnapp = analysis.Interval(contrast.Overheads(p.HartungKnapp.Interval, m))
-	c.Spread, c.PSpread = analysis.Interval(p.Spread.Map(size)), p.PQ
+	c.Spread, c.PSpread = analysis.Interval(p.Spread.Map(func(v float64) float64 { return contrast.Magnitude(v, m) })), p.PQ
 	c.Prediction = analysis.Interval(contrast.Overheads(p.Prediction, m))
 	for i := range c.Occasions {
 		if o := &c.Occasions[i]; o.LeftOut == nil {

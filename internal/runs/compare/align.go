@@ -68,8 +68,8 @@ type shared struct {
 // in reports whether the run with an index has the metric.
 func (s shared) in(run int) bool { return slices.Contains(s.runs, run+1) }
 
-// align finds the arms, cells and metrics that runs share, each in the form of the first run that has it.
-// It also records the arms, cells and metrics that only some runs have.
+// align finds the metrics that runs share, each in the form of the first run that has the metric. It also
+// records the arms, cells and metrics that only some runs have.
 func (c *comparison) align() ([]shared, error) {
 	var list []shared
 	for _, id := range c.names(cellIDs) {

@@ -85,24 +85,18 @@ func Differing(leaves ...map[string]string) []Property {
 // split separates the properties that differ from the properties that are the same. Both lists have the
 // important properties first, and are then sorted by group.
 func (p properties) split() (differences, same []Property) {
+	rank := func(p Property) int { return slices.Index(groups, p.Group) }
 	slices.SortStableFunc(p, func(a, b Property) int {
-		if a.Minor == b.Minor {
-			return slices.Index(groups, a.Group) - slices.Index(groups, b.Group)
-		}
-		if a.Minor {
+		switch {
+		case a.Minor == b.Minor:
+			return rank(a) - rank(b)
+		case a.Minor:
 			return 1
 		}
 		return -1
 	})
-	differences, same = []Property{}, []Property{}
-	for _, one := range p {
-		if one.differs {
-			differences = append(differences, one)
-		} else {
-			same = append(same, one)
-		}
-	}
-	return differences, same
+	same = slices.DeleteFunc(append([]Property{}, p...), func(one Property) bool { return one.differs })
+	return slices.DeleteFunc(append([]Property{}, p...), func(one Property) bool { return !one.differs }), same
 }
 
 // mostDepth is the largest depth of nested parameters; deeper parameters are compared as JSON.
@@ -184,3 +178,44 @@ func scalar(v any) string {
 	}
 	return string(data)
 }
+
+// Properties compares the properties of runs for callers that make their own comparisons. Its result
+// has only Runs, Differences, Same, Unknown and Apart. It returns an error if two runs hold the
+// same trials, or the runs have no cell in common.
+func Properties(in []Input) (*Result, error) {
+	c, _, err := begin(in, Options{})
+	if err != nil {
+		return nil, err
+	}
+	return c.result, nil
+}
+
+// InQuestion reports whether a property is part of a run's question: the layers, workloads and testbed with
+// their parameters (except those that experiment.OutsideQuestion names), and the rules for its verdicts.
+// Two runs that agree on all of these ask the same question, on whatever machine and with whatever number
+// of rounds.
+func (p Property) InQuestion() bool {
+	switch p.Group {
+	case layers, testbed, workloads:
+		return !p.Minor
+	case design:
+		return p.Path == designConfidence || p.Path == designMargin
+	case imported:
+		return p.Path == importFormat
+	}
+	return false
+}
+
+// AffectsResult reports whether a property that is not part of the question may affect the result: the
+// slicing of trials and, if some trials failed, their time limits.
+func (p Property) AffectsResult(failed bool) bool {
+	return p.Group == design && p.Path == designSlices || p.Limit && failed
+}
+
+// Paths of the properties that InQuestion and AffectsResult name.
+const (
+	designConfidence = "confidence"
+	designMargin     = "equivalence margin"
+	designSlices     = "slices"
+	importFormat     = "format"
+)

@@ -196,17 +196,13 @@ func (w *worker) nodes(s source, values, effects []float64) []float64 {
 		if effects != nil {
 			v *= math.Exp(-effects[i])
 		}
-		list[i] = w.nodesOf(s, v)
+		if s.basis == Capacity {
+			list[i] = w.Rate / (s.units * v * w.Utilisation)
+		} else {
+			list[i] = w.Rate * v / (w.NodeCPUs * w.Utilisation)
+		}
 	}
 	return list
-}
-
-// nodesOf returns the number of nodes for a value of the metric.
-func (w *worker) nodesOf(s source, v float64) float64 {
-	if s.basis == Capacity {
-		return w.Rate / (s.units * v * w.Utilisation)
-	}
-	return w.Rate * v / (w.NodeCPUs * w.Utilisation)
 }
 
 // level converts numbers of nodes back to values of the metric.
@@ -275,5 +271,5 @@ func up(nodes float64) float64 { return contrast.Finite(math.Ceil(nodes * (1 - 1
 func point(v float64) analysis.Interval { return analysis.Interval{Point: v, Lo: v, Hi: v} }
 
 func scaled(i analysis.Interval, by float64) analysis.Interval {
-	return analysis.Interval{Point: contrast.Finite(i.Point * by), Lo: contrast.Finite(i.Lo * by), Hi: contrast.Finite(i.Hi * by)}
+	return analysis.Interval(stats.Interval(i).Map(func(v float64) float64 { return contrast.Finite(v * by) }))
 }

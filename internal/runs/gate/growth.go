@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"fmt"
 	"math"
 
 	"tare/internal/analysis"
@@ -30,9 +29,8 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 		if !ok {
 			continue
 		}
-		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
-			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; growth since earlier runs is known only as a share", c.Metric.Name, c.Budget),
-				fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
+		if err := c.checkScale("growth since earlier runs"); err != nil {
+			return nil, err
 		}
 		recent, anchor := growthCase(c, g, PartRecent, g.Recent), growthCase(c, g, PartAnchor, g.Anchor)
 		recent.Previous = g.Previous

@@ -87,6 +87,16 @@ func limitError(err error) error {
 	return err
 }
 
+// checkScale returns an error if the limit is an amount although the judged quantity, which has a name in the
+// error, is a share.
+func (c *Case) checkScale(quantity string) error {
+	if (c.Limit.Scale == experiment.Difference) == (c.Metric.Scale == experiment.Difference) {
+		return nil
+	}
+	return &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; %s is known only as a share", c.Metric.Name, c.Budget, quantity),
+		fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
+}
+
 // Metrics lists the metrics that can have a limit.
 func (l *Limits) Metrics() []string {
 	var names []string

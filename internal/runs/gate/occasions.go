@@ -2,9 +2,7 @@ package gate
 
 import (
 	"cmp"
-	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"tare/internal/analysis"
@@ -43,30 +41,23 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	judged := map[*combine.Failures]bool{} // true: has a failure budget
 	for _, c := range cases {
-		if f := r.FailuresOf(c.Cell, c.Arm); f != nil {
-			judged[f] = judged[f] || c.ofFailures
-		}
 		if c.ofFailures {
 			out.Cases = append(out.Cases, c.ofShare(r.Executed(c.Cell, c.Arm)))
 			continue
 		}
-		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
-			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; the joint result of several runs is known only as a share", c.Metric.Name, c.Budget),
-				fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
+		if err := c.checkScale("the joint result of several runs"); err != nil {
+			return nil, err
 		}
 		out.Cases = append(out.Cases, combinedCase(r, c))
 	}
 	if len(out.Cases) == 0 {
 		return nil, ErrNoBudget
 	}
-	for i := range r.Failures {
-		f := &r.Failures[i]
-		if bounded, is := judged[f]; is && !bounded && len(f.Shown) > 0 {
-			out.Cases = append(out.Cases, Case{Cell: f.Cell, Arm: f.Arm, Metric: experiment.FailuresMetric, Outcome: Fail, Reason: FailsMore,
-				Limit:     experiment.Bound{Value: f.Baseline.Share.Point, Scale: experiment.Ratio},
-				Estimated: true, Overhead: f.Failed.Share, Method: "fisher", P: f.PAdjusted, PAdjusted: f.PAdjusted, Size: f.Failed.Of, ofFailures: true})
+	unbounded := unboundedFailures(cases)
+	for _, f := range r.Failures {
+		if unbounded[cellArm{f.Cell, f.Arm}] && len(f.Shown) > 0 {
+			out.Cases = append(out.Cases, failsMore(f.Cell, f.Arm, f.Failed, f.Baseline, "fisher", f.PAdjusted, f.PAdjusted))
 		}
 	}
 	out.settle(nil, o, runs...)
@@ -84,13 +75,10 @@ func (TooFewOccasions) Kind() string { return "too-few-occasions" }
 // combinedCase returns a case with the joint estimate of all runs.
 func combinedCase(r *combine.Result, c Case) Case {
 	c.P, c.Reason = 1, NoData
-	at := slices.IndexFunc(r.Comparisons, func(k combine.Comparison) bool {
-		return k.Cell == c.Cell && k.Arm == c.Arm && k.Metric.Name == c.Metric.Name
-	})
-	if at < 0 || r.Comparisons[at].Rounds == 0 {
+	own := r.Comparison(c.Cell, c.Arm, c.Metric.Name)
+	if own == nil || own.Rounds == 0 {
 		return c
 	}
-	own := &r.Comparisons[at]
 	c.Size, c.Method, c.Reason = own.Rounds, own.Method, TooFew
 	if own.PointOnly {
 		return c
@@ -100,10 +88,9 @@ func combinedCase(r *combine.Result, c Case) Case {
 	if r.FailuresOf(c.Cell, c.Arm) != nil {
 		c.stands.Hi = math.Inf(1) // the cost of a failed trial has no upper limit
 	}
-	for _, control := range r.Controls {
-		if control.Cell == c.Cell && control.Metric.Name == c.Metric.Name && !control.PointOnly && control.PAdjusted <= contrast.RulesOf(r.Plan).Alpha {
-			c.Bias = math.Max(math.Abs(control.Overhead.Lo), math.Abs(control.Overhead.Hi))
-		}
+	control := r.Comparison(c.Cell, r.Plan.ArmWith(experiment.Control), c.Metric.Name)
+	if control != nil && !control.PointOnly && control.PAdjusted <= contrast.RulesOf(r.Plan).Alpha {
+		c.Bias = largest(control.Overhead)
 	}
 	return c
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"tare/internal/analysis"
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
@@ -80,9 +82,10 @@ func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run
 	r.withhold(o)
 	decide(r.Cases, r.Level)
 	for i := range r.Cases {
+		c := &r.Cases[i]
 		for _, run := range runs {
-			if f := run.Otherwise(r.Cases[i].Cell, r.Cases[i].Arm); f != nil && r.Cases[i].Outcome == Pass {
-				r.Cases[i].Outcome, r.Cases[i].Reason, r.Cases[i].Gap = Unresolved, Behaves, *f
+			if f := run.Otherwise(c.Cell, c.Arm); f != nil && c.Outcome == Pass {
+				c.Outcome, c.Reason, c.Gap = Unresolved, Behaves, *f
 			}
 		}
 	}
@@ -93,7 +96,7 @@ func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run
 // withhold sets the reason of each case that cannot be decided because of the run. If several reasons
 // apply, it sets the strongest.
 func (r *Result) withhold(o Options) {
-	reason := Reason("")
+	var reason Reason
 	switch {
 	case !r.Valid:
 		reason = NoVerdicts
@@ -179,15 +182,13 @@ func (j *judge) add(c Case) {
 // undecidable returns the reason why values of this kind can never decide a case, however many there are;
 // "" if they can.
 func (j *judge) undecidable(c *Case) Reason {
-	of := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name)
-	if of == nil {
-		return ""
-	}
-	switch of.Reason.(type) {
-	case analysis.DoesNotVary:
-		return NotVarying
-	case analysis.OtherSettings:
-		return OtherWork
+	if own := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name); own != nil {
+		switch own.Reason.(type) {
+		case analysis.DoesNotVary:
+			return NotVarying
+		case analysis.OtherSettings:
+			return OtherWork
+		}
 	}
 	return ""
 }
@@ -228,9 +229,11 @@ func (j *judge) control(c *Case) (Reason, float64) {
 	if of.PAdjusted > j.rules.Alpha {
 		return "", 0
 	}
-	o := contrast.Overheads(est.Main.At, d.Metric)
-	return "", math.Max(math.Abs(o.Lo), math.Abs(o.Hi))
+	return "", largest(analysis.Interval(contrast.Overheads(est.Main.At, d.Metric)))
 }
+
+// largest returns the largest absolute value in an interval.
+func largest(i analysis.Interval) float64 { return math.Max(math.Abs(i.Lo), math.Abs(i.Hi)) }
 
 // onScale returns the same values, compared on another scale. A budget may be an amount although the
 // metric's overhead is a share. Such a budget bounds the difference of the values.
@@ -244,4 +247,54 @@ func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 		d.Compare()
 	}
 	return d
+}
+
+// Failures of a program are judged in two ways. A budget of "failures" limits the share of executions that
+// fail in an arm, however often the baseline fails. Its case is decided by the exact interval of the share
+// and the binomial test. An arm without a budget of failures fails the gate if the analysis gives the
+// verdict that the arm fails more often than the baseline: a program that is fast because it fails is
+// within no budget.
+
+// ofShare returns the case of a failure budget, with the frequency of failures as its estimate.
+func (c Case) ofShare(n analysis.Frequency) Case {
+	c.Size, c.Method = n.Of, "binomial"
+	if n.Of == 0 {
+		c.P, c.Reason = 1, NoData
+		return c
+	}
+	p := 1.0
+	if n.Count > 0 {
+		p = 1 - distuv.Binomial{N: float64(n.Of), P: c.Limit.Value}.CDF(float64(n.Count-1))
+	}
+	c.settled(n.Share, p)
+	return c
+}
+
+// failsMore returns the case of an arm that fails more often than the baseline.
+func failsMore(cell, arm string, failed, baseline analysis.Frequency, method string, p, adjusted float64) Case {
+	return Case{Cell: cell, Arm: arm, Metric: experiment.FailuresMetric, Outcome: Fail, Reason: FailsMore,
+		Limit:     experiment.Bound{Value: baseline.Share.Point, Scale: experiment.Ratio},
+		Estimated: true, Overhead: failed.Share, Method: method, P: p, PAdjusted: adjusted, Size: failed.Of, ofFailures: true}
+}
+
+// unboundedFailures returns the arms and cells that cases judge without a budget of failures.
+func unboundedFailures(cases []Case) map[cellArm]bool {
+	unbounded := map[cellArm]bool{}
+	for _, c := range cases {
+		before, judged := unbounded[cellArm{c.Cell, c.Arm}]
+		unbounded[cellArm{c.Cell, c.Arm}] = (before || !judged) && !c.ofFailures
+	}
+	return unbounded
+}
+
+// failing returns the cases of the judged arms that fail more often than the baseline and have no budget of
+// failures.
+func (j *judge) failing() (list []Case) {
+	unbounded := unboundedFailures(j.result.Cases)
+	for _, f := range j.run.Failures {
+		if f.Verdict == analysis.Fails && unbounded[cellArm{f.Cell, f.Arm}] {
+			list = append(list, failsMore(f.Cell, f.Arm, f.Failed, *f.Reference, f.Method, f.P, f.PAdjusted))
+		}
+	}
+	return list
 }

@@ -21,10 +21,9 @@
 // the experiment does not determine (kernel, tools, Tare itself) may change between runs. These
 // events are listed beside the changes, because they explain them.
 //
-// read.go finds and reads runs, run.go extracts the data of one run, series.go makes series of
-// them, change.go and locate.go find changes and the certainty of their position, growth.go
-// compares a new run, differences.go finds the differences between runs, and scale.go is the scale
-// of all computations.
+// run.go finds runs and extracts their data. series.go makes series of runs, on the scale of all
+// computations. change.go and locate.go find changes and the certainty of their position. growth.go
+// compares a new run. differences.go finds the differences between runs.
 package history
 
 import (

@@ -57,15 +57,10 @@ func (t *Table) Headline() *Table {
 	short := *t
 	short.Cells = nil
 	for _, c := range t.Cells {
-		all := c.Metrics
-		c.Metrics = nil
-		for _, m := range all {
-			if m.Metric.Headline {
-				c.Metrics = append(c.Metrics, m)
-			}
-		}
-		short.Hidden += len(all) - len(c.Metrics)
-		if c.Metrics != nil {
+		all := len(c.Metrics)
+		c.Metrics = slices.DeleteFunc(slices.Clone(c.Metrics), func(m Metric) bool { return !m.Metric.Headline })
+		short.Hidden += all - len(c.Metrics)
+		if len(c.Metrics) > 0 {
 			short.Cells = append(short.Cells, c)
 		}
 	}
@@ -197,11 +192,10 @@ func difference(a, b Moments) Difference {
 		return d
 	}
 	ratio := func(by float64) *float64 {
-		share := (b.Mean - a.Mean) / by
-		if math.IsNaN(share) || math.IsInf(share, 0) {
-			return nil
+		if share := (b.Mean - a.Mean) / by; !math.IsNaN(share) && !math.IsInf(share, 0) {
+			return &share
 		}
-		return &share
+		return nil
 	}
 	d.RelativeToA, d.RelativeToB = ratio(a.Mean), ratio(b.Mean)
 	return d
@@ -217,8 +211,8 @@ type value struct {
 	invalid bool
 }
 
-// gather collects the values of valid trials in the order of the journal. If asked, it adds the values of
-// invalid trials.
+// gather collects the values of valid trials, and of invalid trials if withInvalid is set, in the order of the
+// journal.
 func gather(trials []journal.Trial, withInvalid bool) series {
 	s := series{}
 	for i := range trials {
@@ -257,4 +251,46 @@ func (s series) moments(cell, arm, metric string) Moments {
 	}
 	m.Mean, m.Variance = contrast.Finite(m.Mean), contrast.Finite(m.Variance)
 	return m
+}
+
+type differenceKey struct{ cell, metric, a, b string }
+
+// judge returns the verdict on each pair of arms. Pairs with the baseline keep the verdicts of the run.
+// Pairs of other arms are judged as a family of their own, by the same rules. In an invalid run, no pair
+// gets a verdict.
+func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference string) map[differenceKey]*analysis.Comparison {
+	verdicts := map[differenceKey]*analysis.Comparison{}
+	base := run.Plan.ArmWith(experiment.Baseline)
+	restated := map[[2]string]string{}
+	for i := range run.Comparisons {
+		c := &run.Comparisons[i]
+		verdicts[differenceKey{c.Cell, c.Metric.Name, base, c.Arm}] = c
+		restated[[2]string{c.Cell, c.Metric.Name}] = c.Restates
+	}
+	// Comparisons with the control are left to the run's own analysis.
+	treatment := func(arm string) bool { return run.Plan.Arm(arm).Role == experiment.Treatment }
+	values := analysis.ValuesOf(run.Plan, trials)
+	var questions []analysis.Question
+	var keys []differenceKey
+	for _, cell := range run.Plan.Cells {
+		for _, m := range cell.Metrics {
+			for _, p := range pairs(run.Plan, shown, reference) {
+				at := differenceKey{cell.ID, m.Name, shown[p[0]], shown[p[1]]}
+				if verdicts[at] == nil && treatment(at.a) && treatment(at.b) {
+					questions = append(questions, analysis.Question{Cell: cell.ID, Arm: at.b, Against: at.a, Observational: run.Observation != nil,
+						Restates: restated[[2]string{cell.ID, m.Name}], Data: values.Between(cell.ID, at.a, at.b, m)})
+					keys = append(keys, at)
+				}
+			}
+		}
+	}
+	for i, c := range analysis.Assess(run.Plan, questions, nil).Asked {
+		if !run.Valid {
+			c.Withhold(analysis.InvalidRuns{})
+		} else if !run.Finished {
+			c.Suspend(analysis.UnfinishedRuns{})
+		}
+		verdicts[keys[i]] = &c
+	}
+	return verdicts
 }

@@ -40,14 +40,14 @@ func (o Owner) Orphaned(self Owner) bool {
 	return !o.alive()
 }
 
-// Name returns the beginning of a name that identifies the owner: tare-WHAT-OWNER-. what is the kind of
-// the named file, directory or cgroup.
-func (o Owner) Name(what string) string { return "tare-" + what + "-" + o.String() + "-" }
+// Name returns the beginning of a name that identifies the owner: tare-KIND-OWNER-. The kind says what is
+// named: a kind of files, directories or cgroups.
+func (o Owner) Name(kind string) string { return "tare-" + kind + "-" + o.String() + "-" }
 
 var named = regexp.MustCompile(`^tare-([a-z]+)-([0-9]+-[0-9]+-[0-9]+)-.+$`)
 
 // Of parses a name made with Name. It returns the owner and the kind.
-func Of(name string) (o Owner, what string, ok bool) {
+func Of(name string) (o Owner, kind string, ok bool) {
 	m := named.FindStringSubmatch(name)
 	if m == nil {
 		return o, "", false

@@ -52,3 +52,46 @@ func belongsToUser(path string) bool {
 	var st unix.Stat_t
 	return unix.Lstat(path, &st) == nil && int(st.Uid) == os.Geteuid()
 }
+
+// Fields of a mark, with their sizes in bits from the lowest. The start time is subtracted from its
+// maximum: if a program of one Tare starts a second Tare, the second Tare's mark is smaller. This is necessary
+// since no process may raise a limit. Bit 62 distinguishes a mark from a real limit.
+const (
+	spaceBits, pidBits, startBits = 14, 22, 26
+	isMark                        = 1 << (spaceBits + pidBits + startBits)
+	never                         = 1<<startBits - 1
+)
+
+func (o Owner) mark() uint64 {
+	return isMark | (never-o.start%(never+1))<<(spaceBits+pidBits) | uint64(o.pid)<<spaceBits | o.namespace%(1<<spaceBits)
+}
+
+// Mark marks all programs that this process starts from now on, and all their descendants. The mark is their
+// limit on the CPU time of real-time programs (RLIMIT_RTTIME), which is otherwise unlimited. As a limit, the
+// mark is at least 146,000 years. A program keeps it even if it clears its environment, leaves its session
+// and cgroup, and has lost its parents. If the system has set a smaller limit, Mark does nothing.
+func (o Owner) Mark() {
+	var was unix.Rlimit
+	if unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &was) == nil && (was.Max == unix.RLIM_INFINITY || was.Max&isMark != 0) {
+		_ = unix.Prlimit(0, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: o.mark(), Max: o.mark()}, nil)
+	}
+}
+
+// Marked returns the owner whose mark a process has. ok is false if the process has no mark, has ended,
+// or is in another process id namespace.
+func Marked(pid int, self Owner) (o Owner, ok bool) {
+	if stat, err := proc.Read(pid); err != nil || stat.Gone() {
+		return o, false
+	}
+	var limit unix.Rlimit
+	var ns unix.Stat_t
+	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &limit) != nil || limit.Max == unix.RLIM_INFINITY || limit.Max&isMark == 0 ||
+		unix.Stat(fmt.Sprintf("/proc/%d/ns/pid", pid), &ns) != nil || ns.Ino != self.namespace || limit.Max%(1<<spaceBits) != self.namespace%(1<<spaceBits) {
+		return o, false
+	}
+	o = Owner{pid: int(limit.Max >> spaceBits % (1 << pidBits)), start: never - limit.Max>>(spaceBits+pidBits)%(never+1), namespace: self.namespace}
+	if stat, err := proc.Read(o.pid); err == nil && stat.Starttime%(never+1) == o.start {
+		o.start = stat.Starttime // the mark has only the lower bits of the start time
+	}
+	return o, true
+}

@@ -139,5 +139,5 @@ func Mounts(path string) (at []string, err error) {
 	return at, nil
 }
 
-// blanks decodes the escapes of /proc/PID/mountinfo.
+// mountEscapes decodes the escapes of /proc/PID/mountinfo.
 var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

@@ -8,24 +8,24 @@ import (
 	"slices"
 )
 
-// Dir makes a directory named by this process in the directory in, or in TMPDIR if in is "". Remove
-// removes it.
-func Dir(in, what string) (string, error) {
+// Dir makes a directory named by this process in the directory parent; "": in TMPDIR. Remove removes the
+// directory.
+func Dir(parent, kind string) (string, error) {
 	self, err := This()
 	if err != nil {
 		return "", err
 	}
-	return os.MkdirTemp(in, self.Name(what)+"*")
+	return os.MkdirTemp(parent, self.Name(kind)+"*")
 }
 
-// File makes a file named by this process in the directory in, or in TMPDIR if in is "". end is the end
-// of its name.
-func File(in, what, end string) (*os.File, error) {
+// File makes a file named by this process in the directory parent; "": in TMPDIR. The file's name ends with
+// suffix.
+func File(parent, kind, suffix string) (*os.File, error) {
 	self, err := This()
 	if err != nil {
 		return nil, err
 	}
-	return os.CreateTemp(in, self.Name(what)+"*"+end)
+	return os.CreateTemp(parent, self.Name(kind)+"*"+suffix)
 }
 
 // Remove removes a file, or a directory with its content, by its path. See RemoveIn.

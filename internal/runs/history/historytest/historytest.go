@@ -3,8 +3,8 @@
 package historytest
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -136,43 +136,30 @@ func (r Run) environment() *machine.Environment {
 // Write writes the run as a directory. It does not sync the files to disk.
 func (r Run) Write(dir string) error {
 	j := r.Journal(dir)
-	session := journal.Note{Kind: journal.NoteSession, Session: 1, Time: j.Sessions[0].Start, Text: "started"}
-	files := map[string][]any{journal.PlanFile: {j.Plan}, journal.TrialsFile: nil,
-		journal.NotesFile: {noteLine{journal.NoteSchema, session}}}
-	if j.Environment != nil {
-		files[journal.EnvironmentFile] = []any{j.Environment}
-	}
-	for _, t := range j.Trials {
-		files[journal.TrialsFile] = append(files[journal.TrialsFile], trialLine{journal.TrialSchema, t})
-	}
+	j.Notes = []journal.Note{{Kind: journal.NoteSession, Session: 1, Time: j.Sessions[0].Start, Text: "started"}}
 	if j.Finished {
-		end := journal.Note{Kind: journal.NoteFinished, Session: 1, Time: session.Time.Add(time.Hour), Text: "finished"}
-		files[journal.NotesFile] = append(files[journal.NotesFile], noteLine{journal.NoteSchema, end})
+		j.Notes = append(j.Notes, journal.Note{Kind: journal.NoteFinished, Session: 1, Time: j.Sessions[0].Start.Add(time.Hour), Text: "finished"})
 	}
-	if err := os.MkdirAll(filepath.Join(dir, journal.RawDir), 0o755); err != nil {
-		return err
+	files, errs := map[string][]byte{journal.TrialsFile: nil}, []error{os.MkdirAll(filepath.Join(dir, journal.RawDir), 0o755)}
+	add := func(name string, line []byte, err error) {
+		files[name], errs = append(append(files[name], line...), '\n'), append(errs, err)
 	}
-	for name, values := range files {
-		var lines bytes.Buffer
-		for _, v := range values {
-			if err := json.NewEncoder(&lines).Encode(v); err != nil {
-				return err
-			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), lines.Bytes(), 0o644); err != nil {
-			return err
-		}
+	plan, err := json.Marshal(j.Plan)
+	add(journal.PlanFile, plan, err)
+	if j.Environment != nil {
+		environment, err := json.Marshal(j.Environment)
+		add(journal.EnvironmentFile, environment, err)
 	}
-	return nil
+	for i := range j.Notes {
+		line, err := j.Notes[i].Line()
+		add(journal.NotesFile, line, err)
+	}
+	for i := range j.Trials {
+		line, err := j.Trials[i].Line()
+		add(journal.TrialsFile, line, err)
+	}
+	for name, text := range files {
+		errs = append(errs, os.WriteFile(filepath.Join(dir, name), text, 0o644))
+	}
+	return errors.Join(errs...)
 }
-
-type (
-	trialLine struct {
-		Schema string `json:"schema"`
-		journal.Trial
-	}
-	noteLine struct {
-		Schema string `json:"schema"`
-		journal.Note
-	}
-)

@@ -1,0 +1,130 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"tare/internal/experiment"
+	"tare/internal/layer"
+	"tare/internal/workload"
+)
+
+// evidence makes the proofs that one layer is on or off in an arm.
+type evidence struct {
+	kind string
+	of   string // the other arm that has the layer, which must be off here; "": this arm has the layer
+	// before makes the proofs before a trial, after makes the proofs after a trial; nil: there are none.
+	before func(context.Context) ([]layer.Check, error)
+	after  func(context.Context, layer.Did) ([]layer.Check, error)
+}
+
+// evidence lists the evidence for the arm's own layers, and then for the layers of other arms.
+func (p *armSite) evidence() []evidence {
+	var all []evidence
+	for _, u := range p.layers {
+		e := evidence{kind: u.kind, after: u.After}
+		if u.Before != nil {
+			e.before = func(ctx context.Context) ([]layer.Check, error) { return u.Before(ctx, p.site) }
+		}
+		all = append(all, e)
+	}
+	for _, l := range p.absent {
+		e := evidence{kind: l.kind, of: l.arm, before: func(ctx context.Context) ([]layer.Check, error) {
+			return l.prove(ctx, p.run.At(p.site, p.starts...))
+		}}
+		if off, ok := l.l.(layer.OffAfter); ok && l.provable() {
+			e.after = func(ctx context.Context, did layer.Did) ([]layer.Check, error) {
+				s := p.run.At(p.site, p.starts...)
+				s.Own = l.own
+				return off.ProveOffAfter(ctx, s, did)
+			}
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// before makes the proofs before a trial: the arm's layers are on, and the layers of other arms are off.
+func (p *armSite) before(ctx context.Context) (checks []layer.Check, err error) {
+	for _, e := range p.evidence() {
+		if e.before == nil {
+			continue
+		}
+		got, err := e.before(ctx)
+		if checks = append(checks, got...); err != nil {
+			return checks, err
+		}
+	}
+	return checks, nil
+}
+
+// after makes the proofs that a trial passed through the arm's layers, and not through the layers of other
+// arms. kind is the kind of workload.
+func (p *armSite) after(ctx context.Context, kind string, result workload.Result) (checks []layer.Check, err error) {
+	did := layer.Did{Workload: kind, Sent: result.Sent, Work: result.Work, Connections: result.Connections}
+	for _, e := range p.evidence() {
+		if e.after == nil {
+			continue
+		}
+		got, err := e.after(ctx, did)
+		if checks = append(checks, got...); err != nil {
+			return checks, err
+		}
+	}
+	return checks, nil
+}
+
+// absentLayer is a layer of another arm that must not be on in this one.
+type absentLayer struct {
+	kind   string
+	arm    string // the arm that has the layer
+	l      layer.Layer
+	own    layer.Layer // this arm's layer of the same kind, with other parameters; nil: none
+	beside bool        // l can prove its absence although own is on
+}
+
+// absentLayers lists the layers of other arms that this arm lacks. Layers of the same kind with the same
+// parameters are listed once. A layer is omitted if the proof of this arm's own layer includes its
+// absence (OwnProves).
+func absentLayers(x *experiment.Expansion, arm int) []absentLayer {
+	text := func(arm, layer int) string {
+		config, _ := json.Marshal(x.Plan.Arms[arm].Layers[layer])
+		return string(config)
+	}
+	own := map[string]layer.Layer{}
+	has := map[string]bool{}
+	for i, item := range x.Layers[arm] {
+		own[item.Kind], _ = item.Config.(layer.Layer)
+		has[text(arm, i)] = true
+	}
+	var off []absentLayer
+	for a, items := range x.Layers {
+		for i, item := range items {
+			config := text(a, i)
+			l, ok := item.Config.(layer.Layer)
+			if !ok || has[config] {
+				continue
+			}
+			has[config] = true
+			if d := l.Declare(); own[item.Kind] == nil || !d.OwnProves {
+				off = append(off, absentLayer{kind: item.Kind, arm: x.Plan.Arms[a].Name, l: l, own: own[item.Kind], beside: d.ProvesBeside})
+			}
+		}
+	}
+	return off
+}
+
+// provable reports whether the layer's absence can be proved in this arm.
+func (a absentLayer) provable() bool { return a.own == nil || a.beside }
+
+// prove makes the proofs that the layer is not on at the session's site. If the absence cannot be proved,
+// the check says that nothing was examined.
+func (a absentLayer) prove(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if a.provable() {
+		s.Own = a.own
+		return a.l.ProveOff(ctx, s)
+	}
+	return []layer.Check{{Layer: a.kind, Name: "the layer of arm " + a.arm, Expected: "not on", Observed: "not looked for", OK: true,
+		Caveat: fmt.Sprintf("this arm has a layer %s of its own: the absence of another arm's layer %[1]s is not proved", a.kind)}}, nil
+}
