@@ -23,18 +23,17 @@ type AlignedRounds struct {
 }
 
 // AlignedRank estimates the shift of an arm by the aligned rank test (Hodges and Lehmann 1962, "Rank methods
-// for combination of independent experiments in analysis of variance", Annals of Mathematical Statistics
-// 33). Each value is replaced by its distance from the mean of its round. The distances of all rounds are
-// ranked together. The statistic is the sum of the arm's ranks, divided by the root of the sum of their
-// squares. Its null distribution comes from choosing one value of each round at random as the arm's value.
-// The test needs a random order of trials within rounds, but no normality and no symmetry. It is exact if
-// the arms differ only by the shift. The interval is a little too narrow for an arm whose values spread more
-// than the values of the other arms (see Noisier).
+// for combination of independent experiments in analysis of variance", Annals of Mathematical Statistics 33).
+// Each value is replaced by its distance from the mean of its round. The distances of all rounds are ranked
+// together. The statistic is the sum of the arm's ranks, divided by the root of the sum of their squares. Its
+// null distribution comes from choosing one value of each round at random as the arm's value. The test needs
+// a random order of trials within rounds, but no normality and no symmetry. It is exact if the arms differ
+// only by the shift. The interval is a little too narrow for an arm whose values spread more than the values
+// of the other arms (see Noisier).
 //
-// The interval holds all shifts that the test does not reject. The point is the shift at which the sum
-// equals its expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail. A 95 % interval
-// needs four rounds with two other arms each, or six rounds with one other arm each. Fewer rounds give
-// ErrTooFew.
+// The interval holds all shifts that the test does not reject. The point is the shift at which the sum equals
+// its expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail. A 95 % interval needs
+// four rounds with two other arms each, or six rounds with one other arm each. Fewer rounds give ErrTooFew.
 func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	const name = "aligned rank"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -64,8 +63,8 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 // Noisier returns the one-sided p-value of "the arm's values spread no more than the values of the other
 // arms". Mann and Whitney's test compares the distances of the arm's contrasts from their median with the
 // distances of the two other arms from each other. Both kinds of distances are in units of the noise of one
-// value. Ranks keep a few outliers from looking like a wide spread. The result is 1 if both other arms ran
-// in fewer than two rounds.
+// value. Ranks keep a few outliers from looking like a wide spread. The result is 1 if both other arms ran in
+// fewer than two rounds.
 func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
@@ -237,8 +236,8 @@ func (a *alignedRounds) middle() float64 {
 	return from
 }
 
-// firstShift returns a shift slightly below the smallest shift for which the function holds returns true.
-// The search goes outwards from a guess, in steps that double, and then bisects.
+// firstShift returns a shift slightly below the smallest shift for which the function holds returns true. The
+// search goes outwards from a guess, in steps that double, and then bisects.
 func (a *alignedRounds) firstShift(guess float64, holds func(float64) bool) float64 {
 	step, precise := a.width, max(a.width*alignedPrecision, a.near)
 	from, to := guess, guess

@@ -6,17 +6,17 @@ import (
 )
 
 // The number of rounds that would resolve a comparison is computed after its data were seen. Power at the
-// observed effect would be the wrong measure: an observed effect near 0 leads to thousands of rounds, although
-// few rounds would show equivalence. Assurance averages the power over the possible effects (O'Hagan, Stevens &
-// Campbell 2005, "Assurance in clinical trial design", Pharmaceutical Statistics 4). Here, assurance is the
-// average chance of any verdict: a difference, or equivalence.
+// observed effect would be the wrong measure: an observed effect near 0 leads to thousands of rounds,
+// although few rounds would show equivalence. Assurance averages the power over the possible effects
+// (O'Hagan, Stevens & Campbell 2005, "Assurance in clinical trial design", Pharmaceutical Statistics 4).
+// Here, assurance is the average chance of any verdict: a difference, or equivalence.
 
 // Aim is the goal of a comparison.
 type Aim struct {
 	Alpha  float64 // two-sided level of a claim, and one-sided level of each test of equivalence
 	Margin float64 // margin of equivalence, in the unit of the values; 0: only a difference is a verdict
-	// Shown is one minus the confidence of the interval that output shows. Reach is the largest distance
-	// from 0 that this interval may reach in a claim of equivalence; 0: no limit.
+	// Shown is one minus the confidence of the interval that output shows. Reach is the largest distance from
+	// 0 that this interval may reach in a claim of equivalence; 0: no limit.
 	Shown, Reach float64
 	Assurance    float64 // required chance of a verdict, such as 0.8
 	Limit        int     // largest number to try
@@ -24,8 +24,8 @@ type Aim struct {
 	Seed         uint64
 }
 
-// belief is the knowledge of an effect: Student's t around At with DF degrees of freedom, scaled by
-// Error, a standard error.
+// belief is the knowledge of an effect: Student's t around At with DF degrees of freedom, scaled by Error, a
+// standard error.
 type belief struct{ At, Error, DF float64 }
 
 // BeliefOf returns the belief that follows from an interval, its confidence, and its degrees of freedom.
@@ -41,8 +41,8 @@ func (b belief) valid() bool {
 type noise interface {
 	// err returns the standard error of the estimate with n values.
 	err(n int) float64
-	// claim returns the least distance from 0 at which an estimate is claimed at a two-sided level,
-	// assuming normal noise; infinite if n values cannot support any claim.
+	// claim returns the least distance from 0 at which an estimate is claimed at a two-sided level, assuming
+	// normal noise; infinite if n values cannot support any claim.
 	claim(n int, alpha float64) float64
 	// equal returns the least distance by which an estimate must lie within the margin for a claim of
 	// equivalence, at the level of each of the two tests.
@@ -164,8 +164,9 @@ func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	return 1 - within(bar) + within(min(same, bar))
 }
 
-// resampledSize corrects the number n by drawing from the observed noise. The number moves up or down in steps
-// of a tenth until the chance of a verdict crosses the required chance. All numbers use the same random values.
+// resampledSize corrects the number n by drawing from the observed noise. The number moves up or down in
+// steps of a tenth until the chance of a verdict crosses the required chance. All numbers use the same random
+// values.
 func resampledSize(t noise, b belief, a *Aim, n int) int {
 	effects := make([]float64, a.Resamples)
 	for i := range effects {
@@ -204,17 +205,17 @@ func resampledSize(t noise, b belief, a *Aim, n int) int {
 	}
 }
 
-// Side is the question on which side of a limit an effect lies. A new run gives the answer if its interval lies
-// completely below or completely above the limit. The chance of an answer is averaged over the possible effects.
-// Noise is assumed normal.
+// Side is the question on which side of a limit an effect lies. A new run gives the answer if its interval
+// lies completely below or completely above the limit. The chance of an answer is averaged over the possible
+// effects. Noise is assumed normal.
 type Side struct {
 	Below, Above float64 // one-sided significance levels for a result below and above the limit
 	Assurance    float64 // required chance of either result
 	Limit        int     // largest number to try
 }
 
-// Pairs returns the smallest number of pairs that decide the side by signed ranks. The belief comes from n pairs
-// and is about the effect minus the limit. The result is 0 if the number exceeds Limit.
+// Pairs returns the smallest number of pairs that decide the side by signed ranks. The belief comes from n
+// pairs and is about the effect minus the limit. The result is 0 if the number exceeds Limit.
 func (s Side) Pairs(n int, b belief) int {
 	scale := b.Error * math.Sqrt(float64(n))
 	return s.size(&pairs{sd: scale, scale: scale}, b)

@@ -33,8 +33,8 @@ func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int
 
 // RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null distribution of
 // a segment comes from its surrogates. Energy distances are computed from values in bins (energyGrid). The
-// test is exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on the
-// precision of that estimate.
+// test is exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on
+// the precision of that estimate.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }

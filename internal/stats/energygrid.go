@@ -20,11 +20,12 @@ type energyGrid struct {
 	steps       [energyBins]gridStep // steps of the current series, by bin
 }
 
-// gridCells is the number of cells that the range of values is divided into. Limits of bins lie between cells.
+// gridCells is the number of cells that the range of values is divided into. Limits of bins lie between
+// cells.
 const gridCells = 256
 
-// gridStep is the effect of one more value of bin b on the left. With d(j) = 1 for j ≥ b, otherwise
-// 0, minus the share of all values up to j, the sum grows by Σ w(j) (2 a(j) d(j) + d(j)²).
+// gridStep is the effect of one more value of bin b on the left. With d(j) = 1 for j ≥ b, otherwise 0, minus
+// the share of all values up to j, the sum grows by Σ w(j) (2 a(j) d(j) + d(j)²).
 type gridStep struct {
 	above   [energyBins]float64 // added to Σ w(j) a(j) over j ≥ b', for all b'
 	shared  float64             // added to Σ w(j) a(j) share(j)
@@ -102,8 +103,8 @@ func (g *energyGrid) prepare(bins []uint8) {
 	}
 }
 
-// largest returns the largest scaled energy distance of any split with at least minSegment values
-// on either side.
+// largest returns the largest scaled energy distance of any split with at least minSegment values on either
+// side.
 func (g *energyGrid) largest(x []float64, minSegment int) float64 {
 	bins, n := g.binsOf(x), float64(len(x))
 	g.prepare(bins)

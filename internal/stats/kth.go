@@ -15,9 +15,9 @@ type combinations interface {
 	between(a, b float64) []float64
 }
 
-// kthSmallest returns the k-th smallest member, from 1. Two methods narrow the bounds in turn. Interpolation between
-// the numbers of members up to each bound needs some ten counts if the members are evenly spread. Bisection over the
-// float64 numbers between the bounds ends at the exact member after at most 64 counts.
+// kthSmallest returns the k-th smallest member, from 1. Two methods narrow the bounds in turn. Interpolation
+// between the numbers of members up to each bound needs some ten counts if the members are evenly spread.
+// Bisection over the float64 numbers between the bounds ends at the exact member after at most 64 counts.
 func kthSmallest(k int, members combinations) float64 {
 	least, most := members.bounds()
 	below, above := ordinal(least)-1, ordinal(most)              // the k-th member is above the bound below, and not above the bound above

@@ -10,10 +10,11 @@ import (
 
 // Looks are planned analyses of data that are not complete yet. All looks together make false claims not more
 // often than one test would. Methods are about the last look. When a share t of the data exists, the share
-// t^1.5 of the significance level alpha is spent (Kim and DeMets 1987, Design and analysis of group sequential
-// tests based on the type I error spending rate function, Biometrika 74). The bound of each look follows from
-// the joint distribution of all looks, for sums of independent increments (Armitage, McPherson and Rowe 1969,
-// Repeated significance tests on accumulating data, Journal of the Royal Statistical Society A 132).
+// t^1.5 of the significance level alpha is spent (Kim and DeMets 1987, Design and analysis of group
+// sequential tests based on the type I error spending rate function, Biometrika 74). The bound of each look
+// follows from the joint distribution of all looks, for sums of independent increments (Armitage, McPherson
+// and Rowe 1969, Repeated significance tests on accumulating data, Journal of the Royal Statistical Society A
+// 132).
 //
 // Intervals at the level of the last look contain the true value at all looks together with the requested
 // confidence, whatever the reason for stopping (Jennison and Turnbull 1989, Interim analyses: the repeated
@@ -33,8 +34,8 @@ const (
 	lookGrid, lookFloor = 100, 6.5
 )
 
-// NewLooks returns the looks at given numbers of values, in ascending order. The argument most is the number of
-// all values.
+// NewLooks returns the looks at given numbers of values, in ascending order. The argument most is the number
+// of all values.
 func NewLooks(at []int, most int) (*Looks, error) {
 	l := &Looks{}
 	for i, n := range at {
@@ -68,8 +69,8 @@ func (l *Looks) Level(alpha float64) float64 {
 	return distuv.UnitNormal.Survival(z)
 }
 
-// P corrects a one-sided p-value of the last look for all looks. The result is the smallest level of all looks
-// together at which the last look claims an effect.
+// P corrects a one-sided p-value of the last look for all looks. The result is the smallest level of all
+// looks together at which the last look claims an effect.
 func (l *Looks) P(p float64) float64 {
 	if p >= l.Level(0.5) {
 		return max(p, 0.5)
@@ -90,8 +91,7 @@ func bisect(low, high float64, steps int, holds func(float64) bool) (float64, fl
 	return low, high
 }
 
-// last returns the bound at the last look, in standard deviations, with which all looks together spend
-// alpha.
+// last returns the bound at the last look, in standard deviations, with which all looks together spend alpha.
 func (l *Looks) last(alpha float64) float64 {
 	var points, density []float64 // density of the sum of increments while it stays below all earlier bounds
 	var width, before, bound float64

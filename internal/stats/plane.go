@@ -53,8 +53,8 @@ func FitLine(x, y []float64) (Plane, error) {
 const worstConditioned = 1e8
 
 // FitPlane fits a plane to y at the points x by least squares. A plane needs at least one point more than a
-// point has coordinates. The points must differ in each coordinate independently of the other coordinates:
-// 1, 2, 4 hosts at TTLs of 1, 2, 4 determine neither the slope for hosts nor the slope for TTLs. As with
+// point has coordinates. The points must differ in each coordinate independently of the other coordinates: 1,
+// 2, 4 hosts at TTLs of 1, 2, 4 determine neither the slope for hosts nor the slope for TTLs. As with
 // [FitLine], each slope is a weighted sum of the y.
 func FitPlane(x [][]float64, y []float64) (Plane, error) {
 	const name = "plane"

@@ -77,14 +77,14 @@ func fewest(limit int, enough func(n int) bool) int {
 	return many
 }
 
-// studentPower returns P(|T| > critical) for T of the noncentral t distribution with nu degrees of
-// freedom and the given shift ≥ 0.
+// studentPower returns P(|T| > critical) for T of the noncentral t distribution with nu degrees of freedom
+// and the given shift ≥ 0.
 //
 // T is (Z+shift)/S, with Z normal and S the relative error of the estimated standard deviation. The result is
 // an average over S, which has the density of a scaled chi distribution. The normal part steps from 0 to 1
-// around S = shift/critical, within a width of 1/critical. The integral is split there, so that Gauss–Legendre
-// integrates smooth pieces only. (distuv.NoncentralT returns 1 for the far lower tail of a shift over 38, which
-// two or three rounds at a strict level reach.)
+// around S = shift/critical, within a width of 1/critical. The integral is split there, so that
+// Gauss–Legendre integrates smooth pieces only. (distuv.NoncentralT returns 1 for the far lower tail of a
+// shift over 38, which two or three rounds at a strict level reach.)
 func studentPower(shift, nu, critical float64) float64 {
 	logGamma, _ := math.Lgamma(nu / 2)
 	logScale := math.Ln2 + nu/2*math.Log(nu/2) - logGamma

@@ -58,8 +58,8 @@ func signedRankPower(n int, alpha float64) func(shift float64) float64 {
 // noise is estimated from the arm's ranks and from their possible assignments, with about 1.5(n-1) degrees of
 // freedom: the arm's own values have n-1, all values 2(n-1). The test is discrete, and its attained
 // significance level is assumed to be the requested level minus half of the smallest possible p-value. If
-// only the smallest possible p-value gives a claim, the power is exact. From 6 to 60 rounds and at levels from
-// 10 % to 0.4 %, the power is within three percentage points of simulation (TestAlignedRankPower).
+// only the smallest possible p-value gives a claim, the power is exact. From 6 to 60 rounds and at levels
+// from 10 % to 0.4 %, the power is within three percentage points of simulation (TestAlignedRankPower).
 
 // alignedEfficiency is the share of a shift that counts with aligned ranks of three values. The share is the
 // root of the asymptotic relative efficiency on normal values, (3/π)·k / ((k-1)(1-ρ)) = 0.966, with k = 3 and
@@ -67,8 +67,8 @@ func signedRankPower(n int, alpha float64) func(shift float64) float64 {
 var alignedEfficiency = math.Sqrt(3 / math.Pi * 1.5 / (1 + 6/math.Pi*math.Asin(0.25)))
 
 // AlignedRankPower returns the chance that AlignedRank claims a shift of effect at a two-sided level, from n
-// rounds with two other arms each, if contrasts have the standard deviation sd. The result is 0 if n allows no
-// claim.
+// rounds with two other arms each, if contrasts have the standard deviation sd. The result is 0 if n allows
+// no claim.
 func AlignedRankPower(effect, sd float64, n int, alpha float64) float64 {
 	return powerOf(alignedPower, effect, sd, n, alpha)
 }
@@ -91,7 +91,8 @@ func alignedPower(n int, alpha float64) func(shift float64) float64 {
 	return func(shift float64) float64 { return studentPower(alignedEfficiency*shift, df, critical) }
 }
 
-// alignedLevel returns the attained significance level of the test at a nominal level; 0: no claim is possible.
+// alignedLevel returns the attained significance level of the test at a nominal level; 0: no claim is
+// possible.
 func alignedLevel(n int, alpha float64) float64 {
 	least := AlignedRankLeast(0, n)
 	if least > alpha*(1+1e-9) {

@@ -10,15 +10,15 @@ import (
 // The power of Welch's test on normal values comes from the noncentral t distribution, with degrees of
 // freedom from the true standard deviations.
 //
-// The power of the rank-sum test is computed as the power of Student's t test for 97.7 % of the effect, at the
-// significance level that the discrete distribution allows, as for the signed-rank test (Lehmann,
+// The power of the rank-sum test is computed as the power of Student's t test for 97.7 % of the effect, at
+// the significance level that the discrete distribution allows, as for the signed-rank test (Lehmann,
 // Nonparametrics, section 2.4). The power is exact for samples so small that only complete separation gives a
 // claim: all values of one sample above all values of the other.
 
 // WelchDetectableEffect returns the smallest true difference of two means that a two-sided Welch test at
 // level alpha detects with the given power. The samples have m and n normal values with standard deviations
-// sdX and sdY. The result is NaN for samples of fewer than 2 values or arguments out of range (alpha < power ≤
-// 1-1e-9).
+// sdX and sdY. The result is NaN for samples of fewer than 2 values or arguments out of range (alpha < power
+// ≤ 1-1e-9).
 func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) float64 {
 	if m < 2 || n < 2 || !(sdX >= 0) || !(sdY >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
@@ -64,8 +64,8 @@ func RankSumLeast(m, n int) float64 {
 // twoSampleError returns the standard error of the difference of two means, in standard deviations.
 func twoSampleError(m, n int) float64 { return math.Sqrt(1/float64(m) + 1/float64(n)) }
 
-// rankSumPower returns the power at level alpha as a function of the shift in standard errors; nil if no claim
-// is possible.
+// rankSumPower returns the power at level alpha as a function of the shift in standard errors; nil if no
+// claim is possible.
 func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
 	null := rankSumNull(m, n)
 	switch depth := null.depth(alpha); {

@@ -12,14 +12,14 @@ const (
 )
 
 // Trend tests whether a series, in the order measured, rises or falls all along. P is the two-sided p-value
-// of Mann and Kendall's test of "no trend" (Mann 1945; Kendall, Rank Correlation Methods, 4th ed., chapters
-// 4 and 5). The slope is Theil and Sen's: the median of the slopes between all pairs of values, in the
-// values' unit per index (Hollander, Wolfe & Chicken, section 9.3). Trend needs at least 4 values;
-// significance at 5 % needs at least 5.
+// of Mann and Kendall's test of "no trend" (Mann 1945; Kendall, Rank Correlation Methods, 4th ed., chapters 4
+// and 5). The slope is Theil and Sen's: the median of the slopes between all pairs of values, in the values'
+// unit per index (Hollander, Wolfe & Chicken, section 9.3). Trend needs at least 4 values; significance at 5
+// % needs at least 5.
 //
 // The test uses the signs of the differences of all pairs, so neither outliers nor the shape of the trend
-// matter. The test assumes independent values: with positive autocorrelation, slow waves look like trends.
-// P is exact for up to 50 values without ties. Otherwise P is the normal approximation with continuity
+// matter. The test assumes independent values: with positive autocorrelation, slow waves look like trends. P
+// is exact for up to 50 values without ties. Otherwise P is the normal approximation with continuity
 // correction and tie-corrected variance.
 //
 // For more than 300 values, the slope is computed from the medians of at most 300 blocks of neighbouring
@@ -92,8 +92,8 @@ func kendallScore(x []float64) (score int, ties float64) {
 	return score, ties
 }
 
-// inversionCDF returns P(K ≤ k) for the number K of rising pairs in a random order of n different values.
-// The i-th value rises above 0 … i-1 of the values before it, each number with the same chance.
+// inversionCDF returns P(K ≤ k) for the number K of rising pairs in a random order of n different values. The
+// i-th value rises above 0 … i-1 of the values before it, each number with the same chance.
 func inversionCDF(n int) []float64 {
 	return cumulated(&inversionCDFs, n, func() []float64 {
 		p := []float64{1}
