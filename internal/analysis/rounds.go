@@ -105,7 +105,7 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 func (t *table) pilot() *table {
 	p := *t
 	last, _ := slices.BinarySearch(t.rounds, t.plan.Rounds+1)
-	p.positionEffects, p.rounds = nil, t.rounds[:last]
+	p.positionEffects, p.rounds = map[[2]string]*PositionEffects{}, t.rounds[:last]
 	return &p
 }
 

@@ -10,9 +10,9 @@ import (
 	"tare/internal/stats"
 )
 
-// If the cells of a workload differ in one factor whose levels are numbers, readers also ask how an arm's
-// cost grows with the factor: bytes per object, time per rule. The answer is the slope of a line through
-// the values at the levels, fitted in each round (fits.go).
+// If the cells of a workload differ in one factor whose levels are numbers, an arm's cost grows with the
+// factor: bytes per object, time per rule. The growth is the slope of a line through the values at the levels,
+// fitted in each round (fits.go).
 
 // Scaling is the growth of one metric of a workload with a factor of its cells. It has the levels, and
 // lines through the values at the levels; the values themselves are in the cells. Every headline metric has
@@ -147,11 +147,8 @@ func (s *sweep) describe(f *roundFits) ScalingArm {
 	slope := f.levelled(f.slopes(0))
 	a := ScalingArm{Rounds: f.rounds, Slopes: f.slopes(0), Slope: slope.Interval, Method: slope.Method, PointOnly: slope.PointOnly}
 	for k, x := range s.x {
-		sum := 0.0
-		for i := range f.fits {
-			sum += f.value(i, k) / float64(len(f.fits))
-		}
-		a.Line, a.Means = append(a.Line, f.levelled(f.heights(x)).Interval), append(a.Means, contrast.Finite(sum))
+		mean := stats.Mean(f.each(func(i int) float64 { return f.value(i, k) }))
+		a.Line, a.Means = append(a.Line, f.levelled(f.heights(x)).Interval), append(a.Means, contrast.Finite(mean))
 	}
 	if s.unit == "" || s.unit == "1/s" {
 		base := f.levelled(f.heights(0)).Interval

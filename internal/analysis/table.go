@@ -57,7 +57,7 @@ func (s *slot) broke() bool { return s.valid == nil && s.failed > 0 }
 // tabulate sorts the trials into the plan. The trials must be in the order of the journal. Of
 // several valid attempts at one planned trial, the latest counts.
 func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *table {
-	t := &table{plan: plan, cells: map[string]int{}, arms: map[string]int{}, data: data}
+	t := &table{plan: plan, cells: map[string]int{}, arms: map[string]int{}, data: data, positionEffects: map[[2]string]*PositionEffects{}}
 	for i, c := range plan.Cells {
 		t.cells[c.ID] = i
 	}

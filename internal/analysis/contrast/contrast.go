@@ -175,6 +175,31 @@ func of(arm, base float64, m experiment.Metric) float64 {
 	return Bounded(arm - base)
 }
 
+// Scaled returns the values of both arms on the scale of contrasts: logarithms for a ratio metric, signed
+// values for a difference metric. On this scale, the arm is assumed to shift all values by the same amount.
+func (d *Data) Scaled() (base, arm []float64) {
+	return scaled(d.Baseline, d.Metric), scaled(d.Treated, d.Metric)
+}
+
+func scaled(values []float64, m experiment.Metric) []float64 {
+	x := make([]float64, len(values))
+	for i, v := range values {
+		x[i] = Scaled(v, m)
+	}
+	return x
+}
+
+// Scaled converts a value to the scale of contrasts.
+func Scaled(v float64, m experiment.Metric) float64 {
+	switch {
+	case m.Scale != experiment.Difference:
+		return math.Log(v)
+	case m.Better == experiment.Higher:
+		return Bounded(-v)
+	}
+	return Bounded(v)
+}
+
 // largest is the largest contrast. Its square, summed over any run, is finite.
 const largest = 1e150
 
@@ -250,4 +275,42 @@ func Deviation(x []float64) float64 {
 		sum += (v - mean) * (v - mean)
 	}
 	return Finite(math.Sqrt(sum / float64(len(x)-1)))
+}
+
+// Middle returns the contrast that is shown if no estimate is possible: the median contrast of pairs, or
+// the contrast of the medians of two samples. It is 0 without values.
+func (d *Data) Middle() float64 {
+	if d.Size() == 0 {
+		return 0
+	}
+	if d.Paired {
+		return stats.Median(d.Contrasts)
+	}
+	base, arm := d.Scaled()
+	return stats.Median(arm) - stats.Median(base)
+}
+
+// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values to a
+// grid that is coarse relative to their noise. It is 0 if the values lie on no such grid. Values count as a
+// grid if at most half of them are distinct.
+//
+// Contrasts of such values lie on a grid, too. If the step is several times the noise, the typical value of
+// each arm can lie half a step above or below its true value, even with many rounds. The interval is
+// therefore made wider by half a step on both sides.
+func (d *Data) grid() float64 {
+	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
+		return 0
+	}
+	all := slices.Concat(d.Treated, d.Baseline)
+	slices.Sort(all)
+	step, distinct := math.Inf(1), 1
+	for i := 1; i < len(all); i++ {
+		if gap := of(all[i], all[i-1], d.Metric); gap > 0 {
+			distinct, step = distinct+1, min(step, gap)
+		}
+	}
+	if distinct == 1 || 2*distinct > len(all) {
+		return 0
+	}
+	return step
 }

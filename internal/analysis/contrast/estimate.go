@@ -225,6 +225,29 @@ func (r Rules) pairs(d *Data) Estimate {
 	return e
 }
 
+// twoSamples estimates the shift from one independent sample to another. It uses ranks and Welch's t
+// together if the values allow both, otherwise the one that they allow.
+func (r Rules) twoSamples(base, arm []float64) Estimate {
+	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
+	e.T = r.view(stats.WelchT(base, arm, r.Confidence))
+	rank := r.view(stats.RankSum(base, arm, r.Confidence))
+	switch {
+	case rank.OK && e.T.OK:
+		e.Method, e.Main = MethodTwoSample, hull(rank, e.T)
+	case rank.OK:
+		e.Method, e.Main = methodRankSum, rank
+	default:
+		e.Method, e.Main = MethodWelch, e.T
+	}
+	return e
+}
+
+// spreads sets the standard deviations of both arms, and their root mean square.
+func (e Estimate) spreads(base, arm float64) Estimate {
+	e.Spread, e.SD = [2]float64{base, arm}, Finite(math.Hypot(base, arm)/math.Sqrt2)
+	return e
+}
+
 // Exceeds returns the one-sided p-value of "the overhead is limit or less", which is small if the data show
 // a larger overhead. Exceeds uses the headline estimator of Estimate. The p-value is 1 if that estimator
 // has no result, or if no value can exceed the limit.
@@ -295,6 +318,12 @@ func hull(a, b View) View {
 	a.At.Lo, a.At.Hi = min(a.At.Lo, b.At.Lo), max(a.At.Hi, b.At.Hi)
 	a.P, a.Equiv = max(a.P, b.P), max(a.Equiv, b.Equiv)
 	return a
+}
+
+// wider returns a view whose interval extends further on both sides.
+func (v View) wider(by float64) View {
+	v.At.Lo, v.At.Hi = v.At.Lo-by, v.At.Hi+by
+	return v
 }
 
 // view converts an estimate to a view, with a test of equivalence if the metric has a margin. An error
