@@ -7,12 +7,11 @@ import (
 	"tare/internal/stats"
 )
 
-// Derived reports whether the estimate is not made from the values of the data, so that only the number of
-// values counts. A change between two overheads without pairs is an example.
+// Derived reports whether the estimate is not made from the values of the data, as for a change between two
+// overheads without pairs.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
-// Aligned returns the units of pairs in the form for the aligned rank test; false if the signed-rank test
-// is used instead.
+// Aligned returns the units of pairs for the aligned rank test; false if the signed-rank test is used instead.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	contrasts, deltas, _ := d.Units()
 	if d.Means || d.Controlled() == 0 && d.PositionEffects == nil {
@@ -35,8 +34,7 @@ func (d *Data) RoundsEach() int {
 	return most
 }
 
-// LastShort reports whether the last set-up has fewer rounds than other set-ups. More rounds of that set-up
-// may then follow.
+// LastShort reports whether the last set-up has fewer rounds than other set-ups, so that more rounds may follow.
 func (d *Data) LastShort() bool {
 	if d.SetUps == nil {
 		return false
@@ -59,9 +57,8 @@ func (d *Data) Freedom() float64 {
 	return float64(d.Size() - 1)
 }
 
-// LeastP returns the smallest two-sided p-value that the rank test can give for data of this size, whatever
-// the values. Pairs that all have the same sign give this p-value, and so do two samples that do not
-// overlap. A claim at a smaller significance level is impossible.
+// LeastP returns the smallest two-sided p-value that the rank test can give for data of this size. Pairs that all
+// have the same sign give this p-value, and so do two samples that do not overlap.
 func (r Rules) LeastP(d *Data) float64 {
 	if d.errs != nil {
 		return 0 // the method does not use ranks
@@ -99,9 +96,8 @@ func Fewest(paired bool, alpha float64) int {
 	})
 }
 
-// Fewest returns the smallest number of pairs or values for alpha divided by the family, the number of
-// hypotheses that share alpha. With controlled set, pairs compare the arm with baseline and control
-// together.
+// Fewest returns the smallest number of pairs or values for alpha divided by the family, the number of hypotheses
+// that share alpha. With controlled set, pairs compare the arm with baseline and control together.
 func (r Rules) Fewest(paired, controlled bool, family int) int {
 	if !controlled {
 		return Fewest(paired, r.Alpha/float64(family))
