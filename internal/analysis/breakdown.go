@@ -12,8 +12,8 @@ import (
 	"tare/internal/stats"
 )
 
-// If a layer has a factor that counts something, such as rules, each level is an arm. The cost of the arms then
-// has three parts:
+// If a layer has a factor that counts something, such as rules, each level is an arm. The cost of the arms
+// then has three parts:
 //
 //	cost(N) = installed + any, if N > 0 + each × N
 //
@@ -42,13 +42,13 @@ type Breakdown struct {
 	Miss *Miss      `json:"miss,omitempty"` // nil: there are too few levels to test for a line
 }
 
-// Part is one part of a cost, in the form of a comparison. Its overhead is a share of the baseline
-// or, for a Difference metric, in the metric's unit.
+// Part is one part of a cost, in the form of a comparison. Its overhead is a share of the baseline or, for a
+// Difference metric, in the metric's unit.
 type Part struct {
 	Comparison
 	Part PartName `json:"part"`
-	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead already has
-	// the metric's unit.
+	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead already has the
+	// metric's unit.
 	Amount *Interval `json:"amount,omitempty"`
 }
 
@@ -62,8 +62,8 @@ const (
 	EachPart  PartName = "each"      // one more of what the factor counts
 )
 
-// Miss is the distance between the cost at one level and the line through the other levels. The level is
-// the one at which chance explains the distance least.
+// Miss is the distance between the cost at one level and the line through the other levels. The level is the
+// one at which chance explains the distance least.
 type Miss struct {
 	X    float64  `json:"x"`              // the level
 	By   Interval `json:"by"`             // the distance, on the scale of the overheads; positive: the cost is above the line
@@ -163,8 +163,8 @@ type costFit struct {
 	parts      []*hypothesis
 }
 
-// costs fits the costs of a sweep's arms in a cell. The effect of a trial's position within the
-// round is removed, as it is for pairs.
+// costs fits the costs of a sweep's arms in a cell. The effect of a trial's position within the round is
+// removed, as it is for pairs.
 func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 	f := &costFit{sweep: s, cell: c, base: base, metric: m}
 	list := t.completeRounds([]int{c}, append(slices.Clip(s.indices), base), m, func(who []bool) { f.failed = append(f.failed, slices.Clone(who)) })
@@ -202,8 +202,8 @@ func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 
 	return line.Intercept
 }
 
-// missing counts the rounds in which programs failed, by the effect of the failure on a part. A higher cost at
-// one level makes the part larger, at another level smaller.
+// missing counts the rounds in which programs failed, by the effect of the failure on a part. A higher cost
+// at one level makes the part larger, at another level smaller.
 func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	weights, all := make([]float64, len(f.x)+1), 0.0
 	for k := range f.x {
@@ -248,8 +248,8 @@ func (f *costFit) per(p PartName) float64 {
 // whole baseline would leave zero, which has no logarithm.
 const largestShare = 1 - 1e-6
 
-// newHypothesis creates the hypothesis on a part. The margin of equivalence holds for the total of all
-// equal parts, such as all rules.
+// newHypothesis creates the hypothesis on a part. The margin of equivalence holds for the total of all equal
+// parts, such as all rules.
 func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis {
 	m, last := f.metric, f.indices[len(f.indices)-1]
 	d := f.data(m, f.scaled(f.amounts(p)))
@@ -272,9 +272,9 @@ func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis 
 	return h
 }
 
-// miss measures the distance of each level's cost from the line through the other levels; nil if there are too
-// few levels. The distance is the residual divided by one minus the level's leverage (Cook and Weisberg 1982,
-// section 2.2).
+// miss measures the distance of each level's cost from the line through the other levels; nil if there are
+// too few levels. The distance is the residual divided by one minus the level's leverage (Cook and Weisberg
+// 1982, section 2.2).
 func (f *costFit) miss(confidence float64) *Miss {
 	x := f.x[f.first():]
 	if len(x) < leastLevels || len(f.rounds) < 2 {

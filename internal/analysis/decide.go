@@ -120,7 +120,8 @@ const mostMargins = 2
 // thinControl is the largest ratio of an arm's number of values to the control's number of values.
 const thinControl = 4
 
-// decide returns the verdict from a view and its corrected p-values. A verdict that claims nothing has a reason.
+// decide returns the verdict from a view and its corrected p-values. A verdict that claims nothing has a
+// reason.
 func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Verdict, Reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
@@ -168,8 +169,8 @@ func (h *hypothesis) tooFew(r contrast.Rules) bool {
 // is small.
 func (h *hypothesis) different(r contrast.Rules) bool { return h.Main.OK && h.adjusted <= r.Alpha }
 
-// failed reports whether a control makes the run invalid: it differs on a headline metric and is
-// not shown to be equivalent.
+// failed reports whether a control makes the run invalid: it differs on a headline metric and is not shown to
+// be equivalent.
 func (h *hypothesis) failed(r contrast.Rules) bool {
 	return h.Metric.Headline && !h.tooFew(r) && h.different(r) && h.Main.Equiv > r.Alpha
 }
@@ -182,8 +183,8 @@ type adjusted struct {
 	normal bool    // noise is assumed to be normal
 }
 
-// claims counts the headline hypotheses. In a closed loop, two metrics that carry the same information
-// count once.
+// claims counts the headline hypotheses. In a closed loop, two metrics that carry the same information count
+// once.
 func claims(all []*hypothesis) (n int) {
 	for _, h := range all {
 		if h.Metric.Headline && !h.echo {

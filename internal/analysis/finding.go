@@ -48,8 +48,8 @@ type (
 		Pairs  int `json:"pairs"`
 		Fewest int `json:"fewest"`
 	}
-	// NormalSamples: there are too few values for the rank-sum interval, and the t interval assumes
-	// normal noise.
+	// NormalSamples: there are too few values for the rank-sum interval, and the t interval assumes normal
+	// noise.
 	NormalSamples struct {
 		Baseline int `json:"baseline"` // number of the baseline's values
 		Treated  int `json:"treated"`
@@ -186,8 +186,8 @@ type (
 	Sliced struct {
 		Slices int `json:"slices"`
 	}
-	// Busy: before the first trial, the machine was busier than Tare's own limits allow. The limits were
-	// then lifted.
+	// Busy: before the first trial, the machine was busier than Tare's own limits allow. The limits were then
+	// lifted.
 	Busy struct {
 		By string `json:"by"`
 	}
@@ -203,8 +203,8 @@ type (
 		Component string `json:"component"`
 		Says      string `json:"says"`
 	}
-	// Remark is a message from a layer about its implementation, from the machine about itself, or
-	// from a session about its start. It is passed on unchanged.
+	// Remark is a message from a layer about its implementation, from the machine about itself, or from a
+	// session about its start. It is passed on unchanged.
 	Remark struct {
 		From string `json:"from"` // FromLayer, FromMachine or FromSession
 		Text string `json:"text"`
@@ -274,8 +274,8 @@ func (StandIn) Kind() string                { return "stand-in" }
 func (Remark) Kind() string                 { return "remark" }
 
 // severity lists the kinds of findings by how much they change the meaning of a number. First come findings
-// after which the number measures something else, then findings that make the number less certain, then
-// mere information.
+// after which the number measures something else, then findings that make the number less certain, then mere
+// information.
 var severity = []string{
 	// The number measures something else.
 	Bound{}.Kind(),

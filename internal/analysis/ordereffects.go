@@ -13,8 +13,8 @@ import (
 )
 
 // PositionEffects are the effects of a trial's position within the round: the first trial may find cold
-// caches, the last one a warm machine. If every arm has had every position equally often, position effects
-// do not make any arm look slower, but they widen intervals. Tare therefore removes them.
+// caches, the last one a warm machine. If every arm has had every position equally often, position effects do
+// not make any arm look slower, but they widen intervals. Tare therefore removes them.
 type PositionEffects struct {
 	P       float64   `json:"p"`       // p-value of "no effect"
 	Effects []float64 `json:"effects"` // one effect per position, as a share of the metric relative to the mean of all positions
@@ -47,8 +47,8 @@ func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	return t.positionEffects[key]
 }
 
-// fitOrder fits and tests position effects. It uses the rounds in which every arm has a value and a
-// position of its own.
+// fitOrder fits and tests position effects. It uses the rounds in which every arm has a value and a position
+// of its own.
 func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	k := len(t.plan.Arms)
 	arms, had := make([]int, k), make([][]int, k) // had: number of times that an arm had a position
@@ -99,8 +99,8 @@ func uneven(had [][]int, rounds int) bool {
 	})
 }
 
-// fitRows fits values with effects of rounds and arms and, if places is set, of positions. The results are the
-// residual sum of squares, and the position effects relative to their mean.
+// fitRows fits values with effects of rounds and arms and, if places is set, of positions. The results are
+// the residual sum of squares, and the position effects relative to their mean.
 func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects []float64) {
 	n, k := len(values), len(values[0])
 	rest := make([][]float64, n)

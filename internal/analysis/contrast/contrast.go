@@ -1,14 +1,15 @@
-// Package contrast compares two arms on one metric: it turns their values into estimates of the
-// overhead, each with its interval and tests.
+// Package contrast compares two arms on one metric: it turns their values into estimates of the overhead,
+// each with its interval and tests.
 //
-// All estimates are made on contrasts. For a ratio metric, a contrast is ln(arm/baseline), whether higher
-// or lower values are better. For a difference metric, it is the signed difference (positive: cost).
-// Overheads are computed from contrasts at the very end, so an interval keeps its confidence through the
-// change of scale.
+// All estimates are made on contrasts. For a ratio metric, a contrast is ln(arm/baseline), whether higher or
+// lower values are better. For a difference metric, it is the signed difference (positive: cost). Overheads
+// are computed from contrasts at the very end, so an interval keeps its confidence through the change of
+// scale.
 //
-// Data are paired or unpaired. Paired data have one value of each arm from the same round, so that slow phases of
-// the machine cancel; the trials of tare run are paired. Unpaired data are two independent samples, as most other
-// tools produce them. Drift of the machine between the two samples is then part of the difference.
+// Data are paired or unpaired. Paired data have one value of each arm from the same round, so that slow
+// phases of the machine cancel; the trials of tare run are paired. Unpaired data are two independent samples,
+// as most other tools produce them. Drift of the machine between the two samples is then part of the
+// difference.
 package contrast
 
 import (
@@ -25,25 +26,26 @@ type Data struct {
 	Margin   float64   // margin of equivalence of this comparison, on the scale of contrasts; 0: the margin of Rules, if Rules has one
 	Baseline []float64 // values, in the metric's unit
 	Treated  []float64
-	// Paired is set if values of the same index are from the same round. Control, Contrasts, Rounds and Moved then
-	// have one entry per pair. For unpaired data they are nil.
+	// Paired is set if values of the same index are from the same round. Control, Contrasts, Rounds and Moved
+	// then have one entry per pair. For unpaired data they are nil.
 	Paired bool
-	// Control holds the values of the control, NaN if the round has none. The arm is then compared with the mean of
-	// baseline and control. Nil: the arm is compared with the baseline alone.
+	// Control holds the values of the control, NaN if the round has none. The arm is then compared with the
+	// mean of baseline and control. Nil: the arm is compared with the baseline alone.
 	Control   []float64
 	Contrasts []float64 // arm against its reference; Compare computes them from values, and without values the caller sets them
 	Rounds    []int
 	Moved     []int // the arm's position in the round minus the baseline's position: positive if the arm ran later
-	// SetUps is the number of the set-up of each pair, if several pairs share a set-up. The means over set-ups are
-	// then the independent values. Nil: each pair is independent.
+	// SetUps is the number of the set-up of each pair, if several pairs share a set-up. The means over
+	// set-ups are then the independent values. Nil: each pair is independent.
 	SetUps []int
 	Pilot  int // number of pairs from the pilot's rounds
-	// PositionEffects are the effects of the positions within the round, on the scale of contrasts. An entry holds
-	// the effects that are subtracted from the values of arm, baseline and control. Nil: none is subtracted.
+	// PositionEffects are the effects of the positions within the round, on the scale of contrasts. An entry
+	// holds the effects that are subtracted from the values of arm, baseline and control. Nil: none is
+	// subtracted.
 	PositionEffects [][3]float64
 	Means           bool // compare means instead of typical rounds, for counts that are zero in most rounds
-	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Such contrasts may be skewed
-	// even if the noise is the same in all arms.
+	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Such contrasts may
+	// be skewed even if the noise is the same in all arms.
 	Uneven  bool
 	Missing Missing // trials that have no value because the program failed
 
@@ -77,7 +79,8 @@ func (d *Data) Compare() {
 	}
 }
 
-// withoutValues reports whether the data are contrasts without values, as contrasts of more than two arms are.
+// withoutValues reports whether the data are contrasts without values, as contrasts of more than two arms
+// are.
 func (d *Data) withoutValues() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
 
 // Controlled counts the pairs in which the arm is compared with the mean of baseline and control.
@@ -118,9 +121,9 @@ func (d *Data) blocks() [][]int {
 	return list
 }
 
-// Units returns the independent values of pairs: the contrasts of the pairs, or their mean over each set-up if
-// several pairs share a set-up. In a set-up in which any round has no control, the arm is compared with the
-// baseline alone. The first pilot units are from the pilot's rounds.
+// Units returns the independent values of pairs: the contrasts of the pairs, or their mean over each set-up
+// if several pairs share a set-up. In a set-up in which any round has no control, the arm is compared with
+// the baseline alone. The first pilot units are from the pilot's rounds.
 func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	if d.SetUps == nil {
 		return d.Contrasts, d.controlDelta, d.Pilot
@@ -164,8 +167,8 @@ func of(arm, base float64, m experiment.Metric) float64 {
 	return Bounded(arm - base)
 }
 
-// Scaled returns the values of both arms on the scale of contrasts: logarithms for a ratio metric, signed values
-// for a difference metric.
+// Scaled returns the values of both arms on the scale of contrasts: logarithms for a ratio metric, signed
+// values for a difference metric.
 func (d *Data) Scaled() (base, arm []float64) {
 	scaled := func(values []float64) []float64 {
 		x := make([]float64, len(values))
@@ -206,14 +209,13 @@ func Overhead(x float64, m experiment.Metric) float64 {
 	return Finite(math.Expm1(x))
 }
 
-// Overheads converts an interval of contrasts to an interval of overheads, with its bounds in
-// order.
+// Overheads converts an interval of contrasts to an interval of overheads, with its bounds in order.
 func Overheads(at stats.Interval, m experiment.Metric) stats.Interval {
 	return at.Map(func(x float64) float64 { return Overhead(x, m) })
 }
 
-// FromOverhead returns the contrast of an overhead, the inverse of Overhead. If higher values of the metric are
-// better, an overhead of the whole baseline or more gives -Inf.
+// FromOverhead returns the contrast of an overhead, the inverse of Overhead. If higher values of the metric
+// are better, an overhead of the whole baseline or more gives -Inf.
 func FromOverhead(overhead float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale == experiment.Difference:
@@ -235,8 +237,8 @@ func Cost(x float64, m experiment.Metric) float64 {
 	return x
 }
 
-// Finite makes a number finite, as JSON and arithmetic need it: infinities become the largest finite
-// numbers, and NaN becomes 0.
+// Finite makes a number finite, as JSON and arithmetic need it: infinities become the largest finite numbers,
+// and NaN becomes 0.
 func Finite(x float64) float64 {
 	switch {
 	case math.IsNaN(x):
@@ -277,10 +279,10 @@ func (d *Data) Middle() float64 {
 	return stats.Median(arm) - stats.Median(base)
 }
 
-// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values to a coarse
-// grid: at most half of the values are distinct. Otherwise the result is 0. If the step is several times the noise,
-// the typical value of each arm can lie half a step above or below its true value, even with many rounds. The
-// interval is therefore made wider by half a step on both sides.
+// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values to a
+// coarse grid: at most half of the values are distinct. Otherwise the result is 0. If the step is several
+// times the noise, the typical value of each arm can lie half a step above or below its true value, even with
+// many rounds. The interval is therefore made wider by half a step on both sides.
 func (d *Data) grid() float64 {
 	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
 		return 0

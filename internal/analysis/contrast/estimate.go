@@ -19,34 +19,37 @@ const (
 	// methodAligned: the difference of the arm from baseline and control together, by the exact aligned rank
 	// test within rounds (Hodges and Lehmann 1962).
 	methodAligned = "aligned-rank"
-	// methodMeans: the difference of means with the interval of the sign-flip test, for counts that are zero in
-	// most rounds.
+	// methodMeans: the difference of means with the interval of the sign-flip test, for counts that are zero
+	// in most rounds.
 	methodMeans = "means"
 	MethodT     = "t"     // the paired t interval, for fewer pairs than the signed-rank interval needs
 	MethodStein = "stein" // Stein's t interval, after a pilot, for fewer pairs than the signed-rank interval needs
-	// MethodBoth and MethodAlignedBoth, after a pilot: the Hodges–Lehmann estimate with an interval that contains
-	// both the interval by ranks and Stein's interval, and with the larger p-value of both. A signed-rank
-	// interval alone is too narrow after a pilot that happens to have little noise, since few rounds follow.
-	// Stein's interval alone does not allow for rare large outliers that the pilot has not seen.
+	// MethodBoth and MethodAlignedBoth, after a pilot: the Hodges–Lehmann estimate with an interval that
+	// contains both the interval by ranks and Stein's interval, and with the larger p-value of both. A
+	// signed-rank interval alone is too narrow after a pilot that happens to have little noise, since few
+	// rounds follow. Stein's interval alone does not allow for rare large outliers that the pilot has not
+	// seen.
 	MethodBoth        = "signed-rank+stein"
 	MethodAlignedBoth = "aligned-rank+stein"
-	// methodUneven, for contrasts with unequal weights: the Hodges–Lehmann estimate with an interval that contains
-	// both the interval by ranks and the paired t interval, and with the larger p-value of both. With skewed
-	// noise a slope is skewed, even if the noise is the same in all arms. Ranks alone then claim a difference of
-	// equal arms in every seventh run of 40 rounds with exponential noise.
+	// methodUneven, for contrasts with unequal weights: the Hodges–Lehmann estimate with an interval that
+	// contains both the interval by ranks and the paired t interval, and with the larger p-value of both.
+	// With skewed noise a slope is skewed, even if the noise is the same in all arms. Ranks alone then claim
+	// a difference of equal arms in every seventh run of 40 rounds with exponential noise.
 	methodUneven = "signed-rank+t"
 	// methodNoisier, for an arm whose values seem to spread more than the values of baseline and control: an
-	// interval that contains both the interval by aligned ranks, which is too narrow, and the paired t interval.
+	// interval that contains both the interval by aligned ranks, which is too narrow, and the paired t
+	// interval.
 	methodNoisier = "aligned-rank+t"
-	// MethodTwoSample, unpaired: the two-sample Hodges–Lehmann estimate with an interval that contains both Mann
-	// and Whitney's interval and Welch's interval, and with the larger p-value of both. Ranks assume noise of the
-	// same shape in both samples: for sample sizes of 100 and 10 with spreads of 1 and 5, ranks claim a difference
-	// of equal arms in a fifth of all cases. Welch's t allows any spread, but not rare large outliers.
+	// MethodTwoSample, unpaired: the two-sample Hodges–Lehmann estimate with an interval that contains both
+	// Mann and Whitney's interval and Welch's interval, and with the larger p-value of both. Ranks assume
+	// noise of the same shape in both samples: for sample sizes of 100 and 10 with spreads of 1 and 5, ranks
+	// claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but not rare
+	// large outliers.
 	MethodTwoSample = "rank-sum+welch"
 	methodRankSum   = "rank-sum" // unpaired: ranks alone, for values that do not vary
 	MethodWelch     = "welch"    // unpaired: Welch's t, for samples too small for ranks
-	// MethodWelchSum, for a change between two overheads, at least one of them without pairs: Welch's t for the
-	// difference of two differences of means.
+	// MethodWelchSum, for a change between two overheads, at least one of them without pairs: Welch's t for
+	// the difference of two differences of means.
 	MethodWelchSum = "welch-sum"
 )
 
@@ -55,9 +58,10 @@ func Ranks(method string) bool {
 	return slices.Contains([]string{methodSignedRank, methodAligned, methodMeans, MethodBoth, MethodAlignedBoth, methodUneven, methodNoisier, methodRankSum, MethodTwoSample}, method)
 }
 
-// An arm whose values seem to spread more than the values of baseline and control is also judged by t. The test
-// of the spread has the significance level seemsNoisier, or mayBeNoisier with fewer rounds than manyRounds. A
-// plan with looks judges every arm by t with so few rounds, since the level of an early look is small.
+// An arm whose values seem to spread more than the values of baseline and control is also judged by t. The
+// test of the spread has the significance level seemsNoisier, or mayBeNoisier with fewer rounds than
+// manyRounds. A plan with looks judges every arm by t with so few rounds, since the level of an early look is
+// small.
 const (
 	manyRounds   = 10
 	seemsNoisier = 0.1
@@ -125,8 +129,8 @@ func looksOf(at []int, most int) *stats.Looks {
 	return looks
 }
 
-// AtLook returns the confidence of one interval at one look. With several looks it is higher than
-// Confidence, which holds for the intervals of all looks together.
+// AtLook returns the confidence of one interval at one look. With several looks it is higher than Confidence,
+// which holds for the intervals of all looks together.
 func (r Rules) AtLook() float64 {
 	if r.looks == nil {
 		return r.Confidence
@@ -150,8 +154,8 @@ func (r Rules) oneSided(p float64) float64 {
 	return r.looks.P(p)
 }
 
-// Inner returns the rules of the interval that the two one-sided tests of equivalence rest on. Both tests pass
-// at alpha if the interval of confidence 1 − 2 alpha lies within the margin.
+// Inner returns the rules of the interval that the two one-sided tests of equivalence rest on. Both tests
+// pass at alpha if the interval of confidence 1 − 2 alpha lies within the margin.
 func (r Rules) Inner() Rules {
 	r.Confidence, r.Margin = 1-2*r.Alpha, 0
 	return r
@@ -216,8 +220,8 @@ func (r Rules) pairs(d *Data) Estimate {
 	return e
 }
 
-// twoSamples estimates the shift from one independent sample to another, by ranks and Welch's t together if the
-// values allow both.
+// twoSamples estimates the shift from one independent sample to another, by ranks and Welch's t together if
+// the values allow both.
 func (r Rules) twoSamples(base, arm []float64) Estimate {
 	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
 	e.T = r.view(stats.WelchT(base, arm, r.Confidence))
@@ -281,7 +285,8 @@ func (r Rules) pairedT(contrasts []float64) View {
 	return r.view(stats.PairedT(contrasts, r.AtLook()))
 }
 
-// stein returns the view by Stein's interval, if a pilot with values that vary determines the number of rounds.
+// stein returns the view by Stein's interval, if a pilot with values that vary determines the number of
+// rounds.
 func (r Rules) stein(contrasts []float64, pilot int) View {
 	sd := Deviation(contrasts[:pilot])
 	if !r.Pilot || sd == 0 {
@@ -290,8 +295,8 @@ func (r Rules) stein(contrasts []float64, pilot int) View {
 	return r.view(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
 }
 
-// hull returns a view with the point of the first view, the smallest interval that contains both intervals, and
-// the larger p-value of each test.
+// hull returns a view with the point of the first view, the smallest interval that contains both intervals,
+// and the larger p-value of each test.
 func hull(a, b View) View {
 	a.At.Lo, a.At.Hi = min(a.At.Lo, b.At.Lo), max(a.At.Hi, b.At.Hi)
 	a.P, a.Equiv = max(a.P, b.P), max(a.Equiv, b.Equiv)
@@ -304,8 +309,8 @@ func (v View) wider(amount float64) View {
 	return v
 }
 
-// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An error (too few
-// values, or no spread for a t interval) gives noView.
+// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An error (too
+// few values, or no spread for a t interval) gives noView.
 func (r Rules) view(e stats.Estimate, err error) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return noView

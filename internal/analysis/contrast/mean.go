@@ -11,9 +11,9 @@ import (
 )
 
 // Mean returns the contrast of the arms' arithmetic means, with its interval. The contrast is the logarithm
-// of the ratio of the means, or their difference. Capacity and money depend on the mean, while the
-// headline's estimate is about the typical round. The result ok is false if the data have no means to
-// compare: too few values, values that do not vary, or a comparison of two overheads.
+// of the ratio of the means, or their difference. Capacity and money depend on the mean, while the headline's
+// estimate is about the typical round. The result ok is false if the data have no means to compare: too few
+// values, values that do not vary, or a comparison of two overheads.
 func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 	if d.estimate != nil || d.withoutValues() {
 		return stats.Interval{}, false
@@ -38,8 +38,8 @@ func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 
 func interval(e stats.Estimate, err error) (stats.Interval, error) { return e.Interval, err }
 
-// MeanBeyond reports whether the arithmetic means differ by more than the margin of equivalence, as
-// far as the present values show.
+// MeanBeyond reports whether the arithmetic means differ by more than the margin of equivalence, as far as
+// the present values show.
 func (r Rules) MeanBeyond(d *Data) bool {
 	margin := r.MarginOf(d)
 	if d.estimate != nil || d.withoutValues() || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {
@@ -54,8 +54,8 @@ func (r Rules) MeanBeyond(d *Data) bool {
 }
 
 // meanUnits returns the values of pairs for the comparison of means. The baseline's value of a round is
-// averaged with the control's value, if the round has a control. The values of rounds that share a set-up
-// are averaged too.
+// averaged with the control's value, if the round has a control. The values of rounds that share a set-up are
+// averaged too.
 func (d *Data) meanUnits() (base, arm []float64) {
 	base, arm = d.Baseline, d.Treated
 	if d.Control != nil {
@@ -80,9 +80,9 @@ func (d *Data) meanUnits() (base, arm []float64) {
 	return bases, arms
 }
 
-// levelParts is the number of consecutive parts of a run whose means the interval of Level uses. On a
-// machine that drifts, neighbouring parts are alike. The interval is therefore widened partsAlike times, so
-// that it holds its confidence even if the machine drifts in a random walk (TestCoverage of package cost).
+// levelParts is the number of consecutive parts of a run whose means the interval of Level uses. On a machine
+// that drifts, neighbouring parts are alike. The interval is therefore widened partsAlike times, so that it
+// holds its confidence even if the machine drifts in a random walk (TestCoverage of package cost).
 const (
 	levelParts = 4
 	partsAlike = 1.8
