@@ -2,26 +2,24 @@
 // describes, with the estimators of package stats.
 //
 // In a run that Tare carried out, the unit of analysis is the pair: one valid trial of an arm and one valid
-// trial of the baseline, in the same round of the same cell. A pair's value is the logarithm of the ratio
-// of both trials. Whatever slows the machine down for a while slows both trials down and cancels in the
-// ratio. The order of the arms within a round is random, so noise makes the ratio positive or negative with
-// equal chance. The signed-rank interval assumes nothing else. That is why the figures of hack/bench/method
-// hold for noise of any kind. In most imports the unit of analysis is the trial, because the trials are
-// independent samples and not pairs. The files observe.go and diagnostics.go report the doubts that
-// independent samples leave.
+// trial of the baseline, in the same round of the same cell. A pair's value is the logarithm of the ratio of
+// both trials. A slow phase of the machine cancels in the ratio. The order of the arms within a round is
+// random, so noise makes the ratio positive or negative with equal chance. The signed-rank interval assumes
+// nothing else. In most imports the unit of analysis is the trial, because the trials are independent samples
+// and not pairs. The files observe.go and diagnostics.go report the doubts that independent samples leave.
 //
 // The files in the order of an analysis: table.go sorts the trials into the plan. values.go gathers the
-// values of each comparison, and package contrast estimates overheads from these values. judge.go decides
-// the verdicts: the controls first, then the treatments as one family. reason.go holds the reasons why a
-// comparison is not resolved, and finding.go the findings that a reader should know. Reasons and findings
-// are typed values with numbers, which package wording turns into sentences. rounds.go computes the number
-// of rounds that are needed. describe.go and warn.go add what helps a reader to trust or doubt a number.
-// fits.go collects complete rounds and fits each of them: with lines through the levels of a factor
-// (sweeps.go, scaling.go), powers of several factors (powerlaw.go), the parts of a layer's cost
-// (breakdown.go), or the effects of a factorial design (factorial.go). analyze.go calls all of them.
+// values of each comparison, and package contrast estimates overheads from these values. judge.go makes the
+// comparisons, and decide.go decides their verdicts. reason.go holds the reasons why a comparison is not
+// resolved, and finding.go the findings that a reader should know. Reasons and findings are typed values with
+// numbers, which package wording turns into sentences. rounds.go computes the number of rounds that are
+// needed. describe.go and warn.go help a reader to trust or doubt a number. fits.go fits complete rounds:
+// with lines through the levels of a factor (sweeps.go, scaling.go), powers of several factors (powerlaw.go),
+// the parts of a layer's cost (breakdown.go), or the effects of a factorial design (factorial.go). analyze.go
+// calls all of them.
 //
-// Nothing in this package reads a clock or a file, or depends on the order of a map: the same run
-// always gives the same analysis. All numbers in a Run are finite.
+// Nothing in this package reads a clock or a file, or depends on the order of a map: the same run always
+// gives the same analysis. All numbers in a Run are finite.
 package analysis
 
 import (
@@ -115,8 +113,8 @@ type Run struct {
 	Harness     Harness         `json:"harness"`
 }
 
-// Comparison returns the comparison of an arm, which may be the control, on a metric in a cell; nil
-// if there is none.
+// Comparison returns the comparison of an arm, which may be the control, on a metric in a cell; nil if there
+// is none.
 func (r *Run) Comparison(cell, arm, metric string) *Comparison {
 	for _, list := range [][]Comparison{r.Comparisons, r.Controls} {
 		for i := range list {
@@ -145,9 +143,9 @@ type Counts struct {
 	ByRule  map[string]int `json:"byRule,omitempty"` // number of invalid trials by the rule they broke
 }
 
-// Interval is an estimated overhead with its confidence interval. For a metric of scale Ratio, the
-// overheads are shares of the baseline (0.05: costs 5 %). For a metric of scale Difference, the overheads
-// have the metric's unit. Positive is always a cost.
+// Interval is an estimated overhead with its confidence interval. For a metric of scale Ratio, the overheads
+// are shares of the baseline (0.05: costs 5 %). For a metric of scale Difference, the overheads have the
+// metric's unit. Positive is always a cost.
 type Interval struct {
 	Point float64 `json:"point"`
 	Lo    float64 `json:"lo"`
@@ -173,8 +171,8 @@ type Comparison struct {
 	Rounds int     `json:"rounds"` // number of complete pairs; for independent samples, number of values in the smaller sample
 	// Pooled counts the pairs in which the arm is compared with the mean of baseline and control.
 	Pooled int `json:"pooled,omitempty"`
-	// SetUps describes the spread between set-ups. It is set if several rounds share a set-up: the mean
-	// over a set-up is then the unit of analysis.
+	// SetUps describes the spread between set-ups. It is set if several rounds share a set-up: the mean over
+	// a set-up is then the unit of analysis.
 	SetUps *BetweenSetUps `json:"setUps,omitempty"`
 	// Blocks holds one overhead for each block of an import; nil: the import has no blocks.
 	Blocks []BlockOverhead `json:"blocks,omitempty"`
@@ -188,9 +186,9 @@ type Comparison struct {
 	Mean *Interval `json:"mean,omitempty"`
 	// Stalls counts the trials that are far slower than the other trials of their arm; nil: no trial is.
 	Stalls *Stalls `json:"stalls,omitempty"`
-	// Inner is the interval that a claim of equivalence rests on. Its confidence is lower than the
-	// confidence of Overhead (90 % instead of 95 %). Inner is set only if Overhead reaches beyond the
-	// margin and Inner does not.
+	// Inner is the interval that a claim of equivalence rests on. Its confidence is lower than the confidence
+	// of Overhead (90 % instead of 95 %). Inner is set only if Overhead reaches beyond the margin and Inner
+	// does not.
 	Inner     *Inner  `json:"equivalenceInterval,omitempty"`
 	P         float64 `json:"p"`            // two-sided p-value of "no difference"
 	PAdjusted float64 `json:"pAdjusted"`    // P after Holm's correction
@@ -199,9 +197,8 @@ type Comparison struct {
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
 	// EstimatorsAgree is set if the t interval alone would give the same verdict.
 	EstimatorsAgree bool `json:"estimatorsAgree"`
-	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead. It holds for
-	// the smallest alpha that Holm's correction can leave. MDE is 0 if there are too few rounds for any
-	// claim.
+	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead. It holds for the
+	// smallest alpha that Holm's correction can leave. MDE is 0 if there are too few rounds for any claim.
 	MDE float64 `json:"mde"`
 	// Power is the chance that an effect of size MDE is found, and also the chance that a run of Needed
 	// rounds gives a verdict; 0 without an MDE.
@@ -254,8 +251,8 @@ type Summary struct {
 	Max    float64 `json:"max"`
 	Mean   float64 `json:"mean"`
 	SD     float64 `json:"sd"`
-	// MedianLo and MedianHi bound the median by order statistics at the design's confidence. Both
-	// are 0, never NaN, if n is too small.
+	// MedianLo and MedianHi bound the median by order statistics at the design's confidence. Both are 0,
+	// never NaN, if n is too small.
 	MedianLo float64 `json:"medianLo"`
 	MedianHi float64 `json:"medianHi"`
 }
@@ -268,19 +265,17 @@ type CellSummary struct {
 	Testbed any            `json:"testbed"`
 	Metrics []MetricSeries `json:"metrics"`
 	Loop    *LoopSummary   `json:"loop,omitempty"` // nil: no sign of a closed loop
-	// Parts are the CPU time and memory of programs and layers, if layers have processes of their
-	// own.
+	// Parts are the CPU time and memory of programs and layers, if layers have processes of their own.
 	Parts []PartSummary `json:"parts,omitempty"`
 	// Resources are the resources that programs share, by arm, with their use.
 	Resources []ResourceSummary `json:"resources,omitempty"`
 }
 
-// LoopSummary is the evidence that a cell's load is a closed loop. In a closed loop, mean latency carries
-// the same information as throughput.
+// LoopSummary is the evidence that a cell's load is a closed loop. In a closed loop, mean latency carries the
+// same information as throughput.
 type LoopSummary struct {
 	experiment.Loop
-	// Least, Median and Most summarise the product of mean latency and throughput over all valid
-	// trials.
+	// Least, Median and Most summarise the product of mean latency and throughput over all valid trials.
 	Least  float64 `json:"least"`
 	Median float64 `json:"median"`
 	Most   float64 `json:"most"`
@@ -312,8 +307,7 @@ type ArmSeries struct {
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
-// Diagnostics are tests of whether the values of a series are independent and from one
-// distribution.
+// Diagnostics are tests of whether the values of a series are independent and from one distribution.
 type Diagnostics struct {
 	Lag1    float64 `json:"lag1"`              // autocorrelation at lag one
 	TrendP  float64 `json:"trendP"`            // p-value of "no trend over the series"; 1 if untestable

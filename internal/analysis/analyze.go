@@ -15,10 +15,9 @@ import (
 // mostRounds is the largest number of rounds that Comparison.Needed holds.
 const mostRounds = 10_000
 
-// Analyze turns the trials of a run, in the order of its journal, into verdicts with all findings
-// and figures that a report shows beside them. It is a pure function: the same plan and trials give
-// the same result. An unfinished run is analysed with the trials it has so far. The environment may
-// be nil.
+// Analyze turns the trials of a run, in the order of its journal, into verdicts with all findings and figures
+// that a report shows beside them. An unfinished run is analysed with the trials that exist. The environment
+// may be nil.
 func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environment) *Run {
 	all := trials
 	trials = countedTrials(plan, trials)
@@ -56,15 +55,14 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	return run
 }
 
-// Judge computes the verdicts, their reasons and the numbers that verdicts rest on. It leaves out the
-// explanations: minimum detectable effects, means, diagnostics, warnings and series. Simulations of the
-// method (hack/bench/method) use Judge. Analyze calls the same functions.
+// Judge is Analyze without the explanations: minimum detectable effects, means, diagnostics, warnings and
+// series. Simulations of the method (hack/bench/method) use Judge.
 func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 	run, _ := judgeRun(tabulate(plan, trials, validOnly), trials)
 	return run
 }
 
-// JudgeTails does what Judge does, and adds the overheads of means and the findings on stalls.
+// JudgeTails is Judge with the overheads of means and the findings on stalls.
 func JudgeTails(plan *experiment.Plan, trials []journal.Trial) *Run {
 	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)
@@ -103,7 +101,7 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 }
 
 // withhold removes all verdicts of an invalid run, and the verdicts on arms that have not done all planned
-// rounds. A user who looks early, and stops when the result pleases, makes more wrong claims than the tests
+// rounds. A user who looks early and stops when the result pleases makes more wrong claims than the tests
 // allow.
 func (t *table) withhold(run *Run) {
 	unfinished := map[[2]string]Reason{}
@@ -141,8 +139,8 @@ func (r *Run) Interim(cell, arm string) bool {
 	return false
 }
 
-// unfinished returns the arms that have not done all planned rounds, or whose baseline or control has not.
-// The keys are cell and arm name, the values the reasons.
+// unfinished returns the reasons of the arms that have not done all planned rounds, or whose baseline or
+// control has not, by cell and arm name.
 func (t *table) unfinished() map[[2]string]Reason {
 	if t.plan.Import != nil {
 		return nil
@@ -172,7 +170,7 @@ func (t *table) unfinished() map[[2]string]Reason {
 	return list
 }
 
-// results returns the hypotheses, which have been judged, as comparisons.
+// results returns the judged hypotheses as comparisons.
 func (j *judgement) results(plan *experiment.Plan) (treatments, controls []Comparison) {
 	treatments, controls = make([]Comparison, len(j.treatments)), make([]Comparison, len(j.controls))
 	for i, h := range j.treatments {
@@ -236,8 +234,7 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	return c
 }
 
-// pairs returns the number of complete pairs or, for independent samples, the number of values in the
-// smaller sample.
+// pairs returns the number of complete pairs, or the number of values in the smaller independent sample.
 func (h *hypothesis) pairs() int {
 	if h.Paired {
 		return len(h.Contrasts)
@@ -248,18 +245,17 @@ func (h *hypothesis) pairs() int {
 // tMethod returns the name of the t interval's method.
 func (h *hypothesis) tMethod() string {
 	switch {
-	case contrast.Ranks(h.Method) && h.Paired && h.Method == contrast.MethodBoth:
-		return contrast.MethodStein
-	case contrast.Ranks(h.Method) && h.Paired:
-		return contrast.MethodT
-	case contrast.Ranks(h.Method):
+	case !contrast.Ranks(h.Method):
+		return h.Method
+	case !h.Paired:
 		return contrast.MethodWelch
+	case h.Method == contrast.MethodBoth:
+		return contrast.MethodStein
 	}
-	return h.Method
+	return contrast.MethodT
 }
 
-// shown returns a view's interval. If the view has no interval, shown returns the centre of the contrasts
-// as an interval of width zero.
+// shown returns a view's interval, or the centre of the contrasts as an interval of width zero.
 func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	if v.OK || h.Size() == 0 {
 		return v.At
@@ -271,8 +267,7 @@ func (h *hypothesis) shown(v contrast.View) stats.Interval {
 // Withhold replaces the verdict of a comparison by Invalid, with a reason.
 func (c *Comparison) Withhold(why Reason) { c.Verdict, c.Grade, c.Reason = Invalid, Measured, why }
 
-// Suspend replaces the verdict of a comparison by Interim, with a reason, until the planned rounds are
-// done.
+// Suspend replaces the verdict of a comparison by Interim, with a reason.
 func (c *Comparison) Suspend(why Reason) {
 	c.Verdict, c.Grade, c.Reason, c.WithInvalid = Interim, Measured, why, nil
 }

@@ -140,9 +140,9 @@ func (a *ArmSummary) settle() {
 // Overview summarises a run of many arms on one headline metric.
 type Overview struct {
 	Metric experiment.Metric
-	// Numbers of arms. Costs counts the arms that cost in some cell. Gains counts the arms that gain in
-	// some cell and cost in no cell. Equivalent counts the arms that are equivalent in every cell. Open
-	// counts all other arms.
+	// Numbers of arms. Costs counts the arms that cost in some cell. Gains counts the arms that gain in some
+	// cell and cost in no cell. Equivalent counts the arms that are equivalent in every cell. Open counts all
+	// other arms.
 	Costs, Gains, Equivalent, Open int
 	Furthest                       *Comparison // the cost or gain whose overhead is farthest from zero; nil if no arm costs or gains
 }

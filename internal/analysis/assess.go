@@ -19,8 +19,8 @@ type Question struct {
 	// Observational is set if the data come from no experiment. The answer then says that they do not.
 	Observational bool
 	contrast.Data
-	// Versus names the second overhead if two overheads are compared. The verdict then says whether the
-	// first overhead is larger or smaller than the second.
+	// Versus names the second overhead if two overheads are compared. The verdict then says whether the first
+	// overhead is larger or smaller than the second.
 	Versus *Versus
 }
 
@@ -32,8 +32,8 @@ type answers struct {
 	Family   int   // number of hypotheses of Asked under Holm's correction
 }
 
-// Assess judges questions as one family, in the way in which Analyze judges the arms of a run. The plan
-// gives confidence and margins. If a control fails, the caller decides which verdicts to withhold.
+// Assess judges questions as one family, as Analyze judges the arms of a run. The plan gives confidence and
+// margins. If a control fails, the caller decides which verdicts to withhold.
 func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	j := &judgement{Rules: contrast.RulesOf(plan)}
 	for _, q := range controls {
@@ -57,8 +57,8 @@ func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	return a
 }
 
-// echoes looks among all questions on the same arm for the metric that a question restates. The first
-// result says whether that metric is there, the second whether both metrics are headlines.
+// echoes looks among all questions on the same arm for the metric that a question restates. The result
+// restated reports whether that metric is there, and echo whether both metrics are headlines.
 func (q Question) echoes(all []Question) (restated, echo bool) {
 	at := slices.IndexFunc(all, func(o Question) bool {
 		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates
@@ -69,18 +69,11 @@ func (q Question) echoes(all []Question) (restated, echo bool) {
 	return true, q.Metric.Headline && all[at].Metric.Headline
 }
 
-// alternatives judges the run a second time and records each verdict that changes. The second time includes
-// the trials that are invalid only because operations failed. The first verdict stays: an error tells
-// nothing about the cost of a success, and errors are often fast. But a verdict that depends on the rule on
-// errors must say that it does.
+// alternatives judges the run again with the trials that are invalid only because operations failed, and
+// records each verdict that changes. The first verdict stays: an error tells nothing about the cost of a
+// success, and errors are often fast.
 func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) {
-	taken := 0
-	for i := range trials {
-		if onlyFailed(&trials[i]) {
-			taken++
-		}
-	}
-	if taken == 0 {
+	if !slices.ContainsFunc(trials, func(t journal.Trial) bool { return onlyFailed(&t) }) {
 		return
 	}
 	t := tabulate(x.table.plan, trials, withFailed)

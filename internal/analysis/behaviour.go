@@ -12,16 +12,16 @@ import (
 )
 
 // A layer that stops a program from doing its work makes the program fast. Tare therefore compares what
-// programs do before it compares their speed. Each aspect of behaviour (lines on stderr, the exit status,
-// the size of the output) has observations, such as one line. For each observation, Tare counts the arm's
-// trials that show it, and the trials of baseline and control together that show it. An arm behaves
-// differently if all trials of one side show the observation and no trial of the other side does. It also
-// does if one side shows the observation more often by Fisher's exact test, corrected for the number of
-// differences that could be found (Tarone 1990). Claims of gains and equivalence are then withheld.
+// programs do before their speed. Each aspect of behaviour (lines on stderr, the exit status, the size of the
+// output) has observations, such as one line. For each observation, Tare counts the trials of the arm, and of
+// baseline and control together, that show the observation. An arm behaves differently if all trials of one
+// side and no trial of the other side show the observation. An arm also behaves differently if one side shows
+// the observation more often by Fisher's exact test, corrected for the number of differences that could be
+// found (Tarone 1990). Claims of gains and equivalence are then withheld.
 //
 // An observation in some of the arm's trials, and in no trial of baseline or control, gives a warning that
-// withholds nothing: among so few trials, chance alone can cause it. The warning is left out if any
-// observation is in exactly one trial of baseline and control: that program is erratic.
+// withholds nothing: chance alone can cause it. There is no such warning about an erratic program, which
+// shows any observation in exactly one trial of baseline and control.
 
 // OtherBehaviour is the finding that programs behave differently in an arm than in the baseline. It is also
 // the reason why the arm's claims of gains and equivalence are withheld.
@@ -41,8 +41,8 @@ type OtherBehaviour struct {
 	Raw string `json:"raw,omitempty"`
 	// Withholds is set if the finding withholds the arm's claims of gains and equivalence.
 	Withholds bool `json:"withholds"`
-	// OtherProgram is set if the arm runs another program than the baseline, which may print other
-	// messages and end with another exit status.
+	// OtherProgram is set if the arm runs another program than the baseline, which may print other messages
+	// and end with another exit status.
 	OtherProgram bool `json:"otherProgram,omitempty"`
 }
 
@@ -59,8 +59,7 @@ const (
 )
 
 // veryDifferent is the ratio by which an amount must exceed the largest amount of baseline and control, or
-// fall below their smallest. It leaves room for printed numbers, which have more digits when they are
-// larger.
+// fall below their smallest. It leaves room for printed numbers, which have more digits when they are larger.
 const veryDifferent = 1.5
 
 // behaviours compares the behaviour of programs in every treatment with their behaviour in baseline and
@@ -156,8 +155,8 @@ func sighted(arm experiment.PlannedArm, a experiment.Aspect, trials, reference [
 	return s
 }
 
-// compare returns the first difference between the arm and the reference (baseline and control); nil if
-// they do not differ.
+// compare returns the first difference between the arm and the reference (baseline and control); nil if they
+// do not differ.
 func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	able, erratic := 0, false
 	for _, one := range s.list {
@@ -195,8 +194,8 @@ func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	return f
 }
 
-// shown reports whether an observation is in all trials of one side and in no trial of the other. It also
-// reports true if one side shows the observation significantly more often.
+// shown reports whether one side shows an observation significantly more often, or in all trials of one side
+// and in no trial of the other side.
 func (s *sightings) shown(one *sighting, alpha float64) bool {
 	if one.arm == s.of && one.reference == 0 || one.arm == 0 && one.reference == s.among {
 		return true
@@ -205,12 +204,11 @@ func (s *sightings) shown(one *sighting, alpha float64) bool {
 	return err == nil && p <= alpha
 }
 
-// amount is the range of bytes (lo to hi) and of lines or answers (fewest to most) in the trials of
-// baseline and control.
+// amount is the range of bytes (lo to hi) and of lines or answers (fewest to most) in the trials of baseline
+// and control.
 type amount struct{ lo, hi, fewest, most float64 }
 
-// amounts returns the range of sizes in the trials of baseline and control; nil for an aspect without
-// sizes.
+// amounts returns the range of sizes in the trials of baseline and control; nil for an aspect without sizes.
 func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	if a != experiment.Output && a != experiment.Answers {
 		return nil
@@ -225,8 +223,7 @@ func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	return r
 }
 
-// mark returns the name of the observation if an amount is very different from baseline and control; "" if
-// it is not.
+// mark returns the observation of an amount that is very different from baseline and control; otherwise "".
 func (r *amount) mark(s workload.Observation) string {
 	if r == nil || s.Runs == 0 || r.hi < 0 {
 		return ""
@@ -251,8 +248,8 @@ func size(mark string) bool {
 	return slices.Contains([]string{nothing, something, FarLess, FarMore, OtherLines}, mark)
 }
 
-// Otherwise returns how programs behave differently in an arm than in the baseline, if the difference
-// withholds gains and equivalence; nil if no difference does.
+// Otherwise returns the difference between an arm and the baseline in what programs do, if the difference
+// withholds gains and equivalence; otherwise nil.
 func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	for _, w := range r.Behaviours {
 		if f, ok := w.Finding.(OtherBehaviour); ok && f.Withholds && w.Cell == cell && w.Arm == arm {
@@ -262,8 +259,8 @@ func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	return nil
 }
 
-// WithholdGains withholds a verdict of a gain or of equivalence, if programs behave differently in one of
-// the arms than in the baseline.
+// WithholdGains withholds a verdict of a gain or of equivalence, if programs behave differently in one of the
+// arms.
 func (r *Run) WithholdGains(c *Comparison, arms ...string) {
 	for _, arm := range arms {
 		if f := r.Otherwise(c.Cell, arm); f != nil && (c.Verdict == Gains || c.Verdict == Equivalent || c.Verdict == LessTogether) {

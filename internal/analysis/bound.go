@@ -21,8 +21,8 @@ const (
 	ownProcessors  = 0.1   // client's share of the CPU time of client and server; below it, the server has the processors to itself
 )
 
-// ResourceSummary is the use of a resource that programs share. The numbers are from the arm's trial with
-// the median use.
+// ResourceSummary is the use of a resource that programs share. The numbers are from the arm's trial with the
+// median use.
 type ResourceSummary struct {
 	Arm string `json:"arm"` // name of the arm
 	testbed.Resource
@@ -43,8 +43,8 @@ func exhausted(r testbed.Resource) bool {
 	return r.Used >= full
 }
 
-// middle returns the median of several records of one resource. Exhausted records sort above the others,
-// and then by use.
+// middle returns the median of several records of one resource. Exhausted records sort above the others, and
+// then by use.
 func middle(list []testbed.Resource) testbed.Resource {
 	rank := func(r testbed.Resource) (rank float64) {
 		if exhausted(r) {
@@ -96,8 +96,8 @@ func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resou
 	return list
 }
 
-// bounds warns, for each cell whose workload declares what it tests, of the first exhausted
-// resource that is not the one under test.
+// bounds warns, for each cell whose workload declares what it tests, of the first exhausted resource that is
+// not the one under test.
 func bounds(run *Run) (list []Warning) {
 	for _, cell := range run.Cells {
 		var found []testbed.Resource

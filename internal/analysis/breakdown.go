@@ -12,20 +12,17 @@ import (
 	"tare/internal/stats"
 )
 
-// If a layer has a factor that counts something, such as rules, each level is an arm. The cost of
-// the arms then has three parts:
+// If a layer has a factor that counts something, such as rules, each level is an arm. The cost of the arms
+// then has three parts:
 //
 //	cost(N) = installed + any, if N > 0 + each × N
 //
-// For a factor that counts rules, "installed" is the cost of the layer without rules. "Any" is the cost
-// that the first rule adds, whatever the number of rules (a hook that now has work to do). "Each" is the
-// cost of one more rule.
+// For a factor that counts rules, "installed" is the cost of the layer without rules. "Any" is the cost of
+// having rules at all, such as a hook that now has work to do. "Each" is the cost of one more rule.
 //
 // The parts are estimated within rounds (fits.go). The cost of a level is its difference from the round's
-// baseline. A line through the costs of all levels above zero, by least squares, gives one value of each
-// part per round. For ratio metrics each value is divided by the round's baseline. If the factor has a
-// level 0, "any" and "each" are weighted sums of the arms' values. The weights add up to zero, so whatever
-// a round's trials share cancels, the baseline included.
+// baseline. A line through the costs of all levels above zero, by least squares, gives one value of each part
+// per round. For ratio metrics, each value is divided by the round's baseline.
 
 // Breakdown is the division of an arm's cost into parts, for one metric in one cell.
 type Breakdown struct {
@@ -45,13 +42,13 @@ type Breakdown struct {
 	Miss *Miss      `json:"miss,omitempty"` // nil: there are too few levels to test for a line
 }
 
-// Part is one part of a cost, in the form of a comparison. Its overhead is a share of the baseline
-// or, for a Difference metric, in the metric's unit.
+// Part is one part of a cost, in the form of a comparison. Its overhead is a share of the baseline or, for a
+// Difference metric, in the metric's unit.
 type Part struct {
 	Comparison
 	Part PartName `json:"part"`
-	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead already has
-	// the metric's unit.
+	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead already has the
+	// metric's unit.
 	Amount *Interval `json:"amount,omitempty"`
 }
 
@@ -65,8 +62,8 @@ const (
 	EachPart  PartName = "each"      // one more of what the factor counts
 )
 
-// Miss is the distance between the cost at one level and the line through the other levels. The level is
-// the one at which chance explains the distance least.
+// Miss is the distance between the cost at one level and the line through the other levels. The level is the
+// one at which chance explains the distance least.
 type Miss struct {
 	X    float64  `json:"x"`              // the level
 	By   Interval `json:"by"`             // the distance, on the scale of the overheads; positive: the cost is above the line
@@ -166,8 +163,8 @@ type costFit struct {
 	parts      []*hypothesis
 }
 
-// costs fits the costs of a sweep's arms in a cell. The effect of a trial's position within the
-// round is removed, as it is for pairs.
+// costs fits the costs of a sweep's arms in a cell. The effect of a trial's position within the round is
+// removed, as it is for pairs.
 func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 	f := &costFit{sweep: s, cell: c, base: base, metric: m}
 	list := t.completeRounds([]int{c}, append(slices.Clip(s.indices), base), m, func(who []bool) { f.failed = append(f.failed, slices.Clone(who)) })
@@ -206,7 +203,7 @@ func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 
 }
 
 // missing counts the rounds in which programs failed, by the effect of the failure on a part. A higher cost
-// at one level makes the part larger; a higher cost at another level makes it smaller.
+// at one level makes the part larger, at another level smaller.
 func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	weights, all := make([]float64, len(f.x)+1), 0.0
 	for k := range f.x {
@@ -230,8 +227,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 // negligible is the limit below which a weight differs from 0 only by rounding.
 const negligible = 1e-9
 
-// scaled converts costs to the scale of overheads: for a ratio metric, shares of the round's
-// baseline.
+// scaled converts costs to the scale of overheads: for a ratio metric, shares of the round's baseline.
 func (f *costFit) scaled(amounts []float64) []float64 {
 	if !f.ratio() {
 		return amounts
@@ -239,8 +235,8 @@ func (f *costFit) scaled(amounts []float64) []float64 {
 	return f.each(func(i int) float64 { return contrast.Finite(amounts[i] / f.from[i].values[len(f.indices)]) })
 }
 
-// per returns the divisor that turns a bound on the total cost into a bound on one part. It is the number
-// of equal parts in the total cost at the highest level.
+// per returns the number of equal parts in the total cost at the highest level. A bound on the total cost,
+// divided by this number, is a bound on one part.
 func (f *costFit) per(p PartName) float64 {
 	if p == EachPart {
 		return f.x[len(f.x)-1]
@@ -248,12 +244,12 @@ func (f *costFit) per(p PartName) float64 {
 	return 1
 }
 
-// largestShare is the largest gain of a part, as a share of the baseline, for which a contrast exists. A
-// gain of the whole baseline would leave zero, which has no logarithm.
+// largestShare is the largest gain of a part, as a share of the baseline, that has a contrast. A gain of the
+// whole baseline would leave zero, which has no logarithm.
 const largestShare = 1 - 1e-6
 
-// newHypothesis creates the hypothesis on a part. The margin of equivalence holds for the total of all
-// equal parts, such as all rules.
+// newHypothesis creates the hypothesis on a part. The margin of equivalence holds for the total of all equal
+// parts, such as all rules.
 func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis {
 	m, last := f.metric, f.indices[len(f.indices)-1]
 	d := f.data(m, f.scaled(f.amounts(p)))
@@ -276,20 +272,16 @@ func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis 
 	return h
 }
 
-// miss measures the distance of each level's cost from the line through the other levels; nil if too few
-// other levels exist to test for a line. The residual at a level, divided by one minus the level's
-// leverage, is the distance from the line through the other levels (Cook and Weisberg 1982, section 2.2).
-// One test therefore serves residual and distance.
+// miss measures the distance of each level's cost from the line through the other levels; nil if there are
+// too few levels. The distance is the residual divided by one minus the level's leverage (Cook and Weisberg
+// 1982, section 2.2).
 func (f *costFit) miss(confidence float64) *Miss {
 	x := f.x[f.first():]
 	if len(x) < leastLevels || len(f.rounds) < 2 {
 		return nil
 	}
 	found := &Miss{X: x[len(x)-1], P: 1}
-	mean, squares := 0.0, 0.0
-	for _, v := range x {
-		mean += v / float64(len(x))
-	}
+	mean, squares := stats.Mean(x), 0.0
 	for _, v := range x {
 		squares += (v - mean) * (v - mean)
 	}
@@ -311,7 +303,11 @@ func (f *costFit) miss(confidence float64) *Miss {
 		}
 		least = p
 		found.X, found.P = x[k], min(1, p*float64(independentTests(len(x))))
-		found.By = meanOf(by, confidence)
+		if e, err := stats.PairedT(by, confidence); err == nil {
+			found.By = finite(e.Interval)
+		} else { // values that do not vary have no interval
+			found.By = pointOnly(stat.Mean(by, nil))
+		}
 	}
 	if high > low {
 		found.Off = contrast.Finite(math.Abs(found.By.Point) / (high - low))
@@ -320,13 +316,4 @@ func (f *costFit) miss(confidence float64) *Miss {
 		found.Bend = bend(x, left)
 	}
 	return found
-}
-
-// meanOf returns the mean with its t interval, or the mean alone if values do not vary.
-func meanOf(values []float64, confidence float64) Interval {
-	e, err := stats.PairedT(values, confidence)
-	if err != nil {
-		return pointOnly(stat.Mean(values, nil))
-	}
-	return finite(e.Interval)
 }

@@ -259,7 +259,7 @@ var sweeps = flag.Int("sweeps", 20, "simulated runs in each case of TestBreakdow
 
 // TestBreakdownClaims simulates sweeps of rules. It counts false claims of parts, intervals that
 // contain the true value, and straight lines reported as bent. docs/method.md quotes it from
-// -sweeps 4000; -v prints it.
+// -sweeps 300; -v prints it.
 func TestBreakdownClaims(t *testing.T) {
 	for k, c := range []struct {
 		noise  string

@@ -3,18 +3,234 @@ package analysis
 import (
 	"slices"
 
-	"tare/internal/experiment"
-	"tare/internal/run/journal"
+	"tare/internal/analysis/contrast"
+	"tare/internal/stats"
 )
 
-// Decided reports whether every headline comparison of a plan with looks is decided after a number of
-// rounds. A comparison is decided if it has a verdict of grade measured, or if more rounds cannot give it
-// such a verdict.
-func Decided(plan *experiment.Plan, trials []journal.Trial, rounds int) bool {
-	then := *plan
-	then.Decided = rounds
-	run := Judge(&then, countedTrials(&then, trials))
-	return run.Valid && !slices.ContainsFunc(run.Comparisons, func(c Comparison) bool {
-		return c.Metric.Headline && (c.Verdict == NotResolved || c.Verdict == Interim || c.Grade == Normal)
+// beyond reports whether an interval of contrasts reaches further than a limit.
+func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at.Hi > limit }
+
+// fewestNormal is the smallest number of pairs, or of values in each arm, with which normal noise allows a
+// claim. With two values, the spread is known only to within a ratio of 30.
+const fewestNormal = 3
+
+// decide gives every hypothesis its verdict. The headline hypotheses form one family under Holm's correction,
+// together with the counted comparisons of failures.
+//
+// If there are too few values for a claim by ranks, the t interval may give a claim of grade "normal". In the
+// family of measured claims, the p-value of such a claim is 1.
+//
+// Every hypothesis is decided three times: from the values that exist, from estimates that allow for the
+// missing values of failed trials, and from the t interval alone.
+func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
+	headline := claims(all) + len(failureTests)
+	for _, h := range all {
+		h.family = 1
+		if h.Metric.Headline {
+			h.family = headline
+		}
+		h.few = h.tooFew(r)
+	}
+	failed := make([]float64, len(failureTests))
+	for i, f := range failureTests {
+		failed[i] = f.P
+	}
+	seen, _ := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.measured(h.Estimate) })
+	stands, failuresAdjusted := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.measured(h.robust) })
+	normal, _ := holm(all, failed, func(h *hypothesis) (contrast.View, float64) {
+		if h.few {
+			return h.robust.T, h.robust.T.Equiv
+		}
+		return h.measured(h.robust)
 	})
+	byT, _ := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.T, h.T.Equiv })
+	for i, f := range failureTests {
+		f.PAdjusted = failuresAdjusted[i]
+	}
+	for i, h := range all {
+		h.adjusted, h.equivAdjusted = stands[i].p, stands[i].both
+		h.verdict, h.reason = h.decide(h.Main, seen[i], r)
+		h.byT, _ = h.decide(h.T, byT[i], r)
+		h.agree = h.verdict == h.byT
+		if h.few {
+			h.adjusted, h.equivAdjusted = normal[i].p, normal[i].both
+			h.decideNormal(normal[i], r)
+		}
+		h.seen = h.verdict
+		if h.Missing.Count() > 0 && h.verdict.Claims() {
+			h.reason = h.missing()
+			if v, _ := h.decide(h.robust.Main, stands[i], r); v != h.verdict && !h.few {
+				h.verdict = NotResolved
+			}
+		}
+		h.agree = h.agree || h.verdict == h.byT // with missing values, the t interval may agree that nothing is resolved
+		if h.restated {
+			h.verdict, h.grade, h.reason = Restated, Measured, SameClaim{h.Restates}
+		}
+	}
+}
+
+// decideNormal gives a hypothesis its claim of grade "normal", if the t interval allows a claim.
+func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
+	if h.Size() < fewestNormal || !h.robust.T.OK {
+		return
+	}
+	p.normal = true
+	if v, _ := h.decide(h.robust.T, p, r); v.Claims() {
+		h.verdict, h.grade, h.reason = v, Normal, nil
+		h.agree, h.byT = true, v
+	}
+}
+
+// missing returns the missing trials that a claim must allow for.
+func (h *hypothesis) missing() MissingTrials {
+	present := len(h.Baseline) + len(h.Treated) // number of values
+	if h.Paired {
+		present = h.Size()
+	}
+	m := MissingTrials{Missing: h.Missing.Count(), Of: h.Missing.Count() + present, Without: h.verdict}
+	switch h.verdict {
+	case Costs:
+		m.Worst = h.Missing.Baseline
+	case Gains:
+		m.Worst = h.Missing.Treated
+	}
+	return m
+}
+
+// measured returns the view for a claim of grade "measured", and the p-value for a claim of equivalence. For
+// equivalence, the tests of both estimators must pass: a reader of "equivalent" does not expect that one
+// round in ten takes twice as long.
+func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
+	if h.few {
+		return contrast.View{P: 1, Equiv: 1}, 1
+	}
+	both := e.Main.Equiv
+	if e.T.OK {
+		both = max(both, e.T.Equiv)
+	}
+	return e.Main, both
+}
+
+// mostMargins limits how far the headline interval may reach from zero in a claim of equivalence, in
+// multiples of the margin. The tests of equivalence use an interval of lower confidence. If one of ten rounds
+// took ten times as long, the 90 % interval can lie within ±1 % while the 95 % interval reaches up to 900 %.
+const mostMargins = 2
+
+// thinControl is the largest ratio of an arm's number of values to the control's number of values.
+const thinControl = 4
+
+// decide returns the verdict from a view and its corrected p-values. A verdict that claims nothing has a
+// reason.
+func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Verdict, Reason) {
+	excludes := v.At.Lo > 0 || v.At.Hi < 0
+	switch {
+	case h.unlike != nil:
+		return Invalid, OtherSettings{h.unlike}
+	case h.constant:
+		return Invalid, DoesNotVary{}
+	case h.Size() < 2:
+		return NotResolved, TooFewValues{}
+	case !v.OK:
+		return NotResolved, NoSpread{Fewest: contrast.Fewest(true, r.Alpha)}
+	case h.few && !adj.normal:
+		return NotResolved, TooFewToClaim{Family: h.family, Fewest: r.Fewest(h.Paired, h.Controlled() > 0, h.family)}
+	case h.control != nil && !h.control.Main.OK:
+		return NotResolved, NoControl{}
+	case h.control != nil && thinControl*h.control.Size() < h.Size():
+		return NotResolved, ThinControl{Values: h.control.Size()}
+	case adj.equiv <= r.Alpha && beyond(v.At, mostMargins*r.MarginOf(&h.Data)):
+		return NotResolved, FarReaching{}
+	case adj.equiv <= r.Alpha && (adj.both > r.Alpha || r.MeanBeyond(&h.Data)):
+		return NotResolved, MeanNotShown{}
+	case adj.equiv <= r.Alpha:
+		return Equivalent, nil
+	case adj.p > r.Alpha && v.P <= r.Alpha && excludes:
+		return NotResolved, NotInFamily{Family: h.family}
+	case adj.p > r.Alpha:
+		return NotResolved, NothingShown{}
+	case !excludes:
+		return NotResolved, Ties{}
+	case v.At.Lo <= h.bias && v.At.Hi >= -h.bias:
+		return NotResolved, WithinBias{Bias: contrast.Magnitude(h.bias, h.Metric)}
+	case contrast.Overhead(v.At.Point, h.Metric) > 0:
+		return Costs, nil
+	}
+	return Gains, nil
+}
+
+// tooFew reports whether there are fewer values than any claim by ranks needs. The t interval then supports
+// only claims of grade "normal".
+func (h *hypothesis) tooFew(r contrast.Rules) bool {
+	return r.LeastP(&h.Data) > r.Alpha/float64(h.family)*(1+1e-9)
+}
+
+// different reports whether a control differs from the baseline by more than chance, even if the difference
+// is small.
+func (h *hypothesis) different(r contrast.Rules) bool { return h.Main.OK && h.adjusted <= r.Alpha }
+
+// failed reports whether a control makes the run invalid: it differs on a headline metric and is not shown to
+// be equivalent.
+func (h *hypothesis) failed(r contrast.Rules) bool {
+	return h.Metric.Headline && !h.tooFew(r) && h.different(r) && h.Main.Equiv > r.Alpha
+}
+
+// adjusted holds the p-values of one hypothesis after Holm's correction.
+type adjusted struct {
+	p      float64 // p-value of "no difference"
+	equiv  float64 // p-value of "not equivalent", by the headline estimator
+	both   float64 // p-value of "not equivalent", by both estimators
+	normal bool    // noise is assumed to be normal
+}
+
+// claims counts the headline hypotheses. In a closed loop, two metrics that carry the same information count
+// once.
+func claims(all []*hypothesis) (n int) {
+	for _, h := range all {
+		if h.Metric.Headline && !h.echo {
+			n++
+		}
+	}
+	return n
+}
+
+// holm adjusts the p-values of the headline hypotheses for their number. The p-values of the failures belong
+// to the same family. The function view returns a hypothesis's view, and its p-value of "not equivalent" by
+// both estimators. In a closed loop, two metrics that carry the same information are one claim. The metric
+// that restates another metric is adjusted as if it took the other metric's place.
+func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contrast.View, float64)) (list []adjusted, ofFailures []float64) {
+	type claim struct{ cell, arm, against, metric string }
+	echoed := map[claim]bool{}
+	raw := make([]adjusted, len(all))
+	for i, h := range all {
+		v, both := view(h)
+		raw[i] = adjusted{p: v.P, equiv: v.Equiv, both: both}
+		if h.echo {
+			echoed[claim{h.Cell, h.Arm, h.Against, h.Restates}] = true
+		}
+	}
+	list = slices.Clone(raw)
+	for _, echo := range []bool{false, true} { // the second family has metrics that restate others in place of these others
+		var family []int
+		var p, equiv, both []float64
+		for i, h := range all {
+			replaced := h.echo
+			if echo {
+				replaced = echoed[claim{h.Cell, h.Arm, h.Against, h.Metric.Name}]
+			}
+			if h.Metric.Headline && !replaced {
+				family, p, equiv, both = append(family, i), append(p, raw[i].p), append(equiv, raw[i].equiv), append(both, raw[i].both)
+			}
+		}
+		p, equiv, both = stats.Holm(append(p, failures...)), stats.Holm(equiv), stats.Holm(both)
+		for k, i := range family {
+			if all[i].echo == echo {
+				list[i] = adjusted{p: p[k], equiv: equiv[k], both: both[k]}
+			}
+		}
+		if !echo {
+			ofFailures = p[len(family):]
+		}
+	}
+	return list, ofFailures
 }

@@ -16,12 +16,10 @@ import (
 // Independent samples have no rounds in which drift cancels. Only the series of values itself can show that
 // an interval is in doubt, so every arm's series is tested.
 //
-// With many arms and metrics, some series looks odd by chance alone. The diagnostics of all headline
-// metrics together should raise a false alarm in about one of twenty runs. Each diagnostic therefore has a
-// significance level of diagnosticLevel divided by the number of diagnostics. That significance level has
-// two lower bounds. For changepoints it is at least 1 in 500, since the test shuffles every series with a
-// changepoint twice as often as the inverse of the significance level. For modes it is at least 1 in
-// 10,000, where the table of the dip test ends.
+// The diagnostics of all headline metrics together should raise a false alarm in about one of twenty runs.
+// Each diagnostic therefore has a significance level of diagnosticLevel divided by the number of diagnostics.
+// For changepoints the level is at least 1 in 500, since smaller levels need too many shuffles. For modes it
+// is at least 1 in 10,000, where the table of the dip test ends.
 const (
 	diagnosticLevel = 0.05
 	diagnosticKinds = 4
@@ -31,12 +29,11 @@ const (
 	lagLeast        = 0.1 // autocorrelation below which an interval is about right
 )
 
-// diagnoseSeries fills in the diagnostics of every series. Headline metrics have one significance level,
-// exploratory metrics another. Values are in the order measured.
+// diagnoseSeries fills in the diagnostics of every series.
 func diagnoseSeries(run *Run, seed uint64) {
 	level := diagnosticLevels(run)
 	var series sync.WaitGroup
-	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // the diagnostics take most of the time of an analysis, so they run in parallel
+	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // diagnostics take most of the time of an analysis
 	for c := range run.Cells {
 		for m := range run.Cells[c].Metrics {
 			ms := &run.Cells[c].Metrics[m]
@@ -53,8 +50,8 @@ func diagnoseSeries(run *Run, seed uint64) {
 	series.Wait()
 }
 
-// diagnosticLevels returns the significance level of one diagnostic of one series, for headline metrics
-// (key true) and for exploratory metrics (key false).
+// diagnosticLevels returns the significance level of one diagnostic of one series, for headline metrics (key
+// true) and for exploratory metrics (key false).
 func diagnosticLevels(run *Run) map[bool]float64 {
 	series := map[bool]int{}
 	for _, c := range run.Cells {
@@ -95,9 +92,8 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 	return d
 }
 
-// steps reports whether a series really has steps at its changepoints. Two other patterns look like steps:
-// a straight rise or fall, which a line fits more closely, and autocorrelation, in which values resemble
-// their neighbours even between two changepoints.
+// steps reports whether a series really has steps at its changepoints. Two other patterns look like steps: a
+// straight rise or fall, and values that resemble their neighbours even between two changepoints.
 func steps(values []float64, changes []int, level float64) bool {
 	places := make([]float64, len(values))
 	for i := range places {
@@ -150,7 +146,7 @@ func (d *Diagnostics) oddities(n int, level float64) []Oddity {
 }
 
 // lagP returns the two-sided p-value of "the values are independent" for an autocorrelation at lag one of n
-// values. It uses the large-sample distribution around -1/n. The result is 1 for fewer than ten values.
+// values, by the large-sample distribution around -1/n. The result is 1 for fewer than ten values.
 func lagP(r float64, n int) float64 {
 	if n < 10 {
 		return 1
@@ -158,9 +154,8 @@ func lagP(r float64, n int) float64 {
 	return math.Erfc(math.Abs(r+1/float64(n)) * math.Sqrt(float64(n)/2))
 }
 
-// seriesWarnings returns the warnings of odd series: one for each arm and oddity, with all metrics whose
-// series show the oddity. Warnings of headline metrics come first; exploratory metrics have warnings of
-// their own.
+// seriesWarnings returns one warning for each arm and oddity, with all metrics whose series show the oddity.
+// Headline and exploratory metrics have warnings of their own, headline metrics first.
 func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 	var list []Warning
 	levels := diagnosticLevels(run)
@@ -176,8 +171,8 @@ func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 	return list
 }
 
-// odd collects the cells and metrics in which an arm shows an oddity. If the oddity is in only one series,
-// the warning itself names metric and cell.
+// odd collects the cells and metrics in which an arm shows an oddity. A warning of one series names metric
+// and cell.
 func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, bool) {
 	w := Warning{Exploratory: !headline}
 	var places []OddSeriesPlace
@@ -197,11 +192,9 @@ func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, boo
 	return w, len(places) > 0
 }
 
-// spreadRatio is the ratio of two arms' interquartile ranges from which on the arms count as different in
-// their spread. spreadFewest is the number of values that this test needs.
 const (
-	spreadRatio  = 3
-	spreadFewest = 20
+	spreadRatio  = 3  // ratio of two arms' interquartile ranges from which on their spreads count as different
+	spreadFewest = 20 // number of values that this test needs
 )
 
 // compareSpreads warns of two independent samples that differ in their spread.
@@ -218,8 +211,7 @@ func compareSpreads(c *Comparison, warn func(Finding)) {
 	warn(UnequalSpread{Wider: wider, Ratio: contrast.Finite(ratio)})
 }
 
-// relativeSpread returns the interquartile range of values, divided by their median on a ratio
-// scale.
+// relativeSpread returns the interquartile range of values, divided by their median on a ratio scale.
 func relativeSpread(s Summary, m experiment.Metric) float64 {
 	width := s.Q3 - s.Q1
 	if m.Scale != experiment.Difference && s.Median > 0 {

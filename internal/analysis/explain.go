@@ -24,8 +24,7 @@ func (x explainer) explain(results []Comparison, of []*hypothesis) {
 	}
 }
 
-// complete adds the explanation of a verdict: its reason, the minimum detectable effect, the values
-// themselves and the diagnostics.
+// complete adds the explanation of a verdict: its reason, minimum detectable effect, values and diagnostics.
 func (x explainer) complete(c *Comparison, h *hypothesis) {
 	c.Baseline, c.Treated = x.summaries(h)
 	c.Overheads = make([]float64, len(h.Contrasts))
@@ -56,8 +55,7 @@ func (x explainer) mean(h *hypothesis) *Interval {
 	return &mean
 }
 
-// inner adds the interval that equivalence rests on, from the headline estimator, if the interval shown
-// does not lie within the margin.
+// inner adds the interval that equivalence rests on, if the interval shown does not lie within the margin.
 func (x explainer) inner(c *Comparison, h *hypothesis) {
 	if h.verdict != Equivalent && h.reason != Reason(FarReaching{}) || !beyond(h.Main.At, x.MarginOf(&h.Data)) {
 		return
@@ -72,8 +70,8 @@ func (x explainer) inner(c *Comparison, h *hypothesis) {
 	}
 }
 
-// summaries returns the summaries of both arms' values. Independent samples are the arms' whole series,
-// whose summaries are already in the cell.
+// summaries returns the summaries of both arms' values. Independent samples are the arms' whole series, whose
+// summaries are already in the cell.
 func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	if h.cell < len(x.cells) && !h.Paired {
 		for _, m := range x.cells[h.cell].Metrics {
@@ -85,11 +83,11 @@ func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	return summarize(h.Baseline, x.Confidence), summarize(h.Treated, x.Confidence)
 }
 
-// detectable sets the minimum detectable effect and, if the comparison is not resolved, the number of
-// rounds, or of values of each arm, with which a new run gets a verdict. Effect and number are computed
-// from the observed standard deviation, for the worst case of Holm's correction: alpha divided by the
-// number of hypotheses. If there are too few values for any claim, the effect stays 0. After a pilot,
-// effect and number are slightly too small, because they ignore Stein's interval.
+// detectable sets the minimum detectable effect and, if the comparison is not resolved, the number of rounds,
+// or of values of each arm, with which a new run gets a verdict. Both are computed for the worst case of
+// Holm's correction: alpha divided by the number of hypotheses. If there are too few values for any claim,
+// the effect stays 0. After a pilot, effect and number are slightly too small, because they ignore Stein's
+// interval.
 func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if !h.Main.OK || h.Size() < 2 {
 		return
@@ -114,8 +112,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	}
 }
 
-// found returns the overhead that the present number of values detects with a probability of power; 0:
-// none.
+// found returns the overhead that the present number of values detects with a probability of power; 0: none.
 func (x explainer) found(h *hypothesis, alpha, power float64) float64 {
 	return math.Abs(contrast.Magnitude(deviation(h)*unitOf(h, alpha, power).effect(), h.Metric))
 }

@@ -181,7 +181,7 @@ func TestEffectsOfPartialRuns(t *testing.T) {
 
 // TestFactorialClaims simulates designs of two and three factors with skewed noise (in all arms or
 // in one), heavy tails, and drift. It counts false claims in families without any effect, and
-// intervals that contain the true effect. docs/method.md quotes it from -designs 20000; -v prints
+// intervals that contain the true effect. docs/method.md quotes it from -designs 3000; -v prints
 // it.
 func TestFactorialClaims(t *testing.T) {
 	noises := map[string]func(*rand.Rand) float64{

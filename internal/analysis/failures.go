@@ -2,6 +2,8 @@ package analysis
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 
 	"tare/internal/analysis/contrast"
@@ -11,26 +13,23 @@ import (
 	"tare/internal/workload"
 )
 
-// A program that fails, exceeds its time limit or gives unusable answers tells something about its arm. A
-// trial of such a program has no value and cannot enter the comparison of a metric. Failed trials are
-// therefore counted, and their numbers compared.
+// A trial in which the program failed has no value and cannot enter the comparison of a metric. Failed trials
+// are therefore counted, and their numbers compared by Fisher's exact test. If rounds share set-ups, failures
+// are compared by set-up, since the executions of a set-up may fail together. An arm's reference is the
+// baseline and the control together, unless baseline and control differ. If they differ, a claim must hold
+// against each of them.
 //
-// Frequencies of failures are compared by Fisher's exact test. If rounds share set-ups, they are compared
-// by set-up, since the executions of a set-up may fail together. An arm's reference is the baseline and the
-// control together, if baseline and control do not differ. If they differ, a claim must hold against each
-// of them. The hypotheses belong to the family under Holm's correction. Which hypotheses belong to it does
-// not depend on which arm failed. A cell adds no hypothesis if it has so few failures over all arms that
-// they could not be significant in whichever arm they were (Tarone 1990, Biometrics 46). A run without
-// failures therefore keeps the family that was planned. The choice favours no outcome: given the number of
-// failures in an arm and its reference together, failures in other arms carry no information about whether
-// arm or reference failed.
+// The hypotheses belong to the family under Holm's correction. A cell adds no hypothesis if its failures over
+// all arms are too few to be significant, whichever arm they were in (Tarone 1990, Biometrics 46). A run
+// without failures therefore keeps the family that was planned. The choice favours no outcome: failures in
+// other arms carry no information about whether an arm or its reference failed.
 
 // Frequency is the number of times that something happened.
 type Frequency struct {
 	Count int `json:"count"` // times it happened
 	Of    int `json:"of"`    // times it could have happened
-	// Share is Count over Of with its exact interval (Clopper–Pearson), at the confidence of the
-	// run's intervals.
+	// Share is Count over Of with its exact interval (Clopper–Pearson), at the confidence of the run's
+	// intervals.
 	Share Interval `json:"share"`
 }
 
@@ -39,8 +38,8 @@ func frequency(count, of int, confidence float64) Frequency {
 	return Frequency{Count: count, Of: of, Share: Interval(i)}
 }
 
-// Failures is the frequency of program failures in an arm, among all executions that the machine's
-// condition did not spoil. Each attempt of a repeated trial counts.
+// Failures is the frequency of program failures in an arm, among all executions that the machine's condition
+// did not spoil. Each attempt of a repeated trial counts.
 type Failures struct {
 	Cell string          `json:"cell"` // ID of a cell of the plan
 	Arm  string          `json:"arm"`  // name of an arm of the plan
@@ -54,8 +53,8 @@ type Failures struct {
 	// Reference is the frequency of failures in what the arm is compared with; nil for the baseline.
 	Reference *Frequency `json:"reference,omitempty"`
 	Pooled    bool       `json:"pooled,omitempty"` // the reference is the baseline and the control together
-	// Difference is the arm's share of failures minus the reference's share, with its interval; none for
-	// the baseline.
+	// Difference is the arm's share of failures minus the reference's share, with its interval; none for the
+	// baseline.
 	Difference Interval `json:"difference,omitzero"`
 	Method     string   `json:"method,omitempty"` // MethodFisher or MethodSetUps; "" for the baseline
 	P          float64  `json:"p"`                // two-sided p-value by Method; 1 for the baseline
@@ -104,9 +103,9 @@ type RuleFailures struct {
 	Frequency
 }
 
-// failed reports whether a trial is invalid because of the program. A trial that is invalid because of the
-// machine's condition or of a layer's proof does not count, since it is tried again. For an imported trial,
-// only failed operations show that the program failed.
+// failed reports whether a trial is invalid because of the program, and not because of the machine's
+// condition or of a layer's proof. For an imported trial, only failed operations show that the program
+// failed.
 func failed(plan *experiment.Plan, t *journal.Trial) bool {
 	if t.Valid() {
 		return false
@@ -181,8 +180,8 @@ func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
 	return all
 }
 
-// failureTest is the comparison of an arm's failures with the failures of its reference, before and after
-// the verdict.
+// failureTest is the comparison of an arm's failures with the failures of its reference, before and after the
+// verdict.
 type failureTest struct {
 	Failures
 	cell, arm int
@@ -245,8 +244,8 @@ func fisher(a, b executed) float64 {
 	return p
 }
 
-// testable reports whether a number of failures up to total could be significant at all, however they are
-// divided between samples of sizes m and n.
+// testable reports whether some number of failures up to total could be significant between samples of sizes
+// m and n.
 func testable(total, m, n int, alpha float64) bool {
 	for k := 1; k <= min(total, m+n); k++ {
 		if stats.FisherLeast(k, m, n) <= alpha {
@@ -269,4 +268,68 @@ func (f *failureTest) decide(alpha float64) {
 	default:
 		f.Verdict = Gains
 	}
+}
+
+// against compares an arm with its references: the baseline, and the control if both are pooled. The interval
+// of the difference is made from the intervals of both shares (Zou and Donner 2008, "Construction of
+// confidence limits about effect measures", Statistics in Medicine 27). If rounds share set-ups, the interval
+// is multiplied by the root of the executions per set-up, the largest possible design effect (Rao and Scott
+// 1992, Biometrics 48).
+func (f *failureTest) against(arm failureCount, references []failureCount, r contrast.Rules) {
+	of := sum(references)
+	reference, wider := frequency(of.failed, of.executions, r.AtLook()), 1.0
+	f.Reference, f.P, f.Method = &reference, r.TwoSided(arm.differs(references)), methodFisher
+	if n := len(arm.setUps); n > 0 {
+		f.Method, wider = MethodSetUps, math.Sqrt(float64(arm.executions)/float64(n))
+	}
+	x, y := f.Failed.Share, reference.Share
+	d := x.Point - y.Point
+	f.Difference = Interval{Point: d, Lo: max(-1, d-wider*math.Hypot(x.Point-x.Lo, y.Hi-y.Point)), Hi: min(1, d+wider*math.Hypot(x.Hi-x.Point, y.Point-y.Lo))}
+}
+
+// differs returns the p-value of "no difference in failures between an arm and its references", by Fisher's
+// exact test. If rounds share set-ups, a permutation test exchanges the numbers of failures of each set-up
+// between the arm and its references. A reference with fewer or more executions in a set-up than the arm is
+// left out of that set-up.
+func (n failureCount) differs(references []failureCount) float64 {
+	if n.setUps == nil {
+		return fisher(n.executed, sum(references).executed)
+	}
+	var blocks [][]int
+	for _, setUp := range slices.Sorted(maps.Keys(n.setUps)) {
+		block := []int{n.setUps[setUp].failed}
+		for _, other := range references {
+			if other := other.setUps[setUp]; other.executions == n.setUps[setUp].executions {
+				block = append(block, other.failed)
+			}
+		}
+		blocks = append(blocks, block)
+	}
+	return stats.PermutedCounts(blocks)
+}
+
+// testable reports whether the failures in all arms of the cell could be significant for this arm, if chance
+// had assigned them otherwise.
+func (n failureCount) testable(references, arms []failureCount, alpha float64) bool {
+	all := sum(arms)
+	if n.setUps == nil {
+		return testable(all.failed, n.executions, sum(references).executions, alpha)
+	}
+	failing := 0
+	for _, s := range all.setUps {
+		failing += min(s.failed, 1)
+	}
+	return math.Pow(float64(1+len(references)), -float64(failing)) <= alpha
+}
+
+// sum adds up the executions of several arms.
+func sum(list []failureCount) (all failureCount) {
+	all.setUps = map[int]executed{}
+	for _, n := range list {
+		all.executed = all.plus(n.executed)
+		for setUp, s := range n.setUps {
+			all.setUps[setUp] = all.setUps[setUp].plus(s)
+		}
+	}
+	return all
 }

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"slices"
+
 	"tare/internal/experiment"
 	"tare/internal/testbed"
 )
@@ -46,8 +48,8 @@ type (
 		Pairs  int `json:"pairs"`
 		Fewest int `json:"fewest"`
 	}
-	// NormalSamples: there are too few values for the rank-sum interval, and the t interval assumes
-	// normal noise.
+	// NormalSamples: there are too few values for the rank-sum interval, and the t interval assumes normal
+	// noise.
 	NormalSamples struct {
 		Baseline int `json:"baseline"` // number of the baseline's values
 		Treated  int `json:"treated"`
@@ -184,8 +186,8 @@ type (
 	Sliced struct {
 		Slices int `json:"slices"`
 	}
-	// Busy: before the first trial, the machine was busier than Tare's own limits allow. The limits were
-	// then lifted.
+	// Busy: before the first trial, the machine was busier than Tare's own limits allow. The limits were then
+	// lifted.
 	Busy struct {
 		By string `json:"by"`
 	}
@@ -201,8 +203,8 @@ type (
 		Component string `json:"component"`
 		Says      string `json:"says"`
 	}
-	// Remark is a message from a layer about its implementation, from the machine about itself, or
-	// from a session about its start. It is passed on unchanged.
+	// Remark is a message from a layer about its implementation, from the machine about itself, or from a
+	// session about its start. It is passed on unchanged.
 	Remark struct {
 		From string `json:"from"` // FromLayer, FromMachine or FromSession
 		Text string `json:"text"`
@@ -270,3 +272,29 @@ func (Busy) Kind() string                   { return "busy" }
 func (Bound) Kind() string                  { return "bound" }
 func (StandIn) Kind() string                { return "stand-in" }
 func (Remark) Kind() string                 { return "remark" }
+
+// severity lists the kinds of findings by how much they change the meaning of a number. First come findings
+// after which the number measures something else, then findings that make the number less certain, then mere
+// information.
+var severity = []string{
+	// The number measures something else.
+	Bound{}.Kind(),
+	// The program may not have done its work.
+	OtherBehaviour{}.Kind(),
+	// The layer may not be the cause of the difference.
+	StandIn{}.Kind(), Unexercised{}.Kind(), StartUp{}.Kind(), OverCap{}.Kind(), UnlimitedLink{}.Kind(), ControlDiffers{}.Kind(), Uncontrolled{}.Kind(), OneSetUp{}.Kind(),
+	// The verdict may be wrong.
+	Busy{}.Kind(), Unfinished{}.Kind(), MeanDiffers{}.Kind(), Stalling{}.Kind(), MoreRepeats{}.Kind(), Disagreement{}.Kind(), FewRounds{}.Kind(), FewValues{}.Kind(),
+	Extended{}.Kind(), Omission{}.Kind(), OddSeries{}.Kind(), UnequalSpread{}.Kind(), Interrupted{}.Kind(), LevelChanges{}.Kind(),
+	// The size or the interval may be wrong.
+	WeakClaim{}.Kind(), NormalPairs{}.Kind(), NormalSamples{}.Kind(), Autocorrelation{}.Kind(), OrderEffect{}.Kind(),
+	UnusableValues{}.Kind(), Switching{}.Kind(), Sliced{}.Kind(), Remark{}.Kind(),
+}
+
+// Severity returns the rank of a finding in the order of importance to a reader, from 0.
+func Severity(f Finding) int {
+	if i := slices.Index(severity, f.Kind()); i >= 0 {
+		return i
+	}
+	return len(severity)
+}

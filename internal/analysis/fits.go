@@ -11,15 +11,14 @@ import (
 	"tare/internal/stats"
 )
 
-// A fit describes the values of several trials of a round by a few numbers: a line through the
-// levels of a factor (scaling.go, breakdown.go), a plane over the logarithms of several factors
-// (powerlaw.go), or a sum with the signs of a factorial design (factorial.go).
+// A fit describes the values of several trials of a round by a few numbers: a line through the levels of a
+// factor (scaling.go, breakdown.go), a plane over the logarithms of several factors (powerlaw.go), or a sum
+// with the signs of a factorial design (factorial.go).
 //
 // Each round is fitted by itself. Trials of one round drift together, but different rounds have independent
-// noise. The numbers fitted to different rounds are therefore independent values, and so are the
-// differences between an arm and the baseline of the same round. Their intervals come from the same
-// estimators as the intervals of overheads. A single fit to the points of all rounds would count the common
-// drift of a round as noise, and would count repeated points as information.
+// noise. The numbers fitted to different rounds are therefore independent values, and their intervals come
+// from the estimators of overheads. A single fit to all rounds would count the common drift of a round as
+// noise, and repeated points as information.
 
 // completeRound is a round in which all trials of a fit have a usable value.
 type completeRound struct {
@@ -28,9 +27,9 @@ type completeRound struct {
 	values []float64 // values of the fitted trials
 }
 
-// completeRounds collects the rounds that have a value of each given arm in each given cell. For every
-// round that lacks a value because a program failed, it calls the function failed. The slice who has one
-// flag per trial, true for a trial that failed; the next call changes the slice. The function may be nil.
+// completeRounds collects the rounds that have a value of each given arm in each given cell. The function
+// failed, which may be nil, is called for every round that lacks a value because a program failed. The slice
+// who flags the trials that failed; the next call changes the slice.
 func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
 	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
 	who := make([]bool, 0, n)
@@ -95,21 +94,21 @@ func (s *roundSet) units(numbers []float64) []float64 {
 	return units
 }
 
-// located estimates the centre of the numbers, one per round, with an interval. If rounds share set-ups,
-// the set-up is the unit of analysis. If the numbers allow no interval, the result is their centre alone.
+// located estimates the centre of the numbers, one per round. If the numbers allow no interval, the result is
+// their centre alone.
 func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
 
-// levelled estimates the centre of numbers from one arm alone. The machine's drift does not cancel in such
-// numbers, so the interval allows for drift.
+// levelled is located for numbers from one arm alone. The machine's drift does not cancel in such numbers, so
+// the interval allows for drift.
 func (s *roundSet) levelled(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Level)
 }
 
-func (s *roundSet) estimated(numbers []float64, by func(contrast.Rules, *contrast.Data) contrast.Estimate) RoundValue {
+func (s *roundSet) estimated(numbers []float64, estimator func(contrast.Rules, *contrast.Data) contrast.Estimate) RoundValue {
 	d := s.data(experiment.Metric{Scale: experiment.Difference}, numbers)
-	e := by(contrast.RulesOf(s.plan), &d)
+	e := estimator(contrast.RulesOf(s.plan), &d)
 	if !e.Main.OK {
 		return RoundValue{Interval: pointOnly(stats.Median(numbers)), Rounds: len(s.rounds), PointOnly: true, P: 1, Method: e.Method}
 	}
@@ -131,8 +130,8 @@ type roundFits struct {
 	fits   []stats.Plane // by round
 }
 
-// fitRounds fits the values of each round, from index offset on, to the points: one value per point. It
-// leaves out rounds whose values cannot be fitted.
+// fitRounds fits the values of each round, from index offset on, to the points. Rounds whose values cannot be
+// fitted are left out.
 func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, fit func(y []float64) (stats.Plane, error)) *roundFits {
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
@@ -150,8 +149,7 @@ func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, 
 // value returns the measured value of round i at point k.
 func (f *roundFits) value(i, k int) float64 { return f.from[i].values[f.offset+k] }
 
-// logarithms returns the logarithms of the values. A value that is not positive has no finite logarithm,
-// and its round cannot be fitted.
+// logarithms returns the logarithms of the values.
 func (r completeRound) logarithms() []float64 {
 	y := make([]float64, len(r.values))
 	for k, v := range r.values {
@@ -169,10 +167,10 @@ func lineAt(x []float64) func(y []float64) (stats.Plane, error) {
 func tooLarge(v float64) bool { return !(math.Abs(v) < 1e150) } // the result is true for NaN
 
 // each computes a number for each round.
-func (f *roundFits) each(of func(i int) float64) []float64 {
+func (f *roundFits) each(number func(i int) float64) []float64 {
 	numbers := make([]float64, len(f.fits))
 	for i := range numbers {
-		numbers[i] = of(i)
+		numbers[i] = number(i)
 	}
 	return numbers
 }
@@ -192,15 +190,15 @@ func (f *roundFits) residuals(k int) []float64 {
 	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
 }
 
-// less estimates the difference between two fits of the same round in a number, such as the slope, over all
+// less estimates the difference in a number, such as the slope, between two fits of the same round, over all
 // rounds that both have; nil if they have no round in common.
-func (f *roundFits) less(other *roundFits, of func(stats.Plane) float64) *RoundValue {
+func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *RoundValue {
 	both := roundSet{plan: f.plan}
 	var differences []float64
 	for i, round := range f.rounds {
 		if k, there := slices.BinarySearch(other.rounds, round); there {
 			both.rounds = append(both.rounds, round)
-			differences = append(differences, of(f.fits[i])-of(other.fits[k]))
+			differences = append(differences, number(f.fits[i])-number(other.fits[k]))
 			if f.setUps != nil {
 				both.setUps = append(both.setUps, f.setUps[i])
 			}
@@ -214,27 +212,20 @@ func (f *roundFits) less(other *roundFits, of func(stats.Plane) float64) *RoundV
 }
 
 const (
-	// fitLevel is the p-value up to which a fit counts as wrong: one of a hundred true fits has such a
-	// p-value.
-	fitLevel = 0.01
-	// fitMiss is the share below which a deviation does not matter: with many rounds, even tiny deviations
-	// from a line exceed chance.
-	fitMiss = 0.05
+	fitLevel = 0.01 // p-value up to which a fit counts as wrong
+	fitMiss  = 0.05 // share below which a deviation does not matter: with many rounds, even tiny deviations exceed chance
 )
 
 // poor reports whether a deviation from a fit exceeds chance and matters.
 func poor(p, off float64) bool { return p <= fitLevel && math.Abs(off) >= fitMiss }
 
-// missed returns the mean residual at each point, the index of the largest mean residual, and the p-value
-// of "all mean residuals are zero", corrected for a number of tests. Noise puts values above the fit as
-// often as below; the values of a curve deviate in the same direction in every round.
+// missed returns the mean residual at each point, the index of the largest mean residual, and the p-value of
+// "all mean residuals are zero", corrected for a number of tests.
 func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	p = 1
 	for k := range f.points {
-		residuals, mean := f.residuals(k), 0.0
-		for _, v := range residuals {
-			mean += v / float64(len(residuals))
-		}
+		residuals := f.residuals(k)
+		mean := stats.Mean(residuals)
 		if left = append(left, mean); math.Abs(mean) > math.Abs(left[worst]) {
 			worst = k
 		}
@@ -264,9 +255,8 @@ func independentTests(levels int) int {
 	return levels
 }
 
-// bend returns the direction in which values leave a line: the sign of the quadratic curve in the
-// residuals. The quadratic curve must account for at least half of the residuals' sum of squares, since a
-// step, or one level that is off, does not make a curve.
+// bend returns the direction in which values leave a line: the sign of the quadratic curve in the residuals.
+// The result is "" unless the curve accounts for at least half of the residuals' sum of squares.
 func bend(x, left []float64) string {
 	square := make([]float64, len(x))
 	for i, v := range x {

@@ -12,8 +12,8 @@ import (
 type Observation struct {
 	Baseline string     `json:"baseline,omitempty"` // name of the arm that the others are compared with
 	Arms     []Schedule `json:"arms"`               // schedules of the other arms relative to the baseline; empty: the run has no other arm
-	// Differs names the facts whose values in the files of some arm differ from the values in the
-	// baseline's files.
+	// Differs names the facts whose values in the files of some arm differ from the values in the baseline's
+	// files.
 	Differs []string `json:"differs,omitempty"`
 }
 
@@ -35,10 +35,9 @@ const (
 	TimesInterleaved Times = "interleaved" // the arms ran over the same time, in no random order
 )
 
-// betweenLeast and betweenMost are limits for arms that count as having run over the same time. They bound
-// the share of cases in which a trial of an arm started after a trial of the baseline, among all pairs of
-// such trials. The share is a half if the trials of both arms are spread over the same time, and 0 or 1 if
-// one arm ran after the other.
+// betweenLeast and betweenMost bound the share of pairs in which the arm's trial started after the baseline's
+// trial, if both arms count as having run over the same time. The share is 0 or 1 if one arm ran after the
+// other.
 const betweenLeast, betweenMost = 0.25, 0.75
 
 // observation returns the reason why an imported run is not an experiment; nil for a run that Tare carried
@@ -106,8 +105,8 @@ func between(base, arm []int64) Times {
 }
 
 // turns returns the number of turns: stretches of time in which only one arm starts trials. For m and n
-// starts in random order, it is 1 + 2mn/(m+n) on average (Wald and Wolfowitz). If both arms start a trial
-// at the same time, the arm whose turn it is not comes first.
+// starts in random order, the number is 1 + 2mn/(m+n) on average (Wald and Wolfowitz). If both arms start a
+// trial at the same time, a new turn begins.
 func turns(base, arm []int64) int {
 	count, last := 0, -1
 	for len(base) > 0 || len(arm) > 0 {
@@ -124,8 +123,8 @@ func turns(base, arm []int64) int {
 	return count
 }
 
-// differing names the facts that the files of some arm and the files of the baseline both contain, with
-// different values.
+// differing names the facts that the files of some arm and of the baseline both contain, with different
+// values.
 func differing(plan *experiment.Plan) []string {
 	baseline := plan.ArmWith(experiment.Baseline)
 	facts := map[string]map[string][]string{}

@@ -4,15 +4,17 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"tare/internal/experiment"
 	"tare/internal/run/journal"
+	"tare/internal/stats"
 )
 
 // PositionEffects are the effects of a trial's position within the round: the first trial may find cold
-// caches, the last one a warm machine. If every arm has had every position equally often, position effects
-// do not make any arm look slower, but they widen intervals. Tare therefore removes them.
+// caches, the last one a warm machine. If every arm has had every position equally often, position effects do
+// not make any arm look slower, but they widen intervals. Tare therefore removes them.
 type PositionEffects struct {
 	P       float64   `json:"p"`       // p-value of "no effect"
 	Effects []float64 `json:"effects"` // one effect per position, as a share of the metric relative to the mean of all positions
@@ -39,18 +41,14 @@ func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 		return nil
 	}
 	key := [2]string{t.plan.Cells[c].ID, m.Name}
-	if p, known := t.positionEffects[key]; known {
-		return p
+	if _, known := t.positionEffects[key]; !known {
+		t.positionEffects[key] = t.fitOrder(c, m)
 	}
-	if t.positionEffects == nil {
-		t.positionEffects = map[[2]string]*PositionEffects{}
-	}
-	t.positionEffects[key] = t.fitOrder(c, m)
 	return t.positionEffects[key]
 }
 
-// fitOrder fits and tests position effects. It uses the rounds in which every arm has a value and a
-// position of its own.
+// fitOrder fits and tests position effects. It uses the rounds in which every arm has a value and a position
+// of its own.
 func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	k := len(t.plan.Arms)
 	arms, had := make([]int, k), make([][]int, k) // had: number of times that an arm had a position
@@ -92,8 +90,8 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 }
 
 // uneven reports whether the positions of an arm are too uneven to separate effects of arms from effects of
-// positions. They are if the arm never had one of the positions, or had one position much more often than
-// another: the difference exceeds the average count of a position, or 2 if that is larger.
+// positions. The arm then never had one of the positions, or had one position much more often than another:
+// the difference exceeds both 2 and the average count of a position.
 func uneven(had [][]int, rounds int) bool {
 	return slices.ContainsFunc(had, func(places []int) bool {
 		least, most := slices.Min(places), slices.Max(places)
@@ -101,13 +99,13 @@ func uneven(had [][]int, rounds int) bool {
 	})
 }
 
-// fitRows fits values with effects of rounds and arms and, if places is set, of positions. It returns the
-// residual sum of squares, and the position effects relative to their mean.
+// fitRows fits values with effects of rounds and arms and, if places is set, of positions. The results are
+// the residual sum of squares, and the position effects relative to their mean.
 func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects []float64) {
 	n, k := len(values), len(values[0])
 	rest := make([][]float64, n)
 	for i := range rest {
-		rest[i] = append([]float64(nil), values[i]...)
+		rest[i] = slices.Clone(values[i])
 	}
 	effects = make([]float64, k)
 	sweep := func(classes int, of func(i, a int) int) []float64 {
@@ -148,12 +146,6 @@ func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects
 			left += v * v
 		}
 	}
-	mean := 0.0
-	for _, e := range effects {
-		mean += e / float64(k)
-	}
-	for j := range effects {
-		effects[j] -= mean
-	}
+	floats.AddConst(-stats.Mean(effects), effects)
 	return left, effects
 }

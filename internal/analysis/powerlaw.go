@@ -11,9 +11,9 @@ import (
 	"tare/internal/stats"
 )
 
-// A workload may declare that one of its metrics is a product of powers of its factors
-// (experiment.PowerLaw): DNS queries are proxies × hosts × families ÷ TTL. The logarithm of such a
-// product is a plane over the logarithms of the factors, with the exponents as slopes.
+// A workload may declare that one of its metrics is a product of powers of its factors (experiment.PowerLaw):
+// DNS queries are proxies × hosts × families ÷ TTL. The logarithm of such a product is a plane over the
+// logarithms of the factors, with the exponents as slopes.
 //
 // The plane is fitted in each round (fits.go), to all cells of the workload. An exponent therefore holds at
 // all levels of the other factors, and the residuals of the cells show whether the law holds at all.
@@ -127,8 +127,7 @@ func lawsOf(plan *experiment.Plan) []lawCells {
 	return slices.DeleteFunc(list, func(l lawCells) bool { return len(l.factors) == 0 || len(l.cells) < len(l.factors)+2 })
 }
 
-// read reads the levels of the law's factors as numbers. If any level has no logarithm, read keeps no
-// factor.
+// read reads the levels of the law's factors as numbers. If any level has no logarithm, read keeps no factor.
 func (f *lawCells) read(plan *experiment.Plan) {
 	f.x = make([][]float64, len(f.cells))
 	first := plan.Cells[f.cells[0]]

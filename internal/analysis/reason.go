@@ -8,8 +8,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// Reason is why a comparison is not resolved or gets no verdict, or why a whole run gives no verdicts. It
-// has a kind, and numbers that depend on the kind. Package wording turns a reason into a sentence.
+// Reason is why a comparison is not resolved or gets no verdict, or why a whole run gives no verdicts. It has
+// a kind, and numbers that depend on the kind. Package wording turns a reason into a sentence.
 type Reason interface {
 	Kind() string
 }
@@ -22,13 +22,12 @@ type (
 	TooFewValues struct {
 		Loss *Loss `json:"loss,omitempty"` // main cause of the missing values
 	}
-	// NoSpread: there are too few values for ranks, and they do not vary, so there is no t
-	// interval.
+	// NoSpread: there are too few values for ranks, and they do not vary, so there is no t interval.
 	NoSpread struct {
 		Fewest int `json:"fewest"` // number of pairs that an interval by ranks needs
 	}
-	// NotInFamily: the difference is significant by itself, but not after the correction for the
-	// number of claims.
+	// NotInFamily: the difference is significant by itself, but not after the correction for the number of
+	// claims.
 	NotInFamily struct {
 		Family int `json:"family"` // number of claims that share the correction
 	}
@@ -43,8 +42,7 @@ type (
 	}
 	// NoControl: the control's values allow no estimate.
 	NoControl struct{}
-	// ThinControl: the control has so few values that they could hardly show a difference from the
-	// baseline.
+	// ThinControl: the control has so few values that they could hardly show a difference from the baseline.
 	ThinControl struct {
 		Values int `json:"values"` // number of the control's pairs, or of values in the smaller sample
 	}
@@ -54,10 +52,10 @@ type (
 	FarReaching struct{}
 	// MeanNotShown: the typical round is equivalent, but the mean is not shown to be.
 	MeanNotShown struct{}
-	// MissingTrials: trials have no value because the program failed, and the claim depends on these
-	// missing values. Beside a verdict that claims something, MissingTrials means that the claim holds in
-	// spite of the missing values. Missing values that contradict the claim are then counted as worst, all
-	// others as no difference.
+	// MissingTrials: trials have no value because the program failed, and the claim depends on these missing
+	// values. Beside a verdict that claims something, MissingTrials means that the claim holds in spite of
+	// the missing values. Missing values that contradict the claim are then counted as worst, all others as
+	// no difference.
 	MissingTrials struct {
 		Missing int     `json:"missing"`
 		Of      int     `json:"of"`              // number of pairs, or of values of both arms, if no trial had failed
@@ -90,8 +88,8 @@ type (
 	UnfinishedRuns struct {
 		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
 	}
-	// SameClaim: in a closed loop, this metric carries the same information as another metric, which has
-	// the verdict.
+	// SameClaim: in a closed loop, this metric carries the same information as another metric, which has the
+	// verdict.
 	SameClaim struct {
 		Metric string `json:"metric"`
 	}

@@ -6,10 +6,10 @@ import (
 	"tare/internal/experiment"
 )
 
-// MoreRepeats is the finding that an arm's trials were spoilt more or less often than the trials of
-// baseline and control. A trial is spoilt by the machine's condition or a failed proof; it is then repeated
-// or lost. A rule about the machine may discard just the slow trials of an arm that makes trials slow. The
-// arm's values are then not missing at random.
+// MoreRepeats is the finding that an arm's trials were spoilt more or less often than the trials of baseline
+// and control. A trial is spoilt by the machine's condition or a failed proof; it is then repeated or lost. A
+// rule about the machine may discard just the slow trials of an arm that makes trials slow. The arm's values
+// are then not missing at random.
 type MoreRepeats struct {
 	Arm       Frequency `json:"arm"` // executions of the arm that were spoilt
 	Reference Frequency `json:"reference"`

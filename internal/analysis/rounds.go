@@ -15,21 +15,19 @@ import (
 	"tare/internal/stats"
 )
 
-// NeededRounds is the second stage of Stein's rule. From the trials of the pilot (the first rounds, as many
-// as plan.Rounds says) it computes the total number of rounds, including the pilot's. After that number of
-// rounds, a treatment's interval on a headline metric reaches the plan's precision with a chance of 90 %:
-// its half-width on the log scale is then at most ln(1 + precision). The number is at least the number of
-// the pilot's rounds and at most the plan's MaxRounds. Trials after the pilot are ignored, so repeated
-// calls give the same answer. In a plan without treatments, which measures noise, the control takes their
-// place. If no such arm has two valid pairs on a headline metric, NeededRounds returns an error.
+// NeededRounds is the second stage of Stein's rule. The result is the total number of rounds, including the
+// pilot's (the first plan.Rounds rounds), at most the plan's MaxRounds. After that number of rounds, a
+// treatment's interval on a headline metric reaches the plan's precision with a chance of 90 %: a half-width
+// on the log scale of at most ln(1 + precision). Trials after the pilot are ignored, so repeated calls give
+// the same answer. In a plan without treatments, which measures noise, the control takes their place. If no
+// such arm has two valid pairs on a headline metric, NeededRounds returns an error.
 func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	n, _, err := neededRounds(tabulate(plan, trials, validOnly))
 	return n, err
 }
 
-// plannedFactors is the largest number of factors in an interaction that a goal of precision covers. Every
-// factorial design asks for the joint cost of two factors. Each further factor needs four times as many
-// rounds.
+// plannedFactors is the largest number of factors in an interaction that a goal of precision covers. Each
+// further factor needs four times as many rounds.
 const plannedFactors = 2
 
 // plannedSets returns the effects of a factorial design that a goal of precision covers.
@@ -100,17 +98,16 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 	return rounds, capped, nil
 }
 
-// pilot returns the table as it was when the pilot's rounds were done. Position effects are then computed
-// from the pilot's rounds only, too.
+// pilot returns the table as it was when the pilot's rounds were done.
 func (t *table) pilot() *table {
 	p := *t
 	last, _ := slices.BinarySearch(t.rounds, t.plan.Rounds+1)
-	p.positionEffects, p.rounds = nil, t.rounds[:last]
+	p.positionEffects, p.rounds = map[[2]string]*PositionEffects{}, t.rounds[:last]
 	return &p
 }
 
-// totalRounds returns the number of rounds that the run will have. Until the pilot is complete, only the
-// pilot's number of rounds is known.
+// totalRounds returns the number of rounds that the run will have; until the pilot is complete, the pilot's
+// number.
 func totalRounds(t *table) (rounds int, capped bool) {
 	rounds = t.plan.Rounds
 	if t.plan.Import != nil {
@@ -133,18 +130,18 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	return n, capped
 }
 
-// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible.
-// With that number, the smallest p-value of the exact test within rounds is at most alpha divided by the
-// number of hypotheses. The smallest p-value is 2 in 3^rounds with a control, and 2 in 2^rounds without. If
-// several rounds share a set-up, the result is a number of set-ups. For a plan whose trials are independent
-// samples, it is the number of values in each arm, by the rank-sum test.
+// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible:
+// the smallest p-value of the exact test is then at most alpha divided by the number of hypotheses. That
+// p-value is 2 in 3^rounds with a control, and 2 in 2^rounds without. If several rounds share a set-up, the
+// result is a number of set-ups. For independent samples, the result is the number of values in each arm, by
+// the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
 	controlled := plan.Import == nil && role(plan, experiment.Control) >= 0
 	return contrast.RulesOf(plan).Fewest(plan.Paired(), controlled, max(plan.HeadlineFamily(), 1))
 }
 
-// unitEffects caches minimum detectable effects for a standard deviation of 1, by unitCase. To compute one
-// takes longer than the rest of a comparison, and many runs of one design need the same effects.
+// unitEffects caches minimum detectable effects for a standard deviation of 1, by unitCase, since computing
+// one takes longer than the rest of a comparison.
 var unitEffects sync.Map
 
 type unitCase struct {
@@ -156,8 +153,8 @@ type unitCase struct {
 }
 
 // effect returns the minimum detectable effect for a standard deviation of 1; 0 if there are too few values
-// for any claim. For pairs judged by ranks, the effect allows for the standard deviation being an estimate
-// from few values, so that the power holds for the effect as reported.
+// for any claim. For pairs judged by ranks, the effect allows for a standard deviation that is estimated from
+// few values.
 func (c unitCase) effect() (v float64) {
 	if known, ok := unitEffects.Load(c); ok {
 		return known.(float64)
@@ -192,9 +189,8 @@ func unitOf(h *hypothesis, alpha, power float64) unitCase {
 	return c
 }
 
-// deviation returns the standard deviation of one contrast. For independent samples, it is the one standard
-// deviation that, assumed for both samples, gives the standard error of their difference. The smaller
-// sample has more weight in it.
+// deviation returns the standard deviation of one contrast. For independent samples, the result is the common
+// standard deviation that gives the standard error of their difference.
 func deviation(h *hypothesis) float64 {
 	if h.Paired {
 		return h.SD
@@ -204,9 +200,9 @@ func deviation(h *hypothesis) float64 {
 }
 
 // needed returns the number of rounds, or of values in each arm, with which a new run gets a verdict of any
-// kind with the probability power, given the observations. The result is 0 if the number is over the
-// maximum or cannot be computed. If several rounds share a set-up, needed searches for a number of set-ups,
-// and converts that number to rounds.
+// kind with the probability power, given the observations. The result is 0 if the number is over the maximum
+// or cannot be computed. If several rounds share a set-up, the result is a number of whole set-ups, in
+// rounds.
 func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	each := h.RoundsEach()
 	b := stats.BeliefOf(h.Main.At, x.Confidence, h.Freedom())
@@ -236,10 +232,9 @@ func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	return max(n, h.Size()+1) * each
 }
 
-// To compute the number of needed rounds, new runs are drawn from the observations. The number of drawn
-// runs is limited to resamples for all headline comparisons together, so that many comparisons take no more
-// time than a few. One comparison gets at most mostResamples. If it would get fewer than fewestResamples,
-// none are drawn, and the noise is assumed to be normal.
+// The number of needed rounds is computed from new runs that are drawn from the observations. All headline
+// comparisons together get the number resamples of drawn runs, one comparison at most mostResamples. If a
+// comparison would get fewer than fewestResamples, none are drawn, and the noise is assumed to be normal.
 const (
 	resamples       = 4000
 	mostResamples   = 400

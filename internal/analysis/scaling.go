@@ -10,13 +10,13 @@ import (
 	"tare/internal/stats"
 )
 
-// If the cells of a workload differ in one factor whose levels are numbers, readers also ask how an arm's
-// cost grows with the factor: bytes per object, time per rule. The answer is the slope of a line through
-// the values at the levels, fitted in each round (fits.go).
+// If the cells of a workload differ in one factor whose levels are numbers, an arm's cost grows with the
+// factor: bytes per object, time per rule. The growth is the slope of a line through the values at the
+// levels, fitted in each round (fits.go).
 
-// Scaling is the growth of one metric of a workload with a factor of its cells. It has the levels, and
-// lines through the values at the levels; the values themselves are in the cells. Every headline metric has
-// a Scaling, with or without lines.
+// Scaling is the growth of one metric of a workload with a factor of its cells. It has the levels, and lines
+// through the values at the levels; the values themselves are in the cells. Every headline metric has a
+// Scaling, with or without lines.
 type Scaling struct {
 	Workload string            `json:"workload"`           // workload of the cells
 	Factor   string            `json:"factor"`             // factor whose levels are numbers, such as "objects"
@@ -30,8 +30,8 @@ type Scaling struct {
 	Arms     []ScalingArm      `json:"arms"` // arms that have at least one round with a value at every level, in the plan's order; none if trials are not pairs
 }
 
-// ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of the factor, with
-// the metric's own sign. They are not overheads.
+// ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of the factor, with the
+// metric's own sign. They are not overheads.
 type ScalingArm struct {
 	Arm       string     `json:"arm"`    // name
 	Rounds    []int      `json:"rounds"` // rounds that have a value at every level
@@ -65,8 +65,8 @@ type Fit struct {
 	Off float64 `json:"off"`
 	At  float64 `json:"at"` // the level that has this distance
 	P   float64 `json:"p"`  // p-value of "the means lie on a line", from t tests of the residual at each level; 1 if untestable
-	// Bend is the direction in which the means leave the line, by the quadratic that fits best:
-	// "steeper" or "flatter" towards higher levels; "" if they do neither.
+	// Bend is the direction in which the means leave the line, by the quadratic that fits best: "steeper" or
+	// "flatter" towards higher levels; "" if they do neither.
 	Bend  string `json:"bend,omitempty"`
 	Poor  bool   `json:"poor"`            // P is 0.01 or less, and Off is 5 % or more
 	Below bool   `json:"below,omitempty"` // the mean at level At lies below the line; otherwise above
@@ -147,11 +147,8 @@ func (s *sweep) describe(f *roundFits) ScalingArm {
 	slope := f.levelled(f.slopes(0))
 	a := ScalingArm{Rounds: f.rounds, Slopes: f.slopes(0), Slope: slope.Interval, Method: slope.Method, PointOnly: slope.PointOnly}
 	for k, x := range s.x {
-		sum := 0.0
-		for i := range f.fits {
-			sum += f.value(i, k) / float64(len(f.fits))
-		}
-		a.Line, a.Means = append(a.Line, f.levelled(f.heights(x)).Interval), append(a.Means, contrast.Finite(sum))
+		mean := stats.Mean(f.each(func(i int) float64 { return f.value(i, k) }))
+		a.Line, a.Means = append(a.Line, f.levelled(f.heights(x)).Interval), append(a.Means, contrast.Finite(mean))
 	}
 	if s.unit == "" || s.unit == "1/s" {
 		base := f.levelled(f.heights(0)).Interval

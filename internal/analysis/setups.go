@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/analysis/contrast"
 	"tare/internal/run/journal"
+	"tare/internal/stats"
 )
 
 // SetUps counts the set-ups of a run's arms. Random properties of a set-up, such as memory layout, are the
@@ -35,22 +36,20 @@ func setUpsOf(trials []journal.Trial) SetUps {
 // Known reports whether the trials record their set-ups.
 func (s SetUps) Known() bool { return s.Count > 0 }
 
-// Once reports whether each session set its arms up only once. Conclusions then hold for these set-ups
-// only.
+// Once reports whether each session set its arms up only once. Conclusions then hold for these set-ups only.
 func (s SetUps) Once() bool { return s.Known() && s.Count <= s.Sessions }
 
-// Shared reports whether the run has several set-ups and several rounds share one of them. The set-up is
-// then the unit of analysis (Kalibera and Jones 2013, section 6).
+// Shared reports whether the run has several set-ups and several rounds share one of them. The set-up is then
+// the unit of analysis (Kalibera and Jones 2013, section 6).
 func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rounds }
 
-// BetweenSetUps is the variation of an overhead between set-ups, beyond the variation between
-// rounds: the variance component of a one-way layout (Searle, Casella and McCulloch 1992, section
-// 3.6).
+// BetweenSetUps is the variation of an overhead between set-ups, beyond the variation between rounds: the
+// variance component of a one-way layout (Searle, Casella and McCulloch 1992, section 3.6).
 type BetweenSetUps struct {
 	SetUps int `json:"setUps"` // number of set-ups that the values come from
 	Rounds int `json:"rounds"` // rounds that the set-ups served
-	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the baseline,
-	// or in the metric's unit. 0: set-ups differ no more from each other than rounds of one set-up do.
+	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the baseline, or
+	// in the metric's unit. 0: set-ups differ no more from each other than rounds of one set-up do.
 	SD float64 `json:"sd"`
 	// Most is an upper bound of SD, at the design's confidence; -1: no bound can be computed.
 	Most float64 `json:"most"`
@@ -69,16 +68,10 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 	if k < 2 || n <= k {
 		return nil
 	}
-	grand, squares := 0.0, 0.0
-	for _, c := range d.Contrasts {
-		grand += c / n
-	}
-	var among, within float64
+	grand := stats.Mean(d.Contrasts)
+	var among, within, squares float64
 	for _, g := range groups {
-		size, mean := float64(len(g)), 0.0
-		for _, c := range g {
-			mean += c / size
-		}
+		size, mean := float64(len(g)), stats.Mean(g)
 		for _, c := range g {
 			within += (c - mean) * (c - mean)
 		}
@@ -98,8 +91,70 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 		return math.Abs(contrast.Magnitude(math.Sqrt(max(0, variance)), d.Metric))
 	}
 	b.SD = size((among - within) / each)
-	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n.
-	// Set-ups that are more alike than by chance do not make the bound smaller.
+	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n. Set-ups that
+	// are more alike than by chance do not make the bound smaller.
 	b.Most = size(within * (max(ratio, 1)/f.Quantile(1-confidence) - 1) / each)
 	return b
+}
+
+// BlockOverhead is the overhead within one block of an import: the block's arm against the block's baseline.
+// The interval comes from the repeats within the block. The interval does not cover differences between
+// deployments, so a block gets no verdict.
+type BlockOverhead struct {
+	Block     string   `json:"block"`  // name of the block
+	Rounds    int      `json:"rounds"` // complete pairs in the block
+	Overhead  Interval `json:"overhead"`
+	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
+}
+
+// blocks maps each round to the number of its block in an import; nil if the import has no blocks.
+func (t *table) blocks() map[int]int {
+	if t.plan.Import == nil || t.plan.Import.Blocks == nil {
+		return nil
+	}
+	of := map[int]int{}
+	for _, cell := range t.slots {
+		for _, arm := range cell {
+			for v := range valid(arm) {
+				of[v.Round] = v.SetUp
+			}
+		}
+	}
+	return of
+}
+
+// onlyBlock returns the name of the block of an import that has exactly one; "" for a run without blocks.
+func (t *table) onlyBlock() string {
+	if t.blockOf == nil {
+		return ""
+	}
+	for _, b := range t.blockOf {
+		if b >= 1 && b <= len(t.plan.Import.Blocks) {
+			return t.plan.Import.Blocks[b-1]
+		}
+	}
+	return ""
+}
+
+// inBlocks returns the overhead of each block that has a pair, in the order of the plan.
+func (x explainer) inBlocks(h *hypothesis) (list []BlockOverhead) {
+	if x.table == nil || x.table.blockOf == nil {
+		return nil
+	}
+	byBlock := map[int][]float64{}
+	for i, round := range h.Rounds {
+		b := x.table.blockOf[round]
+		byBlock[b] = append(byBlock[b], h.Contrasts[i])
+	}
+	for i, name := range x.plan.Import.Blocks {
+		contrasts := byBlock[i+1]
+		if contrasts == nil {
+			continue
+		}
+		d := contrast.Data{Metric: h.Metric, Paired: true, Means: h.Means, Contrasts: contrasts, Moved: make([]int, len(contrasts))}
+		b := hypothesis{Question: Question{Data: d}, Estimate: x.Estimate(&d)}
+		list = append(list, BlockOverhead{Block: name, Rounds: len(contrasts), PointOnly: !b.Main.OK,
+			Overhead: Interval(contrast.Overheads(b.shown(b.Main), h.Metric))})
+	}
+	return list
 }

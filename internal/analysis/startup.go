@@ -32,8 +32,8 @@ func startUps(t *table, run *Run) []Warning {
 	return list
 }
 
-// starts returns the start-up times that the trials' checks report, in seconds, by program. All trials of
-// one set-up have the same start-up time.
+// starts returns the start-up times that the trials' checks report, in seconds, by program. All trials of one
+// set-up have the same start-up time.
 func starts(slots []slot) map[string][]float64 {
 	took := map[string][]float64{}
 	for v := range valid(slots) {

@@ -139,8 +139,8 @@ func readNumber(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// readLevels reads the levels of a factor as numbers of one unit. It uses the notation that can read most
-// of the levels; the other levels become NaN. Sizes and rates are converted to the largest unit in which no
+// readLevels reads the levels of a factor as numbers of one unit. It uses the notation that can read most of
+// the levels; the other levels become NaN. Sizes and rates are converted to the largest unit in which no
 // level is below 1.
 func readLevels(levels []string) (x []float64, unit string) {
 	most := -1

@@ -47,17 +47,16 @@ type slot struct {
 	rule     string // rule that the latest invalid attempt broke
 }
 
-// ranToEnd reports whether the program has run to its own end, with success or failure. No further attempt
-// will then follow, and a missing value is due to the program alone.
+// ranToEnd reports whether the program has run to its own end, with success or failure.
 func (s *slot) ranToEnd() bool { return s.valid != nil || s.failed > 0 }
 
 // broke reports whether the planned trial has no value because the program failed.
 func (s *slot) broke() bool { return s.valid == nil && s.failed > 0 }
 
-// tabulate sorts the trials into the plan. The trials must be in the order of the journal. Of
-// several valid attempts at one planned trial, the latest counts.
+// tabulate sorts the trials into the plan. The trials must be in the order of the journal. Of several valid
+// attempts at one planned trial, the latest counts.
 func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *table {
-	t := &table{plan: plan, cells: map[string]int{}, arms: map[string]int{}, data: data}
+	t := &table{plan: plan, cells: map[string]int{}, arms: map[string]int{}, data: data, positionEffects: map[[2]string]*PositionEffects{}}
 	for i, c := range plan.Cells {
 		t.cells[c.ID] = i
 	}
@@ -90,8 +89,8 @@ func (t *table) slot(c, a, round int) *slot {
 }
 
 // byRound groups trials of the same round. In a run that Tare carried out, every cell is measured in every
-// round. Each imported file may have a cell of its own. A cell of an import therefore gets slots only for
-// its own rounds; slots for all rounds in all cells would grow with the square of the number of files.
+// round. A cell of an import gets slots only for its own rounds: with a cell for each file, slots for all
+// rounds would grow with the square of the number of files.
 func (t *table) byRound(trials []journal.Trial) {
 	t.at = make([][]int, len(t.plan.Cells))
 	for i := range trials {
@@ -135,8 +134,8 @@ func (t *table) byRound(trials []journal.Trial) {
 // block names all trials of one cell in one round.
 type block struct{ cell, round int }
 
-// lastAttempts returns the number of the last attempt at each block whose trials are cut into slices.
-// Earlier attempts do not count: trials are comparable only if their slices alternated with each other.
+// lastAttempts returns the number of the last attempt at each block whose trials are cut into slices. Earlier
+// attempts do not count: trials are comparable only if their slices alternated with each other.
 func (t *table) lastAttempts(trials []journal.Trial) map[block]int {
 	last := map[block]int{}
 	for i := range trials {
@@ -155,8 +154,8 @@ func ascending(rounds []int) []int {
 	return slices.Compact(rounds)
 }
 
-// addStray counts a trial that belongs to no cell or arm of the plan. An imported file that could not be
-// read never belongs to one, and is counted separately.
+// addStray counts a trial that belongs to no cell or arm of the plan. An imported file that could not be read
+// never belongs to one, and is counted separately.
 func (t *table) addStray(trial *journal.Trial) {
 	if t.plan.Import != nil && !trial.Valid() {
 		t.broken++
@@ -185,9 +184,8 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 	}
 }
 
-// settled reports whether no further attempt at a planned trial will follow. None follows after a valid
-// attempt, after a failure of the program, after the last allowed attempt, after the end of the round, or
-// in an import.
+// settled reports whether no further attempt at a planned trial will follow: after a valid attempt, a failure
+// of the program, the last allowed attempt, or the end of the round, and in an import.
 func (t *table) settled(s *slot, round int) bool {
 	if s.ranToEnd() || s.attempts == 0 {
 		return s.ranToEnd()
@@ -249,8 +247,8 @@ func valid(arm []slot) iter.Seq[*journal.Trial] {
 	}
 }
 
-// value returns a metric's value in a valid trial, if it can be analysed: finite, and positive on a
-// ratio scale.
+// value returns a metric's value in a valid trial, if it can be analysed: finite, and positive on a ratio
+// scale.
 func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 	if t == nil {
 		return 0, false
@@ -283,9 +281,8 @@ func (t *table) complete(last int) bool {
 	return seen == last
 }
 
-// inOrder gives every trial a slot of its own, in the order measured. The order is by start time if every
-// file of an arm has a start time, and otherwise the order of the journal. Independent samples have no
-// rounds, and no trial replaces another.
+// inOrder gives every trial of independent samples a slot of its own, in the order of their start times. If a
+// file of an arm has no start time, the order is the journal's.
 func (t *table) inOrder(trials []journal.Trial) {
 	lists := map[[2]int][]*journal.Trial{} // trials by cell and arm
 	for i := range trials {

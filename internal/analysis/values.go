@@ -35,8 +35,8 @@ func (v *Values) Between(cell, base, arm string, m experiment.Metric) contrast.D
 	return v.table.compared(c, a, b, m)
 }
 
-// Sample returns every usable value of an arm, in the order measured. Of several valid trials of a
-// round, the last counts.
+// Sample returns every usable value of an arm, in the order measured. Of several valid trials of a round, the
+// last counts.
 func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 	c, a, ok := v.table.place(cell, arm)
 	if !ok {
@@ -52,8 +52,8 @@ func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
 	return d
 }
 
-// margin returns the margin of equivalence that the plan sets for this metric, on the scale of
-// contrasts; 0: none.
+// margin returns the margin of equivalence that the plan sets for this metric, on the scale of contrasts; 0:
+// none.
 func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
 		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // reading the experiment file has refused any other limit
@@ -85,9 +85,8 @@ func sample(arm []slot, m experiment.Metric) []float64 {
 	return values
 }
 
-// pair collects the pairs of arm a and the baseline b in cell c, and the control's values of the same
-// rounds. The control is a copy of the baseline, so a treatment is compared with baseline and control
-// together.
+// pair collects the pairs of arm a and the baseline b in cell c, and the control's values of the same rounds.
+// The control is a copy of the baseline, so a treatment is compared with baseline and control together.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference}
 	list := t.completeRounds([]int{c}, []int{b, a}, m, func(who []bool) { d.Missing.Add(who[0], who[1]) })
@@ -120,8 +119,8 @@ func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	return d
 }
 
-// sharedSetUps returns the set-ups of rounds if several rounds share a set-up, so that the set-up is the
-// unit of analysis; otherwise nil.
+// sharedSetUps returns the set-ups of rounds if several rounds share a set-up, so that the set-up is the unit
+// of analysis; otherwise nil.
 func (t *table) sharedSetUps(setUps []int) []int {
 	if t.setUps.Shared() && len(ascending(slices.Clone(setUps))) < len(setUps) {
 		return setUps
@@ -152,3 +151,38 @@ func (t *table) constant(c int, m experiment.Metric) bool {
 
 // fewestConstant is the number of equal values from which on a metric counts as constant.
 const fewestConstant = 6
+
+// UnlikeSetting is a setting of the workload that differs between the files of two arms. The two arms
+// therefore measured different work.
+type UnlikeSetting struct {
+	Name     string   `json:"name"`
+	Baseline []string `json:"baseline"` // values in the files of the baseline, or of the arm in its place; more than one: these files differ too
+	Arm      []string `json:"arm"`
+}
+
+// settingsOf returns, by cell, the settings that differ between files of the cell. Settings that the import
+// declares irrelevant are left out.
+func settingsOf(plan *experiment.Plan) map[string][]experiment.ImportedSetting {
+	by := map[string][]experiment.ImportedSetting{}
+	if plan.Import == nil {
+		return by
+	}
+	for _, s := range plan.Import.Settings {
+		if !slices.Contains(plan.Import.Allowed, s.Name) {
+			by[s.Cell] = append(by[s.Cell], s)
+		}
+	}
+	return by
+}
+
+// unlike returns the settings that show that arms a and b measured different work in a cell; nil: no setting
+// shows it. A setting that differs between the files of one arm counts too.
+func (t *table) unlike(c, a, b int) (list []UnlikeSetting) {
+	for _, s := range t.settings[t.plan.Cells[c].ID] {
+		arm, base := s.Arms[t.plan.Arms[a].Name], s.Arms[t.plan.Arms[b].Name]
+		if len(arm) > 0 && len(base) > 0 && (len(arm) > 1 || len(base) > 1 || arm[0] != base[0]) {
+			list = append(list, UnlikeSetting{Name: s.Name, Baseline: base, Arm: arm})
+		}
+	}
+	return list
+}

@@ -66,8 +66,8 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	}
 }
 
-// weak reports whether most runs would miss the effect of a claim on a headline metric. It uses the smaller
-// p-value of both estimators: with few pairs, ranks cannot give a very small p-value, however clear the
+// weak reports whether most runs would miss the effect of a claim on a headline metric, by the smaller
+// p-value of both estimators. With few pairs, ranks cannot give a very small p-value, however clear the
 // effect is.
 func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
 	if !h.Metric.Headline || h.Main.P <= 0 {
@@ -137,8 +137,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 			list = append(list, Warning{Cell: cell.ID, Finding: Interrupted{rounds}})
 		}
 		for i, m := range cell.Metrics {
-			// A metric that no trial could measure, such as a quantile of too few requests, gets no
-			// warning.
+			// A metric that no trial could measure, such as a quantile of too few requests, gets no warning.
 			if bad, valid := t.unusable(c, m); bad > 0 && (bad < valid || m.Headline) {
 				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Finding: UnusableValues{Unusable: bad, Valid: valid}})
 			}
@@ -176,9 +175,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	return list
 }
 
-// overCap warns of arms whose median exceeds the limit of the hardware that the experiment file gives.
-// Something other than the hardware has then answered, such as a cache, or a burst allowance raised the
-// limit.
+// overCap warns of arms whose median exceeds the limit of the hardware that the experiment file gives. A
+// cache has then answered, or a burst allowance raised the limit.
 func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
 	var list []Warning
 	for _, a := range arms {
@@ -189,8 +187,8 @@ func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
 	return list
 }
 
-// unexercised warns of claims on an arm whose layer had nothing to do in any of the arm's trials in the
-// cell: the difference is not that layer's effect.
+// unexercised warns of claims on an arm whose layer had nothing to do in any of the arm's trials in the cell:
+// the difference is not that layer's effect.
 func unexercised(t *table, run *Run) []Warning {
 	var list []Warning
 	for _, c := range run.Comparisons {
@@ -237,9 +235,8 @@ func caveats(plan *experiment.Plan, run *Run) []Warning {
 	return list
 }
 
-// switching warns of layers that were turned on and off for all arms between trials: the next trial finds a
-// cluster that has just changed. Trials of the layer's own arm nearly always follow such a switch, trials
-// of other arms only sometimes.
+// switching warns of layers that were turned on and off for all arms between trials. Trials of the layer's
+// own arm nearly always follow such a switch, trials of other arms only sometimes.
 func (t *table) switching() []Warning {
 	after, trials, turned := make([]int, len(t.plan.Arms)), make([]int, len(t.plan.Arms)), false
 	for c := range t.slots {
@@ -279,8 +276,7 @@ func sliced(plan *experiment.Plan) []Warning {
 	return list
 }
 
-// roundFindings returns findings if the run has too few rounds for any claim, or for the requested
-// precision.
+// roundFindings returns findings if the run has too few rounds for any claim, or for the requested precision.
 func roundFindings(t *table, run *Run) []Finding {
 	if !t.plan.Paired() {
 		return sizeFindings(t, run)

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,31 +12,28 @@ import (
 // alignedPrecision is the precision of an interval's bounds and point, relative to its width.
 const alignedPrecision = 1e-4
 
-// AlignedRounds are rounds in which an arm ran beside one or two others (baseline and control), which are
+// AlignedRounds are rounds in which an arm ran beside one or two other arms (baseline and control), which are
 // copies of each other.
 type AlignedRounds struct {
-	Contrasts   []float64 // the arm's value minus the mean of the others
-	OthersDelta []float64 // half the difference of the two others; NaN if only one other ran
-	// PositionsRemoved is set if an effect of the position within the round was estimated from the same
-	// values and subtracted. The values after subtraction vary less by chance than the values before.
+	Contrasts   []float64 // the arm's value minus the mean of the other arms
+	OthersDelta []float64 // half the difference of the two other arms; NaN if only one other arm ran
+	// PositionsRemoved is set if position effects were estimated from the values and subtracted. Values after
+	// the subtraction vary less by chance than before.
 	PositionsRemoved bool
 }
 
-// AlignedRank estimates the shift of one arm against one or two others that are copies of each other, from
-// rounds in which each arm ran once. It uses the aligned rank test of Hodges and Lehmann (1962, "Rank
-// methods for combination of independent experiments in analysis of variance", Annals of Mathematical
-// Statistics 33). Each value is replaced by its distance from the mean of its round, and the distances of
-// all rounds are ranked together. The statistic is the studentised sum: the sum of the arm's ranks, divided
-// by the root of the sum of their squares. If the arm does not differ, each value of a round could equally
-// well have been the arm's. The null distribution therefore comes from choosing one value of each round at
-// random as the arm's value. The test needs no normality and no symmetry, but a random order of trials
-// within rounds. It is exact if the arms differ only by the shift. If the arm's values spread more than the
-// others' values, the interval is a little too narrow (see Noisier).
+// AlignedRank estimates the shift of an arm by the aligned rank test (Hodges and Lehmann 1962, "Rank methods
+// for combination of independent experiments in analysis of variance", Annals of Mathematical Statistics 33).
+// Each value is replaced by its distance from the mean of its round. The distances of all rounds are ranked
+// together. The statistic is the sum of the arm's ranks, divided by the root of the sum of their squares. Its
+// null distribution comes from choosing one value of each round at random as the arm's value. The test needs
+// a random order of trials within rounds, but no normality and no symmetry. It is exact if the arms differ
+// only by the shift. The interval is a little too narrow for an arm whose values spread more than the values
+// of the other arms (see Noisier).
 //
-// The interval holds all shifts that the test does not reject. The point is the shift at which the sum
-// equals its expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail. A 95 % interval
-// needs four rounds with two others in every round, and six rounds with one other, as [SignedRank] does.
-// Fewer rounds give ErrTooFew.
+// The interval holds all shifts that the test does not reject. The point is the shift at which the sum equals
+// its expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail. A 95 % interval needs
+// four rounds with two other arms each, or six rounds with one other arm each. Fewer rounds give ErrTooFew.
 func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	const name = "aligned rank"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -51,26 +49,27 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	}
 	lower, upper := a.tails(0)
 	e := Estimate{P: twoSided(lower, upper), N: len(r.Contrasts)}
-	e.equivalence = bothTails(func(by float64) (lower, upper float64) { return a.tails(-by) })
+	e.equivalence = bothTails(func(shift float64) (lower, upper float64) { return a.tails(-shift) })
 	if a.width = a.typical(); a.width == 0 {
 		return e, nil // all values are the same
 	}
 	e.Point = a.middle()
-	e.Lo = a.bound(e.Point-2*a.width, level, func(shift float64) float64 { _, p := a.tails(shift); return p })
-	e.Hi = -a.bound(-e.Point-2*a.width, level, func(shift float64) float64 { p, _ := a.tails(-shift); return p })
+	e.Lo = a.firstShift(e.Point-2*a.width, func(shift float64) bool { _, p := a.tails(shift); return p > level })
+	e.Hi = -a.firstShift(-e.Point-2*a.width, func(shift float64) bool { p, _ := a.tails(-shift); return p > level })
 	e.Lo, e.Hi = min(e.Lo, e.Point)+0, max(e.Hi, e.Point)+0
 	return e, nil
 }
 
-// Noisier returns the one-sided p-value of "the arm's values spread no more than the others' values". Mann
-// and Whitney's test compares two kinds of distances: of the arm's contrasts from their median, and of the
-// two others from each other. Both are in units of the noise of one value. The test uses ranks, so that a
-// few outliers do not look like a wide spread. The result is 1 if both others ran in fewer than two rounds.
+// Noisier returns the one-sided p-value of "the arm's values spread no more than the values of the other
+// arms". Mann and Whitney's test compares the distances of the arm's contrasts from their median with the
+// distances of the two other arms from each other. Both kinds of distances are in units of the noise of one
+// value. Ranks keep a few outliers from looking like a wide spread. The result is 1 if both other arms ran in
+// fewer than two rounds.
 func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
 	for i, c := range r.Contrasts {
-		variance := 2. // variance of a contrast with one other, relative to the variance of a value; it is 1.5 with two others, and 0.5 for half a difference
+		variance := 2. // variance of a contrast with one other arm, in variances of a value; 1.5 with two other arms, 0.5 for half a difference
 		if half := r.OthersDelta[i]; !math.IsNaN(half) {
 			variance, apart = 1.5, append(apart, math.Abs(half)/math.Sqrt(0.5))
 		}
@@ -87,44 +86,160 @@ func (r AlignedRounds) Noisier() float64 {
 	return distuv.UnitNormal.Survival((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
 }
 
-// AlignedRankLeast returns the smallest two-sided p-value that rounds can give. The argument pairs is the
-// number of rounds with one other arm, triples the number of rounds with two others.
+// AlignedRankLeast returns the smallest two-sided p-value that rounds can give: pairs of them with one other
+// arm, and triples of them with two other arms.
 func AlignedRankLeast(pairs, triples int) float64 {
 	return min(1, 2*math.Pow(0.5, float64(pairs))*math.Pow(1./3, float64(triples)))
 }
 
-// typical returns the approximate standard deviation of the estimate.
-func (a *alignedRounds) typical() float64 {
-	var mean, sum float64
-	n := float64(len(a.contrasts))
-	for _, c := range a.contrasts {
-		mean += c / n
-	}
-	for _, c := range a.contrasts {
-		sum += (c - mean) * (c - mean)
-	}
-	return max(math.Sqrt(sum)/n, a.near)
+// alignedRounds are rounds in which each value is replaced by its distance from the mean of its round.
+type alignedRounds struct {
+	contrasts []float64
+	sizes     []int   // number of arms of each round, 2 or 3
+	share     float64 // factor for the sum's distance from its mean; 1 unless position effects were removed
+	groups    [4]alignedGroup
+	near      float64         // values closer than this are ties
+	ranks     []([3]int)      // twice the ranks of each round's values at the last shift, the arm's rank first
+	width     float64         // approximate standard deviation of the estimate
+	tied      []alignedValue  // buffer for rank
+	buffers   [2][]assignment // buffers for counted
+	scores    [3]float64      // buffer for centred
 }
 
-// middle returns the shift at which the sum equals its expectation, or the middle of the range of
-// such shifts.
+// alignedGroup is a group of values that a shift of the arm moves by the same amount.
+type alignedGroup struct {
+	values []alignedValue // ascending
+	slope  float64        // change of the values per unit of shift
+}
+
+type alignedValue struct {
+	at          float64
+	round, slot int // slot 0 is the arm's
+}
+
+// align replaces each value by its distance from the mean of its round.
+func (r AlignedRounds) align(name string) (*alignedRounds, error) {
+	if len(r.Contrasts) != len(r.OthersDelta) {
+		return nil, fmt.Errorf("%s: %d contrasts and %d differences of the others: %w", name, len(r.Contrasts), len(r.OthersDelta), errArgument)
+	}
+	if err := checkFinite(name, r.Contrasts); err != nil {
+		return nil, err
+	}
+	n := len(r.Contrasts)
+	a := &alignedRounds{contrasts: r.Contrasts, sizes: make([]int, n), ranks: make([]([3]int), n), share: 1}
+	if r.PositionsRemoved && n > 1 {
+		a.share = math.Sqrt(float64(n-1) / float64(n))
+	}
+	for i, third := range []float64{-2. / 3, 1. / 3, -1. / 2, 1. / 2} {
+		a.groups[i].slope = third
+	}
+	largest := 0.0
+	add := func(group, round, slot int, at float64) {
+		a.groups[group].values = append(a.groups[group].values, alignedValue{at, round, slot})
+		largest = max(largest, math.Abs(at))
+	}
+	for i, c := range r.Contrasts {
+		h := r.OthersDelta[i]
+		if math.IsInf(h, 0) {
+			return nil, fmt.Errorf("%s: difference %d is %v: %w", name, i+1, h, errNotFinite)
+		}
+		if math.IsNaN(h) {
+			a.sizes[i] = 2
+			add(2, i, 0, c/2)
+			add(3, i, 1, -c/2)
+			continue
+		}
+		a.sizes[i] = 3
+		add(0, i, 0, c*2/3)
+		add(1, i, 1, -c/3-h)
+		add(1, i, 2, -c/3+h)
+	}
+	a.near = largest * 1e-12
+	for _, g := range a.groups {
+		slices.SortFunc(g.values, func(x, y alignedValue) int { return cmp.Compare(x.at, y.at) })
+	}
+	return a, nil
+}
+
+// least returns the smallest tail probability that the rounds can give.
+func (a *alignedRounds) least() float64 {
+	p := 1.0
+	for _, k := range a.sizes {
+		p /= float64(k)
+	}
+	return p
+}
+
+// rank ranks all values after the arm is moved by -shift.
+func (a *alignedRounds) rank(shift float64) {
+	var next [4]int
+	tied := a.tied[:0]
+	rank, start := 0, math.Inf(-1)
+	flush := func() {
+		for _, v := range tied {
+			a.ranks[v.round][v.slot] = 2*rank + len(tied) + 1
+		}
+		rank += len(tied)
+		tied = tied[:0]
+	}
+	for {
+		group, least := -1, math.Inf(1)
+		for g := range a.groups {
+			if next[g] < len(a.groups[g].values) {
+				if at := a.groups[g].values[next[g]].at + a.groups[g].slope*shift; at < least || group < 0 {
+					group, least = g, at
+				}
+			}
+		}
+		if group < 0 {
+			break
+		}
+		if len(tied) > 0 && least-start > a.near {
+			flush()
+		}
+		if len(tied) == 0 {
+			start = least
+		}
+		tied = append(tied, a.groups[group].values[next[group]])
+		next[group]++
+	}
+	flush()
+	a.tied = tied
+}
+
+// excess returns 12 times the excess of the arm's sum of ranks over its expectation, a whole number.
+func (a *alignedRounds) excess(shift float64) int {
+	a.rank(shift)
+	sum := 0
+	for i, r := range a.ranks {
+		k, all := a.sizes[i], 0
+		for _, v := range r[:k] {
+			all += v
+		}
+		sum += 6 / k * (k*r[0] - all)
+	}
+	return sum
+}
+
+// typical returns the approximate standard deviation of the estimate.
+func (a *alignedRounds) typical() float64 {
+	return max(math.Sqrt(squares(a.contrasts, Mean(a.contrasts)))/float64(len(a.contrasts)), a.near)
+}
+
+// middle returns the shift at which the sum equals its expectation, or the middle of the range of such
+// shifts.
 func (a *alignedRounds) middle() float64 {
-	from := a.firstShift(Median(a.contrasts), a.width, func(shift float64) bool { return a.excess(shift) <= 0 })
+	from := a.firstShift(Median(a.contrasts), func(shift float64) bool { return a.excess(shift) <= 0 })
 	if next := from + 2*a.width*alignedPrecision; a.excess(next) >= 0 {
-		return from/2 - a.firstShift(-next, a.width, func(shift float64) bool { return a.excess(-shift) >= 0 })/2
+		return from/2 - a.firstShift(-next, func(shift float64) bool { return a.excess(-shift) >= 0 })/2
 	}
 	return from
 }
 
-// bound returns the shift at which a tail probability reaches the level.
-func (a *alignedRounds) bound(guess, level float64, tail func(shift float64) float64) float64 {
-	return a.firstShift(guess, a.width, func(shift float64) bool { return tail(shift) > level })
-}
-
-// firstShift returns a shift slightly below the smallest shift for which the function holds returns true.
-// It searches outwards from a guess, in steps that double, and then bisects.
-func (a *alignedRounds) firstShift(guess, step float64, holds func(float64) bool) float64 {
-	precise := max(a.width*alignedPrecision, a.near)
+// firstShift returns a shift slightly below the smallest shift for which the function holds returns true. The
+// search goes outwards from a guess, in steps that double, and then bisects.
+func (a *alignedRounds) firstShift(guess float64, holds func(float64) bool) float64 {
+	step, precise := a.width, max(a.width*alignedPrecision, a.near)
 	from, to := guess, guess
 	if holds(guess) {
 		for from = to - step; holds(from) && step < math.MaxFloat64/4; from = to - step {

@@ -6,52 +6,35 @@ import (
 	"slices"
 )
 
-// One test of significance makes twice as many shuffles as a claim at its significance level needs, within
-// bounds. The lower bound is enough for significance levels down to 0.4 % (the p-value is a multiple of
-// 1/500). Tests at significance levels below 0.001 % never claim anything.
-const (
-	leastPermutations = 499
-	mostPermutations  = 99_999
-)
-
-func changepointPermutations(alpha float64) int {
-	return int(min(max(math.Ceil(2/alpha)-1, leastPermutations), mostPermutations))
-}
-
 // maxChangeValues is the largest number of values among which changes are searched. A longer series is
 // reduced to that many medians of blocks.
 const maxChangeValues = 500
 
-// Changepoints finds where a series changes its distribution. It returns the index of the first value of
-// each new segment, in order, or nil. Segments have at least minSegment values (2 at least), so no change
-// is ever claimed among the first or last minSegment-1 values. A series with a value that is not finite
-// gives nil.
+// Changepoints finds where a series changes its distribution. The result is the index of the first value of
+// each new segment, in order, or nil. Segments have at least minSegment values, and at least 2. A series with
+// a value that is not finite gives nil.
 //
-// The method is E-divisive (Matteson & James 2014) with one split at a time. It finds the split with the
-// largest energy distance between the values before and after the split. The split is claimed if a share of
-// less than alpha of the segment's shuffles has a larger distance at any split. Both sides of the split are
-// then searched in turn. The method detects any change of distribution, assumes no particular distribution,
-// and is not affected by single spikes. Because the shuffles make the first test exact, a series of
-// exchangeable values (values in random order) yields a claim with probability alpha at most.
-// Autocorrelated series are not exchangeable and yield more claims: RelatedChangepoints is for them. The
-// same seed gives the same result.
+// The method is E-divisive (Matteson & James 2014) with one split at a time. The best split has the largest
+// energy distance between the values before and after it. The split is claimed if a share of less than alpha
+// of the segment's shuffles has a larger distance at any split. Both sides of the split are then searched in
+// turn. The method detects any change of distribution, and single spikes do not affect it. The first test is
+// exact: a series of values in random order yields a claim with probability alpha at most. Autocorrelated
+// series yield more claims; RelatedChangepoints is for them. The same seed gives the same result.
 //
-// A split is located before other changes near it are known, and these changes influence the location. When
-// all changes are found, each change is located again between its neighbouring changes.
+// A split is located before other changes near it are known. When all changes are found, each change is
+// located again between its neighbouring changes.
 //
 // In a series of more than 500 values, changes are searched in the medians of at most 500 blocks of
-// neighbouring values. The medians are as exchangeable as the values. A change is then located among the
-// values of the nearby blocks. In such a series, only changes of the median are found, and segments have at
-// least two blocks.
+// neighbouring values, and then located among the values of the nearby blocks. In such a series, only changes
+// of the median are found, and segments have at least two blocks.
 func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitSegment)
 }
 
-// RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null distribution
-// of a segment comes from its surrogates. The test sorts the values into bins and computes energy distances
-// from the bins (energyGrid). If the autocorrelation at lag one is estimated as 0 or less, the test is
-// exact. Otherwise the test depends on the precision of that estimate; the package comment lists how often
-// series without changes yield a claim.
+// RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null distribution of
+// a segment comes from its surrogates. Energy distances are computed from values in bins (energyGrid). The
+// test is exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on
+// the precision of that estimate.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }
@@ -96,8 +79,8 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	return changes
 }
 
-// relocate moves each change to the best split between its neighbouring changes. It uses at most as many
-// values on each side of a change as reach says.
+// relocate moves each change to the best split between its neighbouring changes, within reach values on each
+// side.
 func relocate(changes []int, x []float64, reach, minSegment int) {
 	for i, at := range changes {
 		from, to := max(0, at-reach), min(len(x), at+reach)
@@ -128,15 +111,18 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 
 // splitRelated is the splitter for values that may resemble their neighbours.
 func splitRelated(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
-	segment = centred(segment)
+	mean, _ := meanSD(segment)
+	segment = shifted(segment, -mean) // surrogates have a mean of about 0
 	e := newEnergy(segment)
 	split, _ = e.bestSplit(e.ranks, minSegment)
-	return split, newEnergyGrid(segment).changed(segment, minSegment, alpha, NewSurrogates(segment, []int{split}, random).Next)
+	next, grid := NewSurrogates(segment, []int{split}, random).Next, newEnergyGrid(segment)
+	observed := grid.largest(segment, minSegment) * (1 - 1e-9)
+	return split, Significant(observed, alpha, func() float64 { return grid.largest(next(), minSegment) })
 }
 
-// energy computes the energy distance between the two sides of every split, for any order of the same
-// values, in O(n log n). Two Fenwick trees over the ranks give the sum of distances from a value to the
-// values on its left.
+// energy computes the energy distance between the two sides of every split, for any order of the same values,
+// in O(n log n). Two Fenwick trees over the ranks give the sum of distances from a value to the values on its
+// left.
 type energy struct {
 	ranks  []int     // ranks of the values in the given order, from 1, different for ties
 	sorted []float64 // values minus the median, so that sums stay small
@@ -169,12 +155,10 @@ func newEnergy(x []float64) *energy {
 	return e
 }
 
-// bestSplit returns the split of the values with the given ranks that has the largest scaled energy
-// distance, and that distance.
-//
-// With W(L), W(R) and B the sums of distances over pairs within the left, within the right and
-// between, and k + m = n values, the distance scaled for size is km/n · (2B/km - 2W(L)/k² -
-// 2W(R)/m²).
+// bestSplit returns the split of the values with the given ranks that has the largest scaled energy distance,
+// and that distance. For k values on the left and m on the right, the scaled distance is km/(k+m) · (2B/km -
+// 2W(L)/k² - 2W(R)/m²). W(L), W(R) and B are the sums of distances over pairs within the left, within the
+// right, and between both.
 func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest float64) {
 	clear(e.counts)
 	clear(e.sums)

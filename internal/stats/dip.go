@@ -8,17 +8,17 @@ import (
 // Dip measures how far the distribution behind x is from having one mode. The dip d is the largest distance
 // between the empirical distribution function and the nearest unimodal distribution function (Hartigan &
 // Hartigan 1985), from 1/(2n) to 1/4. The p-value is for "one mode": the chance of this dip or a larger dip
-// for as many values from a uniform distribution. Of all unimodal distributions, the uniform one is hardest
-// to distinguish from a bimodal one. The test is therefore cautious: it rarely claims anything on normal
-// values and needs two clearly separate humps.
+// for as many values from a uniform distribution, the unimodal distribution that is hardest to distinguish
+// from a bimodal one. The test therefore rarely claims anything on normal values, and needs two clearly
+// separate humps.
 //
-// Rounded values have a mode at every step, and their dip shows these modes. The p-value should not detect
-// rounding. For the p-value, each group of equal values is therefore spread evenly over the least distance
-// between two different values.
+// Rounded values have a mode at every step, and d shows these modes. The p-value does not detect rounding:
+// for the p-value, each group of equal values is spread evenly over the least distance between two different
+// values.
 //
-// d is exact, by Hartigan's algorithm (AS 217, 1985), in O(n log n); it agrees with R's package diptest.
-// The p-value is interpolated in a table made by simulation (dip_table.go), with a relative error of some
-// percent. The smallest p-value is 0.0001. Dip needs at least 4 values; fewer always look unimodal.
+// The dip is exact, by Hartigan's algorithm (AS 217, 1985), in O(n log n); it agrees with R's package
+// diptest. The p-value is interpolated in a table made by simulation (dip_table.go), with a relative error of
+// some percent. The smallest p-value is 0.0001. Dip needs at least 4 values.
 func Dip(x []float64) (d, p float64, err error) {
 	const name = "dip"
 	if err := checkValues(name, x, 4); err != nil {
@@ -59,14 +59,12 @@ func unrounded(s []float64) []float64 {
 	return spread
 }
 
-// dipOf returns the dip of sorted values.
-//
-// A unimodal distribution function is convex up to its mode and concave after it. The search narrows the
-// interval that contains the mode. Between the interval's ends it takes the greatest convex minorant and
-// the least concave majorant of the empirical function, and continues between the two corners where
-// minorant and majorant are farthest apart. It ends when no distance inside the interval exceeds the
-// largest distance outside. Distances are in units of 1/n and count both sides of a step, so half a step
-// counts as 1. The dip is half of the largest distance.
+// dipOf returns the dip of sorted values. A unimodal distribution function is convex up to its mode and
+// concave after it. The search narrows the interval that contains the mode. Each step takes the greatest
+// convex minorant and the least concave majorant of the empirical function within the interval, and continues
+// between the two corners where both are farthest apart. The search ends when no distance inside the interval
+// exceeds the largest distance outside. Distances are in units of 1/n and count both sides of a step. The dip
+// is half of the largest distance.
 func dipOf(s []float64) float64 {
 	n := len(s)
 	largest := 1.
@@ -89,8 +87,8 @@ func dipOf(s []float64) float64 {
 	return largest / float64(2*n)
 }
 
-// minorant returns, for each value, the preceding corner in the greatest convex minorant of all values up
-// to that value.
+// minorant returns, for each value, the preceding corner in the greatest convex minorant of all values up to
+// it.
 func minorant(s []float64) []int {
 	before := make([]int, len(s))
 	for j := 1; j < len(s); j++ {
@@ -103,8 +101,7 @@ func minorant(s []float64) []int {
 	return before
 }
 
-// majorant returns, for each value, the next corner in the least concave majorant of all values from that
-// value on.
+// majorant returns, for each value, the next corner in the least concave majorant of all values from it on.
 func majorant(s []float64) []int {
 	last := len(s) - 1
 	behind := make([]int, len(s))
@@ -128,10 +125,9 @@ func corners(next []int, from, to int) []int {
 	return all
 }
 
-// widest returns the largest distance between the minorant, whose corners are in descending order, and the
-// majorant, and the corners between which that distance lies. Minorant and majorant are straight between
-// corners, so the largest distance is at a corner of one of them. The loop visits the corners of both from
-// the left.
+// widest returns the largest distance between minorant and majorant, and the corners between which that
+// distance lies. Both are straight between corners, so the largest distance is at a corner. The loop visits
+// the corners of both from the left; the minorant's corners are in descending order.
 func widest(s []float64, convex, concave []int) (gap float64, atConvex, atConcave int) {
 	atConvex, atConcave = len(convex)-1, len(concave)-1
 	if len(convex) == 2 && len(concave) == 2 {
@@ -163,8 +159,8 @@ func chord(s []float64, from, to, at int) float64 {
 	return (s[at] - s[from]) * float64(to-from) / (s[to] - s[from])
 }
 
-// aboveChord returns how far the empirical function, at one value, lies above the straight line between two
-// corners; belowChord returns how far it lies below the line.
+// aboveChord and belowChord return how far the empirical function, at one value, lies above or below the
+// straight line between two corners.
 func aboveChord(s []float64, from, to, at int) float64 {
 	return float64(at-from+1) - chord(s, from, to, at)
 }
@@ -188,8 +184,8 @@ func misfit(s []float64, corners []int, off func(s []float64, from, to, at int) 
 	return largest
 }
 
-// dipP interpolates in the table. Between sizes, it interpolates linearly in 1/√n, since √n times the dip
-// converges for large n. Between probabilities, it interpolates linearly in their logarithm.
+// dipP interpolates in the table: between sizes linearly in 1/√n, since √n times the dip converges for large
+// n, and between probabilities linearly in their logarithm.
 func dipP(n int, d float64) float64 {
 	if d <= 1/float64(2*n) { // the least possible dip, which small samples often have
 		return 1

@@ -5,20 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // The reasons why an input is refused. Every error of this package wraps one of these reasons and contains
 // the bad value or the number of values.
 var (
 	// ErrTooFew: there are too few values for an interval of the requested confidence.
-	ErrTooFew = errors.New("too few values")
-	// errNotFinite: a value is NaN or infinite.
+	ErrTooFew    = errors.New("too few values")
 	errNotFinite = errors.New("not a finite number")
-	// ErrConstant: all values are the same, so a method that estimates its own spread (the t
-	// family) has no information.
+	// ErrConstant: all values are the same, so a method that estimates its own spread has no information.
 	ErrConstant = errors.New("values do not vary")
-	// errArgument: a confidence, margin, sample size or similar is out of range.
-	errArgument = errors.New("argument out of range")
+	errArgument = errors.New("argument out of range") // a confidence, margin, sample size or similar
 )
 
 // Interval is an estimate with its confidence interval, in the unit of its values.
@@ -45,10 +45,10 @@ type Estimate struct {
 	equivalence func(margin float64) float64
 }
 
-// Equivalence returns the p-value of "the location, or the shift, is -margin or less, or margin or more":
-// the larger p-value of two one-sided tests (Schuirmann 1987), which is exact if P is exact. A p-value up
-// to 5 % is evidence of equivalence within the margin at 5 %; the 90 % interval then lies inside the
-// margin. The result is NaN unless the margin is a positive number.
+// Equivalence returns the p-value of "the location, or the shift, is -margin or less, or margin or more": the
+// larger p-value of two one-sided tests (Schuirmann 1987). A p-value up to 5 % is evidence of equivalence
+// within the margin; the 90 % interval then lies inside the margin. The result is NaN unless the margin is a
+// positive number.
 func (e Estimate) Equivalence(margin float64) float64 {
 	if checkPositive("equivalence", "margin", margin) != nil {
 		return math.NaN()
@@ -56,9 +56,9 @@ func (e Estimate) Equivalence(margin float64) float64 {
 	return e.equivalence(margin)
 }
 
-// bothTails returns a test of equivalence. The function moved returns the two tail probabilities of the
-// values after they are moved by an amount.
-func bothTails(moved func(by float64) (lower, upper float64)) func(margin float64) float64 {
+// bothTails returns a test of equivalence. The function moved returns the two tail probabilities of shifted
+// values.
+func bothTails(moved func(shift float64) (lower, upper float64)) func(margin float64) float64 {
 	return func(margin float64) float64 {
 		_, above := moved(margin)  // p against "-margin or below"
 		below, _ := moved(-margin) // p against "margin or above"
@@ -67,11 +67,9 @@ func bothTails(moved func(by float64) (lower, upper float64)) func(margin float6
 }
 
 // shifted returns x with an amount added to each value.
-func shifted(x []float64, by float64) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = v + by
-	}
+func shifted(x []float64, amount float64) []float64 {
+	y := slices.Clone(x)
+	floats.AddConst(amount, y)
 	return y
 }
 

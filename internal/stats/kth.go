@@ -6,8 +6,7 @@ import (
 )
 
 // combinations is a multiset too large to hold in memory: all differences between two samples, or all Walsh
-// averages of one sample. It provides its bounds, the number of members up to a value, and the few members
-// between two values, in time linear in the size of the samples.
+// averages of one sample. Each method takes time linear in the size of the samples.
 type combinations interface {
 	size() int
 	bounds() (least, most float64)
@@ -16,27 +15,25 @@ type combinations interface {
 	between(a, b float64) []float64
 }
 
-// kthSmallest returns the k-th smallest member, from 1. It narrows the bounds by two methods in turn. The
-// first method is interpolation between the numbers of members up to each bound; it needs some ten counts
-// if the members are evenly spread. The second is bisection over the float64 numbers between the bounds; it
-// ends at the exact member after at most 64 counts, whatever the scale.
-func kthSmallest(k int, of combinations) float64 {
-	least, most := of.bounds()
-	below, above := ordinal(least)-1, ordinal(most) // the k-th member is above the bound below, and not above the bound above
-	few, enough := 0, of.size()                     // numbers of members up to the bounds
-	// Up to this number of members are sorted instead of searched: about as many as one count takes steps.
-	listed := min(2048, int(math.Sqrt(float64(of.size()))))
+// kthSmallest returns the k-th smallest member, from 1. Two methods narrow the bounds in turn. Interpolation
+// between the numbers of members up to each bound needs some ten counts if the members are evenly spread.
+// Bisection over the float64 numbers between the bounds ends at the exact member after at most 64 counts.
+func kthSmallest(k int, members combinations) float64 {
+	least, most := members.bounds()
+	below, above := ordinal(least)-1, ordinal(most)              // the k-th member is above the bound below, and not above the bound above
+	few, enough := 0, members.size()                             // numbers of members up to the bounds
+	listed := min(2048, int(math.Sqrt(float64(members.size())))) // this many members, as many as one count takes steps, are sorted instead of searched
 	for step := 0; above-below > 1; step++ {
-		if few > 0 && enough < of.size() && enough-few <= listed {
-			members := of.between(fromOrdinal(below), fromOrdinal(above))
-			slices.Sort(members)
-			return members[k-few-1] + 0 // 0 instead of -0
+		if few > 0 && enough < members.size() && enough-few <= listed {
+			last := members.between(fromOrdinal(below), fromOrdinal(above))
+			slices.Sort(last)
+			return last[k-few-1] + 0 // 0 instead of -0
 		}
 		mid := below + (above-below)/2
 		if step%3 != 2 {
 			mid = interpolated(k, few, enough, listed/3, below, above)
 		}
-		if count := of.atMost(fromOrdinal(mid)); count >= k {
+		if count := members.atMost(fromOrdinal(mid)); count >= k {
 			above, enough = mid, count
 		} else {
 			below, few = mid, count
@@ -45,8 +42,8 @@ func kthSmallest(k int, of combinations) float64 {
 	return fromOrdinal(above) + 0
 }
 
-// interpolated returns the value at which the k-th member would be if members lay evenly. The value is
-// moved by some members towards the farther bound, so that both bounds come close to the k-th member.
+// interpolated returns the place of the k-th member if members lay evenly. The place is moved by some members
+// towards the farther bound, so that both bounds come close to the k-th member.
 func interpolated(k, few, enough, aim int, below, above uint64) uint64 {
 	if k-few > enough-k {
 		aim = -aim
@@ -57,13 +54,13 @@ func interpolated(k, few, enough, aim int, below, above uint64) uint64 {
 }
 
 // medianOf returns the median of the members.
-func medianOf(of combinations) float64 {
-	size := of.size()
-	lower := kthSmallest((size+1)/2, of)
-	if size%2 == 1 || of.atMost(lower) > size/2 {
+func medianOf(members combinations) float64 {
+	size := members.size()
+	lower := kthSmallest((size+1)/2, members)
+	if size%2 == 1 || members.atMost(lower) > size/2 {
 		return lower
 	}
-	return lower/2 + kthSmallest(size/2+1, of)/2
+	return lower/2 + kthSmallest(size/2+1, members)/2
 }
 
 // ordinal maps a float64 to an integer and keeps the order of values.

@@ -7,8 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Plane is a linear function of several coordinates: Intercept at the origin, and one slope per
-// coordinate.
+// Plane is a linear function of several coordinates: its height at the origin, and one slope per coordinate.
 type Plane struct {
 	Intercept float64
 	Slopes    []float64
@@ -23,15 +22,40 @@ func (p Plane) At(x ...float64) float64 {
 	return height
 }
 
-// worstConditioned is the largest condition number of the points. Beyond it, slopes consist of
+// FitLine fits a line, a plane of one slope, to y at x by least squares. A line needs two different x.
+//
+// The slope is a weighted sum of the y, and the weights do not depend on y. Symmetric noise therefore gives
+// slopes with a symmetric distribution, and [SignedRank] suits slopes, one per round. An interval from a
+// single line through all rounds would count the common drift of a round as noise of every point.
+func FitLine(x, y []float64) (Plane, error) {
+	const name = "line"
+	if err := checkSamples(name, x, y, 2); err != nil {
+		return Plane{}, err
+	}
+	if len(x) != len(y) {
+		return Plane{}, fmt.Errorf("%s: %d values at %d points: %w", name, len(y), len(x), errArgument)
+	}
+	meanX, sdX := meanSD(x)
+	meanY, _ := meanSD(y)
+	if negligible(sdX, math.Abs(meanX)) {
+		return Plane{}, fmt.Errorf("%s: all %d points are %v: %w", name, len(x), x[0], ErrConstant)
+	}
+	products := 0.0
+	for i := range x {
+		products += (x[i] - meanX) * (y[i] - meanY)
+	}
+	slope := products / squares(x, meanX)
+	return Plane{Intercept: meanY - slope*meanX, Slopes: []float64{slope}}, nil
+}
+
+// worstConditioned is the largest condition number of the points. With a larger one, slopes consist of
 // rounding errors.
 const worstConditioned = 1e8
 
-// FitPlane fits a plane to y at the points x by least squares. It needs at least one point more than a
-// point has coordinates. The points must differ in each coordinate independently of the other coordinates:
-// 1, 2, 4 hosts at TTLs of 1, 2, 4 determine neither the slope for hosts nor the slope for TTLs.
-//
-// As with [FitLine], each slope is a weighted sum of the y, so [SignedRank] suits slopes, one per round.
+// FitPlane fits a plane to y at the points x by least squares. A plane needs at least one point more than a
+// point has coordinates. The points must differ in each coordinate independently of the other coordinates: 1,
+// 2, 4 hosts at TTLs of 1, 2, 4 determine neither the slope for hosts nor the slope for TTLs. As with
+// [FitLine], each slope is a weighted sum of the y.
 func FitPlane(x [][]float64, y []float64) (Plane, error) {
 	const name = "plane"
 	if len(x) != len(y) || len(x) == 0 || len(x[0]) == 0 {

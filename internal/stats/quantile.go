@@ -3,15 +3,13 @@ package stats
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Quantile returns the q-quantile of values sorted in ascending order by
-// linear interpolation between order statistics: Hyndman and Fan's type 7, the
-// default of R, NumPy and spreadsheets. It is NaN without values or for a q
-// outside 0 … 1.
+// Quantile returns the q-quantile of values sorted in ascending order, by linear interpolation between order
+// statistics: Hyndman and Fan's type 7, the default of R, NumPy and spreadsheets. The result is NaN without
+// values, or for a q outside 0 … 1.
 func Quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 || !(q >= 0 && q <= 1) {
 		return math.NaN()
@@ -26,13 +24,13 @@ func Quantile(sorted []float64, q float64) float64 {
 
 // Median returns the 0.5-quantile of values in any order, NaN without values.
 func Median(x []float64) float64 {
-	return Quantile(slices.Sorted(slices.Values(x)), 0.5)
+	return Quantile(sortedCopy(x), 0.5)
 }
 
-// MedianInterval bounds the median of the distribution behind x by order statistics: it reaches from the
-// k-th smallest to the k-th largest value, with k from the binomial distribution (Hollander, Wolfe &
-// Chicken, section 3.6). It assumes only independence. Few values allow only few different confidences;
-// actual is the attained confidence, which is at least the requested one. A 95 % interval needs n ≥ 6.
+// MedianInterval bounds the median of the distribution behind x by order statistics. The interval reaches
+// from the k-th smallest to the k-th largest value, with k from the binomial distribution (Hollander, Wolfe &
+// Chicken, section 3.6). The method assumes only independence. The attained confidence, actual, is at least
+// the requested confidence. A 95 % interval needs n ≥ 6.
 func MedianInterval(x []float64, confidence float64) (interval Interval, actual float64, err error) {
 	const name = "median interval"
 	if err := firstError(checkConfidence(name, confidence), checkFinite(name, x)); err != nil {
@@ -55,4 +53,19 @@ func MedianInterval(x []float64, confidence float64) (interval Interval, actual 
 	}
 	s := sortedCopy(x)
 	return Interval{Point: Quantile(s, 0.5), Lo: s[k-1], Hi: s[n-k]}, 1 - 2*tail, nil
+}
+
+// blockMedians reduces a series longer than limit to the medians of blocks of neighbouring values. A shorter
+// series is returned unchanged, with a size of 1. All blocks have the same size, so that medians of
+// exchangeable values are exchangeable. Up to size-1 values at the end belong to no block.
+func blockMedians(x []float64, limit int) (medians []float64, size int) {
+	size = (len(x) + limit - 1) / limit
+	if size <= 1 {
+		return x, 1
+	}
+	medians = make([]float64, len(x)/size)
+	for i := range medians {
+		medians[i] = Median(x[i*size : (i+1)*size])
+	}
+	return medians, size
 }

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// midRanks ranks x from 1; equal values share the mean of their ranks. The result ties is the sum
-// of t³-t over the groups of t equal values: 0 means no ties.
+// midRanks ranks x from 1. Equal values share the mean of their ranks. The result ties is the sum of t³-t
+// over the groups of t equal values: 0 means no ties.
 func midRanks(x []float64) (ranks []float64, ties float64) {
 	order := ascending(x)
 	ranks = make([]float64, len(x))
@@ -29,8 +29,7 @@ func midRanks(x []float64) (ranks []float64, ties float64) {
 	return ranks, ties
 }
 
-// ascending returns the indices of values from the smallest to the largest; equal values keep their
-// order.
+// ascending returns the indices of values from the smallest to the largest. Equal values keep their order.
 func ascending(x []float64) []int {
 	order := make([]int, len(x))
 	for i := range order {
@@ -52,8 +51,8 @@ type rankNull struct {
 	mean, sd float64   // of the normal distribution
 }
 
-// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2; 0 if no k has it. The interval reaches from the
-// k-th smallest to the k-th largest of the values that the statistic counts.
+// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2; 0: there is none. The interval at that level reaches
+// from the k-th smallest to the k-th largest of the values that the statistic counts.
 func (r rankNull) depth(alpha float64) (k int) {
 	level := alpha / 2 * (1 + 1e-12) // 1-0.95 is slightly larger than 0.05
 	if r.cdf == nil {
@@ -65,8 +64,8 @@ func (r rankNull) depth(alpha float64) (k int) {
 	return k
 }
 
-// level returns the attained significance level of the discrete test at a nominal significance level; 0: no
-// claim is possible.
+// level returns the attained significance level of the discrete test at a nominal level; 0: no claim is
+// possible.
 func (r rankNull) level(alpha float64) float64 {
 	switch depth := r.depth(alpha); {
 	case depth < 1:

@@ -3,29 +3,25 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 )
 
 const (
-	// maxExactRankSum is the largest size of either sample for which the interval and a P without
-	// ties come from the exact null distribution.
-	maxExactRankSum = 50
-	// maxExactRankSumTied is the largest size of both samples together for which a P with ties is
-	// exact.
-	maxExactRankSumTied = 50
+	maxExactRankSum     = 50 // largest size of either sample for which the interval and a P without ties are exact
+	maxExactRankSumTied = 50 // largest size of both samples together for which a P with ties is exact
 )
 
 // RankSum estimates the shift of y above x, two independent samples. The point is the Hodges–Lehmann shift:
 // the median of all differences y[j]-x[i]. The interval reaches from the k-th smallest to the k-th largest
 // difference, with k from the exact null distribution of Mann and Whitney's U (Hollander, Wolfe & Chicken,
 // 3rd ed., section 4.3). P is two-sided. RankSum assumes that the two distributions differ only by a shift.
-// The true confidence is at least the requested one. Samples too small for the requested confidence give
-// ErrTooFew (at 95 %, 4 and 4 values are enough, or 3 and 5).
+// The true confidence is at least the requested confidence. Too small samples give ErrTooFew (at 95 %, 4 and
+// 4 values are enough, or 3 and 5).
 //
-// With ties, P is exact given the mid-ranks if both samples together have up to 50 values, and the interval
-// contains the true shift more often than requested. If a sample has more than 50 values (for P with ties:
-// both samples together), RankSum uses the normal approximation with continuity correction and
-// tie-corrected variance.
+// With ties, P is exact given the mid-ranks if both samples together have up to 50 values. The interval then
+// contains the true shift more often than requested. For larger samples, RankSum uses the normal
+// approximation with continuity correction and tie-corrected variance.
 func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "rank sum"
 	if err := firstError(checkConfidence(name, confidence), checkSamples(name, x, y, 0)); err != nil {
@@ -51,7 +47,7 @@ func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 		P: twoSided(lower, upper),
 		N: m + n,
 
-		equivalence: bothTails(func(by float64) (lower, upper float64) { return rankSumTails(all.x, shifted(all.y, by)) }),
+		equivalence: bothTails(func(shift float64) (lower, upper float64) { return rankSumTails(all.x, shifted(all.y, shift)) }),
 	}, nil
 }
 
@@ -97,8 +93,8 @@ func rankSumNull(m, n int) rankNull {
 	return rankNull{cdf: rankSumCDF(m, n)}
 }
 
-// rankSumTails returns P(U ≤ u) and P(U ≥ u) if the sorted x and y come from the same distribution. U
-// counts the pairs of values with y above x, and half of the pairs with equal values.
+// rankSumTails returns P(U ≤ u) and P(U ≥ u) if the sorted x and y come from the same distribution. U counts
+// the pairs of values with y above x, and half of the pairs with equal values.
 func rankSumTails(x, y []float64) (lower, upper float64) {
 	m, n := len(x), len(y)
 	u, ties := pairsAbove(x, y)
@@ -107,7 +103,7 @@ func rankSumTails(x, y []float64) (lower, upper float64) {
 		cdf := rankSumCDF(m, n)
 		return cdf[int(u)], cdf[m*n-int(u)]
 	case m+n <= maxExactRankSumTied:
-		ranks, _ := midRanks(append(append(make([]float64, 0, m+n), x...), y...))
+		ranks, _ := midRanks(slices.Concat(x, y))
 		return drawnSumTails(ranks, n, u+float64(n)*float64(n+1)/2)
 	}
 	return rankSumNormalTails(m, n, u, ties)
@@ -176,8 +172,8 @@ func rankSumCDF(m, n int) []float64 {
 
 var rankSumCDFs sync.Map // cache: [2]int{m, n} → []float64
 
-// drawnSumTails returns P(S ≤ sum) and P(S ≥ sum). S is the sum of n mid-ranks that are drawn at random.
-// Float64 holds the counts exactly: the largest is 50 choose 25.
+// drawnSumTails returns P(S ≤ sum) and P(S ≥ sum), where S is the sum of n mid-ranks that are drawn at
+// random. Float64 holds the counts exactly: the largest is 50 choose 25.
 func drawnSumTails(ranks []float64, n int, sum float64) (lower, upper float64) {
 	total := 0
 	for _, r := range ranks {

@@ -9,28 +9,22 @@ import (
 )
 
 const (
-	// maxExactSignedRank is the largest n for which the interval and a P without ties come from the
-	// exact null distribution.
-	maxExactSignedRank = 200
-	// maxExactSignedRankTied is the largest n for which a P with ties or zeros is exact; the distribution
-	// must then be computed for every sample.
-	maxExactSignedRankTied = 100
+	maxExactSignedRank     = 200 // largest n for which the interval and a P without ties are exact
+	maxExactSignedRankTied = 100 // largest n for which a P with ties or zeros is exact
 )
 
-// SignedRank estimates the centre of symmetry of d, usually one difference or log ratio per round: the
-// Hodges–Lehmann estimate is the median of all Walsh averages (d[i]+d[j])/2, i ≤ j. The interval reaches
+// SignedRank estimates the centre of symmetry of d, usually one difference or log ratio per round. The point
+// is the Hodges–Lehmann estimate: the median of all Walsh averages (d[i]+d[j])/2, i ≤ j. The interval reaches
 // from the k-th smallest to the k-th largest Walsh average, with k from the exact null distribution of
-// Wilcoxon's signed-rank statistic (Hollander, Wolfe & Chicken, 3rd ed., section 3.3). The true confidence
-// is at least the requested one.
-//
-// The test needs symmetry but not normality, and an outlier has little effect. It needs at least 6 values
-// at 95 % and 8 at 99 %; fewer values give ErrTooFew.
+// Wilcoxon's signed-rank statistic (Hollander, Wolfe & Chicken, 3rd ed., section 3.3). The true confidence is
+// at least the requested confidence. The test needs symmetry but not normality. A 95 % interval needs at
+// least 6 values, a 99 % interval 8; fewer values give ErrTooFew.
 //
 // P is two-sided: twice the smaller exact tail, at most 1. Zeros are ranked and then dropped (Pratt 1959).
-// Equal magnitudes share mid-ranks, and P is exact given these ranks. The interval is not corrected for
-// zeros and ties, which can only make it contain the true value more often. With ties it may therefore
-// contain 0 although P is just below 1 - confidence. Without ties, interval and P always agree. For n above
-// 200 (for P with ties or zeros: 100) SignedRank uses the normal approximation with continuity correction.
+// Equal magnitudes share mid-ranks, and P is exact given these ranks. The interval is not corrected for zeros
+// and ties. With ties, the interval may therefore contain 0 although P is just below 1 - confidence. For n
+// above 200 (for P with ties or zeros: 100), SignedRank uses the normal approximation with continuity
+// correction.
 func SignedRank(d []float64, confidence float64) (Estimate, error) {
 	const name = "signed rank"
 	if err := checkPairs(name, d, confidence); err != nil {
@@ -49,7 +43,7 @@ func SignedRank(d []float64, confidence float64) (Estimate, error) {
 		P: twoSided(lower, upper),
 		N: n,
 
-		equivalence: bothTails(func(by float64) (lower, upper float64) { return signedRankTails(shifted(d, by)) }),
+		equivalence: bothTails(func(shift float64) (lower, upper float64) { return signedRankTails(shifted(d, shift)) }),
 	}, nil
 }
 
@@ -112,8 +106,8 @@ func LeastSignedRank(alpha float64) int {
 	return int(math.Ceil(1 - math.Log2(alpha) - 1e-12))
 }
 
-// signedRankTails returns P(T ≤ t) and P(T ≥ t) under symmetry about 0. T is the sum of the ranks
-// of the positive values, and t its value in d.
+// signedRankTails returns P(T ≤ t) and P(T ≥ t) under symmetry about 0. T is the sum of the ranks of the
+// positive values, and t its value in d.
 func signedRankTails(d []float64) (lower, upper float64) {
 	magnitudes := make([]float64, len(d))
 	for i, v := range d {
@@ -137,9 +131,7 @@ func signedRankTails(d []float64) (lower, upper float64) {
 		return 1, 1
 	case plain && n <= maxExactSignedRank:
 		cdf := signedRankCDF(n)
-		at := int(t)
-		// The distribution is symmetric: P(T ≥ t) = P(T ≤ total-t).
-		return cdf[at], cdf[len(cdf)-1-at]
+		return cdf[int(t)], cdf[len(cdf)-1-int(t)] // the distribution is symmetric
 	case n <= maxExactSignedRankTied:
 		return subsetSumTails(ranks, t)
 	}
@@ -164,8 +156,7 @@ func signedRankCDF(n int) []float64 {
 
 var signedRankCDFs sync.Map // cache: n → []float64
 
-// subsetSumTails returns P(S ≤ t) and P(S ≥ t) for the sum S of a random subset of the mid-ranks,
-// each of which is a multiple of ½.
+// subsetSumTails returns P(S ≤ t) and P(S ≥ t) for the sum S of a random subset of the mid-ranks.
 func subsetSumTails(ranks []float64, t float64) (lower, upper float64) {
 	doubled := make([]int, len(ranks))
 	for i, r := range ranks {
@@ -182,19 +173,13 @@ func subsetSumTails(ranks []float64, t float64) (lower, upper float64) {
 	return min(1, lower), min(1, upper)
 }
 
-// subsetSumProbabilities returns the distribution of the sum of a subset that contains each weight
-// with probability ½.
+// subsetSumProbabilities returns the distribution of the sum of a subset that contains each weight with
+// probability ½.
 func subsetSumProbabilities(weights []int) []float64 {
-	total := 0
+	p := []float64{1}
 	for _, w := range weights {
-		total += w
-	}
-	p := make([]float64, total+1)
-	p[0] = 1
-	reached := 0
-	for _, w := range weights {
-		reached += w
-		for s := reached; s >= 0; s-- {
+		p = append(p, make([]float64, w)...)
+		for s := len(p) - 1; s >= 0; s-- {
 			p[s] /= 2
 			if s >= w {
 				p[s] += p[s-w] / 2

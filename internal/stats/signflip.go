@@ -2,6 +2,7 @@ package stats
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -9,21 +10,18 @@ import (
 )
 
 const (
-	// signFlips is the number of subsets that are drawn if not all subsets are used.
-	signFlips = 1999
-	// mostSubsets is the largest number of values for which all subsets are used.
-	mostSubsets = 11
+	signFlips   = 1999 // number of subsets that are drawn if not all subsets are used
+	mostSubsets = 11   // largest number of values for which all subsets are used
 )
 
 // SignFlip estimates the mean of d, usually one difference per round, if the noise is symmetric. The
 // randomisation test of Fisher (1935) flips the signs of values. The bounds of the interval are means of
 // random subsets of the values (Hartigan 1969, "Using subsample values as typical values", Journal of the
-// American Statistical Association 64). If most differences are zero, as with counts, ranks lose most of
-// the information, but means do not.
+// American Statistical Association 64). SignFlip suits counts: if most differences are zero, ranks lose most
+// of the information.
 //
-// SignFlip needs as many values as [SignedRank]. P is two-sided. With more than 11 values, P comes from
-// 1,999 random subsets. The subsets are the same for all samples of one size, so the same values give the
-// same result.
+// SignFlip needs as many values as [SignedRank]. P is two-sided. With more than 11 values, P comes from 1,999
+// random subsets, which are the same for all samples of one size.
 func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	const name = "sign flip"
 	if err := checkPairs(name, d, confidence); err != nil {
@@ -35,26 +33,21 @@ func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	if k < 1 {
 		return Estimate{}, fmt.Errorf("%s: %d subsets give no interval of %g %%: %w", name, len(means), 100*confidence, ErrTooFew)
 	}
-	e := Estimate{Interval: Interval{Point: stat.Mean(d, nil), Lo: means[k-1], Hi: means[len(means)-k]}, P: 1, N: len(d)}
+	e := Estimate{Interval: Interval{Point: stat.Mean(d, nil), Lo: means[k-1], Hi: means[len(means)-k]}, N: len(d)}
 	e.Lo, e.Hi = min(e.Lo, e.Point), max(e.Hi, e.Point)
 	e.P = twoSided(tailAt(means, 0))
-	e.equivalence = bothTails(func(by float64) (lower, upper float64) {
-		lower, upper = tailAt(means, -by)
+	e.equivalence = bothTails(func(shift float64) (lower, upper float64) {
+		lower, upper = tailAt(means, -shift)
 		return upper, lower
 	})
 	return e, nil
 }
 
 // tailAt returns the shares of the sorted subset means that lie at v or below, and at v or above. One more
-// mean is counted that lies at v.
+// mean counts as lying at v.
 func tailAt(means []float64, v float64) (lower, upper float64) {
 	below, _ := slices.BinarySearch(means, v)
-	upTo, _ := slices.BinarySearchFunc(means, v, func(m, v float64) int {
-		if m <= v {
-			return -1
-		}
-		return 1
-	})
+	upTo, _ := slices.BinarySearch(means, math.Nextafter(v, math.Inf(1)))
 	all := float64(len(means) + 1)
 	return float64(upTo+1) / all, float64(len(means)-below+1) / all
 }

@@ -10,9 +10,9 @@ import (
 // SteinRounds returns the total number of rounds (the pilot's included) after which the interval of
 // SteinInterval has at most the given half-width, by Stein's two-stage rule (Stein 1945): n = max(n₀,
 // ⌈(t·s/halfWidth)²⌉). Here n₀ is the pilot's number of rounds, s the pilot's standard deviation, and t the
-// quantile with n₀-1 degrees of freedom. The number is fixed once, from the pilot's spread alone and never
-// from its mean, so looking at the pilot does not bias the result. A number over limit is reduced to limit
-// and reported as capped. The interval is then still valid, but wider than requested.
+// quantile with n₀-1 degrees of freedom. The number depends on the pilot's spread and never on its mean, so
+// looking at the pilot does not bias the result. A number over limit is reduced to limit and reported as
+// capped. The interval is then still valid, but wider than requested.
 func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n int, capped bool, err error) {
 	const name = "Stein rounds"
 	err = firstError(checkConfidence(name, confidence), checkPositive(name, "half-width", halfWidth), checkValues(name, pilot, 2))
@@ -35,8 +35,8 @@ func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n i
 }
 
 // SteinInterval estimates the mean of d, all rounds with the pilot's first, after SteinRounds fixed their
-// number: mean ± t·s/√n with the pilot's s and n₀-1 degrees of freedom. With the spread of all rounds
-// instead, the interval would not have its confidence, since the number of rounds depends on the pilot's
+// number. The interval is mean ± t·s/√n with the pilot's s and n₀-1 degrees of freedom. With the spread of
+// all rounds, the interval would not have its confidence, since the number of rounds depends on the pilot's
 // spread. SteinInterval is exact for normal values, whether the number of rounds was capped or not.
 func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64) (Estimate, error) {
 	const name = "Stein interval"
@@ -50,14 +50,13 @@ func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64)
 	return studentEstimate(mean, se, float64(pilotN-1), confidence, len(d)), nil
 }
 
-// PrecisionRounds returns the total number of rounds (the pilot's included) after which both SteinInterval
-// and SignedRank's interval, and the smallest interval that contains both, have at most the given
-// half-width with the chance assurance. SteinRounds ensures this half-width for Stein's interval alone. A
-// pilot that happens to have little noise leads to too few rounds for SignedRank's interval, whose width
-// depends on the noise of all rounds. From the pilot's spread, PrecisionRounds therefore predicts an upper
-// bound of the standard deviation of all rounds, by the F quantile for the remaining rounds. More rounds
-// than Stein's number do not lower the confidence of Stein's interval, since the number still depends on
-// the pilot's spread alone. Everything else is as in SteinRounds. The bound holds for normal values.
+// PrecisionRounds is SteinRounds for the smallest interval that contains both SteinInterval and SignedRank's
+// interval: its half-width is at most halfWidth with the chance assurance. A pilot that happens to have
+// little noise leads to too few rounds for SignedRank's interval, whose width depends on the noise of all
+// rounds. From the pilot's spread, PrecisionRounds therefore predicts an upper bound of the standard
+// deviation of all rounds, by the F quantile for the remaining rounds. The bound holds for normal values.
+// More rounds than Stein's number do not lower the confidence of Stein's interval, since the number still
+// depends on the pilot's spread alone.
 func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, limit int) (n int, capped bool, err error) {
 	const name = "precision rounds"
 	if !(assurance > 0 && assurance < 1) {
@@ -77,13 +76,13 @@ func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, 
 	return n, false, nil
 }
 
-// hullAllowance is the assumed ratio of two widths: of the interval that contains Stein's and the
-// signed-rank interval, and of a t interval. On normal values the signed-rank interval is wider by
-// 1/rankEfficiency = 1.023, and its centre differs from the mean.
+// hullAllowance is the assumed width of the interval that contains both intervals, in widths of a t interval.
+// On normal values, the signed-rank interval is wider by 1/rankEfficiency = 1.023, and its centre differs
+// from the mean.
 const hullAllowance = 1.04
 
-// predictedHalf returns a half-width that the interval of PrecisionRounds, over n rounds, exceeds only with
-// a chance of 1 - assurance.
+// predictedHalf returns a half-width that the interval of PrecisionRounds over n rounds exceeds with a chance
+// of 1 - assurance.
 func predictedHalf(sd float64, pilot, n int, confidence, assurance float64) float64 {
 	all := float64(n - 1)
 	variance := sd * sd

@@ -9,49 +9,78 @@ import (
 )
 
 // PairedT estimates the mean of d, usually one difference or log ratio per round, with Student's t interval
-// and test (n ≥ 2). It is exact for normal values, and below n = 6 it is the only choice. Values that do
-// not vary give ErrConstant: they do not show the spread that the method needs, and an interval of width
-// zero would claim certainty.
+// and test (n ≥ 2). The interval is exact for normal values. Values that do not vary give ErrConstant: they
+// do not show a spread, and an interval of width zero would claim certainty.
 func PairedT(d []float64, confidence float64) (Estimate, error) {
 	const name = "paired t"
-	if err := checkConfidence(name, confidence); err != nil {
+	if err := firstError(checkConfidence(name, confidence), checkValues(name, d, 2)); err != nil {
 		return Estimate{}, err
 	}
-	mean, se, err := meanAndError(name, d)
-	if err != nil {
-		return Estimate{}, err
+	mean, sd := meanSD(d)
+	se := sd / math.Sqrt(float64(len(d)))
+	if negligible(se, math.Abs(mean)) {
+		return Estimate{}, fmt.Errorf("%s: all %d values are %v: %w", name, len(d), d[0], ErrConstant)
 	}
 	return studentEstimate(mean, se, float64(len(d)-1), confidence, len(d)), nil
 }
 
-// WelchT estimates mean(y) - mean(x) of two independent samples with unequal variances: Welch's
-// interval and test with the Welch–Satterthwaite degrees of freedom. Each sample needs at least two
-// values.
+// WelchT estimates mean(y) - mean(x) of two independent samples with unequal variances, with the
+// Welch–Satterthwaite degrees of freedom. Each sample needs at least two values.
 func WelchT(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "Welch t"
 	if err := checkConfidence(name, confidence); err != nil {
 		return Estimate{}, err
 	}
-	difference, se, df, err := welch(name, x, y)
-	if err != nil {
-		return Estimate{}, err
-	}
-	return studentEstimate(difference, se, df, confidence, len(x)+len(y)), nil
-}
-
-// welch returns mean(y) - mean(x), its standard error and the
-// Welch–Satterthwaite degrees of freedom.
-func welch(name string, x, y []float64) (difference, se, df float64, err error) {
 	if err := checkSamples(name, x, y, 2); err != nil {
-		return 0, 0, 0, err
+		return Estimate{}, err
 	}
 	meanX, sdX := meanSD(x)
 	meanY, sdY := meanSD(y)
-	se, df = welchError(sdX, sdY, len(x), len(y))
+	se, df := welchError(sdX, sdY, len(x), len(y))
 	if negligible(se, math.Max(math.Abs(meanX), math.Abs(meanY))) {
-		return 0, 0, 0, fmt.Errorf("%s: neither sample varies: %w", name, ErrConstant)
+		return Estimate{}, fmt.Errorf("%s: neither sample varies: %w", name, ErrConstant)
 	}
-	return meanY - meanX, se, df, nil
+	return studentEstimate(meanY-meanX, se, df, confidence, len(x)+len(y)), nil
+}
+
+// Weighted is a sample whose mean is multiplied by a weight in a sum.
+type Weighted struct {
+	Weight float64
+	Values []float64
+}
+
+// WelchSum estimates a weighted sum of the means of independent samples with unequal variances, with the
+// Welch–Satterthwaite degrees of freedom (Welch 1947). Each sample needs at least two values. The weights -1
+// and 1 give WelchT; -1, 1, 1, -1 give the difference of two differences.
+func WelchSum(samples []Weighted, confidence float64) (Estimate, error) {
+	const name = "Welch sum"
+	if err := firstError(checkConfidence(name, confidence), checkCount(name+", samples", len(samples), 1)); err != nil {
+		return Estimate{}, err
+	}
+	var sum, variance, spread, magnitude float64
+	values := 0
+	for i, s := range samples {
+		which := fmt.Sprintf("%s, sample %d", name, i+1)
+		if math.IsNaN(s.Weight) || math.IsInf(s.Weight, 0) {
+			return Estimate{}, fmt.Errorf("%s: weight %v is not a finite number: %w", which, s.Weight, errArgument)
+		}
+		if err := checkValues(which, s.Values, 2); err != nil {
+			return Estimate{}, err
+		}
+		mean, sd := meanSD(s.Values)
+		n := float64(len(s.Values))
+		v := s.Weight * s.Weight * sd * sd / n
+		sum += s.Weight * mean
+		variance += v
+		spread += v * v / (n - 1)
+		magnitude = max(magnitude, math.Abs(s.Weight*mean))
+		values += len(s.Values)
+	}
+	se := math.Sqrt(variance)
+	if negligible(se, magnitude) {
+		return Estimate{}, fmt.Errorf("%s: no sample varies: %w", name, ErrConstant)
+	}
+	return studentEstimate(sum, se, variance*variance/spread, confidence, values), nil
 }
 
 // welchError returns the standard error of the difference between the means of m and n values, and its
@@ -74,29 +103,29 @@ func studentEstimate(mean, se, df, confidence float64, n int) Estimate {
 	}
 }
 
-// meanAndError returns the mean and its standard error. It returns an error for values that are too few,
-// not finite, or all the same.
-func meanAndError(name string, d []float64) (mean, se float64, err error) {
-	if err := checkValues(name, d, 2); err != nil {
-		return 0, 0, err
-	}
-	mean, sd := meanSD(d)
-	se = sd / math.Sqrt(float64(len(d)))
-	if negligible(se, math.Abs(mean)) {
-		return 0, 0, fmt.Errorf("%s: all %d values are %v: %w", name, len(d), d[0], ErrConstant)
-	}
-	return mean, se, nil
-}
-
 // negligible reports whether a standard error is rounding noise, by the rule of R's t.test.
 func negligible(se, magnitude float64) bool { return se <= 10*0x1p-52*magnitude }
+
+// Mean returns the mean. Each value is divided before it is added, so that no sum overflows.
+func Mean(x []float64) (mean float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	return mean
+}
+
+// squares returns the sum of the squared distances of values from a centre.
+func squares(x []float64, centre float64) (sum float64) {
+	for _, v := range x {
+		sum += (v - centre) * (v - centre)
+	}
+	return sum
+}
 
 // meanSD returns the mean and the sample standard deviation (divisor n-1), in two passes.
 func meanSD(x []float64) (mean, sd float64) {
 	n := float64(len(x))
-	for _, v := range x {
-		mean += v / n
-	}
+	mean = Mean(x)
 	var sum, sumSquares float64
 	for _, v := range x {
 		sum += v - mean
@@ -110,9 +139,8 @@ func studentTail(t, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF(-t)
 }
 
-// StudentQuantile returns a quantile of Student's t distribution. Quantiles of whole degrees of
-// freedom are cached, since every comparison of a run needs them and computing one takes longer
-// than the rest of an interval.
+// StudentQuantile returns a quantile of Student's t distribution. Quantiles for whole degrees of freedom are
+// cached, since computing one takes longer than the rest of an interval.
 func StudentQuantile(p, df float64) float64 {
 	whole := df == math.Trunc(df)
 	if known, ok := studentQuantiles.Load([2]float64{p, df}); whole && ok {

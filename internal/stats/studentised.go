@@ -7,25 +7,24 @@ import (
 )
 
 const (
-	// mostAssignments is the largest number of possible assignments, of one value in each round to the arm,
-	// that are all counted: 8 rounds of three values have as many. For more assignments, tails are
-	// saddlepoint approximations.
+	// mostAssignments is the largest number of assignments of one value in each round to the arm for which
+	// all assignments are counted: 3⁸, for 8 rounds of three values. Beyond it, tails are saddlepoint
+	// approximations.
 	mostAssignments = 6561
-	// tiltSteps is the largest number of steps in the search for a saddlepoint. At the precision
-	// tiltPrecise, the search ends.
+	// tiltSteps is the largest number of steps in the search for a saddlepoint. The search ends earlier at
+	// the precision tiltPrecise.
 	tiltSteps, tiltPrecise = 50, 1e-10
-	// middle is the distance from 0, in standard deviations, within which a tail comes from the normal
-	// distribution.
+	// middle is the distance from 0, in standard deviations, within which tails are normal.
 	middle = 0.02
 )
 
-// assignment holds, for one assignment of the arm's value in each round, the sum of the arm's centred
-// ranks and the sum of their squares.
+// assignment holds the sum of the arm's centred ranks, and the sum of their squares, for one assignment of a
+// value in each round to the arm.
 type assignment struct{ sum, squares float64 }
 
 // tails returns P(T ≤ t) and P(T ≥ t), where t is the arm's studentised sum of ranks after the arm is moved
 // by -shift. The sum is T = Σρ / √Σρ²; each ρ is the distance of the arm's rank from the mean rank of its
-// round. A sum that is not studentised assumes that the arm's values spread as the others' values do
+// round. The studentised sum allows the arm's values to spread more than the values of the other arms
 // (Neuhaus 1993, Conditional rank tests for the two-sample problem under random censorship, Annals of
 // Statistics 21; Janssen 1997, Studentized permutation tests for non-i.i.d. hypotheses, Statistics &
 // Probability Letters 36).
@@ -45,15 +44,15 @@ func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
 	return 1 - tail, tail
 }
 
-// normalTails returns tails as if T were normal, which is fast, and precise enough for resampling.
+// normalTails returns the tails of a normal T. They are fast, and precise enough for resampling.
 func (a *alignedRounds) normalTails(shift float64) (lower, upper float64) {
 	t, _ := a.statistic(shift)
 	least := a.least()
 	return max(least, distuv.UnitNormal.CDF(t)), max(least, distuv.UnitNormal.Survival(t))
 }
 
-// statistic returns T, and unit, the amount by which T grows if the sum grows by 1; a unit of 0 means that
-// all ranks are the same.
+// statistic returns T, and the unit by which T grows if the sum grows by 1. The unit is 0 if all ranks are
+// the same.
 func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
 	a.rank(shift)
 	var sum, squares float64
@@ -110,28 +109,25 @@ func (a *alignedRounds) counted(t float64) (lower, upper float64) {
 	return lower / float64(len(ways)), upper / float64(len(ways))
 }
 
-// saddlepoint approximates P(T ≥ t), or for t < 0 P(T ≤ t). Where Σρ = t·√Σρ², the root is near its
-// tangent at any c²: Σ(ρ - t·ρ²/2c) = t·c/2. That is a sum over rounds, whose tail Lugannani and
-// Rice's formula gives. The value of c² is the expected sum of squares there (Daniels and Young
-// 1991, Saddlepoint approximation for the studentized mean, Biometrika 78).
+// saddlepoint approximates P(T ≥ t), or for t < 0 P(T ≤ t). Near Σρ = t·√Σρ², the root is replaced by its
+// tangent at c²: Σ(ρ - t·ρ²/2c) = t·c/2. The left side is a sum over rounds, and Lugannani and Rice's formula
+// gives its tail. The value of c² is the expected sum of squares there (Daniels and Young 1991, Saddlepoint
+// approximation for the studentized mean, Biometrika 78).
 func (a *alignedRounds) saddlepoint(t float64) float64 {
 	side := math.Copysign(1, t)
 	if t = math.Abs(t); t < middle {
 		return distuv.UnitNormal.Survival(t)
 	}
-	tilt, c := 0., 0.
 	var k, k1, k2, squares float64
-	for step := range tiltSteps {
-		if step == 0 {
-			for i := range a.ranks {
-				own := a.centred(i)
-				for _, v := range own {
-					squares += v * v / float64(len(own))
-				}
-			}
-			c = math.Sqrt(squares)
-			tilt = t / c
+	for i := range a.ranks {
+		own := a.centred(i)
+		for _, v := range own {
+			squares += v * v / float64(len(own))
 		}
+	}
+	c := math.Sqrt(squares)
+	tilt := t / c
+	for range tiltSteps {
 		k, k1, k2, squares = 0, 0, 0, 0
 		for i := range a.ranks {
 			own := a.centred(i)

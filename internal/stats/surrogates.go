@@ -7,21 +7,17 @@ import (
 )
 
 // surrogates generates series that resemble a given series, but have no changes. They give the null
-// distribution for a search for changes among values that may resemble their neighbours.
-//
-// A series whose values wander slowly up and down resembles its neighbours. Compared with shuffles of its
-// values, such wandering looks like changes. Surrogates therefore shuffle the innovations of an
-// autoregression of order one,
+// distribution of a search for changes among values that may resemble their neighbours. Compared with
+// shuffles, values that wander slowly up and down look like changes. Surrogates therefore shuffle the
+// innovations of an autoregression of order one,
 //
 //	e(t) = (x(t) - mean) - φ (x(t-1) - mean),
 //
-// and build a series with the same φ from them (the residual bootstrap of autoregressions: Bühlmann, Sieve
-// bootstrap for time series, Bernoulli 3, 1997; without replacement). If φ is 0, surrogates are shuffles of
-// the values, and the test is the permutation test.
+// and build a series with the same φ from them (the residual bootstrap without replacement: Bühlmann, Sieve
+// bootstrap for time series, Bernoulli 3, 1997). If φ is 0, surrogates are shuffles of the values.
 //
-// The usual alternative is to shuffle blocks of neighbouring values. With blocks of four values, the rate
-// of false claims is about the same at φ = 0.3 and 0.6. But blocks of four cannot detect a change that
-// lasts for fewer than three blocks, nor any change in twenty values.
+// Shuffles of blocks of four neighbouring values have about the same rate of false claims. They cannot detect
+// a change that lasts for fewer than three blocks, nor any change in twenty values.
 type surrogates struct {
 	correlation float64
 	values      []float64 // innovations, or the values themselves; shuffled in place
@@ -33,8 +29,7 @@ type surrogates struct {
 const mostCorrelation = 0.9
 
 // NewSurrogates takes a series of finite values, and the changes to test: the indices of the first value
-// after each change, in order. φ is estimated from the distances to the centres of the segments between
-// changes, since a change would otherwise count as wandering.
+// after each change, in order. The estimate of φ leaves out the changes, which would count as wandering.
 func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
 	s := &surrogates{correlation: surrogateCorrelation(x, changes), values: slices.Clone(x), random: random}
 	if s.correlation == 0 {
@@ -49,8 +44,8 @@ func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
 	return s
 }
 
-// start returns the standard deviation of an innovation, divided by the standard deviation of a value of
-// the series.
+// start returns the standard deviation of an innovation, divided by the standard deviation of a value of the
+// series.
 func (s *surrogates) start() float64 { return math.Sqrt(1 - s.correlation*s.correlation) }
 
 // Next returns another series of the same length, which is valid until the next call. If φ is above 0, the
@@ -69,16 +64,25 @@ func (s *surrogates) Next() []float64 {
 	return s.series
 }
 
+// The number of draws in a test of significance is twice the number that a claim needs, within bounds. The
+// lower bound is enough for significance levels down to 0.4 %. Tests at levels below 0.001 % never claim
+// anything.
+const (
+	leastPermutations = 499
+	mostPermutations  = 99_999
+	clearDraws        = 999 // number of draws that decide a clear case
+)
+
 // Significant reports whether a random draw reaches the observed statistic with a probability of at most
-// alpha: (1 + larger) / (1 + draws) ≤ alpha. It stops as soon as the result can no longer be true.
+// alpha: (1 + larger) / (1 + draws) ≤ alpha. The test stops as soon as the result can no longer be true.
 //
-// It also stops after 999 draws in a clear case. With 95 % confidence, a draw reaches the largest of these
-// draws, t, with a probability of at most 0.003. The statistics are sums of squares, or the largest of many
-// such sums. Their tails fall exponentially, so that P(T > ft) ≤ P(T > t)^f. A draw therefore exceeds f·t
-// with a probability of at most 0.003^f. The case is clear if the observed statistic exceeds f·t, with f
-// such that 0.003^f is alpha.
+// The test also stops after 999 draws in a clear case. With 95 % confidence, a draw reaches the largest of
+// these draws, t, with a probability of at most 0.003. The statistics are sums of squares, or the largest of
+// such sums. Their tails fall exponentially: P(T > ft) ≤ P(T > t)^f. A draw therefore exceeds f·t with a
+// probability of at most 0.003^f. The case is clear if the observed statistic exceeds f·t, with f such that
+// 0.003^f is alpha.
 func Significant(observed, alpha float64, draw func() float64) bool {
-	draws := changepointPermutations(alpha)
+	draws := int(min(max(math.Ceil(2/alpha)-1, leastPermutations), mostPermutations))
 	allowed := int(math.Floor(alpha*float64(draws+1)+1e-9)) - 1
 	clear := max(math.Log(alpha)/math.Log(3./clearDraws), 1)
 	larger, largest := 0, 0.0
@@ -97,12 +101,9 @@ func Significant(observed, alpha float64, draw func() float64) bool {
 	return larger <= allowed
 }
 
-// clearDraws is the number of draws that decide a clear case.
-const clearDraws = 999
-
-// Neighbours estimates the autocorrelation at lag one of a series of finite values, after it has subtracted
-// from each value the centre of its segment between changes. It corrects the bias of short series: Lag1 is
-// too low by about (1+3r)/n if the series is one segment, and by more with each further segment.
+// Neighbours estimates the autocorrelation at lag one of a series of finite values, within the segments
+// between changes. The estimate corrects the bias of short series: Lag1 is too low by about (1+3r)/n if the
+// series is one segment, and by more with each further segment.
 func Neighbours(x []float64, changes []int) float64 {
 	r, levels := Lag1(Residuals(x, changes)), float64(len(changes)+1)
 	return r + (levels+(1+2*levels)*max(r, 0))/float64(len(x))
@@ -111,19 +112,17 @@ func Neighbours(x []float64, changes []int) float64 {
 // surrogateCorrelation returns the autocorrelation for surrogates: the result of Neighbours plus half a
 // standard error, to be on the safe side, but at least 0.
 //
-// Changes that are not known yet look like wandering. They hardly affect the differences between
-// neighbouring values, so these differences give an upper bound of the autocorrelation: the squared
-// differences at lag two over the squared differences at lag one, minus one, the largest tenth of each left
-// out (as with medians by Chakar, Lebarbier, Lévy-Leduc and Robin, Bernoulli 23, 2017), plus one standard
-// error.
+// Changes that are not known yet look like wandering, but hardly affect the differences between values. The
+// differences therefore give an upper bound: the squared differences at lag two over the squared differences
+// at lag one, minus one, without the largest tenth of each (as with medians by Chakar, Lebarbier, Lévy-Leduc
+// and Robin, Bernoulli 23, 2017), plus one standard error.
 func surrogateCorrelation(x []float64, changes []int) float64 {
 	n := float64(len(x))
 	return max(min(Neighbours(x, changes)+0.5/math.Sqrt(n), differencing(x)+1/math.Sqrt(n), mostCorrelation), 0)
 }
 
 // Residuals returns finite values minus the mean of their own segment between changes. Outliers are first
-// moved to four robust standard deviations from the segment's median: several neighbouring values may stand
-// out together, a single outlier may not.
+// moved to four robust standard deviations from the segment's median.
 func Residuals(x []float64, changes []int) []float64 {
 	out := make([]float64, 0, len(x))
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
@@ -145,19 +144,12 @@ func Residuals(x []float64, changes []int) []float64 {
 	}
 	for i := range bounds[1:] {
 		level := out[bounds[i]:bounds[i+1]]
-		mean := 0.0
-		for _, v := range level {
-			mean += v / float64(len(level))
-		}
-		for k := range level {
-			level[k] -= mean
-		}
+		copy(level, shifted(level, -Mean(level)))
 	}
 	return out
 }
 
-// differencing returns the autocorrelation, estimated from differences between values. Changes hardly
-// affect this estimate.
+// differencing returns the autocorrelation, estimated from differences between values.
 func differencing(x []float64) float64 {
 	size := func(lag int) float64 {
 		var squares []float64

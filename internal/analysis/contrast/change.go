@@ -2,6 +2,7 @@ package contrast
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -14,8 +15,8 @@ const steepest = 600
 
 // Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each
 // run gives a sample of overheads by round. These two samples are independent, and are compared as any two
-// samples are. Without pairs, an overhead is itself a difference of two samples. The change is then
-// estimated from all four samples; of the values in the result, only the number counts.
+// samples are. Without pairs, an overhead is itself a difference of two samples. The change is then estimated
+// from all four samples; of the values in the result, only the number counts.
 func Changed(from, to Data) Data {
 	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
 		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // a pair in which either side failed has no overhead
@@ -57,8 +58,8 @@ func (d *Data) weighted(weight float64) []stats.Weighted {
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
 }
 
-// smaller returns the smaller of the two samples of an overhead, since its size limits the claims; for
-// pairs, it returns the overheads.
+// smaller returns the smaller of the two samples of an overhead, since its size limits the claims; for pairs,
+// it returns the overheads.
 func (d *Data) smaller() []float64 {
 	switch {
 	case d.Paired:
@@ -69,8 +70,8 @@ func (d *Data) smaller() []float64 {
 	return d.Treated
 }
 
-// spread returns the standard deviation of an imagined single sample. That sample has the size of the
-// smaller sample, and its mean is as uncertain as the overhead.
+// spread returns the standard deviation of an imagined single sample. That sample has the size of the smaller
+// sample, and its mean is as uncertain as the overhead.
 func (d *Data) spread() float64 {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -84,8 +85,8 @@ func (d *Data) spread() float64 {
 	return math.Sqrt(float64(d.Size()) * (b*b/float64(len(base)) + a*a/float64(len(arm))))
 }
 
-// MethodOccasions is appended to the method of a change whose interval includes the variation
-// between occasions.
+// MethodOccasions is appended to the method of a change whose interval includes the variation between
+// occasions.
 const MethodOccasions = "+occasions"
 
 // WithOccasions returns data whose interval includes the variation between occasions. The deviation is the
@@ -111,4 +112,55 @@ func (d Data) WithOccasions(deviation float64, runs int) Data {
 		return e
 	}
 	return d
+}
+
+// MethodRandomEffects is the method for an overhead that several runs have estimated, each on an occasion of
+// its own: stats.RandomEffects.
+const MethodRandomEffects = "random-effects"
+
+// Combined joins the overheads of several runs, given as contrasts with their standard errors. Two runs are
+// enough for a claim, since the method does not use ranks.
+func Combined(m experiment.Metric, contrasts, errs []float64) Data {
+	d := Data{Metric: m, Paired: true, Contrasts: contrasts, Moved: make([]int, len(contrasts)), errs: errs}
+	d.estimate = func(r Rules) Estimate {
+		p, err := d.Pooled(r.Confidence)
+		v := r.view(p.Estimate, err)
+		return Estimate{SD: Deviation(contrasts), Method: MethodRandomEffects, Main: v, T: v}
+	}
+	return d
+}
+
+// Pooled returns the joint estimate of the runs, for data from Combined.
+func (d *Data) Pooled(confidence float64) (stats.Pooled, error) {
+	return stats.RandomEffects(d.Contrasts, d.errs, confidence)
+}
+
+// exceeds does what Rules.Exceeds does, for data from Combined, with a limit on the scale of contrasts.
+func (d *Data) exceeds(limit float64) float64 {
+	contrasts := slices.Clone(d.Contrasts)
+	for i, x := range contrasts {
+		contrasts[i] = Cost(x, d.Metric)
+	}
+	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // the p-value does not depend on this confidence
+	if err != nil {
+		return 1
+	}
+	return p.Exceeds(Cost(limit, d.Metric))
+}
+
+// Error returns the standard error of an estimate, on the scale of contrasts, from its interval and its
+// number of values. It is half the interval's width, divided by the quantile of t with values − 1 degrees of
+// freedom. It is 0 if the interval has no width.
+func Error(at stats.Interval, values int, confidence float64) float64 {
+	half := (at.Hi - at.Lo) / 2
+	if values < 2 || !(half > 0) || math.IsInf(half, 0) {
+		return 0
+	}
+	return half / stats.StudentQuantile((1+confidence)/2, float64(values-1))
+}
+
+// FromOverheads returns the contrast of an overhead with its interval, with its bounds in order. It is the
+// inverse of Overheads.
+func FromOverheads(o stats.Interval, m experiment.Metric) stats.Interval {
+	return o.Map(func(overhead float64) float64 { return FromOverhead(overhead, m) })
 }

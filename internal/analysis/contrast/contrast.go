@@ -1,15 +1,15 @@
-// Package contrast compares two arms on one metric: it turns their values into estimates of the
-// overhead, each with its interval and tests.
+// Package contrast compares two arms on one metric: it turns their values into estimates of the overhead,
+// each with its interval and tests.
 //
-// All estimates are made on contrasts. For a ratio metric, a contrast is ln(arm/baseline), whether higher
-// or lower values are better. For a difference metric, it is the signed difference (positive: cost).
-// Overheads are computed from contrasts at the very end, so an interval keeps its confidence through the
-// change of scale.
+// All estimates are made on contrasts. For a ratio metric, a contrast is ln(arm/baseline), whether higher or
+// lower values are better. For a difference metric, it is the signed difference (positive: cost). Overheads
+// are computed from contrasts at the very end, so an interval keeps its confidence through the change of
+// scale.
 //
 // Data are paired or unpaired. Paired data have one value of each arm from the same round, so that slow
-// phases of the machine cancel; the trials of tare run are paired. Unpaired data are two independent
-// samples, as most other tools produce them. Drift of the machine between the two samples is then part of
-// the difference, and no method can remove the drift.
+// phases of the machine cancel; the trials of tare run are paired. Unpaired data are two independent samples,
+// as most other tools produce them. Drift of the machine between the two samples is then part of the
+// difference.
 package contrast
 
 import (
@@ -26,35 +26,28 @@ type Data struct {
 	Margin   float64   // margin of equivalence of this comparison, on the scale of contrasts; 0: the margin of Rules, if Rules has one
 	Baseline []float64 // values, in the metric's unit
 	Treated  []float64
-	// Paired is set if values of the same index are from the same round. Control, Contrasts, Rounds and
-	// Moved then have one entry per pair. For unpaired data they are nil.
+	// Paired is set if values of the same index are from the same round. Control, Contrasts, Rounds and Moved
+	// then have one entry per pair. For unpaired data they are nil.
 	Paired bool
-	// Control holds the values of the control. The arm is then compared with the mean of baseline and
-	// control. An entry is NaN if the round has no value of the control. Nil: the arm is compared with the
-	// baseline alone.
+	// Control holds the values of the control, NaN if the round has none. The arm is then compared with the
+	// mean of baseline and control. Nil: the arm is compared with the baseline alone.
 	Control   []float64
-	Contrasts []float64 // arm against baseline, or against the mean of baseline and control. Compare computes them from values; without values, the caller sets them
+	Contrasts []float64 // arm against its reference; Compare computes them from values, and without values the caller sets them
 	Rounds    []int
-	// Moved is the arm's position in the round minus the baseline's position: positive if the arm ran
-	// later.
-	Moved []int
-	// SetUps is the number of the set-up of each pair, if several pairs share a set-up. Pairs of the same
-	// set-up are not independent of each other, but the means over set-ups are. Nil: each pair is
-	// independent.
+	Moved     []int // the arm's position in the round minus the baseline's position: positive if the arm ran later
+	// SetUps is the number of the set-up of each pair, if several pairs share a set-up. The means over
+	// set-ups are then the independent values. Nil: each pair is independent.
 	SetUps []int
 	Pilot  int // number of pairs from the pilot's rounds
-	// PositionEffects are the effects of the positions within the round, on the scale of contrasts. One
-	// entry holds the three effects that are subtracted from the values of arm, baseline and control. Nil: no
-	// effects are subtracted.
+	// PositionEffects are the effects of the positions within the round, on the scale of contrasts. An entry
+	// holds the effects that are subtracted from the values of arm, baseline and control. Nil: none is
+	// subtracted.
 	PositionEffects [][3]float64
-	// Means asks for the difference of means instead of the difference in a typical round. It is for counts
-	// that are zero in most rounds.
-	Means bool
-	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. The contrasts'
-	// noise may be skewed even if the values' noise is the same in all arms.
-	Uneven bool
-	// Missing counts the trials that have no value because the program failed.
-	Missing Missing
+	Means           bool // compare means instead of typical rounds, for counts that are zero in most rounds
+	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Such contrasts may
+	// be skewed even if the noise is the same in all arms.
+	Uneven  bool
+	Missing Missing // trials that have no value because the program failed
 
 	controlDelta []float64                       // half of control minus baseline on the scale of contrasts, NaN without a control value; nil without Control
 	estimate     func(Rules) Estimate            // computes the estimate if it does not follow from the values alone; otherwise nil
@@ -86,7 +79,8 @@ func (d *Data) Compare() {
 	}
 }
 
-// withoutValues reports whether the data are contrasts without values, as contrasts of more than two arms are.
+// withoutValues reports whether the data are contrasts without values, as contrasts of more than two arms
+// are.
 func (d *Data) withoutValues() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
 
 // Controlled counts the pairs in which the arm is compared with the mean of baseline and control.
@@ -129,8 +123,7 @@ func (d *Data) blocks() [][]int {
 
 // Units returns the independent values of pairs: the contrasts of the pairs, or their mean over each set-up
 // if several pairs share a set-up. In a set-up in which any round has no control, the arm is compared with
-// the baseline alone. The first units, in the number that the result pilot gives, are from the pilot's
-// rounds.
+// the baseline alone. The first pilot units are from the pilot's rounds.
 func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	if d.SetUps == nil {
 		return d.Contrasts, d.controlDelta, d.Pilot
@@ -162,9 +155,8 @@ func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	return contrasts, deltas, pilot
 }
 
-// of compares one value of an arm with one value of the baseline. Logarithms are taken before the values
-// are compared, so that no quotient overflows. A difference whose square would overflow is cut to a size
-// that does not.
+// of compares one value of an arm with one value of the baseline. Logarithms are taken before the values are
+// compared, so that no quotient overflows.
 func of(arm, base float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale != experiment.Difference:
@@ -173,6 +165,30 @@ func of(arm, base float64, m experiment.Metric) float64 {
 		return Bounded(base - arm)
 	}
 	return Bounded(arm - base)
+}
+
+// Scaled returns the values of both arms on the scale of contrasts: logarithms for a ratio metric, signed
+// values for a difference metric.
+func (d *Data) Scaled() (base, arm []float64) {
+	scaled := func(values []float64) []float64 {
+		x := make([]float64, len(values))
+		for i, v := range values {
+			x[i] = Scaled(v, d.Metric)
+		}
+		return x
+	}
+	return scaled(d.Baseline), scaled(d.Treated)
+}
+
+// Scaled converts a value to the scale of contrasts.
+func Scaled(v float64, m experiment.Metric) float64 {
+	switch {
+	case m.Scale != experiment.Difference:
+		return math.Log(v)
+	case m.Better == experiment.Higher:
+		return Bounded(-v)
+	}
+	return Bounded(v)
 }
 
 // largest is the largest contrast. Its square, summed over any run, is finite.
@@ -193,15 +209,13 @@ func Overhead(x float64, m experiment.Metric) float64 {
 	return Finite(math.Expm1(x))
 }
 
-// Overheads converts an interval of contrasts to an interval of overheads, with its bounds in
-// order.
+// Overheads converts an interval of contrasts to an interval of overheads, with its bounds in order.
 func Overheads(at stats.Interval, m experiment.Metric) stats.Interval {
 	return at.Map(func(x float64) float64 { return Overhead(x, m) })
 }
 
-// FromOverhead returns the contrast of an overhead, the inverse of Overhead. If higher values of
-// the metric are better, an overhead of the whole baseline or more has no contrast; the result is
-// then -Inf.
+// FromOverhead returns the contrast of an overhead, the inverse of Overhead. If higher values of the metric
+// are better, an overhead of the whole baseline or more gives -Inf.
 func FromOverhead(overhead float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale == experiment.Difference:
@@ -223,8 +237,8 @@ func Cost(x float64, m experiment.Metric) float64 {
 	return x
 }
 
-// Finite makes a number finite, as JSON and arithmetic need it: infinities become the largest finite
-// numbers, and NaN becomes 0.
+// Finite makes a number finite, as JSON and arithmetic need it: infinities become the largest finite numbers,
+// and NaN becomes 0.
 func Finite(x float64) float64 {
 	switch {
 	case math.IsNaN(x):
@@ -250,4 +264,39 @@ func Deviation(x []float64) float64 {
 		sum += (v - mean) * (v - mean)
 	}
 	return Finite(math.Sqrt(sum / float64(len(x)-1)))
+}
+
+// Middle returns the contrast that is shown if no estimate is possible: the median contrast of pairs, or the
+// contrast of the medians of two samples. The result is 0 without values.
+func (d *Data) Middle() float64 {
+	if d.Size() == 0 {
+		return 0
+	}
+	if d.Paired {
+		return stats.Median(d.Contrasts)
+	}
+	base, arm := d.Scaled()
+	return stats.Median(arm) - stats.Median(base)
+}
+
+// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values to a
+// coarse grid: at most half of the values are distinct. Otherwise the result is 0. If the step is several
+// times the noise, the typical value of each arm can lie half a step above or below its true value, even with
+// many rounds. The interval is therefore made wider by half a step on both sides.
+func (d *Data) grid() float64 {
+	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
+		return 0
+	}
+	all := slices.Concat(d.Treated, d.Baseline)
+	slices.Sort(all)
+	step, distinct := math.Inf(1), 1
+	for i := 1; i < len(all); i++ {
+		if gap := of(all[i], all[i-1], d.Metric); gap > 0 {
+			distinct, step = distinct+1, min(step, gap)
+		}
+	}
+	if distinct == 1 || 2*distinct > len(all) {
+		return 0
+	}
+	return step
 }

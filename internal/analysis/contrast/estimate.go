@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
+
 	"tare/internal/experiment"
 	"tare/internal/stats"
 )
@@ -14,47 +16,40 @@ import (
 const (
 	// methodSignedRank: the Hodges–Lehmann estimate with the exact signed-rank interval.
 	methodSignedRank = "signed-rank"
-	// methodAligned: the difference of the arm from baseline and control together, by the exact aligned
-	// rank test within rounds (Hodges and Lehmann 1962). With the same rounds it detects smaller effects
-	// than the signed-rank test against the baseline alone.
+	// methodAligned: the difference of the arm from baseline and control together, by the exact aligned rank
+	// test within rounds (Hodges and Lehmann 1962).
 	methodAligned = "aligned-rank"
-	// methodMeans: the difference of means with the interval of the sign-flip test, for counts that
-	// are zero in most rounds.
+	// methodMeans: the difference of means with the interval of the sign-flip test, for counts that are zero
+	// in most rounds.
 	methodMeans = "means"
-	// MethodT: the paired t interval, for fewer pairs than the signed-rank interval needs.
-	MethodT = "t"
-	// MethodStein: Stein's t interval, after a pilot, for fewer pairs than the signed-rank interval
-	// needs.
-	MethodStein = "stein"
+	MethodT     = "t"     // the paired t interval, for fewer pairs than the signed-rank interval needs
+	MethodStein = "stein" // Stein's t interval, after a pilot, for fewer pairs than the signed-rank interval needs
 	// MethodBoth and MethodAlignedBoth, after a pilot: the Hodges–Lehmann estimate with an interval that
 	// contains both the interval by ranks and Stein's interval, and with the larger p-value of both. A
-	// pilot that happens to have little noise leads to few rounds, and a signed-rank interval over few
-	// rounds is too narrow. Stein's interval allows for such a pilot, but not for rare large outliers that
-	// the pilot has not seen. hack/bench/method shows the cost of each interval.
+	// signed-rank interval alone is too narrow after a pilot that happens to have little noise, since few
+	// rounds follow. Stein's interval alone does not allow for rare large outliers that the pilot has not
+	// seen.
 	MethodBoth        = "signed-rank+stein"
 	MethodAlignedBoth = "aligned-rank+stein"
 	// methodUneven, for contrasts with unequal weights: the Hodges–Lehmann estimate with an interval that
 	// contains both the interval by ranks and the paired t interval, and with the larger p-value of both.
-	// With skewed noise a slope is skewed even if the noise is the same in all arms. Ranks alone then claim
-	// a difference of equal arms in every seventh run of 40 rounds with exponential noise. The t interval
-	// is about the mean slope, in which the skewness cancels.
+	// With skewed noise a slope is skewed, even if the noise is the same in all arms. Ranks alone then claim
+	// a difference of equal arms in every seventh run of 40 rounds with exponential noise.
 	methodUneven = "signed-rank+t"
-	// methodNoisier, for an arm whose values seem to spread more than the values of the others: an interval
-	// that contains both the interval by aligned ranks and the paired t interval. For such an arm, the
-	// interval by aligned ranks alone is too narrow.
+	// methodNoisier, for an arm whose values seem to spread more than the values of baseline and control: an
+	// interval that contains both the interval by aligned ranks, which is too narrow, and the paired t
+	// interval.
 	methodNoisier = "aligned-rank+t"
 	// MethodTwoSample, unpaired: the two-sample Hodges–Lehmann estimate with an interval that contains both
-	// Mann and Whitney's interval and Welch's interval, and with the larger p-value of both. Ranks allow
-	// noise of any shape but assume the same shape in both samples: for sample sizes of 100 and 10 with
-	// spreads of 1 and 5, ranks claim a difference of equal arms in a fifth of all cases. Welch's t allows
-	// any spread, but not rare large outliers.
+	// Mann and Whitney's interval and Welch's interval, and with the larger p-value of both. Ranks assume
+	// noise of the same shape in both samples: for sample sizes of 100 and 10 with spreads of 1 and 5, ranks
+	// claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but not rare
+	// large outliers.
 	MethodTwoSample = "rank-sum+welch"
-	// methodRankSum, unpaired: ranks alone, for values that do not vary.
-	methodRankSum = "rank-sum"
-	// MethodWelch, unpaired: Welch's t, for samples too small for ranks.
-	MethodWelch = "welch"
-	// MethodWelchSum, for a change between two overheads of which at least one comes from trials
-	// without pairs: Welch's t for the difference of two differences of means.
+	methodRankSum   = "rank-sum" // unpaired: ranks alone, for values that do not vary
+	MethodWelch     = "welch"    // unpaired: Welch's t, for samples too small for ranks
+	// MethodWelchSum, for a change between two overheads, at least one of them without pairs: Welch's t for
+	// the difference of two differences of means.
 	MethodWelchSum = "welch-sum"
 )
 
@@ -63,10 +58,10 @@ func Ranks(method string) bool {
 	return slices.Contains([]string{methodSignedRank, methodAligned, methodMeans, MethodBoth, MethodAlignedBoth, methodUneven, methodNoisier, methodRankSum, MethodTwoSample}, method)
 }
 
-// An arm whose values seem to spread more than the values of the others is also judged by t. The test of
-// the spread has the significance level seemsNoisier. With fewer rounds than manyRounds, which show little
-// of a spread, the level is mayBeNoisier. A plan with looks judges every arm by t if it has so few rounds,
-// since the level of an early look is small.
+// An arm whose values seem to spread more than the values of baseline and control is also judged by t. The
+// test of the spread has the significance level seemsNoisier, or mayBeNoisier with fewer rounds than
+// manyRounds. A plan with looks judges every arm by t with so few rounds, since the level of an early look is
+// small.
 const (
 	manyRounds   = 10
 	seemsNoisier = 0.1
@@ -134,8 +129,8 @@ func looksOf(at []int, most int) *stats.Looks {
 	return looks
 }
 
-// AtLook returns the confidence of one interval at one look. With several looks it is higher than
-// Confidence, which holds for the intervals of all looks together.
+// AtLook returns the confidence of one interval at one look. With several looks it is higher than Confidence,
+// which holds for the intervals of all looks together.
 func (r Rules) AtLook() float64 {
 	if r.looks == nil {
 		return r.Confidence
@@ -160,8 +155,7 @@ func (r Rules) oneSided(p float64) float64 {
 }
 
 // Inner returns the rules of the interval that the two one-sided tests of equivalence rest on. Both tests
-// pass at alpha if the interval of confidence 1 − 2 alpha lies within the margin. For a confidence of 95 %,
-// it is the 90 % interval.
+// pass at alpha if the interval of confidence 1 − 2 alpha lies within the margin.
 func (r Rules) Inner() Rules {
 	r.Confidence, r.Margin = 1-2*r.Alpha, 0
 	return r
@@ -180,7 +174,7 @@ func (r Rules) Estimate(d *Data) Estimate {
 	return r.pairs(d)
 }
 
-// pairs computes the estimates of paired data from their independent units.
+// pairs computes the estimates of paired data.
 func (r Rules) pairs(d *Data) Estimate {
 	step := d.grid()
 	r.Margin = max(0, r.Margin-step/2)
@@ -191,14 +185,15 @@ func (r Rules) pairs(d *Data) Estimate {
 		return e
 	}
 	method, both := methodSignedRank, MethodBoth
-	var rank View
-	uneven := ""
+	rank, uneven := noView, ""
 	if d.Uneven {
 		uneven = methodUneven
 	}
 	if rounds, ok := d.Aligned(); ok {
 		method, both = methodAligned, MethodAlignedBoth
-		rank = r.aligned(rounds)
+		if len(contrasts) >= stats.LeastSignedRank(1-r.Confidence) { // fewer rounds could not show that control and baseline differ
+			rank = r.view(stats.AlignedRank(rounds, r.AtLook()))
+		}
 		few := len(contrasts) < manyRounds
 		if p := rounds.Noisier(); p < seemsNoisier || few && (p < mayBeNoisier || r.looks != nil) {
 			uneven = methodNoisier
@@ -225,9 +220,31 @@ func (r Rules) pairs(d *Data) Estimate {
 	return e
 }
 
-// Exceeds returns the one-sided p-value of "the overhead is limit or less", which is small if the data show
-// a larger overhead. Exceeds uses the headline estimator of Estimate. The p-value is 1 if that estimator
-// has no result, or if no value can exceed the limit.
+// twoSamples estimates the shift from one independent sample to another, by ranks and Welch's t together if
+// the values allow both.
+func (r Rules) twoSamples(base, arm []float64) Estimate {
+	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
+	e.T = r.view(stats.WelchT(base, arm, r.Confidence))
+	rank := r.view(stats.RankSum(base, arm, r.Confidence))
+	switch {
+	case rank.OK && e.T.OK:
+		e.Method, e.Main = MethodTwoSample, hull(rank, e.T)
+	case rank.OK:
+		e.Method, e.Main = methodRankSum, rank
+	default:
+		e.Method, e.Main = MethodWelch, e.T
+	}
+	return e
+}
+
+// spreads sets the standard deviations of both arms, and their root mean square.
+func (e Estimate) spreads(base, arm float64) Estimate {
+	e.Spread, e.SD = [2]float64{base, arm}, Finite(math.Hypot(base, arm)/math.Sqrt2)
+	return e
+}
+
+// Exceeds returns the one-sided p-value of "the overhead is limit or less" by the headline estimator. The
+// p-value is 1 if that estimator has no result, or if no value can exceed the limit.
 func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	shift := FromOverhead(limit, d.Metric)
 	if math.IsInf(shift, 0) || math.IsNaN(shift) {
@@ -255,32 +272,21 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	return 1 - v.P/2
 }
 
-func shifted(x []float64, by float64) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = v + by
-	}
+func shifted(x []float64, amount float64) []float64 {
+	y := slices.Clone(x)
+	floats.AddConst(amount, y)
 	return y
 }
 
 // noView is the view of an estimator that has no result.
 var noView = View{P: 1, Equiv: 1}
 
-// aligned returns the view by aligned ranks, if enough rounds exist for the signed-rank interval. Fewer
-// rounds could not show a difference between control and baseline.
-func (r Rules) aligned(rounds stats.AlignedRounds) View {
-	if len(rounds.Contrasts) < stats.LeastSignedRank(1-r.Confidence) {
-		return noView
-	}
-	return r.view(stats.AlignedRank(rounds, r.AtLook()))
-}
-
 func (r Rules) pairedT(contrasts []float64) View {
 	return r.view(stats.PairedT(contrasts, r.AtLook()))
 }
 
-// stein returns the view by Stein's interval, if a pilot determines the number of rounds and its values
-// vary.
+// stein returns the view by Stein's interval, if a pilot with values that vary determines the number of
+// rounds.
 func (r Rules) stein(contrasts []float64, pilot int) View {
 	sd := Deviation(contrasts[:pilot])
 	if !r.Pilot || sd == 0 {
@@ -289,17 +295,22 @@ func (r Rules) stein(contrasts []float64, pilot int) View {
 	return r.view(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
 }
 
-// hull returns a view that claims only what both views claim. It has the point of the first view, the
-// smallest interval that contains both intervals, and the larger p-value of each test.
+// hull returns a view with the point of the first view, the smallest interval that contains both intervals,
+// and the larger p-value of each test.
 func hull(a, b View) View {
 	a.At.Lo, a.At.Hi = min(a.At.Lo, b.At.Lo), max(a.At.Hi, b.At.Hi)
 	a.P, a.Equiv = max(a.P, b.P), max(a.Equiv, b.Equiv)
 	return a
 }
 
-// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An error
-// means that the values allow no estimate (too few values, or no spread for a t interval); the result is
-// then noView.
+// wider returns a view whose interval extends further on both sides.
+func (v View) wider(amount float64) View {
+	v.At.Lo, v.At.Hi = v.At.Lo-amount, v.At.Hi+amount
+	return v
+}
+
+// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An error (too
+// few values, or no spread for a t interval) gives noView.
 func (r Rules) view(e stats.Estimate, err error) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return noView
@@ -324,8 +335,8 @@ func (r Rules) MarginOf(d *Data) float64 {
 	return r.Margin
 }
 
-// MarginShown returns the margin of equivalence for data in the form for output: a share of the baseline,
-// or an amount in the metric's unit; 0: no margin.
+// MarginShown returns the margin of equivalence for output: a share of the baseline, or an amount in the
+// metric's unit; 0: no margin.
 func (r Rules) MarginShown(d *Data) float64 {
 	if d.Metric.Scale == experiment.Difference {
 		return r.MarginOf(d)

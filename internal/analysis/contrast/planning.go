@@ -7,12 +7,12 @@ import (
 	"tare/internal/stats"
 )
 
-// Derived reports whether the estimate is not made from the values of the data, so that only the number of
-// values counts. A change between two overheads without pairs is an example.
+// Derived reports whether the estimate is not made from the values of the data, as for a change between two
+// overheads without pairs.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
-// Aligned returns the units of pairs in the form for the aligned rank test; false if the signed-rank test
-// is used instead.
+// Aligned returns the units of pairs for the aligned rank test; false if the signed-rank test is used
+// instead.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	contrasts, deltas, _ := d.Units()
 	if d.Means || d.Controlled() == 0 && d.PositionEffects == nil {
@@ -35,8 +35,8 @@ func (d *Data) RoundsEach() int {
 	return most
 }
 
-// LastShort reports whether the last set-up has fewer rounds than other set-ups. More rounds of that set-up
-// may then follow.
+// LastShort reports whether the last set-up has fewer rounds than other set-ups, so that more rounds may
+// follow.
 func (d *Data) LastShort() bool {
 	if d.SetUps == nil {
 		return false
@@ -57,4 +57,67 @@ func (d *Data) Freedom() float64 {
 		return stats.AlignedDF(d.Size())
 	}
 	return float64(d.Size() - 1)
+}
+
+// LeastP returns the smallest two-sided p-value that the rank test can give for data of this size. Pairs that
+// all have the same sign give this p-value, and so do two samples that do not overlap.
+func (r Rules) LeastP(d *Data) float64 {
+	if d.errs != nil {
+		return 0 // the method does not use ranks
+	}
+	if !d.Paired {
+		return stats.RankSumLeast(len(d.Baseline), len(d.Treated))
+	}
+	contrasts, deltas, _ := d.Units()
+	pairs, triples := len(contrasts), 0
+	for _, a := range deltas {
+		if !math.IsNaN(a) {
+			pairs, triples = pairs-1, triples+1
+		}
+	}
+	if least := stats.AlignedRankLeast(pairs+triples, 0); !enough(least, r.Alpha) {
+		return r.TwoSided(least) // so few rounds cannot show that the control differs from the baseline, so the control takes no part
+	}
+	return r.TwoSided(stats.AlignedRankLeast(pairs, triples))
+}
+
+// enough reports whether the smallest possible p-value allows a claim at a significance level.
+func enough(least, level float64) bool { return least <= level*(1+1e-9) }
+
+// mostFewest is the largest number that Fewest returns.
+const mostFewest = 1000
+
+// Fewest returns the smallest number of pairs, or of values in each of two samples, with which the rank test
+// can give a two-sided p-value of alpha.
+func Fewest(paired bool, alpha float64) int {
+	return fewest(func(n int) bool {
+		if paired {
+			return enough(stats.AlignedRankLeast(n, 0), alpha)
+		}
+		return enough(stats.RankSumLeast(n, n), alpha)
+	})
+}
+
+// Fewest returns the smallest number of pairs or values for alpha divided by the family, the number of
+// hypotheses that share alpha. With controlled set, pairs compare the arm with baseline and control together.
+func (r Rules) Fewest(paired, controlled bool, family int) int {
+	if !controlled {
+		return Fewest(paired, r.Alpha/float64(family))
+	}
+	return max(Fewest(true, r.Alpha), fewest(func(n int) bool {
+		controlled := n
+		if r.controlled != nil {
+			controlled = r.controlled(n)
+		}
+		return enough(stats.AlignedRankLeast(n-controlled, controlled), r.Alpha/float64(family))
+	}))
+}
+
+func fewest(allows func(n int) bool) int {
+	for n := 1; n < mostFewest; n++ {
+		if allows(n) {
+			return n
+		}
+	}
+	return mostFewest
 }
