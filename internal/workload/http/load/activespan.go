@@ -58,12 +58,8 @@ func newActiveSpan(s *session, span Span) *activeSpan {
 		wake:    make(chan struct{}, 1), done: make(chan struct{}),
 		mix: newMix(s.conf.Requests, random), freeSince: begin, more: true,
 	}
-	var names []string
-	for _, q := range s.conf.Requests {
-		names = append(names, q.Name)
-	}
 	for i := range r.tallies {
-		r.tallies[i].result, r.tallies[i].names = NewResult(), names
+		r.tallies[i].result = NewResult()
 	}
 	for _, c := range s.connections {
 		if agreed, up := c.agreed(); up {
@@ -242,7 +238,8 @@ func (r *activeSpan) finish() {
 	now := r.session.now()
 	if r.arrivals != nil {
 		for r.more {
-			r.tallies[0].unsent(r.next, now, r.begin)
+			r.tallies[0].add(Exchange{Name: r.session.requests[r.next.request].name, Due: r.next.intended, Last: now, Kind: Unanswered,
+				Text: "not sent: no connection was free until the end of the drain"}, r.begin)
 			r.draw()
 		}
 	}

@@ -66,6 +66,9 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 		defer c.mu.Unlock()
 		return h.unknownStream(id)
 	}
+	if sl.first == 0 {
+		sl.first = c.session.now()
+	}
 	wrong := sl.stream.addHeaders(&h.fields, end)
 	h.endIfDone(sl, end, wrong)
 	return nil
@@ -115,16 +118,16 @@ func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
 		c.mu.Unlock()
 		return
 	}
-	o := sl.stream.outcome(c.session.requests[sl.due.request], c.session.conf.Protocol)
+	x := sl.stream.outcome(c.session.requests[sl.due.request], c.session.conf.Protocol)
 	if wrong != "" {
-		o = outcome{Malformed, wrong, sl.stream.body}
+		x = sl.stream.failed(Malformed, wrong)
 	}
-	h.finish(sl, o, !end)
+	h.finish(sl, x, !end)
 }
 
 // finish ends a slot's request, and resets its stream if asked to. The caller holds the connection's lock;
 // finish releases it.
-func (h *http2conn) finish(sl *slot, o outcome, reset bool) {
+func (h *http2conn) finish(sl *slot, x Exchange, reset bool) {
 	c, id := h.link.conn, sl.stream.id
 	delete(h.streams, id)
 	h.room.Broadcast()
@@ -133,7 +136,7 @@ func (h *http2conn) finish(sl *slot, o outcome, reset bool) {
 	if reset {
 		h.writeNow(func() { _ = h.framer.WriteRSTStream(id, http2.ErrCodeProtocol) })
 	}
-	sl.end(o, c.session.now())
+	sl.end(x, c.session.now())
 }
 
 // resetStream ends the request of a stream that the server has reset.
@@ -145,7 +148,7 @@ func (h *http2conn) resetStream(id uint32, text string) {
 		c.mu.Unlock()
 		return
 	}
-	h.finish(sl, outcome{kind: Closed, text: text}, false)
+	h.finish(sl, Exchange{Kind: Closed, Text: text}, false)
 }
 
 // settings applies and acknowledges the server's settings.

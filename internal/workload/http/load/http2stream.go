@@ -85,22 +85,27 @@ func (h *http2conn) field(f hpack.HeaderField) {
 }
 
 // outcome returns how a complete response ends its request.
-func (s *stream) outcome(q *encodedRequest, p Protocol) outcome {
+func (s *stream) outcome(q *encodedRequest, p Protocol) Exchange {
 	if s.length >= 0 && s.length != s.body {
-		return outcome{Malformed, fmt.Sprintf("a body of %d bytes whose headers say %d", s.body, s.length), s.body}
+		return s.failed(Malformed, fmt.Sprintf("a body of %d bytes whose headers say %d", s.body, s.length))
 	}
 	if p != GRPC || s.status < 200 || s.status > 299 {
 		return q.outcome(response{status: s.status, body: s.body})
 	}
 	switch {
 	case s.grpc < 0:
-		return outcome{Malformed, "a response without grpc-status", s.body}
+		return s.failed(Malformed, "a response without grpc-status")
 	case s.grpc > 0:
-		return outcome{Kind("grpc-" + strconv.Itoa(s.grpc)), fmt.Sprintf("gRPC status %d: %.200s", s.grpc, s.grpcMessage), s.body}
+		return s.failed(Kind("grpc-"+strconv.Itoa(s.grpc)), fmt.Sprintf("gRPC status %d: %.200s", s.grpc, s.grpcMessage))
 	}
 	message := s.body - int64(len(s.prefix))
 	if message < 0 || s.prefix[0] != 0 || int64(binary.BigEndian.Uint32(s.prefix[1:])) != message {
-		return outcome{Malformed, "not one plain gRPC message", s.body}
+		return s.failed(Malformed, "not one plain gRPC message")
 	}
 	return q.outcome(response{status: s.status, body: message})
+}
+
+// failed returns the outcome of a request that has failed.
+func (s *stream) failed(kind Kind, text string) Exchange {
+	return Exchange{Kind: kind, Text: text, BytesReceived: s.body}
 }

@@ -10,7 +10,7 @@ import (
 func TestMetrics(t *testing.T) {
 	r := NewResult()
 	for range 2000 {
-		r.Count("", "", time.Millisecond, time.Second)
+		r.Add(Exchange{Due: time.Second - time.Millisecond, Last: time.Second}, 0)
 	}
 	r.Duration = time.Second
 	values, unavailable := r.Values("lost")
