@@ -20,6 +20,8 @@ type timing struct {
 
 var (
 	latency = timing{func(r *Result) **Histogram { return &r.Latency }, func(x Exchange) (time.Duration, bool) { return x.Last - x.Due, x.Kind == "" }}
+	// The time to first byte begins with the latency: in an open loop when the request was due.
+	ttfb    = timing{func(r *Result) **Histogram { return &r.FirstByte }, func(x Exchange) (time.Duration, bool) { return x.First - x.Due, x.Kind == "" }}
 	failed  = timing{func(r *Result) **Histogram { return &r.Failed }, func(x Exchange) (time.Duration, bool) { return x.Last - x.Due, x.Kind != "" }}
 	lag     = timing{func(r *Result) **Histogram { return &r.Lag }, func(x Exchange) (time.Duration, bool) { return x.Sent - max(x.Due, x.Free), x.Paced }}
 	waited  = timing{func(r *Result) **Histogram { return &r.Waited }, func(x Exchange) (time.Duration, bool) { return x.Free - x.Due, x.Paced }}
@@ -28,7 +30,7 @@ var (
 
 // timings lists all histograms of a Result, except for Named. Connect is no time of a request: a new
 // connection fills its histogram.
-var timings = []timing{latency, failed, lag, waited, connect}
+var timings = []timing{latency, ttfb, failed, lag, waited, connect}
 
 // metricRow is a metric of a load. Its value is a quantile of a timing, another function of a timing, or a
 // function of the whole result.
@@ -51,6 +53,8 @@ var metrics = []metricRow{
 	{Metric: seconds("latency-p99"), timing: latency, quantile: 0.99},
 	{Metric: seconds("latency-p99.9"), timing: latency, quantile: 0.999},
 	{Metric: seconds("latency-mean"), timing: latency, of: (*Histogram).Mean},
+	{Metric: seconds("ttfb-p50"), timing: ttfb, quantile: 0.5},
+	{Metric: seconds("ttfb-p99"), timing: ttfb, quantile: 0.99},
 	{
 		Metric: experiment.Metric{Name: "rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio, Discrete: true},
 		value:  (*Result).Rate,

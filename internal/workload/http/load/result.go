@@ -35,6 +35,9 @@ type Result struct {
 	// time until its error.
 	Latency *Histogram `json:"latency"`
 	Failed  *Histogram `json:"failed"`
+	// FirstByte is, for requests that ended OK, the time from the start of the latency to the first byte of
+	// the response.
+	FirstByte *Histogram `json:"firstByte"`
 	// Named is the latency of requests by Request.Name.
 	Named map[string]*Histogram `json:"named,omitempty"`
 	// Lag is the generator's own lateness: the time by which requests were sent late although a connection

@@ -49,7 +49,7 @@ func TestMerge(t *testing.T) {
 		d := time.Duration(math.Exp(random.NormFloat64()*2+13)) + time.Duration(i/19_990)*time.Hour
 		part := parts[random.IntN(4)]
 		for _, r := range []*Result{one, part} {
-			x := Exchange{Name: "all", Due: d, Free: d + d/100, Sent: d + d/100 + d/1000, Last: 2 * d, Paced: true, BytesReceived: int64(i)}
+			x := Exchange{Name: "all", Due: d, Free: d + d/100, Sent: d + d/100 + d/1000, First: d + d/2, Last: 2 * d, Paced: true, BytesReceived: int64(i)}
 			if i%500 == 0 {
 				x.Kind, x.Text = Timeout, "late"
 			}
@@ -73,7 +73,7 @@ func TestMerge(t *testing.T) {
 		if err := json.Unmarshal(text, r); err != nil {
 			t.Fatal(err)
 		}
-		for _, pair := range [][2]*Histogram{{p.Latency, r.Latency}, {p.Failed, r.Failed}, {p.Lag, r.Lag}, {p.Waited, r.Waited}, {p.Connect, r.Connect}, {p.Named["all"], r.Named["all"]}} {
+		for _, pair := range [][2]*Histogram{{p.Latency, r.Latency}, {p.FirstByte, r.FirstByte}, {p.Failed, r.Failed}, {p.Lag, r.Lag}, {p.Waited, r.Waited}, {p.Connect, r.Connect}, {p.Named["all"], r.Named["all"]}} {
 			if !pair[0].Equal(pair[1]) || pair[0].Count() == 0 {
 				t.Error("the way through JSON changed a histogram")
 			}
