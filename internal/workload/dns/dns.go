@@ -127,7 +127,6 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// proxied reports whether proxies send the queries.
 func (c *Config) proxied() bool { return len(c.Proxies) > 0 }
 
 // builtin reports whether the server is Tare's own.
@@ -159,7 +158,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// validateProxies checks a configuration with proxies.
 func (c *Config) validateProxies(errs *experiment.FieldErrors) {
 	for _, f := range []struct {
 		field string
@@ -180,7 +178,6 @@ func (c *Config) validateProxies(errs *experiment.FieldErrors) {
 	}
 }
 
-// validateLoad checks a configuration with a rate.
 func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	if len(c.Refresh) > 0 {
 		errs.Add("refresh", "only proxies use it: give proxies, or leave it out")

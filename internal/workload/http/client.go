@@ -26,7 +26,9 @@ import (
 var (
 	clientHelper  = testbed.Helper{Name: "http-client", Run: helperrpc.Reading("the client's socket", runClient)}
 	requestHelper = testbed.Helper{Name: "http-order", Run: helperrpc.Answering("the request", passRequest)}
-	targetHelper  = testbed.Helper{Name: "http-target", Run: helperrpc.Reading("the server's configuration", runTarget)}
+	targetHelper  = testbed.Helper{Name: "http-target", Run: helperrpc.Reading("the server's configuration", func(ctx context.Context, c target.Config) error {
+		return target.Run(ctx, c, os.Stdout)
+	})}
 )
 
 // Helpers are the workload's helpers.
@@ -38,7 +40,6 @@ type clientInput struct {
 	Request *load.ClientRequest `json:"order,omitempty"`
 }
 
-// client is one client of a trial.
 type client struct {
 	*service.Running
 	site   testbed.Site
@@ -46,7 +47,6 @@ type client struct {
 	ahead  time.Duration // time by which the client's clock is ahead of this machine's clock
 }
 
-// startClient starts a client in a client's pod and opens its session.
 func startClient(ctx context.Context, site testbed.Site, name string, where testbed.Place, config load.Config, threads int) (*client, error) {
 	c := &client{site: site, socket: "@tare-http-" + rand.Text()}
 	cmd, err := helperrpc.Command(site, where, clientHelper.Name, clientInput{Socket: c.socket})
@@ -90,7 +90,6 @@ func runClient(ctx context.Context, in clientInput) error {
 // socketLimit is the time within which a client must listen on its socket.
 const socketLimit = 10 * time.Second
 
-// passRequest passes a request to a client and returns the response.
 func passRequest(ctx context.Context, in clientInput) (json.RawMessage, error) {
 	text, err := json.Marshal(in.Request)
 	if err != nil {
@@ -102,9 +101,6 @@ func passRequest(ctx context.Context, in clientInput) (json.RawMessage, error) {
 	}
 	return response, nil
 }
-
-// runTarget is the builtin server.
-func runTarget(ctx context.Context, c target.Config) error { return target.Run(ctx, c, os.Stdout) }
 
 // Several clients begin a span at the same time. Each client's request states this time by the client's own
 // clock. Before a trial Tare therefore reads the clocks of clients on other nodes of a cluster.
@@ -127,7 +123,6 @@ func (r *Trial) commonStart(ctx context.Context) (time.Time, error) {
 	return time.Now().Add(max(r.lead, minLead, 3*time.Since(asked))), err
 }
 
-// eachClient calls do for all clients at the same time.
 func eachClient[T any](r *Trial, do func(i int, c *client) (T, error)) ([]T, error) {
 	all, errs := make([]T, len(r.clients)), make([]error, len(r.clients))
 	var wait sync.WaitGroup

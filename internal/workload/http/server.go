@@ -26,7 +26,6 @@ func (c *Config) Shared() string {
 	return fmt.Sprintf("builtin http server, %d threads, tls %v", c.Threads, c.TLS != nil)
 }
 
-// server is the server at a site.
 type server struct {
 	*service.Server
 	authority string // certificate that clients trust, in PEM; "": clients trust the certificates in the file's tls.ca, or the system's
@@ -64,7 +63,6 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, 
 	return up, nil
 }
 
-// destination returns the URL of requests.
 func (c *Config) destination(up *server) (string, error) {
 	if c.URL != "" {
 		u, err := url.Parse(c.URL)
@@ -90,9 +88,6 @@ func (c *Config) destination(up *server) (string, error) {
 	}
 	return scheme + "://" + at.String() + cmp.Or(c.Path, "/"), nil
 }
-
-// SelfSigned makes a self-signed certificate and its key for a server, in PEM.
-func SelfSigned(at service.ByPath) (cert, key string, err error) { return service.SelfSigned(at) }
 
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors

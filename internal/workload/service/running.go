@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -166,7 +165,6 @@ func (s *outputStream) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// read reads the output so far.
 func (s *outputStream) read(p testbed.Printer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,8 +187,6 @@ type outputTail struct {
 
 // maxTail bounds the output that is kept between two trials, in bytes.
 const maxTail = 1 << 20
-
-var _ io.Writer = (*outputTail)(nil)
 
 func (r *outputTail) Write(b []byte) (int, error) {
 	r.mu.Lock()

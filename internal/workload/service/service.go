@@ -49,7 +49,6 @@ type Ready struct {
 	Within quantity.Duration `yaml:"within" json:"within,omitempty" doc:"time within which the server must be ready; 30s if absent"`
 }
 
-// limit returns the time within which the server must be ready.
 func (r Ready) limit() quantity.Duration {
 	return cmp.Or(r.Within, quantity.Duration(30*time.Second))
 }
@@ -219,7 +218,6 @@ func (r *Running) await(ctx context.Context, site testbed.Site, at netip.AddrPor
 
 var errSlow = errors.New("it took too long")
 
-// awaitLog waits until the server's output matches a pattern.
 func (r *Running) awaitLog(ctx context.Context, pattern string) error {
 	match, err := regexp.Compile("(?m)" + pattern)
 	if err != nil {
@@ -244,7 +242,6 @@ func (r *Running) awaitLog(ctx context.Context, pattern string) error {
 	}
 }
 
-// awaitReached waits until the client's pod reaches the server.
 func (r *Running) awaitReached(ctx context.Context, site testbed.Site, c readyCheck) error {
 	cmd, err := helperrpc.Command(site, testbed.ClientPod, Helper.Name, c)
 	if err != nil {
@@ -282,7 +279,6 @@ func repeatCheck(ctx context.Context, c readyCheck) error {
 	}
 }
 
-// try tries once.
 func (c readyCheck) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -45,7 +45,6 @@ func openAPI(url, authority, token string) (*api, error) {
 	return &api{url, token, &http.Client{Transport: transport, Timeout: callLimit}}, nil
 }
 
-// statusError is a response with a status other than 2xx.
 type statusError struct {
 	status int
 	text   string
@@ -121,7 +120,6 @@ type request struct {
 	Empty string `json:"empty,omitempty"`
 }
 
-// requestHelper carries out one request and prints the response.
 var requestHelper = testbed.Helper{Name: "vault-order", Run: helperrpc.Answering("the request", carryOut)}
 
 func carryOut(ctx context.Context, r *request) (any, error) {
@@ -147,19 +145,6 @@ func carryOut(ctx context.Context, r *request) (any, error) {
 	return nil, errors.New("a request without content")
 }
 
-// ask has a helper at a place carry out a request. It reads the response into out unless out is nil.
-func ask(ctx context.Context, site testbed.Site, where testbed.Place, limit time.Duration, r request, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err := helperrpc.Once(ctx, site, where, requestHelper.Name, r, out)
-	var lost *testbed.Disturbance
-	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && exit.Stderr != "" && !errors.As(err, &lost) {
-		return errors.New(exit.Stderr)
-	}
-	return err
-}
-
-// state reads the state of the servers.
 func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 	var s vaultserver.State
 	a, err := openAPI(r.URLs[0], r.CA, r.Token)
@@ -213,7 +198,6 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 	return &s, nil
 }
 
-// peersOf returns the members in raft's configuration.
 func peersOf(ctx context.Context, a *api) ([]vaultserver.Peer, error) {
 	var answer struct {
 		Data struct {
@@ -226,7 +210,6 @@ func peersOf(ctx context.Context, a *api) ([]vaultserver.Peer, error) {
 	return answer.Data.Config.Servers, err
 }
 
-// auditOf returns the types of the audit devices.
 func auditOf(ctx context.Context, a *api) ([]string, error) {
 	var answer struct {
 		Data map[string]struct {

@@ -189,7 +189,6 @@ func version(ctx context.Context, program string) testbed.Finding {
 	return testbed.Finding{Name: program, Status: testbed.Works, Detail: strings.TrimSpace(string(out))}
 }
 
-// readFiles reads the certificates to trust.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
 	return workload.ReadFile(read, "ca", c.CA, &c.trusted)
 }
@@ -219,7 +218,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// encrypts reports whether the load encrypts or decrypts.
 func (c *Config) encrypts() bool {
 	return slices.ContainsFunc(c.Operations.drawn(), func(o operation) bool { return o.name == "encrypt" || o.name == "decrypt" })
 }

@@ -143,7 +143,6 @@ func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error)
 	return sum, nil
 }
 
-// underWay reports whether a query is under way.
 func (s *Session) underWay() bool {
 	for _, k := range s.sockets {
 		k.mu.Lock()
@@ -210,7 +209,6 @@ func (k *socket) send(p pending) {
 	}
 }
 
-// finish ends a query if it is still under way.
 func (k *socket) finish(id uint16, x load.Exchange) {
 	k.mu.Lock()
 	p, there := k.open[id]
@@ -236,7 +234,6 @@ func (k *socket) endBefore(before time.Duration, kind load.Kind, text string) {
 	}
 }
 
-// expire ends queries whose timeout has passed, until the session is closed.
 func (s *Session) expire() {
 	tick := time.NewTicker(min(max(s.conf.Timeout/20, time.Millisecond), 100*time.Millisecond))
 	defer tick.Stop()

@@ -82,7 +82,6 @@ func (r *activeSpan) draw() {
 	r.more = at < r.end
 }
 
-// do runs the span.
 func (r *activeSpan) do(ctx context.Context) (*Result, error) {
 	expiring, stop := context.WithCancel(ctx)
 	var expirer sync.WaitGroup
@@ -270,7 +269,6 @@ func (r *activeSpan) expire(ctx context.Context) {
 	}
 }
 
-// result adds up the tallies.
 func (r *activeSpan) result() *Result {
 	var parts []*Result
 	for i := range r.tallies {

@@ -79,7 +79,6 @@ func (c *connection) current() *link {
 	return c.link
 }
 
-// agreed returns the TLS version, cipher and protocol in use; false: the connection is not up.
 func (c *connection) agreed() (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +109,6 @@ func (c *connection) giveUp(why Kind, before time.Duration) {
 	}
 }
 
-// giveUp returns the outcome of a request that the generator gave up.
 func giveUp(why Kind) Exchange {
 	if why == Timeout {
 		return Exchange{Kind: why, Text: "no complete answer within the timeout"}

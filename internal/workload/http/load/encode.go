@@ -25,7 +25,6 @@ type encodedRequest struct {
 	body    []byte
 }
 
-// encode encodes a kind of request.
 func encode(p Protocol, u *url.URL, r Request) (*encodedRequest, error) {
 	body := r.Body
 	if r.Payload > 0 {

@@ -167,7 +167,6 @@ func (h *http1) early(resp response) bool {
 	}
 }
 
-// outcome returns how a complete response ends its request.
 func (q *encodedRequest) outcome(resp response) Exchange {
 	x := Exchange{BytesReceived: resp.body}
 	switch {

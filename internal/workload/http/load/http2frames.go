@@ -9,7 +9,6 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// handle handles one frame.
 func (h *http2conn) handle(f http2.Frame) error {
 	switch f := f.(type) {
 	case *http2.HeadersFrame:
@@ -34,7 +33,6 @@ func (h *http2conn) handle(f http2.Frame) error {
 	return nil
 }
 
-// headers handles the headers or trailers of a response.
 func (h *http2conn) headers(f *http2.HeadersFrame) error {
 	h.fields = headerFields{status: -1, grpc: -1, length: -1}
 	id, end := f.StreamID, f.StreamEnded()
@@ -87,7 +85,6 @@ func (h *http2conn) unknownStream(id uint32) error {
 	return nil
 }
 
-// data handles a part of a body.
 func (h *http2conn) data(f *http2.DataFrame) error {
 	if h.received += int64(f.Length); h.received > windowSize/2 {
 		h.writeNow(func() { _ = h.framer.WriteWindowUpdate(0, uint32(h.received)) })
@@ -142,7 +139,6 @@ func (h *http2conn) finish(sl *slot, x Exchange, reset bool) {
 	sl.end(x, c.session.now())
 }
 
-// resetStream ends the request of a stream that the server has reset.
 func (h *http2conn) resetStream(id uint32, text string) {
 	c := h.link.conn
 	c.mu.Lock()
@@ -154,7 +150,6 @@ func (h *http2conn) resetStream(id uint32, text string) {
 	h.finish(sl, Exchange{Kind: Closed, Text: text}, false)
 }
 
-// settings applies and acknowledges the server's settings.
 func (h *http2conn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil
@@ -199,7 +194,6 @@ func (h *http2conn) settings(f *http2.SettingsFrame) error {
 	return nil
 }
 
-// windowUpdate lets more bytes be sent.
 func (h *http2conn) windowUpdate(f *http2.WindowUpdateFrame) error {
 	c := h.link.conn
 	c.mu.Lock()
@@ -321,7 +315,6 @@ func (h *http2conn) field(f hpack.HeaderField) {
 	}
 }
 
-// outcome returns how a complete response ends its request.
 func (s *stream) outcome(q *encodedRequest, p Protocol) Exchange {
 	if s.length >= 0 && s.length != s.body {
 		return s.failed(Malformed, fmt.Sprintf("a body of %d bytes whose headers say %d", s.body, s.length))
@@ -342,7 +335,6 @@ func (s *stream) outcome(q *encodedRequest, p Protocol) Exchange {
 	return q.outcome(response{status: s.status, body: message})
 }
 
-// failed returns the outcome of a request that has failed.
 func (s *stream) failed(kind Kind, text string) Exchange {
 	return Exchange{Kind: kind, Text: text, BytesReceived: s.body}
 }

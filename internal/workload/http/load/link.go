@@ -55,7 +55,6 @@ type failure struct {
 func (e *failure) Error() string { return e.err.Error() }
 func (e *failure) Unwrap() error { return e.err }
 
-// malformedf returns the failure of a server that breaks the protocol.
 func malformedf(format string, args ...any) error {
 	return &failure{Malformed, fmt.Errorf(format, args...)}
 }
@@ -119,7 +118,6 @@ func (k *link) live() {
 	k.ended(err)
 }
 
-// dial opens the network connection, with TLS if it is configured.
 func (k *link) dial() (net.Conn, error) {
 	s := k.conn.session
 	var d net.Dialer
@@ -207,7 +205,6 @@ func (k *link) retire() {
 	}
 }
 
-// ended ends the requests that are still under way.
 func (k *link) ended(err error) {
 	var left []*slot
 	var why []Exchange

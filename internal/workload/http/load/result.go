@@ -110,7 +110,6 @@ func (r *Result) Add(x Exchange, begin time.Duration) {
 	}
 }
 
-// named returns the histogram of a request name.
 func (r *Result) named(name string) *Histogram {
 	if r.Named == nil {
 		r.Named = map[string]*Histogram{}

@@ -119,7 +119,6 @@ var errClosed = errors.New("the session is closed")
 // ErrLate is the error of a span whose start had passed when it was requested.
 var ErrLate = errors.New("too late")
 
-// waitUntil waits for the start of a span.
 func waitUntil(ctx context.Context, start time.Time) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
