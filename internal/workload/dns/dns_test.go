@@ -173,11 +173,10 @@ func TestJudge(t *testing.T) {
 	made := func(ok, lost int, latency, lag, elapsed time.Duration) *load.Result {
 		r := load.NewResult()
 		for range ok {
-			r.Count("", "", latency, time.Second)
-			r.Lag.Record(lag)
+			r.Add(load.Exchange{Sent: lag, Last: latency, Paced: true}, latency-time.Second)
 		}
 		for range lost {
-			r.Count(load.Timeout, "no answer within 2s", 2*time.Second, time.Second)
+			r.Add(load.Exchange{Last: 2 * time.Second, Kind: load.Timeout, Text: "no answer within 2s"}, time.Second)
 		}
 		r.Duration, r.Elapsed = time.Second, elapsed
 		return r

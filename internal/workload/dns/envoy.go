@@ -17,7 +17,6 @@ import (
 	"tare/internal/workload/dns/zone"
 )
 
-// program is the name of the proxies' program.
 const program = "envoy"
 
 // object is a JSON object in Envoy's configuration.
@@ -44,7 +43,6 @@ func (c *Config) bootstrap(server netip.AddrPort, admin, label string) ([]byte, 
 	})
 }
 
-// cluster returns the cluster of host i.
 func (c *Config) cluster(host string, i int) object {
 	cluster := object{"name": fmt.Sprintf("host-%d", i), "connect_timeout": "1s"}
 	if c.Resolution.One() == none {
@@ -82,7 +80,6 @@ func envoyArgs(path, config string) []string {
 	return []string{path, "--config-path", config, "--concurrency", "1", "--disable-hot-restart", "--log-level", "error"}
 }
 
-// admin sends a request to a proxy's admin socket.
 func admin(ctx context.Context, socket, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

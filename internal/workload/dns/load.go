@@ -21,7 +21,6 @@ import (
 // usual is the rate if neither rate nor proxies is given, per second.
 const usual = 1000
 
-// rate returns the rate of queries, per second.
 func (c *Config) rate() float64 {
 	if len(c.Rate) == 0 {
 		return usual
@@ -29,7 +28,6 @@ func (c *Config) rate() float64 {
 	return float64(c.Rate.One())
 }
 
-// loadMeasures returns the metrics of a trial of queries at a rate.
 func (c *Config) loadMeasures() experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Warmup + c.Duration).Std() + 200*time.Millisecond,
@@ -86,7 +84,6 @@ func runClient(ctx context.Context) error {
 	})
 }
 
-// loadTrial is a trial of queries at a rate under way.
 type loadTrial struct {
 	*Config
 	t           *workload.Trial
@@ -96,7 +93,6 @@ type loadTrial struct {
 	connections map[string]bool // kinds of sockets and connections that queries used
 }
 
-// prepareLoad opens the sockets and sends the warm-up.
 func (c *Config) prepareLoad(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	up, ok := t.Standing.(*server)
 	if !ok {
@@ -115,7 +111,6 @@ func (c *Config) prepareLoad(ctx context.Context, t *workload.Trial) (workload.M
 	return l.measure, nil
 }
 
-// open starts the generator, which opens the sockets.
 func (l *loadTrial) open(ctx context.Context) error {
 	to, err := l.destination()
 	if err != nil {
@@ -196,7 +191,6 @@ func (l *loadTrial) end(ctx context.Context) error {
 	return client.Close(ctx)
 }
 
-// parts lists the client and the server.
 func (l *loadTrial) parts() service.Parts {
 	parts := service.Parts{"client": {l.client}}
 	switch {
@@ -208,7 +202,6 @@ func (l *loadTrial) parts() service.Parts {
 	return parts
 }
 
-// measure sends queries for the duration, and applies the rules to the result.
 func (l *loadTrial) measure(ctx context.Context) (workload.Result, error) {
 	used, err := l.parts().Begin()
 	if err != nil {
@@ -245,7 +238,6 @@ func (l *loadTrial) record(ctx context.Context, sent *load.Result) error {
 	return workload.KeepJSON(l.t.Raw, "counts.json", counts)
 }
 
-// judge applies the rules to the load, and returns the result of the trial.
 func (l *loadTrial) judge(sent *load.Result, r workload.Result) (workload.Result, error) {
 	if sent.OK == 0 {
 		return r, workload.Invalidf(workload.RuleErrors, "none of %d queries was answered: %s", sent.Due, sent.Failures())

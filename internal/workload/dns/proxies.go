@@ -61,14 +61,12 @@ func (c *Config) proxyMeasures() experiment.Measures {
 	return m
 }
 
-// proxy is a running proxy.
 type proxy struct {
 	*service.Running
 	socket string // path of its admin socket
 	files  []string
 }
 
-// proxyTrial is a trial of proxies under way.
 type proxyTrial struct {
 	*Config
 	t     *workload.Trial
@@ -99,7 +97,6 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return p.measure, nil
 }
 
-// start starts the proxies.
 func (p *proxyTrial) start(ctx context.Context) error {
 	path, err := testbed.Installed(program, program)
 	if err != nil {
@@ -163,7 +160,6 @@ func (p *proxyTrial) await(ctx context.Context) error {
 	return nil
 }
 
-// proxyEnded returns an error if a proxy has ended, which breaks a rule.
 func (p *proxyTrial) proxyEnded(ctx context.Context) error {
 	for _, one := range p.up.proxies {
 		if err := one.Check(ctx); err != nil {
@@ -184,7 +180,6 @@ func (p *proxyTrial) cause(ctx context.Context, err error) error {
 	return err
 }
 
-// recordLogs records the proxies' output with the trial.
 func (p *proxyTrial) recordLogs() error {
 	var errs []error
 	for _, one := range p.up.proxies {
@@ -193,7 +188,6 @@ func (p *proxyTrial) recordLogs() error {
 	return errors.Join(errs...)
 }
 
-// parts lists the proxies and the server.
 func (p *proxyTrial) parts() service.Parts {
 	parts := service.Parts{"server": {p.up.builtin}}
 	for _, one := range p.up.proxies {
@@ -202,7 +196,6 @@ func (p *proxyTrial) parts() service.Parts {
 	return parts
 }
 
-// readResolvers reads the counters of all proxies' resolvers.
 func (p *proxyTrial) readResolvers(ctx context.Context) ([]resolverCounts, error) {
 	if p.Resolution.One() == none {
 		return nil, nil
@@ -266,7 +259,6 @@ func (p *proxyTrial) count(ctx context.Context, c *proxyCounts) (err error) {
 	return err
 }
 
-// result computes the values of a trial.
 func (p *proxyTrial) result(c proxyCounts) (workload.Result, error) {
 	took := (c.After.At - c.Before.At).Seconds()
 	if took <= 0 {
@@ -322,13 +314,10 @@ func (up *server) endProxies() error {
 	return errors.Join(errs...)
 }
 
-// removeFiles removes the proxy's files.
 func (p *proxy) removeFiles() error {
 	var errs []error
 	for _, file := range p.files {
-		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, err)
-		}
+		errs = append(errs, os.RemoveAll(file)) // a file may not exist yet
 	}
 	return errors.Join(errs...)
 }

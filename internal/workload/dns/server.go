@@ -124,7 +124,6 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, 
 	return up, nil
 }
 
-// count reads the server's counts for a label.
 func (up *server) count(ctx context.Context, label string) (c zone.Counts, err error) {
 	if err = up.builtin.Ask(ctx, serverRequest{Count: &label}, &c); err != nil {
 		err = fmt.Errorf("the server: %w", err)
@@ -174,7 +173,6 @@ func (up *server) Down(ctx context.Context) error {
 	return err
 }
 
-// label returns a new label for a trial.
 func (up *server) label() string {
 	up.trials++
 	return fmt.Sprintf("t%d", up.trials)

@@ -144,7 +144,6 @@ func (r *Trial) capacity(ctx context.Context) (workload.Result, error) {
 	}, nil
 }
 
-// searchTry is one try of a search.
 type searchTry struct {
 	Rate      float64            `json:"rate"`
 	Carried   bool               `json:"carried"`
@@ -152,7 +151,6 @@ type searchTry struct {
 	Resources []testbed.Resource `json:"resources,omitempty"`
 }
 
-// capacityMetrics lists the metrics of a search.
 func (o *objective) capacityMetrics() []experiment.Metric {
 	return []experiment.Metric{
 		{Name: "capacity", Unit: "1/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio, Objective: o.String()},

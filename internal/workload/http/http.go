@@ -87,7 +87,6 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// appProtocol returns the server's protocol for the Kubernetes Service.
 func (c *Config) appProtocol() string {
 	if c.TLS != nil {
 		return "https"

@@ -191,7 +191,6 @@ func (r *Trial) Run(ctx context.Context, i int) error {
 	return nil
 }
 
-// parts lists the clients and servers.
 func (r *Trial) parts() service.Parts {
 	parts := service.Parts{}
 	for _, c := range r.clients {
@@ -222,7 +221,6 @@ func (r *Trial) End(ctx context.Context) (workload.Result, *load.Result, error) 
 	return result, sent, err
 }
 
-// serverEnded returns an error if a server has ended, which breaks a rule.
 func (r *Trial) serverEnded(ctx context.Context) error {
 	for _, s := range r.servers {
 		if err := s.BrokenRule(ctx); err != nil {
@@ -232,7 +230,6 @@ func (r *Trial) serverEnded(ctx context.Context) error {
 	return nil
 }
 
-// record records results of the load, and the servers' output, with the trial.
 func (r *Trial) record(sent *load.Result) error {
 	errs := []error{workload.KeepJSON(r.t.Raw, "load.json", sent)}
 	if len(r.results) > 1 {
@@ -270,7 +267,6 @@ func (r *Trial) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// judge applies the rules to the load, and returns the result of the trial.
 func (r *Trial) judge(sent *load.Result) (workload.Result, error) {
 	if sent.OK == 0 {
 		return workload.Result{}, workload.Invalidf(workload.RuleErrors, "none of %d requests was answered: %s", sent.Due, sent.Failures())

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,7 +9,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
-	"net"
 	"net/netip"
 	"time"
 )
@@ -24,11 +24,8 @@ func SelfSigned(at ByPath) (cert, key string, err error) {
 	for _, a := range at {
 		template.IPAddresses = append(template.IPAddresses, a.Addr().AsSlice())
 	}
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return "", "", err
-	}
-	return sign(template, template, private, private)
+	cert, key, _, err = sign(template, template, nil)
+	return cert, key, err
 }
 
 // Signed makes an authority, and a certificate for servers at addresses with its key, all in PEM. The
@@ -43,32 +40,29 @@ func Signed(name string, servers []netip.AddrPort) (authority, cert, key string,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	for _, s := range servers {
-		leaf.IPAddresses = append(leaf.IPAddresses, net.IP(s.Addr().AsSlice()))
+		leaf.IPAddresses = append(leaf.IPAddresses, s.Addr().AsSlice())
 	}
-	var private [2]*ecdsa.PrivateKey
-	for i := range private {
-		if private[i], err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-			return "", "", "", err
-		}
+	authority, _, signer, err := sign(root, root, nil)
+	if err == nil {
+		cert, key, _, err = sign(leaf, root, signer)
 	}
-	if authority, _, err = sign(root, root, private[0], private[0]); err != nil {
-		return "", "", "", err
-	}
-	cert, key, err = sign(leaf, root, private[1], private[0])
 	return authority, cert, key, err
 }
 
-// sign makes a certificate for a key. The parent's key signs it. The certificate is valid for 30 days, from
-// an hour ago.
-func sign(template, parent *x509.Certificate, private, by *ecdsa.PrivateKey) (cert, key string, err error) {
+// sign makes a key and its certificate, which is valid for 30 days from an hour ago. Signer is the parent's
+// key. If signer is nil, the certificate signs itself.
+func sign(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (cert, key string, private *ecdsa.PrivateKey, err error) {
+	if private, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return "", "", nil, err
+	}
 	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(30*24*time.Hour)
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, private.Public(), by)
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, private.Public(), cmp.Or(signer, private))
 	if err != nil {
-		return "", "", err
+		return "", "", nil, err
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return "", "", err
+	text := func(kind string, content []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}))
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})), nil
+	return text("CERTIFICATE", der), text("PRIVATE KEY", secret), private, err
 }

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -17,6 +20,7 @@ import (
 	"tare/internal/experiment/quantity"
 	"tare/internal/experiment/reference"
 	"tare/internal/testbed"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
 )
 
@@ -45,7 +49,6 @@ type Ready struct {
 	Within quantity.Duration `yaml:"within" json:"within,omitempty" doc:"time within which the server must be ready; 30s if absent"`
 }
 
-// limit returns the time within which the server must be ready.
 func (r Ready) limit() quantity.Duration {
 	return cmp.Or(r.Within, quantity.Duration(30*time.Second))
 }
@@ -177,4 +180,126 @@ func (s *Server) Variables() []string {
 		list = append(list, "TARE_SCRATCH="+s.Scratch)
 	}
 	return list
+}
+
+// Helper is a helper in the client's pod that waits until the server answers.
+var Helper = testbed.Helper{Name: "service-ready", Run: helperrpc.Reading("the server's address", repeatCheck)}
+
+// readyCheck is the helper's input: the server's address, and the page that must answer.
+type readyCheck struct {
+	Address netip.AddrPort `json:"address"`
+	Path    string         `json:"path,omitempty"` // "": the server must accept a connection
+}
+
+// await waits until the client's pod reaches the server and the server's output matches.
+func (r *Running) await(ctx context.Context, site testbed.Site, at netip.AddrPort, ready Ready) error {
+	limited, cancel := context.WithTimeoutCause(ctx, ready.limit().Std(), errSlow)
+	defer cancel()
+	var err error
+	if ready.Log != "" {
+		err = r.awaitLog(limited, ready.Log)
+	}
+	if err == nil && (ready.Log == "" || ready.Path != "") {
+		err = r.awaitReached(limited, site, readyCheck{at, ready.Path})
+	}
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case r.Check(ctx) != nil:
+		return fmt.Errorf("before it was ready: %w", r.Check(ctx))
+	case errors.Is(context.Cause(limited), errSlow):
+		err = fmt.Errorf("the %s is not ready after %v: %w", r.Name, ready.limit(), err)
+		if last := r.printed.last(); last != "" {
+			err = fmt.Errorf("%w; its last output: %s", err, last)
+		}
+	}
+	return err
+}
+
+var errSlow = errors.New("it took too long")
+
+func (r *Running) awaitLog(ctx context.Context, pattern string) error {
+	match, err := regexp.Compile("(?m)" + pattern)
+	if err != nil {
+		return fmt.Errorf("ready.log: %w", err)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := r.read(); err != nil {
+			return err
+		}
+		if r.printed.matches(match.Match) {
+			return nil
+		}
+		select {
+		case <-r.done:
+			return r.Check(ctx)
+		case <-ctx.Done():
+			return fmt.Errorf("its output does not match %s", pattern)
+		case <-tick.C:
+		}
+	}
+}
+
+func (r *Running) awaitReached(ctx context.Context, site testbed.Site, c readyCheck) error {
+	cmd, err := helperrpc.Command(site, testbed.ClientPod, Helper.Name, c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := testbed.Until(ctx, r.done) // the wait also ends when the server does
+	defer stop()
+	why, _, err := helperrpc.Output(ctx, site, testbed.ClientPod, cmd)
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSpace(string(why)), "\n")
+	if last := lines[len(lines)-1]; last != "" && ctx.Err() != nil {
+		return fmt.Errorf("%s: %s", c.Address, last)
+	}
+	return err
+}
+
+// repeatCheck is the helper's main function. It tries to reach the server until it succeeds, and prints each
+// new error.
+func repeatCheck(ctx context.Context, c readyCheck) error {
+	last := ""
+	for {
+		err := c.try(ctx)
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if now := err.Error(); now != last {
+			fmt.Println(now)
+			last = now
+		}
+		if err := testbed.Pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func (c readyCheck) try(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if c.Path == "" {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.Address.String())
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Address.String()+c.Path, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		return err
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode/100 != 2 {
+		return fmt.Errorf("status %s", answer.Status)
+	}
+	return nil
 }

@@ -3,14 +3,23 @@ package vault
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
+	"net/url"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"tare/internal/layer/vaultserver"
 	"tare/internal/testbed"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/text/safetext"
 	"tare/internal/workload/http/load"
 )
@@ -36,7 +45,6 @@ func openAPI(url, authority, token string) (*api, error) {
 	return &api{url, token, &http.Client{Transport: transport, Timeout: callLimit}}, nil
 }
 
-// statusError is a response with a status other than 2xx.
 type statusError struct {
 	status int
 	text   string
@@ -94,4 +102,165 @@ func retry(ctx context.Context, do func(context.Context) error) error {
 			return err
 		}
 	}
+}
+
+// request is one request to the workload's helper. Exactly one of the members from Prepare on is set.
+type request struct {
+	URLs  []string `json:"urls,omitempty"` // URLs of the members' APIs, or of the existing server
+	CA    string   `json:"ca,omitempty"`
+	Token string   `json:"token,omitempty"`
+	// Foreign is set for an existing server. Its owner may forbid some calls.
+	Foreign bool `json:"foreign,omitempty"`
+
+	Prepare *setUpRequest `json:"prepare,omitempty"`
+	Look    bool          `json:"look,omitempty"`
+	Clear   string        `json:"clear,omitempty"` // name of the mounts to remove
+	// Size is a file whose size is asked for. Empty is a file to truncate.
+	Size  string `json:"size,omitempty"`
+	Empty string `json:"empty,omitempty"`
+}
+
+var requestHelper = testbed.Helper{Name: "vault-order", Run: helperrpc.Answering("the request", carryOut)}
+
+func carryOut(ctx context.Context, r *request) (any, error) {
+	switch {
+	case r.Prepare != nil:
+		return r.prepare(ctx)
+	case r.Look:
+		return r.state(ctx)
+	case r.Clear != "":
+		return nil, r.clear(ctx)
+	case r.Size != "":
+		about, err := os.Stat(r.Size)
+		if errors.Is(err, os.ErrNotExist) {
+			return 0, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return about.Size(), nil
+	case r.Empty != "":
+		return nil, os.Truncate(r.Empty, 0)
+	}
+	return nil, errors.New("a request without content")
+}
+
+func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
+	var s vaultserver.State
+	a, err := openAPI(r.URLs[0], r.CA, r.Token)
+	if err != nil {
+		return nil, err
+	}
+	var health struct {
+		Version string `json:"version"`
+	}
+	if err := a.call(ctx, http.MethodGet, "sys/health?standbyok=true&sealedcode=200", nil, &health); err != nil {
+		return nil, err
+	}
+	s.Version = health.Version
+	var leader struct {
+		Address string `json:"leader_address"`
+		Since   string `json:"active_time"`
+		Self    bool   `json:"is_self"`
+	}
+	if err := a.call(ctx, http.MethodGet, "sys/leader", nil, &leader); err != nil {
+		return nil, err
+	}
+	s.Leader = leader.Address
+	if !r.Foreign { // only the leader knows since when it leads
+		if !slices.Contains(r.URLs, s.Leader) {
+			return nil, errors.New("the members have no leader")
+		}
+		if a, err = openAPI(s.Leader, r.CA, r.Token); err != nil {
+			return nil, err
+		}
+		if err := a.call(ctx, http.MethodGet, "sys/leader", nil, &leader); err != nil {
+			return nil, err
+		}
+		if !leader.Self {
+			return nil, errors.New("the members do not agree on a leader")
+		}
+	}
+	s.Since = leader.Since
+	if s.Peers, err = peersOf(ctx, a); r.ignoreForeign(err) != nil {
+		return nil, err
+	}
+	if s.Audit, err = auditOf(ctx, a); r.ignoreForeign(err) != nil {
+		return nil, err
+	}
+	for _, to := range r.URLs {
+		l, err := listenerAt(ctx, to, r.CA)
+		if err != nil {
+			return nil, err
+		}
+		s.Listeners = append(s.Listeners, l)
+	}
+	return &s, nil
+}
+
+func peersOf(ctx context.Context, a *api) ([]vaultserver.Peer, error) {
+	var answer struct {
+		Data struct {
+			Config struct {
+				Servers []vaultserver.Peer `json:"servers"`
+			} `json:"config"`
+		} `json:"data"`
+	}
+	err := a.call(ctx, http.MethodGet, "sys/storage/raft/configuration", nil, &answer)
+	return answer.Data.Config.Servers, err
+}
+
+func auditOf(ctx context.Context, a *api) ([]string, error) {
+	var answer struct {
+		Data map[string]struct {
+			Type string `json:"type"`
+		} `json:"data"`
+	}
+	err := a.call(ctx, http.MethodGet, "sys/audit", nil, &answer)
+	var types []string
+	for _, path := range slices.Sorted(maps.Keys(answer.Data)) {
+		types = append(types, answer.Data[path].Type)
+	}
+	return types, err
+}
+
+// ignoreForeign drops the error of a call that the owner of an existing server forbids.
+func (r *request) ignoreForeign(err error) error {
+	var no *statusError
+	if r.Foreign && errors.As(err, &no) {
+		return nil
+	}
+	return err
+}
+
+// listenerAt tries TLS and plaintext at a listener.
+func listenerAt(ctx context.Context, to, authority string) (vaultserver.Listener, error) {
+	var l vaultserver.Listener
+	u, err := url.Parse(to)
+	if err != nil {
+		return l, err
+	}
+	trust, err := load.Trust(authority)
+	if err != nil {
+		return l, err
+	}
+	conn, err := (&tls.Dialer{NetDialer: &net.Dialer{}, Config: trust}).DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		l.TLS = safetext.Line(err.Error())
+	} else {
+		l.TLS, l.Encrypts = tls.VersionName(conn.(*tls.Conn).ConnectionState().Version), true
+		_ = conn.Close()
+	}
+	plain := &api{url: "http://" + u.Host, client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: callLimit}}
+	err = plain.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
+	l.Clear = err == nil
+	if l.Plain = "answered"; err != nil {
+		var no *statusError
+		if errors.As(err, &no) {
+			l.Plain = fmt.Sprintf("status %d", no.status)
+		} else {
+			l.Plain = safetext.Line(err.Error())
+		}
+	}
+	return l, nil
 }

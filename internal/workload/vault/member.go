@@ -67,7 +67,6 @@ storage "raft" {
 `, scheme, api, cluster, api, cluster, listener, dir, id, pace)
 }
 
-// start starts the members, each in its pod.
 func (up *servers) start(ctx context.Context, s workload.SetUp, c *Config, cert, key string) error {
 	volumes, ok := testbed.As[testbed.MemberVolumes](s.Site)
 	if !ok {

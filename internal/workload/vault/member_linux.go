@@ -23,7 +23,6 @@ func inMemory(text string) (string, error) {
 	return fmt.Sprintf("/proc/self/fd/%d", fd), nil
 }
 
-// execProgram replaces this process by another program.
 func execProgram(path string, args, env []string) error {
 	if err := unix.Exec(path, args, env); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

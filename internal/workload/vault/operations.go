@@ -51,7 +51,6 @@ func mostEncrypted(key EncryptionKey) int {
 	return math.MaxInt
 }
 
-// operation is an operation with its weight.
 type operation struct {
 	name   string
 	weight float64

@@ -186,7 +186,6 @@ func (p *setUpRequest) engines(ctx context.Context, a *api, out *prepared) error
 	return p.fill(ctx, &asLoad, out)
 }
 
-// policy returns the policy with the load's rights.
 func policy(mount string) string {
 	return fmt.Sprintf("path %q { capabilities = [\"create\", \"update\"] }\npath %q { capabilities = [\"create\", \"read\", \"update\"] }\n",
 		transitMount(mount)+"/*", kvMount(mount)+"/data/*")
@@ -246,7 +245,6 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 	return nil
 }
 
-// clear removes the engines and the policy from an existing server.
 func (r *request) clear(ctx context.Context) error {
 	a, err := openAPI(r.URLs[0], r.CA, r.Token)
 	if err != nil {

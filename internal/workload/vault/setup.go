@@ -13,11 +13,11 @@ import (
 
 	"tare/internal/layer/vaultserver"
 	"tare/internal/testbed"
+	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
 	"tare/internal/workload/service"
 )
 
-// servers are the servers at a site.
 type servers struct {
 	site      testbed.Site
 	apis      []netip.AddrPort // addresses of members that Tare started
@@ -128,10 +128,17 @@ func (up *servers) startAll(ctx context.Context, s workload.SetUp, c *Config, se
 	return up.start(ctx, s, c, cert, key)
 }
 
-// ask has a helper at a place carry out a request at the servers.
+// ask has a helper at a place carry out a request at the servers. The response goes to out, unless out is nil.
 func (up *servers) ask(ctx context.Context, where testbed.Place, limit time.Duration, r request, out any) error {
 	r.URLs, r.CA, r.Foreign = up.urls, up.authority, len(up.apis) == 0
-	return ask(ctx, up.site, where, limit, r, out)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := helperrpc.Once(ctx, up.site, where, requestHelper.Name, r, out)
+	var lost *testbed.Disturbance
+	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && exit.Stderr != "" && !errors.As(err, &lost) {
+		return errors.New(exit.Stderr)
+	}
+	return err
 }
 
 // State returns the state of the servers, as seen from the client's pod.
@@ -146,7 +153,6 @@ func (up *servers) State(ctx context.Context) (*vaultserver.State, error) {
 // Audited returns the bytes that the load of the last trial added to the leader's audit file.
 func (up *servers) Audited() int64 { return up.audited }
 
-// place returns the pod of the member at a URL.
 func (up *servers) place(url string) testbed.Place {
 	for i, u := range up.urls {
 		if u == url {
@@ -170,7 +176,6 @@ func (up *servers) CPU() (sum time.Duration, err error) {
 	return sum, err
 }
 
-// memberEnded returns an error with the last output of a member that has ended; nil if all are up.
 func (up *servers) memberEnded(ctx context.Context) error {
 	for _, m := range up.members {
 		if err := m.Check(ctx); err != nil {

@@ -22,7 +22,6 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 	return c.begin(ctx, t, n)
 }
 
-// trial is a trial under way.
 type trial struct {
 	*http.Trial
 	up         *servers

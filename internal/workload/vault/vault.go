@@ -18,6 +18,13 @@
 package vault
 
 import (
+	"context"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"tare/internal/experiment"
@@ -25,9 +32,12 @@ import (
 	"tare/internal/experiment/quantity"
 	"tare/internal/experiment/reference"
 	"tare/internal/layer/vaultserver"
+	"tare/internal/testbed"
+	"tare/internal/testbed/local"
 	"tare/internal/workload"
 	"tare/internal/workload/http"
 	"tare/internal/workload/http/load"
+	"tare/internal/workload/service"
 )
 
 const name = "vault"
@@ -85,6 +95,9 @@ var Kind = workload.Kind{
 	Helpers: Helpers,
 }
 
+// Helpers are the workload's helpers.
+var Helpers = slices.Concat([]testbed.Helper{memberHelper, requestHelper, service.Helper}, http.Helpers)
+
 // Declare declares the pods that the members need.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true}}
@@ -134,4 +147,103 @@ func (c *Config) Measures() experiment.Measures {
 		}
 	}
 	return m
+}
+
+// findProgram returns the path of the program on this machine. It looks on PATH, and for bao where `make
+// openbao` installs it.
+func findProgram(program string) (string, error) {
+	if program != "bao" {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			return "", fmt.Errorf("the program of the servers: %w", err)
+		}
+		return filepath.Abs(path)
+	}
+	path, err := testbed.Installed(program, "openbao")
+	if err != nil {
+		return "", fmt.Errorf("the program of the servers: %w (install it with: make openbao)", err)
+	}
+	return path, nil
+}
+
+// probe looks for OpenBao, and for Vault if it is installed, and reads their versions.
+func probe(ctx context.Context) []testbed.Finding {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	all := []testbed.Finding{version(ctx, "bao")}
+	if _, err := exec.LookPath("vault"); err == nil {
+		all = append(all, version(ctx, "vault"))
+	}
+	return all
+}
+
+func version(ctx context.Context, program string) testbed.Finding {
+	path, err := findProgram(program)
+	if err != nil {
+		return testbed.Finding{Name: program, Status: testbed.Missing, Detail: err.Error(), Hint: "make openbao"}
+	}
+	out, err := testbed.Output(ctx, local.Here, testbed.Host, path, "--version")
+	if err != nil {
+		return testbed.Finding{Name: program, Status: testbed.Refused, Detail: err.Error()}
+	}
+	return testbed.Finding{Name: program, Status: testbed.Works, Detail: strings.TrimSpace(string(out))}
+}
+
+func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+	return workload.ReadFile(read, "ca", c.CA, &c.trusted)
+}
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	for _, n := range c.Members {
+		if n%2 == 0 {
+			errs.Add("members", "%d members survive no more than %d do: give an odd number", n, n-1)
+		}
+	}
+	if len(c.Rate) > 0 && len(c.Workers) > 0 {
+		errs.Add("rate", "there is workers too: a loop is open (rate) or closed (workers)")
+	}
+	if c.Program == "" {
+		errs.Add("program", "no program is given")
+	}
+	for _, key := range c.Encryption {
+		for _, size := range c.Payload {
+			if most := mostEncrypted(key); int(size) > most && c.encrypts() {
+				errs.Add("payload", "%v do not fit a key %s, which encrypts %d bytes at most", size, key, most)
+			}
+		}
+	}
+	c.validateURL(&errs)
+	load.CheckHeadline(&errs, c.Judged, []string{"latency-mean", "rate"}, c.Rate, c.Duration, "requests")
+	return errs
+}
+
+func (c *Config) encrypts() bool {
+	return slices.ContainsFunc(c.Operations.drawn(), func(o operation) bool { return o.name == "encrypt" || o.name == "decrypt" })
+}
+
+func (c *Config) validateURL(errs *experiment.FieldErrors) {
+	*errs = append(*errs, c.Token.Validate("token")...)
+	if c.URL == "" {
+		if c.Token != "" {
+			errs.Add("token", "there is no url: servers that Tare starts get a token that it makes")
+		}
+		if c.CA != "" {
+			errs.Add("ca", "there is no url: servers that Tare starts have certificates that it makes")
+		}
+		return
+	}
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Path != "" && u.Path != "/":
+		errs.Add("url", "%q is not http://HOST[:PORT] or https", c.URL)
+	case u.User != nil:
+		errs.Add("url", "it holds a user, which would be recorded with the run")
+	}
+	if c.Token == "" {
+		errs.Add("token", "the server at the url asks for a token: give a reference to it, such as $VAULT_TOKEN")
+	}
+	if len(c.Members) != 1 || len(c.TLS) != 1 || len(c.Audit) != 1 {
+		errs.Add("url", "an existing server keeps its own members, tls and audit: leave them out")
+	}
 }

@@ -14,7 +14,6 @@ import (
 	"tare/internal/layer/xdstransport"
 	"tare/internal/testbed"
 	"tare/internal/workload"
-	"tare/internal/workload/http"
 	"tare/internal/workload/service"
 	"tare/internal/workload/xds/fleet"
 	"tare/internal/workload/xds/sidecar"
@@ -60,7 +59,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, 
 		if err != nil {
 			return nil, err
 		}
-		cert, key, err := http.SelfSigned(at)
+		cert, key, err := service.SelfSigned(at)
 		if err != nil {
 			return nil, err
 		}

@@ -86,7 +86,6 @@ func (c Config) questions() ([][]byte, error) {
 	return list, nil
 }
 
-// clientTLS returns the client's TLS configuration; nil for other transports.
 func (c Config) clientTLS() (*tls.Config, error) {
 	if c.Transport != dnstransport.TLS {
 		return nil, nil

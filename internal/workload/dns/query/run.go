@@ -49,6 +49,7 @@ type socket struct {
 // pending is a query without a response.
 type pending struct {
 	intended time.Duration
+	sent     time.Duration // 0: not sent yet
 	question int
 }
 
@@ -142,7 +143,6 @@ func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error)
 	return sum, nil
 }
 
-// underWay reports whether a query is under way.
 func (s *Session) underWay() bool {
 	for _, k := range s.sockets {
 		k.mu.Lock()
@@ -155,12 +155,17 @@ func (s *Session) underWay() bool {
 	return false
 }
 
-// end counts a query that has ended.
-func (s *Session) end(p pending, kind load.Kind, text string) {
-	now := s.now()
+// end counts a query that has ended. The outcome x has the times of the response, and the error.
+func (s *Session) end(p pending, x load.Exchange) {
+	x.Due, x.Sent, x.Paced = p.intended, p.sent, p.sent > 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.result.Count(kind, text, now-p.intended, now-s.begin)
+	s.result.Add(x, s.begin)
+}
+
+// failed returns the outcome of a query that fails now.
+func (s *Session) failed(kind load.Kind, text string) load.Exchange {
+	return load.Exchange{Last: s.now(), Kind: kind, Text: text}
 }
 
 // send sends a query, without waiting for the response.
@@ -177,7 +182,7 @@ func (k *socket) send(p pending) {
 		case dialErr != nil:
 			text = dialErr.Error()
 		}
-		s.end(p, kind, text)
+		s.end(p, s.failed(kind, text))
 		return
 	}
 	for _, taken := k.open[k.next]; taken; _, taken = k.open[k.next] {
@@ -185,6 +190,7 @@ func (k *socket) send(p pending) {
 	}
 	id := k.next
 	k.next++
+	p.sent = s.now()
 	k.open[id] = p
 	k.mu.Unlock()
 
@@ -195,26 +201,21 @@ func (k *socket) send(p pending) {
 	}
 	text = append(text, question...)
 	binary.BigEndian.PutUint16(text[len(text)-len(question):], id)
-	lag := s.now() - p.intended
-	s.mu.Lock()
-	s.result.Lag.Record(lag)
-	s.mu.Unlock()
 	if s.conf.Transport != dnstransport.UDP { // the pacer must not wait for a server that reads no more
 		_ = conn.SetWriteDeadline(time.Now().Add(s.conf.Timeout))
 	}
 	if _, err := conn.Write(text); err != nil {
-		k.finish(id, load.Closed, err.Error())
+		k.finish(id, s.failed(load.Closed, err.Error()))
 	}
 }
 
-// finish ends a query if it is still under way.
-func (k *socket) finish(id uint16, kind load.Kind, text string) {
+func (k *socket) finish(id uint16, x load.Exchange) {
 	k.mu.Lock()
 	p, there := k.open[id]
 	delete(k.open, id)
 	k.mu.Unlock()
 	if there {
-		k.session.end(p, kind, text)
+		k.session.end(p, x)
 	}
 }
 
@@ -229,11 +230,10 @@ func (k *socket) endBefore(before time.Duration, kind load.Kind, text string) {
 	}
 	k.mu.Unlock()
 	for _, id := range old {
-		k.finish(id, kind, text)
+		k.finish(id, k.session.failed(kind, text))
 	}
 }
 
-// expire ends queries whose timeout has passed, until the session is closed.
 func (s *Session) expire() {
 	tick := time.NewTicker(min(max(s.conf.Timeout/20, time.Millisecond), 100*time.Millisecond))
 	defer tick.Stop()
@@ -311,32 +311,40 @@ func (k *socket) receive(conn net.Conn) error {
 	var length [2]byte
 	for {
 		n := 0
+		var x load.Exchange
 		var err error
 		if datagrams {
 			if n, err = conn.Read(answer); err != nil && !errors.Is(err, net.ErrClosed) {
 				continue // no server listens: each query is lost on its own
 			}
-		} else if _, err = io.ReadFull(from, length[:]); err == nil {
-			n = int(binary.BigEndian.Uint16(length[:]))
-			_, err = io.ReadFull(from, answer[:n])
+			x.First = k.session.now()
+			x.Last = x.First
+		} else if _, err = from.Peek(1); err == nil {
+			x.First = k.session.now()
+			if _, err = io.ReadFull(from, length[:]); err == nil {
+				n = int(binary.BigEndian.Uint16(length[:]))
+				_, err = io.ReadFull(from, answer[:n])
+			}
+			x.Last = k.session.now()
 		}
 		if err != nil {
 			return err
 		}
-		if n < 2 {
-			continue
+		if n >= 2 {
+			k.answered(answer[:n], x)
 		}
-		k.answered(binary.BigEndian.Uint16(answer), answer[:n])
 	}
 }
 
-// answered ends the query of an id. A late or repeated response ends no query.
-func (k *socket) answered(id uint16, response []byte) {
+// answered ends the query with the id of a response. The outcome x has the times of the response. A late or
+// repeated response ends no query.
+func (k *socket) answered(response []byte, x load.Exchange) {
+	id := binary.BigEndian.Uint16(response)
 	k.mu.Lock()
 	p, open := k.open[id]
 	k.mu.Unlock()
 	if open {
-		kind, text := outcome(k.session.questions[p.question], response)
-		k.finish(id, kind, text)
+		x.Kind, x.Text = outcome(k.session.questions[p.question], response)
+		k.finish(id, x)
 	}
 }

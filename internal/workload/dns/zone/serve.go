@@ -35,7 +35,6 @@ type Server struct {
 	ended  bool
 }
 
-// labelCounts counts the queries under one label.
 type labelCounts struct {
 	answers map[Kind]int64
 	names   map[string]bool
@@ -115,7 +114,6 @@ func (s *Server) Counts(label string) Counts {
 	return c
 }
 
-// count counts a query.
 func (s *Server) count(of name, kind Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

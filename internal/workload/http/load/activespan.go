@@ -58,12 +58,8 @@ func newActiveSpan(s *session, span Span) *activeSpan {
 		wake:    make(chan struct{}, 1), done: make(chan struct{}),
 		mix: newMix(s.conf.Requests, random), freeSince: begin, more: true,
 	}
-	var names []string
-	for _, q := range s.conf.Requests {
-		names = append(names, q.Name)
-	}
 	for i := range r.tallies {
-		r.tallies[i].result, r.tallies[i].names = NewResult(), names
+		r.tallies[i].result = NewResult()
 	}
 	for _, c := range s.connections {
 		if agreed, up := c.agreed(); up {
@@ -86,7 +82,6 @@ func (r *activeSpan) draw() {
 	r.more = at < r.end
 }
 
-// do runs the span.
 func (r *activeSpan) do(ctx context.Context) (*Result, error) {
 	expiring, stop := context.WithCancel(ctx)
 	var expirer sync.WaitGroup
@@ -242,7 +237,8 @@ func (r *activeSpan) finish() {
 	now := r.session.now()
 	if r.arrivals != nil {
 		for r.more {
-			r.tallies[0].unsent(r.next, now, r.begin)
+			r.tallies[0].add(Exchange{Name: r.session.requests[r.next.request].name, Due: r.next.intended, Last: now, Kind: Unanswered,
+				Text: "not sent: no connection was free until the end of the drain"}, r.begin)
 			r.draw()
 		}
 	}
@@ -273,7 +269,6 @@ func (r *activeSpan) expire(ctx context.Context) {
 	}
 }
 
-// result adds up the tallies.
 func (r *activeSpan) result() *Result {
 	var parts []*Result
 	for i := range r.tallies {
@@ -287,4 +282,27 @@ func (r *activeSpan) result() *Result {
 	sum.Elapsed = max(sum.Elapsed, sum.Duration)
 	sum.Closed = r.arrivals == nil
 	return sum
+}
+
+// tally is a part of a span's result. A span has several tallies, so that its connections do not all wait for
+// one lock.
+type tally struct {
+	mu     sync.Mutex
+	result *Result
+	_      [48]byte // puts the locks of neighbouring tallies on different cache lines
+}
+
+// add counts a request that has ended. Begin is the start of the measured time.
+func (b *tally) add(x Exchange, begin time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.result.Add(x, begin)
+}
+
+// connected counts a new connection.
+func (b *tally) connected(agreed string, took time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.result.Handshakes[agreed]++
+	b.result.Connect.Record(took)
 }

@@ -24,9 +24,9 @@ type slot struct {
 	number  int
 	run     *activeSpan
 	due     due
-	lag     time.Duration
-	waited  time.Duration
+	free    time.Duration // since when a connection was free for the request
 	sent    time.Duration // when the request was sent, or when dialling for it began
+	first   time.Duration // when the first byte of the response arrived
 	busy    bool
 	turn    uint64 // counts the slot's requests, so that work for an earlier request is recognised
 	link    *link  // carries the request
@@ -39,10 +39,8 @@ func (sl *slot) send(r *activeSpan, d due, since time.Duration) {
 	c := sl.conn
 	c.mu.Lock()
 	now := r.session.now()
-	sl.run, sl.due, sl.sent, sl.busy, sl.givenUp = r, d, now, true, ""
+	sl.run, sl.due, sl.free, sl.sent, sl.first, sl.busy, sl.givenUp = r, d, since, now, 0, true, ""
 	sl.turn++
-	sl.lag = now - max(d.intended, since)
-	sl.waited = max(0, since-d.intended)
 	if r.ended.Load() {
 		sl.busy = false
 		c.mu.Unlock()
@@ -81,7 +79,6 @@ func (c *connection) current() *link {
 	return c.link
 }
 
-// agreed returns the TLS version, cipher and protocol in use; false: the connection is not up.
 func (c *connection) agreed() (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,17 +109,20 @@ func (c *connection) giveUp(why Kind, before time.Duration) {
 	}
 }
 
-// giveUp returns the outcome of a request that the generator gave up.
-func giveUp(why Kind) outcome {
+func giveUp(why Kind) Exchange {
 	if why == Timeout {
-		return outcome{kind: why, text: "no complete answer within the timeout"}
+		return Exchange{Kind: why, Text: "no complete answer within the timeout"}
 	}
-	return outcome{kind: why, text: "no complete answer until the end of the drain"}
+	return Exchange{Kind: why, Text: "no complete answer until the end of the drain"}
 }
 
-// end counts the slot's request and frees the slot. The slot is not busy, and the caller holds no lock.
-func (sl *slot) end(o outcome, now time.Duration) {
+// end completes the outcome of the slot's request, counts the request and frees the slot. The slot is not
+// busy, and the caller holds no lock.
+func (sl *slot) end(x Exchange, now time.Duration) {
 	r := sl.run
-	r.tallies[sl.number%len(r.tallies)].count(sl, o, r.session.requests[sl.due.request].payload, now, r.begin)
+	q := r.session.requests[sl.due.request]
+	x.Name, x.Paced, x.BytesSent = q.name, r.arrivals != nil, int64(q.payload)
+	x.Due, x.Free, x.Sent, x.First, x.Last = sl.due.intended, sl.free, sl.sent, sl.first, now
+	r.tallies[sl.number%len(r.tallies)].add(x, r.begin)
 	r.freed(sl, now)
 }

@@ -14,8 +14,9 @@ import (
 
 // encodedRequest is a kind of request, encoded before the load begins.
 type encodedRequest struct {
-	payload int // bytes of the body, without framing
-	answer  int // expected bytes of the response's body; -1: any number
+	name    string // Request.Name
+	payload int    // bytes of the body, without framing
+	answer  int    // expected bytes of the response's body; -1: any number
 	// keep and last each hold the whole HTTP/1.1 request. The request in last also asks the server to close
 	// the connection after its response.
 	keep, last []byte
@@ -24,13 +25,12 @@ type encodedRequest struct {
 	body    []byte
 }
 
-// encode encodes a kind of request.
 func encode(p Protocol, u *url.URL, r Request) (*encodedRequest, error) {
 	body := r.Body
 	if r.Payload > 0 {
 		body = noise(r.Payload)
 	}
-	o := &encodedRequest{payload: len(body), answer: -1}
+	o := &encodedRequest{name: r.Name, payload: len(body), answer: -1}
 	headers := r.Headers
 	if r.Answer != nil {
 		o.answer = *r.Answer

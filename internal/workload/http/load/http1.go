@@ -13,6 +13,7 @@ type http1 struct {
 	link    *link
 	conn    net.Conn
 	parser  *responseParser
+	first   time.Duration // when the first byte of the latest response arrived; only the reader uses it
 	written chan struct{} // closed when a large request is written; guarded by the connection's lock
 }
 
@@ -78,6 +79,10 @@ func (h *http1) read() error {
 // received parses n bytes that were read. Failed is the error with which reading ended. The result is the
 // error with which the connection ends.
 func (h *http1) received(n int, failed error) error {
+	begins := n > 0 && h.parser.state == nil
+	if begins {
+		h.first = h.link.conn.session.now()
+	}
 	h.parser.added(n)
 	resp, done, err := h.parser.next()
 	if err == nil && !done && failed != nil {
@@ -91,17 +96,20 @@ func (h *http1) received(n int, failed error) error {
 		return err
 	}
 	if done {
-		if err := h.complete(resp); err != nil {
+		now := h.first
+		if !begins {
+			now = h.link.conn.session.now()
+		}
+		if err := h.complete(resp, now); err != nil {
 			return err
 		}
 	}
 	return failed
 }
 
-// complete ends a request. The error is errRetired if the connection takes no more requests.
-func (h *http1) complete(resp response) error {
+// complete ends a request whose response was complete at the time now. The error is errRetired if the connection takes no more requests.
+func (h *http1) complete(resp response, now time.Duration) error {
 	c := h.link.conn
-	now := c.session.now()
 	early := h.early(resp)
 	sl := c.slots[0]
 	c.mu.Lock()
@@ -109,14 +117,15 @@ func (h *http1) complete(resp response) error {
 		c.mu.Unlock()
 		return malformedf("a response without a request")
 	}
-	o := c.session.requests[sl.due.request].outcome(resp)
+	x := c.session.requests[sl.due.request].outcome(resp)
+	sl.first = h.first
 	behind := h.parser.pending() > 0
-	if behind && o.kind == "" {
-		o = outcome{Malformed, "bytes after the response", resp.body}
+	if behind && x.Kind == "" {
+		x.Kind, x.Text = Malformed, "bytes after the response"
 	}
 	if sl.givenUp != "" { // the connection is cut, but the response was already read
-		o = giveUp(sl.givenUp)
-		o.received = resp.body
+		x = giveUp(sl.givenUp)
+		x.BytesReceived = resp.body
 	}
 	if resp.close || behind || early {
 		h.link.retire()
@@ -124,7 +133,7 @@ func (h *http1) complete(resp response) error {
 	retired := h.link.retired
 	sl.busy = false
 	c.mu.Unlock()
-	sl.end(o, now)
+	sl.end(x, now)
 	if retired {
 		return errRetired
 	}
@@ -158,15 +167,15 @@ func (h *http1) early(resp response) bool {
 	}
 }
 
-// outcome returns how a complete response ends its request.
-func (q *encodedRequest) outcome(resp response) outcome {
+func (q *encodedRequest) outcome(resp response) Exchange {
+	x := Exchange{BytesReceived: resp.body}
 	switch {
 	case resp.status < 200 || resp.status > 299:
-		return outcome{Kind(fmt.Sprintf("status-%d", resp.status)), fmt.Sprintf("status %d", resp.status), resp.body}
+		x.Kind, x.Text = Kind(fmt.Sprintf("status-%d", resp.status)), fmt.Sprintf("status %d", resp.status)
 	case q.answer >= 0 && resp.body != int64(q.answer):
-		return outcome{length, fmt.Sprintf("a body of %d bytes where %d were asked for", resp.body, q.answer), resp.body}
+		x.Kind, x.Text = length, fmt.Sprintf("a body of %d bytes where %d were asked for", resp.body, q.answer)
 	}
-	return outcome{received: resp.body}
+	return x
 }
 
 // awaitEnd waits up to a second for the server to close the connection first. The side that closes first

@@ -173,7 +173,6 @@ func (h *http2conn) read() error {
 	return err
 }
 
-// frames reads frames until the connection ends.
 func (h *http2conn) frames() error {
 	h.writing.Lock()
 	if h.out.Len() > 0 {

@@ -1,12 +1,14 @@
 package load
 
 import (
+	"encoding/binary"
 	"fmt"
+	"strconv"
 
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 )
 
-// handle handles one frame.
 func (h *http2conn) handle(f http2.Frame) error {
 	switch f := f.(type) {
 	case *http2.HeadersFrame:
@@ -31,7 +33,6 @@ func (h *http2conn) handle(f http2.Frame) error {
 	return nil
 }
 
-// headers handles the headers or trailers of a response.
 func (h *http2conn) headers(f *http2.HeadersFrame) error {
 	h.fields = headerFields{status: -1, grpc: -1, length: -1}
 	id, end := f.StreamID, f.StreamEnded()
@@ -66,6 +67,9 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 		defer c.mu.Unlock()
 		return h.unknownStream(id)
 	}
+	if sl.first == 0 {
+		sl.first = c.session.now()
+	}
 	wrong := sl.stream.addHeaders(&h.fields, end)
 	h.endIfDone(sl, end, wrong)
 	return nil
@@ -81,7 +85,6 @@ func (h *http2conn) unknownStream(id uint32) error {
 	return nil
 }
 
-// data handles a part of a body.
 func (h *http2conn) data(f *http2.DataFrame) error {
 	if h.received += int64(f.Length); h.received > windowSize/2 {
 		h.writeNow(func() { _ = h.framer.WriteWindowUpdate(0, uint32(h.received)) })
@@ -115,16 +118,16 @@ func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
 		c.mu.Unlock()
 		return
 	}
-	o := sl.stream.outcome(c.session.requests[sl.due.request], c.session.conf.Protocol)
+	x := sl.stream.outcome(c.session.requests[sl.due.request], c.session.conf.Protocol)
 	if wrong != "" {
-		o = outcome{Malformed, wrong, sl.stream.body}
+		x = sl.stream.failed(Malformed, wrong)
 	}
-	h.finish(sl, o, !end)
+	h.finish(sl, x, !end)
 }
 
 // finish ends a slot's request, and resets its stream if asked to. The caller holds the connection's lock;
 // finish releases it.
-func (h *http2conn) finish(sl *slot, o outcome, reset bool) {
+func (h *http2conn) finish(sl *slot, x Exchange, reset bool) {
 	c, id := h.link.conn, sl.stream.id
 	delete(h.streams, id)
 	h.room.Broadcast()
@@ -133,10 +136,9 @@ func (h *http2conn) finish(sl *slot, o outcome, reset bool) {
 	if reset {
 		h.writeNow(func() { _ = h.framer.WriteRSTStream(id, http2.ErrCodeProtocol) })
 	}
-	sl.end(o, c.session.now())
+	sl.end(x, c.session.now())
 }
 
-// resetStream ends the request of a stream that the server has reset.
 func (h *http2conn) resetStream(id uint32, text string) {
 	c := h.link.conn
 	c.mu.Lock()
@@ -145,10 +147,9 @@ func (h *http2conn) resetStream(id uint32, text string) {
 		c.mu.Unlock()
 		return
 	}
-	h.finish(sl, outcome{kind: Closed, text: text}, false)
+	h.finish(sl, Exchange{Kind: Closed, Text: text}, false)
 }
 
-// settings applies and acknowledges the server's settings.
 func (h *http2conn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil
@@ -193,7 +194,6 @@ func (h *http2conn) settings(f *http2.SettingsFrame) error {
 	return nil
 }
 
-// windowUpdate lets more bytes be sent.
 func (h *http2conn) windowUpdate(f *http2.WindowUpdateFrame) error {
 	c := h.link.conn
 	c.mu.Lock()
@@ -237,4 +237,104 @@ func (h *http2conn) goAway(f *http2.GoAwayFrame) {
 		sl.turn++
 		c.put(sl)
 	}
+}
+
+// stream is the state of a slot's request on HTTP/2.
+type stream struct {
+	id          uint32
+	window      int64 // bytes of the request that may be sent
+	status      int
+	grpc        int // header grpc-status; -1: not received
+	grpcMessage string
+	length      int64   // header content-length; -1: not received
+	body        int64   // bytes received in DATA frames
+	prefix      [5]byte // prefix of the gRPC message: a flag and the length
+}
+
+// headerFields are the relevant headers of one block.
+type headerFields struct {
+	status, grpc int // -1: the block lacks the header
+	message      string
+	length       int64
+	wrong        string
+	regular      bool // a header that is no pseudo-header was seen
+}
+
+// addHeaders adds a block of headers to a stream. It returns what is wrong with the block, or "" if nothing
+// is.
+func (s *stream) addHeaders(f *headerFields, end bool) string {
+	switch {
+	case f.wrong != "":
+		return f.wrong
+	case s.status == 0 && f.status < 0:
+		return "headers without a status"
+	case s.status != 0 && (f.status >= 0 || !end):
+		return "a second block of headers that is no trailer"
+	}
+	if f.grpc >= 0 {
+		s.grpc, s.grpcMessage = f.grpc, f.message
+	}
+	if s.status != 0 || f.status < 200 { // the block holds trailers, or an interim response
+		if s.status == 0 && end {
+			return "an interim response that ends the stream"
+		}
+		return ""
+	}
+	s.status, s.length = f.status, f.length
+	return ""
+}
+
+// field adds one header from the decoder to the block.
+func (h *http2conn) field(f hpack.HeaderField) {
+	got := &h.fields
+	if f.IsPseudo() {
+		n, ok := decimal([]byte(f.Value))
+		if f.Name != ":status" || got.regular || got.status >= 0 || !ok || n < 100 || n > 599 {
+			got.wrong = fmt.Sprintf("header %.60q", f.Name+": "+f.Value)
+			return
+		}
+		got.status = int(n)
+		return
+	}
+	got.regular = true
+	switch f.Name {
+	case "content-length":
+		n, ok := decimal([]byte(f.Value))
+		if !ok || got.length >= 0 && got.length != n {
+			got.wrong = fmt.Sprintf("length %.60q", f.Value)
+		}
+		got.length = n
+	case "grpc-status":
+		n, err := strconv.ParseUint(f.Value, 10, 16)
+		if err != nil {
+			got.wrong = fmt.Sprintf("grpc-status %.60q", f.Value)
+		}
+		got.grpc = int(n)
+	case "grpc-message":
+		got.message = f.Value
+	}
+}
+
+func (s *stream) outcome(q *encodedRequest, p Protocol) Exchange {
+	if s.length >= 0 && s.length != s.body {
+		return s.failed(Malformed, fmt.Sprintf("a body of %d bytes whose headers say %d", s.body, s.length))
+	}
+	if p != GRPC || s.status < 200 || s.status > 299 {
+		return q.outcome(response{status: s.status, body: s.body})
+	}
+	switch {
+	case s.grpc < 0:
+		return s.failed(Malformed, "a response without grpc-status")
+	case s.grpc > 0:
+		return s.failed(Kind("grpc-"+strconv.Itoa(s.grpc)), fmt.Sprintf("gRPC status %d: %.200s", s.grpc, s.grpcMessage))
+	}
+	message := s.body - int64(len(s.prefix))
+	if message < 0 || s.prefix[0] != 0 || int64(binary.BigEndian.Uint32(s.prefix[1:])) != message {
+		return s.failed(Malformed, "not one plain gRPC message")
+	}
+	return q.outcome(response{status: s.status, body: message})
+}
+
+func (s *stream) failed(kind Kind, text string) Exchange {
+	return Exchange{Kind: kind, Text: text, BytesReceived: s.body}
 }

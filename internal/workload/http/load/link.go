@@ -55,25 +55,24 @@ type failure struct {
 func (e *failure) Error() string { return e.err.Error() }
 func (e *failure) Unwrap() error { return e.err }
 
-// malformedf returns the failure of a server that breaks the protocol.
 func malformedf(format string, args ...any) error {
 	return &failure{Malformed, fmt.Errorf(format, args...)}
 }
 
 // connectionOutcome returns how requests end when their connection fails.
-func connectionOutcome(err error) outcome {
+func connectionOutcome(err error) Exchange {
 	var f *failure
 	var op *net.OpError
 	switch {
 	// This error is a TLS alert. Servers with TLS 1.3 refuse a client's certificate after the handshake.
 	case errors.As(err, &op) && op.Op == "remote error":
-		return outcome{kind: handshake, text: err.Error()}
+		return Exchange{Kind: handshake, Text: err.Error()}
 	case errors.As(err, &f):
-		return outcome{kind: f.kind, text: f.Error()}
+		return Exchange{Kind: f.kind, Text: f.Error()}
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
-		return outcome{kind: Closed, text: "the connection was closed before the answer was complete"}
+		return Exchange{Kind: Closed, Text: "the connection was closed before the answer was complete"}
 	}
-	return outcome{kind: Closed, text: err.Error()}
+	return Exchange{Kind: Closed, Text: err.Error()}
 }
 
 // live dials, sends the waiting requests, and reads until the connection ends.
@@ -119,7 +118,6 @@ func (k *link) live() {
 	k.ended(err)
 }
 
-// dial opens the network connection, with TLS if it is configured.
 func (k *link) dial() (net.Conn, error) {
 	s := k.conn.session
 	var d net.Dialer
@@ -207,20 +205,19 @@ func (k *link) retire() {
 	}
 }
 
-// ended ends the requests that are still under way.
 func (k *link) ended(err error) {
 	var left []*slot
-	var why []outcome
+	var why []Exchange
 	k.conn.mu.Lock()
 	k.retire()
 	for _, sl := range k.conn.slots {
 		if sl.busy && sl.link == k {
-			o := connectionOutcome(err)
+			x := connectionOutcome(err)
 			if sl.givenUp != "" {
-				o = giveUp(sl.givenUp)
+				x = giveUp(sl.givenUp)
 			}
 			sl.busy = false
-			left, why = append(left, sl), append(why, o)
+			left, why = append(left, sl), append(why, x)
 		}
 	}
 	k.conn.mu.Unlock()

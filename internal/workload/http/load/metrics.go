@@ -12,24 +12,49 @@ import (
 	"tare/internal/workload"
 )
 
-// metricRow is a metric of a load, with the function of Result that gives its value.
+// timing is a time within each request, and the histogram of a Result that collects the time.
+type timing struct {
+	histogram func(*Result) **Histogram
+	time      func(Exchange) (d time.Duration, covered bool) // covered: the histogram covers this request
+}
+
+var (
+	latency = timing{func(r *Result) **Histogram { return &r.Latency }, func(x Exchange) (time.Duration, bool) { return x.Last - x.Due, x.Kind == "" }}
+	// The time to first byte begins with the latency: in an open loop when the request was due.
+	ttfb    = timing{func(r *Result) **Histogram { return &r.FirstByte }, func(x Exchange) (time.Duration, bool) { return x.First - x.Due, x.Kind == "" }}
+	failed  = timing{func(r *Result) **Histogram { return &r.Failed }, func(x Exchange) (time.Duration, bool) { return x.Last - x.Due, x.Kind != "" }}
+	lag     = timing{func(r *Result) **Histogram { return &r.Lag }, func(x Exchange) (time.Duration, bool) { return x.Sent - max(x.Due, x.Free), x.Paced }}
+	waited  = timing{func(r *Result) **Histogram { return &r.Waited }, func(x Exchange) (time.Duration, bool) { return x.Free - x.Due, x.Paced }}
+	connect = timing{func(r *Result) **Histogram { return &r.Connect }, func(Exchange) (time.Duration, bool) { return 0, false }}
+)
+
+// timings lists all histograms of a Result, except for Named. Connect is no time of a request: a new
+// connection fills its histogram.
+var timings = []timing{latency, ttfb, failed, lag, waited, connect}
+
+// metricRow is a metric of a load. Its value is a quantile of a timing, another function of a timing, or a
+// function of the whole result.
 type metricRow struct {
 	experiment.Metric
-	value    func(*Result) float64 // nil: Quantile gives the value
-	quantile float64               // the share of requests at or below a quantile of the latency; 0 for other metrics
-	openLoop bool                  // only an open loop has a value
-	extra    bool                  // only workloads that ask for the metric have it
+	timing   timing
+	quantile float64 // the share of requests at or below the quantile; 0 for other metrics
+	of       func(*Histogram) time.Duration
+	value    func(*Result) float64
+	openLoop bool // only an open loop has a value
+	extra    bool // only workloads that ask for the metric have it
 }
 
 // metrics lists the metrics of loads, in the order in which results show them. The workloads http, dns and
 // vault all have these metrics, except for metrics marked extra. A workload asks for an extra metric by its
 // name.
 var metrics = []metricRow{
-	{Metric: latency("latency-p50"), quantile: 0.5},
-	{Metric: latency("latency-p90"), quantile: 0.9},
-	{Metric: latency("latency-p99"), quantile: 0.99},
-	{Metric: latency("latency-p99.9"), quantile: 0.999},
-	{Metric: latency("latency-mean"), value: (*Result).meanLatency},
+	{Metric: seconds("latency-p50"), timing: latency, quantile: 0.5},
+	{Metric: seconds("latency-p90"), timing: latency, quantile: 0.9},
+	{Metric: seconds("latency-p99"), timing: latency, quantile: 0.99},
+	{Metric: seconds("latency-p99.9"), timing: latency, quantile: 0.999},
+	{Metric: seconds("latency-mean"), timing: latency, of: (*Histogram).Mean},
+	{Metric: seconds("ttfb-p50"), timing: ttfb, quantile: 0.5},
+	{Metric: seconds("ttfb-p99"), timing: ttfb, quantile: 0.99},
 	{
 		Metric: experiment.Metric{Name: "rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio, Discrete: true},
 		value:  (*Result).Rate,
@@ -38,13 +63,14 @@ var metrics = []metricRow{
 	{Metric: share("errors"), value: (*Result).ErrorShare},
 	{
 		Metric: experiment.Metric{Name: "send-lag-p99", Unit: "s", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
-		value:  (*Result).sendLag, openLoop: true,
+		timing: lag, of: func(h *Histogram) time.Duration { return h.At(0.99) }, openLoop: true,
 	},
-	{Metric: latency("latency-max"), value: (*Result).maxLatency, extra: true},
-	{Metric: latency("latency-min"), value: (*Result).minLatency, extra: true},
+	{Metric: seconds("latency-max"), timing: latency, of: (*Histogram).Max, extra: true},
+	{Metric: seconds("latency-min"), timing: latency, of: (*Histogram).Min, extra: true},
 }
 
-func latency(name string) experiment.Metric {
+// seconds is a metric whose value is a time.
+func seconds(name string) experiment.Metric {
 	return experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}
 }
 
@@ -53,11 +79,7 @@ func share(name string) experiment.Metric {
 	return experiment.Metric{Name: name, Better: experiment.Lower, Scale: experiment.Difference, Discrete: true}
 }
 
-func (r *Result) meanLatency() float64 { return r.Latency.Mean().Seconds() }
-func (r *Result) maxLatency() float64  { return r.Latency.Max().Seconds() }
-func (r *Result) minLatency() float64  { return r.Latency.Min().Seconds() }
-func (r *Result) sendLag() float64     { return r.Lag.At(0.99).Seconds() }
-func (r *Result) lostShare() float64   { return float64(r.Errors[Timeout]) / float64(r.Due) }
+func (r *Result) lostShare() float64 { return float64(r.Errors[Timeout]) / float64(r.Due) }
 
 // Metrics returns the metrics of a trial. Requests is the number of requests of an open loop; 0 means a
 // closed loop. An open loop lacks the quantiles for which it sends too few requests. In a closed loop
@@ -93,7 +115,9 @@ func (r *Result) Values(extra ...string) (values map[string]float64, unavailable
 		}
 		if m.value != nil {
 			values[m.Name] = m.value(r)
-		} else if v, known := r.Quantile(m.quantile); known {
+		} else if h := *m.timing.histogram(r); m.of != nil {
+			values[m.Name] = m.of(h).Seconds()
+		} else if v, known := r.quantile(h, m.quantile); known {
 			values[m.Name] = v.Seconds()
 		} else {
 			unavailable = append(unavailable, m.Name)

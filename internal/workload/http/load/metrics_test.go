@@ -10,7 +10,7 @@ import (
 func TestMetrics(t *testing.T) {
 	r := NewResult()
 	for range 2000 {
-		r.Count("", "", time.Millisecond, time.Second)
+		r.Add(Exchange{Due: time.Second - time.Millisecond, Last: time.Second}, 0)
 	}
 	r.Duration = time.Second
 	values, unavailable := r.Values("lost")
@@ -22,11 +22,11 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s: headline %v", m.Name, m.Headline)
 		}
 	}
-	if !slices.Equal(unavailable, []string{"latency-p99", "latency-p99.9"}) {
+	if !slices.Equal(unavailable, []string{"latency-p99", "latency-p99.9", "ttfb-p99"}) {
 		t.Errorf("unavailable: %v", unavailable)
 	}
 	r.Closed = true
-	if values, _ := r.Values(); values["latency-mean"] == 0 || len(values) != 5 { // neither lost nor send-lag-p99
+	if values, _ := r.Values(); values["latency-mean"] == 0 || len(values) != 6 { // neither lost nor send-lag-p99
 		t.Errorf("a closed loop: %v", values)
 	}
 	var names []string
@@ -36,7 +36,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s of a closed loop: headline %v", m.Name, m.Headline)
 		}
 	}
-	want := []string{"latency-p50", "latency-p90", "latency-p99", "latency-p99.9", "latency-mean", "rate", "errors", "send-lag-p99"}
+	want := []string{"latency-p50", "latency-p90", "latency-p99", "latency-p99.9", "latency-mean", "ttfb-p50", "ttfb-p99", "rate", "errors", "send-lag-p99"}
 	if !slices.Equal(names, want) {
 		t.Errorf("metrics of a closed loop: %v", names)
 	}

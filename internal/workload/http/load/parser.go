@@ -47,7 +47,6 @@ type head struct {
 // space is the buffer to read into. After a call of next, the buffer always has room.
 func (p *responseParser) space() []byte { return p.buf[p.w:] }
 
-// added counts bytes that were read into space.
 func (p *responseParser) added(n int) { p.w += n }
 
 // pending returns the number of bytes not parsed yet.
@@ -161,7 +160,6 @@ func (p *responseParser) headerLine() (bool, error) {
 	return true, nil
 }
 
-// plain skips a body that is not chunked.
 func (p *responseParser) plain() (bool, error) {
 	p.skip()
 	if p.left == 0 {

@@ -35,6 +35,9 @@ type Result struct {
 	// time until its error.
 	Latency *Histogram `json:"latency"`
 	Failed  *Histogram `json:"failed"`
+	// FirstByte is, for requests that ended OK, the time from the start of the latency to the first byte of
+	// the response.
+	FirstByte *Histogram `json:"firstByte"`
 	// Named is the latency of requests by Request.Name.
 	Named map[string]*Histogram `json:"named,omitempty"`
 	// Lag is the generator's own lateness: the time by which requests were sent late although a connection
@@ -59,32 +62,54 @@ type Result struct {
 	Closed bool `json:"closedLoop,omitempty"`
 }
 
+// Exchange is one request and its response, once the request has ended. All times count from the same moment.
+type Exchange struct {
+	Name  string        // Request.Name
+	Due   time.Duration // the intended time; in a closed loop, when the request was drawn
+	Free  time.Duration // since when a connection was free for the request
+	Sent  time.Duration // when the request was sent, or when dialling for it began
+	First time.Duration // when the first byte of the response arrived
+	Last  time.Duration // when the last byte of the response arrived, or when the request failed
+	Paced bool          // an open loop has sent the request
+	Kind  Kind          // the kind of error; "": OK
+	Text  string        // the error
+	// BytesSent and BytesReceived are the sizes of the bodies.
+	BytesSent, BytesReceived int64
+}
+
 // NewResult returns a result without requests.
 func NewResult() *Result {
-	return &Result{
-		Errors: map[Kind]int64{}, Examples: map[Kind]string{}, Handshakes: map[string]int64{},
-		Latency: NewHistogram(), Failed: NewHistogram(), Lag: NewHistogram(), Waited: NewHistogram(), Connect: NewHistogram(),
+	r := &Result{Errors: map[Kind]int64{}, Examples: map[Kind]string{}, Handshakes: map[string]int64{}}
+	for _, t := range timings {
+		*t.histogram(r) = NewHistogram()
 	}
+	return r
 }
 
-// Count counts a request that has ended. Kind "" means OK. Latency is the time since the request's intended
-// time. Elapsed is the time since the beginning of the measured time.
-func (r *Result) Count(kind Kind, text string, latency, elapsed time.Duration) {
+// Add counts a request that has ended. Begin is the start of the measured time.
+func (r *Result) Add(x Exchange, begin time.Duration) {
+	for _, t := range timings {
+		if d, covered := t.time(x); covered {
+			(*t.histogram(r)).Record(d)
+		}
+	}
 	r.Due++
-	r.Elapsed = max(r.Elapsed, elapsed)
-	if kind == "" {
-		r.OK++
-		r.Latency.Record(latency)
+	r.Elapsed = max(r.Elapsed, x.Last-begin)
+	r.BytesSent += x.BytesSent
+	r.BytesReceived += x.BytesReceived
+	if x.Kind != "" {
+		r.Errors[x.Kind]++
+		if _, known := r.Examples[x.Kind]; !known {
+			r.Examples[x.Kind] = x.Text
+		}
 		return
 	}
-	r.Failed.Record(latency)
-	r.Errors[kind]++
-	if _, known := r.Examples[kind]; !known {
-		r.Examples[kind] = text
+	r.OK++
+	if x.Name != "" {
+		r.named(x.Name).Record(x.Last - x.Due)
 	}
 }
 
-// named returns the histogram of a request name.
 func (r *Result) named(name string) *Histogram {
 	if r.Named == nil {
 		r.Named = map[string]*Histogram{}
@@ -134,12 +159,15 @@ func (r *Result) Behaviour() workload.Behaviour {
 // Quantile returns the latency that a share q of all requests does not exceed. A failed request counts as
 // longer than every request that ended OK. The quantile is unknown (false) if fewer than 100 requests are
 // longer, or if the quantile lies among the failed requests.
-func (r *Result) Quantile(q float64) (time.Duration, bool) {
+func (r *Result) Quantile(q float64) (time.Duration, bool) { return r.quantile(r.Latency, q) }
+
+// quantile is Quantile for a histogram with one time for each request that ended OK.
+func (r *Result) quantile(h *Histogram, q float64) (time.Duration, bool) {
 	rank := max(1, ceil(q*float64(r.Due)))
-	if r.Due-rank < Beyond || rank > r.Latency.Count() {
+	if r.Due-rank < Beyond || rank > h.Count() {
 		return 0, false
 	}
-	return r.Latency.At((float64(rank) - 0.5) / float64(r.Latency.Count())), true
+	return h.At((float64(rank) - 0.5) / float64(h.Count())), true
 }
 
 // Merge adds up the results of clients that sent at the same time. Histograms are merged and counts added,
@@ -160,9 +188,9 @@ func Merge(results ...*Result) *Result {
 		for k, n := range r.Handshakes {
 			sum.Handshakes[k] += n
 		}
-		for _, p := range [][2]*Histogram{{sum.Latency, r.Latency}, {sum.Failed, r.Failed}, {sum.Lag, r.Lag}, {sum.Waited, r.Waited}, {sum.Connect, r.Connect}} {
-			if p[1] != nil {
-				p[0].Merge(p[1])
+		for _, t := range timings {
+			if h := *t.histogram(r); h != nil {
+				(*t.histogram(sum)).Merge(h)
 			}
 		}
 		for name, h := range r.Named {

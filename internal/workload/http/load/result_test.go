@@ -49,14 +49,11 @@ func TestMerge(t *testing.T) {
 		d := time.Duration(math.Exp(random.NormFloat64()*2+13)) + time.Duration(i/19_990)*time.Hour
 		part := parts[random.IntN(4)]
 		for _, r := range []*Result{one, part} {
-			b := tally{result: r, names: []string{"all"}}
-			o := outcome{received: int64(i)}
+			x := Exchange{Name: "all", Due: d, Free: d + d/100, Sent: d + d/100 + d/1000, First: d + d/2, Last: 2 * d, Paced: true, BytesReceived: int64(i)}
 			if i%500 == 0 {
-				o.kind, o.text = Timeout, "late"
+				x.Kind, x.Text = Timeout, "late"
 			}
-			b.add(due{}, o, d, 0)
-			r.Lag.Record(d / 1000)
-			r.Waited.Record(d / 100)
+			r.Add(x, 0)
 			r.Connect.Record(d / 10)
 			r.Handshakes["clear"]++
 			r.Duration = time.Second
@@ -76,7 +73,7 @@ func TestMerge(t *testing.T) {
 		if err := json.Unmarshal(text, r); err != nil {
 			t.Fatal(err)
 		}
-		for _, pair := range [][2]*Histogram{{p.Latency, r.Latency}, {p.Failed, r.Failed}, {p.Lag, r.Lag}, {p.Waited, r.Waited}, {p.Connect, r.Connect}, {p.Named["all"], r.Named["all"]}} {
+		for _, pair := range [][2]*Histogram{{p.Latency, r.Latency}, {p.FirstByte, r.FirstByte}, {p.Failed, r.Failed}, {p.Lag, r.Lag}, {p.Waited, r.Waited}, {p.Connect, r.Connect}, {p.Named["all"], r.Named["all"]}} {
 			if !pair[0].Equal(pair[1]) || pair[0].Count() == 0 {
 				t.Error("the way through JSON changed a histogram")
 			}
@@ -106,7 +103,7 @@ func TestQuantile(t *testing.T) {
 		if i >= 9_900 {
 			kind = Closed
 		}
-		r.Count(kind, "", time.Duration(i+1)*time.Microsecond, 0)
+		r.Add(Exchange{Kind: kind, Last: time.Duration(i+1) * time.Microsecond}, 0)
 	}
 	for _, test := range []struct {
 		q    float64

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// timers holds unused timers for the next calls of For.
 var timers = sync.Pool{New: func() any {
 	t, err := NewTimer()
 	if err != nil {

@@ -27,7 +27,6 @@ type Ready struct {
 	Address string `json:"listening"` // "HOST:PORT"
 }
 
-// tls returns the server's TLS configuration, or nil if the server speaks no TLS.
 func (c Config) tls() (*tls.Config, error) {
 	if c.Cert == "" && c.Key == "" {
 		return nil, nil

@@ -69,14 +69,12 @@ func New(conf *tls.Config) *http.Server {
 	return s
 }
 
-// responseSpec is the response that a request asks for.
 type responseSpec struct {
 	bytes  int // -1: not given
 	delay  time.Duration
 	status int
 }
 
-// serve answers one request.
 func serve(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
 		call(w, r)
@@ -112,7 +110,6 @@ var octetStream = []string{"application/octet-stream"}
 // filler is the content of responses.
 var filler = []byte(strings.Repeat("0123456789abcdef", 4<<10))
 
-// fill writes n bytes.
 func fill(w io.Writer, n int) {
 	for n > 0 {
 		m, err := w.Write(filler[:min(n, len(filler))])
@@ -194,7 +191,6 @@ func call(w http.ResponseWriter, r *http.Request) {
 
 var grpcType = []string{"application/grpc"}
 
-// readMessage reads the only message of a call.
 func readMessage(body io.Reader) ([]byte, error) {
 	var prefix [5]byte
 	if _, err := io.ReadFull(body, prefix[:]); err != nil {
