@@ -6,12 +6,13 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"runtime"
 	"sync"
 	"time"
+
+	"tare/internal/workload/service"
 )
 
 // Config is the configuration of a server.
@@ -58,13 +59,9 @@ type Counts struct {
 // Listen starts a server. The caller must close it.
 func Listen(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{begun: time.Now(), labels: map[string]*labelCounts{}, conns: map[net.Conn]bool{}}
-	var secure *tls.Config
-	if c.Cert != "" {
-		pair, err := tls.X509KeyPair([]byte(c.Cert), []byte(c.Key))
-		if err != nil {
-			return nil, fmt.Errorf("cert and key: %w", err)
-		}
-		secure = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	secure, err := service.ServerTLS(c.Cert, c.Key)
+	if err != nil {
+		return nil, err
 	}
 	var listen net.ListenConfig
 	tcp, err := listen.Listen(ctx, "tcp", c.Listen)
