@@ -248,8 +248,8 @@ func (f *costFit) per(p PartName) float64 {
 // whole baseline would leave zero, which has no logarithm.
 const largestShare = 1 - 1e-6
 
-// newHypothesis creates the hypothesis on a part. The margin of equivalence holds for the total of all equal
-// parts, such as all rules.
+// newHypothesis creates the hypothesis on the cost of one part. The plan's margin is for all parts of one kind
+// together, such as all rules, so one part gets its portion of the margin.
 func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis {
 	m, last := f.metric, f.indices[len(f.indices)-1]
 	d := f.data(m, f.scaled(f.amounts(p)))

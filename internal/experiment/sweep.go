@@ -224,7 +224,8 @@ func (l *loader) factorial(x *Experiment) {
 	}
 }
 
-// factorAlone checks the layers of one factor: each kind occurs once in an arm, and has one level.
+// factorAlone checks the layers of one factor. A kind of layer may be in only one factor or in the baseline, and
+// only once. No parameter of the layer may have several levels.
 func (l *loader) factorAlone(x *Experiment, i int) {
 	f := x.Design.Factorial[i]
 	at := strictyaml.Index("design.factorial", i)

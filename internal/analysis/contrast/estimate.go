@@ -285,8 +285,8 @@ func (r Rules) pairedT(contrasts []float64) View {
 	return r.view(stats.PairedT(contrasts, r.AtLook()))
 }
 
-// stein returns the view by Stein's interval, if a pilot with values that vary determines the number of
-// rounds.
+// stein returns the interval and the tests by Stein's method. It returns noView if no pilot fixed the number of
+// rounds, or if all values of the pilot are equal.
 func (r Rules) stein(contrasts []float64, pilot int) View {
 	sd := Deviation(contrasts[:pilot])
 	if !r.Pilot || sd == 0 {

@@ -41,7 +41,7 @@ type form struct {
 	// name and value are groups of the pattern. If name is 0, the field called holds the name.
 	name, value int
 	called      string
-	// is reports whether the value counts as a secret. If is is set, the class of the name is not checked.
+	// is reports whether the value counts as a secret; nil: the class of the name (classOf) decides.
 	is func(string) bool
 }
 
@@ -145,7 +145,7 @@ func outermost(all []Finding) []Finding {
 	return out
 }
 
-// Value finds the secrets in a value with a name: of a variable or a field.
+// Value finds the secrets in the value of a variable or field with this name.
 func Value(name, value string, kind Kind) []Finding {
 	if classOf(name).holds(value) {
 		return []Finding{{name, 0, len(value)}}

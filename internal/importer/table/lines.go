@@ -69,8 +69,8 @@ func openTable(in *bufio.Reader) (*Row, error) {
 }
 
 // open reads the header of a table. The separator is the one that yields the most known titles. If no title is
-// known, the error contains the text wanted. The function name returns the field of a column, or "" for a column
-// that is not read.
+// known, the error says what is wanted (the argument wanted). The argument name maps a title to its field, or to ""
+// if the column is not read.
 func open(in *bufio.Reader, known func(title string) bool, wanted string, name func(title string, titles []string) (string, error)) (*Row, error) {
 	r := &Row{unit: "line", index: map[string]int{}}
 	header := ""

@@ -39,8 +39,8 @@ const (
 
 func (mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
 
-// modes holds for each mode the kernel's numbers of the modes for contents and for names (FSCRYPT_MODE_…),
-// and the cipher's name in /proc/crypto.
+// modes maps a value of `contents` in the file to the kernel's numbers (FSCRYPT_MODE_…) for encrypting contents
+// and file names, and to the cipher's name in /proc/crypto.
 var modes = map[mode]struct {
 	contents, names uint8
 	cipher          string

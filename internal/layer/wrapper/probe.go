@@ -19,7 +19,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Works tests whether a wrapper starts the program true on this machine.
+// Works tests whether a wrapper can start the program `true` on this machine.
 func Works(ctx context.Context, front []string, install string) testbed.Finding {
 	f := testbed.Finding{Name: front[0], Status: testbed.Works}
 	path, err := exec.LookPath(front[0])

@@ -8,7 +8,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// levels compares every arm of every run with the reference: arms of the reference's run by rounds, arms of
+// levels compares the arms of every run with the reference, except controls, where both runs have the cell and the
+// metric: arms of the reference's run by rounds, arms of
 // other runs as independent samples. If the reference is the baseline of its run, the result takes over the
 // comparisons of that run's own analysis, with their control and correction.
 func (c *comparison) levels(list []shared) {

@@ -29,7 +29,7 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 		if !ok {
 			continue
 		}
-		if err := c.checkScale("growth since earlier runs"); err != nil {
+		if err := c.checkScale(false); err != nil {
 			return nil, err
 		}
 		recent, anchor := growthCase(c, g, PartRecent, g.Recent), growthCase(c, g, PartAnchor, g.Anchor)

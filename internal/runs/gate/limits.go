@@ -87,11 +87,15 @@ func limitError(err error) error {
 	return err
 }
 
-// checkScale returns an error if the limit is an amount although the judged quantity, which has a name in the
-// error, is a share.
-func (c *Case) checkScale(quantity string) error {
+// checkScale returns an error if the limit is an amount although the judged quantity is a share. The quantity is
+// growth since earlier runs, or the joint result of several runs.
+func (c *Case) checkScale(joint bool) error {
 	if (c.Limit.Scale == experiment.Difference) == (c.Metric.Scale == experiment.Difference) {
 		return nil
+	}
+	quantity := "growth since earlier runs"
+	if joint {
+		quantity = "the joint result of several runs"
 	}
 	return &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; %s is known only as a share", c.Metric.Name, c.Budget, quantity),
 		fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}

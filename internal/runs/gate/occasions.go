@@ -46,7 +46,7 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 			out.Cases = append(out.Cases, c.ofShare(r.Executed(c.Cell, c.Arm)))
 			continue
 		}
-		if err := c.checkScale("the joint result of several runs"); err != nil {
+		if err := c.checkScale(true); err != nil {
 			return nil, err
 		}
 		out.Cases = append(out.Cases, combinedCase(r, c))

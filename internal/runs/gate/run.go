@@ -112,8 +112,7 @@ func (r *Result) withhold(o Options) {
 	}
 }
 
-// share gives every case its share of the time of its arm's trials in its cell. The shares add up
-// to that time.
+// share divides the time of an arm's trials in a cell equally among the cases of that arm and cell.
 func (r *Result) share(trials []journal.Trial) {
 	if r.Seconds == 0 {
 		return

@@ -167,7 +167,8 @@ func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	return gap
 }
 
-// comparable finds the series of the value and the stretch with its parameters.
+// comparable finds the earlier series of the new value, and the stretch of runs that have the parameters of the new
+// value. If there is none, comparable returns the reason.
 func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	at := slices.IndexFunc(c.before.Series, func(s Series) bool {
 		return keyOf(s.Cell, s.Arm, s.Metric, s.Of) == c.value.key

@@ -16,7 +16,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// These variables make a process in a pod a helper at a socket, or carry one request to the helper.
+// Environment variables that hold a socket. With serverVariable, a process in a pod serves as a helper at the
+// socket. With clientVariable, a process carries one request to that helper.
 const (
 	serverVariable = "TARE_ORDERS_SERVED"
 	clientVariable = "TARE_ORDERS_ASKED"

@@ -58,7 +58,8 @@ func Line(s string) string {
 // Lines keeps the lines of a text and its tabs.
 func Lines(s string) string { return spelled(breaks.Replace(withoutSequences(s)), escapeInLines) }
 
-// Head returns the first characters of Line, and an ellipsis if there are more.
+// Head turns a text into one line, as Line does, and returns its first characters, at most the given number, with
+// an ellipsis if there are more.
 func Head(s string, most int) string {
 	s = Line(s)
 	if utf8.RuneCountInString(s) <= most {
@@ -68,7 +69,8 @@ func Head(s string, most int) string {
 	return strings.TrimRightFunc(string(cut), leans) + "…"
 }
 
-// Tail returns the last characters of Line, after an ellipsis if there are more.
+// Tail turns a text into one line, as Line does, and returns its last characters, at most the given number, after
+// an ellipsis if there are more.
 func Tail(s string, most int) string {
 	s = Line(s)
 	n := utf8.RuneCountInString(s)

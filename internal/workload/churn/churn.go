@@ -50,9 +50,9 @@ type operation string
 
 // The operations.
 const (
-	recreate operation = "recreate" // all objects of the share are deleted, then made again under new names
-	Update   operation = "update"   // each object of the share changes to the template's next revision
-	scale    operation = "scale"    // all objects of the share are scaled to no replicas, then to the template's number
+	recreate operation = "recreate" // all churned objects are deleted, then made again under new names
+	Update   operation = "update"   // every churned object is changed to the next revision of its template
+	scale    operation = "scale"    // all churned objects are scaled to no replicas, then to the template's number
 )
 
 // Values lists the operations.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -317,7 +318,9 @@ func (up *server) endProxies() error {
 func (p *proxy) removeFiles() error {
 	var errs []error
 	for _, file := range p.files {
-		errs = append(errs, os.RemoveAll(file)) // a file may not exist yet
+		if err := os.Remove(file); !errors.Is(err, fs.ErrNotExist) { // a file may not exist yet
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

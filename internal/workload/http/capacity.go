@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,11 +53,7 @@ func (o *objective) String() string {
 }
 
 func (o *objective) validate(errs *experiment.FieldErrors) {
-	given := false
-	for _, l := range o.limits() {
-		given = given || l.most > 0
-	}
-	if !given {
+	if !slices.ContainsFunc(o.limits(), func(l limit) bool { return l.most > 0 }) {
 		errs.Add("objective", "it limits no latency: without a limit a server carries any rate")
 	}
 }
@@ -77,10 +74,7 @@ func (o *objective) met(r *load.Result) bool {
 
 // probe returns how long to try a rate, so that every limited quantile has enough requests.
 func (o *objective) probe(rate float64) time.Duration {
-	longest := time.Second
-	if o.Probe > 0 {
-		longest = o.Probe.Std()
-	}
+	longest := cmp.Or(o.Probe.Std(), time.Second)
 	for _, l := range o.limits() {
 		if l.most > 0 {
 			longest = max(longest, time.Duration(1.1*load.Beyond/(1-l.quantile)/rate*float64(time.Second)))

@@ -5,9 +5,11 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net/netip"
 	"time"
@@ -65,4 +67,17 @@ func sign(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (cert, k
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}))
 	}
 	return text("CERTIFICATE", der), text("PRIVATE KEY", secret), private, err
+}
+
+// ServerTLS returns the TLS configuration of a server with a certificate and its key in PEM, or nil if both
+// are empty.
+func ServerTLS(cert, key string) (*tls.Config, error) {
+	if cert == "" && key == "" {
+		return nil, nil
+	}
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		return nil, fmt.Errorf("cert and key: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }

@@ -192,7 +192,7 @@ type readyCheck struct {
 }
 
 // await waits until the client's pod reaches the server and the server's output matches.
-func (r *Running) await(ctx context.Context, site testbed.Site, at netip.AddrPort, ready Ready) error {
+func (r *Running) await(ctx context.Context, site testbed.Site, address netip.AddrPort, ready Ready) error {
 	limited, cancel := context.WithTimeoutCause(ctx, ready.limit().Std(), errSlow)
 	defer cancel()
 	var err error
@@ -200,7 +200,7 @@ func (r *Running) await(ctx context.Context, site testbed.Site, at netip.AddrPor
 		err = r.awaitLog(limited, ready.Log)
 	}
 	if err == nil && (ready.Log == "" || ready.Path != "") {
-		err = r.awaitReached(limited, site, readyCheck{at, ready.Path})
+		err = r.awaitReached(limited, site, readyCheck{address, ready.Path})
 	}
 	switch {
 	case err == nil || ctx.Err() != nil:

@@ -197,7 +197,7 @@ func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err err
 // longestWait is the longest that the listener waits in one request.
 const longestWait = 5 * time.Second
 
-// answered waits for the call of a pod, and returns the time of the call.
+// answered waits until a pod has called the listener, and returns the time of that call.
 func (s *podStarter) answered(ctx context.Context, p *progress, title string) (at time.Time, err error) {
 	for ctx.Err() == nil {
 		if why := s.failed(p); why != "" {

@@ -137,7 +137,7 @@ var onlyHere = map[string]struct {
 }{
 	"RemoveAll": {"it crosses mounts: use owned.Remove", []string{"internal/run/machine/owned/owner_other.go"}},
 	"Command": {"its descendants are nobody's: use testbed.Run, at local.Here", []string{
-		"internal/testbed/process/", "internal/testbed/local/local_other.go", "internal/testbed/local/guard_linux.go", "internal/testbed/local/userns_linux.go",
+		"internal/testbed/process/", "internal/testbed/local/local_other.go", "internal/testbed/local/strays_linux.go", "internal/testbed/local/userns_linux.go",
 		"internal/testbed/local/probe_linux.go", "internal/testbed/local/loop_linux.go", "internal/workload/syscalls/helper_linux.go", // which end at once and start nothing
 		"internal/layer/wrapper/look_linux.go", "internal/workload/startup/firstbyte/", // are under test themselves
 		"internal/testbed/kube/kubetest/", "internal/test/", "hack/deploy/", // are no part of the product

@@ -53,13 +53,13 @@ func CheckName(name string) error {
 }
 
 // question encodes a query for a name, with the id 0.
-func question(name string, of dnsmessage.Type) ([]byte, error) {
+func question(name string, record dnsmessage.Type) ([]byte, error) {
 	if !strings.HasSuffix(name, ".") {
 		name += "."
 	}
 	n, err := dnsmessage.NewName(name)
 	if err == nil {
-		m := dnsmessage.Message{Header: dnsmessage.Header{RecursionDesired: true}, Questions: []dnsmessage.Question{{Name: n, Type: of, Class: dnsmessage.ClassINET}}}
+		m := dnsmessage.Message{Header: dnsmessage.Header{RecursionDesired: true}, Questions: []dnsmessage.Question{{Name: n, Type: record, Class: dnsmessage.ClassINET}}}
 		var text []byte
 		if text, err = m.Pack(); err == nil {
 			return text, nil
@@ -72,8 +72,8 @@ func question(name string, of dnsmessage.Type) ([]byte, error) {
 func (c Config) questions() ([][]byte, error) {
 	var list [][]byte
 	for _, name := range c.Names {
-		for _, of := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA}[:c.Families] {
-			text, err := question(name, of)
+		for _, record := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA}[:c.Families] {
+			text, err := question(name, record)
 			if err != nil {
 				return nil, err
 			}

@@ -6,12 +6,13 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"runtime"
 	"sync"
 	"time"
+
+	"tare/internal/workload/service"
 )
 
 // Config is the configuration of a server.
@@ -58,13 +59,9 @@ type Counts struct {
 // Listen starts a server. The caller must close it.
 func Listen(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{begun: time.Now(), labels: map[string]*labelCounts{}, conns: map[net.Conn]bool{}}
-	var secure *tls.Config
-	if c.Cert != "" {
-		pair, err := tls.X509KeyPair([]byte(c.Cert), []byte(c.Key))
-		if err != nil {
-			return nil, fmt.Errorf("cert and key: %w", err)
-		}
-		secure = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	secure, err := service.ServerTLS(c.Cert, c.Key)
+	if err != nil {
+		return nil, err
 	}
 	var listen net.ListenConfig
 	tcp, err := listen.Listen(ctx, "tcp", c.Listen)
@@ -114,30 +111,30 @@ func (s *Server) Counts(label string) Counts {
 	return c
 }
 
-func (s *Server) count(of name, kind Kind) {
+func (s *Server) count(n name, kind Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.labels[of.label]
+	b := s.labels[n.label]
 	if b == nil {
 		if len(s.labels) >= mostLabels {
 			return
 		}
 		b = &labelCounts{answers: map[Kind]int64{}, names: map[string]bool{}}
-		s.labels[of.label] = b
+		s.labels[n.label] = b
 	}
 	b.answers[kind]++
-	if of.label != "" && len(b.names) < mostNames {
-		b.names[of.text] = true
+	if n.label != "" && len(b.names) < mostNames {
+		b.names[n.text] = true
 	}
 }
 
 // respond answers and counts a query. It returns nil for bytes that are no query.
-func (s *Server) respond(query, into []byte) []byte {
-	reply, of, kind, ok := answer(query, into)
+func (s *Server) respond(query, buffer []byte) []byte {
+	reply, n, kind, ok := answer(query, buffer)
 	if !ok {
 		return nil
 	}
-	s.count(of, kind)
+	s.count(n, kind)
 	return reply
 }
 

@@ -38,9 +38,9 @@ type name struct {
 // parseName parses a name; false: the name does not exist.
 func parseName(n dnsmessage.Name) (name, bool) {
 	text := strings.ToLower(n.String())
-	rest, of := strings.CutSuffix(text, "."+origin)
+	rest, inZone := strings.CutSuffix(text, "."+origin)
 	parts := strings.Split(rest, ".")
-	if !of || len(parts) != 3 || parts[0] == "" || parts[2] == "" {
+	if !inZone || len(parts) != 3 || parts[0] == "" || parts[2] == "" {
 		return name{}, false
 	}
 	seconds, is := strings.CutPrefix(parts[1], "ttl-")
@@ -70,21 +70,21 @@ var (
 
 // answer encodes the response to a query into a buffer. It returns false for bytes that are no query, which
 // get no response.
-func answer(query, into []byte) (reply []byte, of name, kind Kind, ok bool) {
+func answer(query, buffer []byte) (reply []byte, asked name, kind Kind, ok bool) {
 	var p dnsmessage.Parser
-	asked, err := p.Start(query)
-	if err != nil || asked.Response {
-		return nil, of, "", false
+	head, err := p.Start(query)
+	if err != nil || head.Response {
+		return nil, asked, "", false
 	}
-	header := dnsmessage.Header{ID: asked.ID, Response: true, OpCode: asked.OpCode, Authoritative: true,
-		RecursionDesired: asked.RecursionDesired, RecursionAvailable: true}
+	header := dnsmessage.Header{ID: head.ID, Response: true, OpCode: head.OpCode, Authoritative: true,
+		RecursionDesired: head.RecursionDesired, RecursionAvailable: true}
 	question, unread := p.Question()
 	known := false
 	if unread == nil {
-		of, known = parseName(question.Name)
+		asked, known = parseName(question.Name)
 	}
 	switch {
-	case asked.OpCode != 0:
+	case head.OpCode != 0:
 		header.RCode, kind = dnsmessage.RCodeNotImplemented, failed
 	case unread != nil:
 		header.RCode, kind = dnsmessage.RCodeFormatError, failed
@@ -97,11 +97,11 @@ func answer(query, into []byte) (reply []byte, of name, kind Kind, ok bool) {
 	default:
 		kind = empty
 	}
-	b := dnsmessage.NewBuilder(into[:0], header)
+	b := dnsmessage.NewBuilder(buffer[:0], header)
 	if unread == nil {
 		err = errors.Join(b.StartQuestions(), b.Question(question))
 	}
-	record := dnsmessage.ResourceHeader{Name: question.Name, Class: dnsmessage.ClassINET, TTL: of.ttl}
+	record := dnsmessage.ResourceHeader{Name: question.Name, Class: dnsmessage.ClassINET, TTL: asked.ttl}
 	switch kind {
 	case a:
 		err = errors.Join(err, b.StartAnswers(), b.AResource(record, dnsmessage.AResource{A: ipv4}))
@@ -109,5 +109,5 @@ func answer(query, into []byte) (reply []byte, of name, kind Kind, ok bool) {
 		err = errors.Join(err, b.StartAnswers(), b.AAAAResource(record, dnsmessage.AAAAResource{AAAA: ipv6}))
 	}
 	reply, unfinished := b.Finish()
-	return reply, of, kind, err == nil && unfinished == nil
+	return reply, asked, kind, err == nil && unfinished == nil
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"runtime"
@@ -47,13 +48,9 @@ func newActiveSpan(s *session, span Span) *activeSpan {
 	if !span.Start.IsZero() {
 		begin = span.Start.Sub(s.began) // the same moment for all clients that begin together
 	}
-	drain := span.Drain
-	if drain == 0 {
-		drain = s.conf.Timeout
-	}
 	r := &activeSpan{
 		session: s, span: span,
-		begin: begin, end: begin + span.Duration, last: begin + span.Duration + drain,
+		begin: begin, end: begin + span.Duration, last: begin + span.Duration + cmp.Or(span.Drain, s.conf.Timeout),
 		tallies: make([]tally, min(runtime.GOMAXPROCS(0), 8)),
 		wake:    make(chan struct{}, 1), done: make(chan struct{}),
 		mix: newMix(s.conf.Requests, random), freeSince: begin, more: true,
@@ -120,17 +117,12 @@ func (r *activeSpan) startWorkers() {
 	r.underWay = r.span.Workers
 	all := make([]due, r.span.Workers)
 	for i := range all {
-		all[i] = r.dueNow(now)
+		all[i] = due{intended: now, request: r.mix.draw()}
 	}
 	r.mu.Unlock()
 	for i, t := range all {
 		r.session.slots[i].send(r, t, now)
 	}
-}
-
-// dueNow draws the next request of a worker, which is due at once.
-func (r *activeSpan) dueNow(now time.Duration) due {
-	return due{intended: now, request: r.mix.draw()}
 }
 
 // pace sends due requests to free connections, until all are sent or the drain ends. If no connection is free
@@ -188,7 +180,7 @@ func (r *activeSpan) freed(sl *slot, now time.Duration) {
 	case r.over:
 	case r.arrivals == nil:
 		if r.more = now < r.end; r.more {
-			t, send = r.dueNow(now), true
+			t, send = due{intended: now, request: r.mix.draw()}, true
 		}
 	case r.more && r.next.intended <= now:
 		if r.n > 0 {

@@ -9,6 +9,8 @@
 // only of the requests under way. A closed loop does not send the requests that would have fallen due. This
 // error is called coordinated omission (G. Tene, How NOT to Measure Latency, 2013).
 //
+// The time to first byte begins with the latency, and ends with the first byte of the response.
+//
 // A closed loop has a number of workers. Each worker sends its next request when its last request is
 // answered. The latency runs from the time of sending. Closed loops exist for comparison with other tools
 // that send in closed loops.
@@ -24,19 +26,14 @@
 // # How it works
 //
 // One goroutine, the pacer, sleeps until the next request is due (package pause). It writes the request to the
-// connection that has been free for longest. No other goroutine has to be woken for a request to be sent.
-// Each connection has a goroutine that reads. Without TLS over HTTP/1.1 on Linux, a few event loops read all
-// connections instead (eventLoops). If a request is overdue when a response is complete, the reader sends
-// that request at once.
+// connection that has been free for longest. Each connection has a goroutine that reads. Without TLS over
+// HTTP/1.1 on Linux, a few event loops read all connections instead (eventLoops). If a request is overdue when
+// a response is complete, the reader sends that request at once.
 //
-// Requests are encoded beforehand. Responses are parsed and dropped without allocating memory. The client of
-// net/http would take several times the CPU time per request. A server on the same machine would lack this
-// CPU time.
+// Requests are encoded beforehand, and responses are parsed without allocating memory. The client of net/http
+// takes several times the CPU time per request, which a server on the same machine would lack.
 //
-// A Session has connections. Each connection has slots, and a link: its current network connection. A slot
-// carries one request at a time. An activeSpan is a span of load under way. It hands each due request to a
-// free slot. Only the holder of a connection's lock ends a request.
-//
-// A Session keeps its connections open between spans of load, and uses no CPU meanwhile. A Client runs
-// sessions for another process.
+// A session has connections, which stay open between spans of load. Each connection has slots, and a link: its
+// current network connection. A slot carries one request at a time. An activeSpan is a span of load under way.
+// It hands each due request to a free slot. A Client runs sessions for another process.
 package load

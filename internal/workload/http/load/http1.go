@@ -150,11 +150,6 @@ func (h *http1) early(resp response) bool {
 	if written == nil {
 		return false
 	}
-	select {
-	case <-written:
-		return false
-	default:
-	}
 	wait := 10 * time.Millisecond
 	if resp.status >= 200 && resp.status <= 299 {
 		wait = time.Second

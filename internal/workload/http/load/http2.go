@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 
 	"golang.org/x/net/http2"
@@ -216,13 +217,5 @@ func (h *http2conn) retiredAndIdle() bool {
 	c := h.link.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !h.link.retired {
-		return false
-	}
-	for _, sl := range c.slots {
-		if sl.busy && sl.link == h.link {
-			return false
-		}
-	}
-	return true
+	return h.link.retired && !slices.ContainsFunc(c.slots, func(sl *slot) bool { return sl.busy && sl.link == h.link })
 }

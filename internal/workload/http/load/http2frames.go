@@ -288,7 +288,7 @@ func (s *stream) addHeaders(f *headerFields, end bool) string {
 func (h *http2conn) field(f hpack.HeaderField) {
 	got := &h.fields
 	if f.IsPseudo() {
-		n, ok := decimal([]byte(f.Value))
+		n, ok := number([]byte(f.Value), 10)
 		if f.Name != ":status" || got.regular || got.status >= 0 || !ok || n < 100 || n > 599 {
 			got.wrong = fmt.Sprintf("header %.60q", f.Name+": "+f.Value)
 			return
@@ -299,7 +299,7 @@ func (h *http2conn) field(f hpack.HeaderField) {
 	got.regular = true
 	switch f.Name {
 	case "content-length":
-		n, ok := decimal([]byte(f.Value))
+		n, ok := number([]byte(f.Value), 10)
 		if !ok || got.length >= 0 && got.length != n {
 			got.wrong = fmt.Sprintf("length %.60q", f.Value)
 		}

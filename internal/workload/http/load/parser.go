@@ -120,7 +120,7 @@ func (p *responseParser) statusLine() (bool, error) {
 	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
 		return false, malformedf("status line %.60q", line)
 	}
-	code, ok := decimal(line[9:12])
+	code, ok := number(line[9:12], 10)
 	if !ok || code < 100 || code > 599 {
 		return false, malformedf("status line %.60q", line)
 	}
@@ -254,7 +254,7 @@ func (h *head) header(line []byte) error {
 	}
 	switch {
 	case is(name, "Content-Length"):
-		n, ok := decimal(value)
+		n, ok := number(value, 10)
 		if !ok || h.length >= 0 && h.length != n {
 			return malformedf("length %.60q", value)
 		}
@@ -287,9 +287,6 @@ var token = func() (t [256]bool) {
 	}
 	return t
 }()
-
-// decimal parses a number of at least one digit.
-func decimal(text []byte) (int64, bool) { return number(text, 10) }
 
 // number parses a number of at least one digit, to base 10 or 16.
 func number(text []byte, base int64) (int64, bool) {

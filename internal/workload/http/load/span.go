@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -111,10 +112,7 @@ func newMix(requests []Request, random *rand.Rand) *mix {
 	m := &mix{random: random}
 	sum := 0.0
 	for _, r := range requests {
-		if r.Weight == 0 {
-			r.Weight = 1
-		}
-		sum += r.Weight
+		sum += cmp.Or(r.Weight, 1)
 		m.upTo = append(m.upTo, sum)
 	}
 	return m

@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+
+	"tare/internal/workload/service"
 )
 
 // Config is the configuration that the server's process reads.
@@ -27,20 +28,9 @@ type Ready struct {
 	Address string `json:"listening"` // "HOST:PORT"
 }
 
-func (c Config) tls() (*tls.Config, error) {
-	if c.Cert == "" && c.Key == "" {
-		return nil, nil
-	}
-	pair, err := tls.X509KeyPair([]byte(c.Cert), []byte(c.Key))
-	if err != nil {
-		return nil, fmt.Errorf("cert and key: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
-}
-
 // Run listens, writes its address as one line of JSON (Ready), and serves until ctx ends.
 func Run(ctx context.Context, c Config, w io.Writer) error {
-	conf, err := c.tls()
+	conf, err := service.ServerTLS(c.Cert, c.Key)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type stage struct {
 	due      []time.Duration // due times of members that connect or disconnect, since the start of the stage
 	times    []time.Duration // time of each member from its due time or the start of the stage, or one of the constants below
 	lags     []time.Duration // time from each member's due time until its attempt began, in the order of the ramp
-	push     *Push           // the push that members wait for; nil: members connect or disconnect
+	push     *Push           // the response of the server that members wait for; nil: in this stage, members connect or disconnect
 	expected int             // number of members that the stage waits for
 	left     int             // number of members that have not finished
 	last     time.Duration
