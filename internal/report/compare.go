@@ -207,9 +207,7 @@ func changeForest(r *comparing.Result) figure.Forest {
 		if !control {
 			look = figure.Treatment(index)
 		}
-		if claimsObservational(c.Comparison) {
-			verdict += " " + observedMark
-		}
+		verdict += when(claimsObservational(c.Comparison), " "+observedMark)
 		f.Groups[at].Rows = append(f.Groups[at].Rows, forestRow(c.Comparison, look, control, verdict))
 	}
 	return withRows(f)

@@ -156,9 +156,7 @@ func (p experimentHistory) pointTitle(s *history.Series, at history.Point) strin
 	if at.Value != nil {
 		value = wording.PastValue(s, *at.Value)
 	}
-	if at.LeftOut != nil {
-		value += "; left out: " + brief(wording.Reason(at.LeftOut))
-	}
+	value += when(at.LeftOut != nil, "; left out: "+brief(wording.Reason(at.LeftOut)))
 	return p.runTitle(at.Run) + when(version != "", ", Tare "+plain(version)) + "\n" + value
 }
 

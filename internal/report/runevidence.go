@@ -263,9 +263,7 @@ func frequencyRow(arm string, word doc.Text, f analysis.Frequency, difference, r
 func (s *sheet) failureNote() string {
 	text := "Executions in which the program failed, ran into a limit or gave unusable output; executions spoilt by the machine's condition are not counted. " +
 		"Intervals are exact (Clopper–Pearson); shares are compared with " + s.baseline
-	if slices.ContainsFunc(s.run.Failures, func(f analysis.Failures) bool { return f.Pooled }) {
-		text += " and its control together"
-	}
+	text += when(slices.ContainsFunc(s.run.Failures, func(f analysis.Failures) bool { return f.Pooled }), " and its control together")
 	test := " by Fisher's exact test"
 	if slices.ContainsFunc(s.run.Failures, func(f analysis.Failures) bool { return f.Method == analysis.MethodSetUps }) {
 		test = " by set-ups, in which several rounds may fail together"

@@ -9,6 +9,7 @@ package export
 
 import (
 	"archive/tar"
+	"cmp"
 	"compress/gzip"
 	"encoding/csv"
 	"fmt"
@@ -148,10 +149,7 @@ func levels(p *experiment.Plan, c *experiment.Cell, a *experiment.PlannedArm) st
 	}
 	if a.Role != experiment.Treatment || a.Factors != nil { // the arm belongs to a factorial design
 		for _, f := range p.Factorial {
-			setting := "off"
-			if slices.Contains(a.Factors, f) {
-				setting = "on"
-			}
+			setting := cmp.Or(wording.When(slices.Contains(a.Factors, f), "on"), "off")
 			all = append(all, f+"="+setting)
 		}
 	}

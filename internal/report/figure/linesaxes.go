@@ -286,8 +286,5 @@ func (c *linesChart) overheadHeading() (name, note string) {
 
 // gridOrZero returns the class of the line at a tick of an axis of overheads.
 func gridOrZero(tick float64) string {
-	if tick == 0 {
-		return "zero"
-	}
-	return "grid"
+	return cmp.Or(wording.When(tick == 0, "zero"), "grid")
 }

@@ -29,9 +29,7 @@ func EffectVerdict(e *analysis.Effect) string {
 	if e.Verdict == analysis.Invalid || e.Reason != nil && !HasNumbers(e.Comparison) {
 		return text
 	}
-	if len(e.Over) > 0 {
-		text += ", on average over " + List(e.Over)
-	}
+	text += When(len(e.Over) > 0, ", on average over "+List(e.Over))
 	return text
 }
 
@@ -135,9 +133,7 @@ func BreakdownText(b *analysis.Breakdown) string {
 			text += ": " + Verdict(&p.Comparison)
 			verb = ""
 		default:
-			if effect != verb {
-				text += " " + effect
-			}
+			text += When(effect != verb, " "+effect)
 			verb = effect
 			text += " " + amount
 		}
@@ -165,9 +161,7 @@ func partEffect(p *analysis.Part) (verb, amount string) {
 		verb, w = "is "+string(p.Verdict)+ifNormal(p.Grade)+" at", OverheadWords(p.Metric)
 	}
 	amount = estimate(w.interval(p.Metric, o, p.PointOnly))
-	if p.Verdict.Claims() {
-		amount += ifNormal(p.Grade)
-	}
+	amount += When(p.Verdict.Claims(), ifNormal(p.Grade))
 	return verb, amount
 }
 
@@ -204,8 +198,6 @@ func NotALine(b *analysis.Breakdown) string {
 	if miss.X == 1 {
 		text = strings.Replace(text, "1 "+b.Factor+" cost ", "1 "+one(b)+" costs ", 1)
 	}
-	if miss.Bend != "" {
-		text += "; " + miss.Bend + " at higher levels than at lower ones"
-	}
+	text += When(miss.Bend != "", "; "+miss.Bend+" at higher levels than at lower ones")
 	return text
 }

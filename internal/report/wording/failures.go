@@ -46,9 +46,7 @@ func Failed(f *analysis.Failures, baseline string) string {
 	if f.Reference != nil {
 		text += "; " + baseline + " " + frequency(*f.Reference) + "; " + ShareDifference(f.Difference)
 	}
-	if f.Verdict == analysis.NotResolved {
-		text += " (not shown to differ, Holm " + pValue(f.PAdjusted) + ")"
-	}
+	text += When(f.Verdict == analysis.NotResolved, " (not shown to differ, Holm "+pValue(f.PAdjusted)+")")
 	if f.Observational && f.Verdict.Claims() {
 		text = "observational: " + text
 	}
@@ -93,10 +91,7 @@ func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	if r.Missing == 1 {
 		text, they = fmt.Sprintf("1 of %d %s is missing, since its trial failed; ", r.Of, noun), "this one"
 	}
-	side := "baseline"
-	if r.Without == analysis.Gains {
-		side = "arm"
-	}
+	side := cmp.Or(When(r.Without == analysis.Gains, "arm"), "baseline")
 	switch {
 	case !claimed:
 		return text + "if " + they + " did not count, " + wouldBe(r.Without)
@@ -153,18 +148,14 @@ func markText(f analysis.OtherBehaviour) string {
 		}
 		what = cmp.Or(amounts[what], what) + map[experiment.Aspect]string{experiment.Output: " on stdout", experiment.Answers: " in answers"}[f.Aspect]
 	}
-	if f.More > 0 {
-		what += fmt.Sprintf(" (and %d more of the kind)", f.More)
-	}
+	what += When(f.More > 0, fmt.Sprintf(" (and %d more of the kind)", f.More))
 	return what
 }
 
 // behaviourFinding is behaviourText with its consequence for the verdicts.
 func behaviourFinding(f analysis.OtherBehaviour) string {
 	text := behaviourText(f)
-	if f.Raw != "" {
-		text += ", see " + safetext.Line(f.Raw)
-	}
+	text += When(f.Raw != "", ", see "+safetext.Line(f.Raw))
 	meant := fmt.Sprintf("allow: %s in the arm declares it as intended", f.Aspect)
 	switch {
 	case f.Withholds:
@@ -190,18 +181,14 @@ func bound(f analysis.Bound) string {
 	} else if r.Of > 0 {
 		text += fmt.Sprintf(" (%s of %s)", Share(r.Used), Number(r.Of, 6))
 	}
-	if f.Arms != nil {
-		text += " in " + strings.Join(f.Arms, ", ")
-	}
+	text += When(f.Arms != nil, " in "+strings.Join(f.Arms, ", "))
 	if share := float64(r.Dropped) / float64(r.Packets); share >= minLoss {
 		text += ", " + Share(share) + " of its packets dropped"
 	}
 	if share := float64(r.Retransmitted) / float64(r.Segments); share >= minLoss {
 		text += ", " + Share(share) + " of TCP segments sent again"
 	}
-	if r.Timeouts > 0 {
-		text += ", " + Count(int(r.Timeouts), "TCP timeout", "TCP timeouts")
-	}
+	text += When(r.Timeouts > 0, ", "+Count(int(r.Timeouts), "TCP timeout", "TCP timeouts"))
 	return text + ": " + says
 }
 

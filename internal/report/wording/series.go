@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -78,9 +79,7 @@ func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
 // "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved".
 func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
 	text := amountText(moreWords(d.Interval), d.Interval, d.PointOnly, s.Metric)
-	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
-		text += ", not resolved"
-	}
+	text += When(!d.PointOnly && d.Lo <= 0 && d.Hi >= 0, ", not resolved")
 	return text
 }
 
@@ -116,14 +115,9 @@ func Fit(s *analysis.Scaling, f analysis.Fit) string {
 	if !f.Poor {
 		return ""
 	}
-	side := "above"
-	if f.Below {
-		side = "below"
-	}
+	side := cmp.Or(When(f.Below, "below"), "above")
 	text := fmt.Sprintf("not a line: at %s it lies %s %% of the rise %s", Level(f.At, s.Unit), Fixed(100*f.Off, 0), side)
-	if f.Bend != "" {
-		text += "; " + f.Bend + " at higher levels than at lower ones"
-	}
+	text += When(f.Bend != "", "; "+f.Bend+" at higher levels than at lower ones")
 	return text
 }
 
@@ -163,9 +157,7 @@ func toThe(exponent float64) string {
 // Exponent writes the fitted exponent of a factor: "1.002 [0.997, 1.008]", "0.90 [0.88, 0.92], not 1".
 func Exponent(f *analysis.PowerLawFactor, e *analysis.Exponent) string {
 	text := amountText(plain, e.Interval, e.PointOnly, experiment.Metric{})
-	if e.Unexpected {
-		text += ", not " + Number(f.Expected, 3)
-	}
+	text += When(e.Unexpected, ", not "+Number(f.Expected, 3))
 	return text
 }
 
@@ -179,10 +171,7 @@ func Misfit(m *analysis.Misfit) string {
 	if !m.Poor {
 		return ""
 	}
-	side := "above"
-	if m.Off < 0 {
-		side = "below"
-	}
+	side := cmp.Or(When(m.Off < 0, "below"), "above")
 	return fmt.Sprintf("not this law: %s lies %s %s it", m.Cell, Share(math.Abs(m.Off)), side)
 }
 
