@@ -136,9 +136,7 @@ func combinedForest(r *combine.Result) figure.Forest {
 		}
 		mean, verdict := c.Comparison, string(c.Verdict)
 		mean.Arm += ", mean"
-		if claimsObservational(mean) {
-			verdict += " " + observedMark
-		}
+		verdict += when(claimsObservational(mean), " "+observedMark)
 		g.Rows = append(g.Rows, forestRow(mean, look, false, verdict))
 	}
 	return withRows(f)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -186,10 +187,7 @@ func comparedFields(kind string, c analysis.Comparison, of, against comparing.Ov
 func CombineCSV(w io.Writer, r *combine.Result) error {
 	var lines [][]field
 	for i, c := range slices.Concat(r.Comparisons, r.Controls) {
-		kind := "mean"
-		if i >= len(r.Comparisons) {
-			kind = "floor"
-		}
+		kind := cmp.Or(when(i >= len(r.Comparisons), "floor"), "mean")
 		lines = append(lines, combinedFields(kind, &c, nil))
 		for k := range c.Occasions {
 			lines = append(lines, combinedFields("run", &c, &c.Occasions[k]))

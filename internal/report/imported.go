@@ -33,10 +33,7 @@ func (s *sheet) observationalNotice() string {
 	if s.run.Observation == nil {
 		return ""
 	}
-	between := "the arms"
-	if len(s.plan.Arms) == 1 {
-		between = "this run and the runs it is compared with"
-	}
+	between := cmp.Or(when(len(s.plan.Arms) == 1, "this run and the runs it is compared with"), "the arms")
 	return fmt.Sprintf("Observational: %s. A difference may come from anything else that differed between %s; no statistics can separate these causes.",
 		brief(wording.Observation(s.run.Observation)), between)
 }

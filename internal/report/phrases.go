@@ -34,13 +34,8 @@ func plainAll(list []string) []string {
 	return out
 }
 
-// when returns text if ok is true, else "".
-func when(ok bool, text string) string {
-	if !ok {
-		return ""
-	}
-	return text
-}
+// when is wording.When, which nearly every line of a view uses.
+var when = wording.When
 
 // nonEmpty returns the texts that are not empty.
 func nonEmpty(texts ...string) []string {

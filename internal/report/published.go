@@ -97,9 +97,7 @@ func publishedTrials(t *published.Table) string {
 			text = "see the numbers beside the means"
 		}
 	}
-	if len(t.Cells) > 1 {
-		text += " in each cell"
-	}
+	text += when(len(t.Cells) > 1, " in each cell")
 	text = "Trials: " + text + ". "
 	switch {
 	case invalid == 0:
@@ -224,9 +222,6 @@ func relative(v *float64, decimals int, arm string) string {
 	if v == nil {
 		return wording.Missing + " of " + plain(arm)
 	}
-	word := "more"
-	if *v < 0 {
-		word = "less"
-	}
+	word := cmp.Or(when(*v < 0, "less"), "more")
 	return fmt.Sprintf("%.*f %% of %s %s", decimals, math.Abs(*v)*100, plain(arm), word)
 }

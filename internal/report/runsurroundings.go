@@ -53,10 +53,7 @@ func machineFacts(e *machine.Environment) []doc.Fact {
 		when(e.Cgroup.CPUs > 0, ", limited to "+wording.Number(e.Cgroup.CPUs, 3)+" cores by the cgroup")
 	memory := when(e.Memory > 0, bytes(float64(e.Memory))) +
 		when(e.Cgroup.Memory > 0, ", limited to "+bytes(float64(e.Cgroup.Memory))+" by the cgroup")
-	rights := "unprivileged"
-	if e.Root {
-		rights = "root"
-	}
+	rights := cmp.Or(when(e.Root, "root"), "unprivileged")
 	rights += when(e.UserNS, ", in a user namespace of its own")
 	return known("System", e.OS, "Kernel", strings.TrimSpace(e.Kernel+" "+e.KernelBuild), "Architecture", e.Architecture,
 		"Processor", e.CPU.Model, "Cores", cores, "Frequency governor", e.CPU.Governor, "Turbo", e.CPU.Turbo,

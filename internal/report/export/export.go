@@ -5,15 +5,28 @@
 // An exporter decides nothing. Package analysis decides which trials count, what an arm costs and how
 // certain this is. Formats of trials hold all trials, valid or not, or state what they leave out.
 // Estimates are exported only with their intervals and verdicts.
-//
-// tables.go writes trials as a table. The other formats have one file each.
 package export
 
 import (
+	"archive/tar"
+	"cmp"
+	"compress/gzip"
+	"encoding/csv"
+	"fmt"
 	"io"
+	"iter"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"tare/internal/analysis"
+	"tare/internal/experiment"
 	"tare/internal/report"
+	"tare/internal/report/wording"
 	"tare/internal/run/journal"
 )
 
@@ -42,3 +55,227 @@ var Formats = []Format{
 
 // JSON writes the analysis. docs/analysis.schema.json describes the format.
 func JSON(w io.Writer, r Run) error { return report.JSON(w, r.Analysis) }
+
+// row is one metric of one trial with its context, so that tables of many runs can be concatenated. The
+// tags name the columns, in the order of the fields; docs/exports.md explains each. The command tare
+// import csv reads a table back by these names. A nil value is unknown.
+type row struct {
+	Run           string     `column:"run"`       // name of the experiment
+	Directory     string     `column:"directory"` // last element of the run directory's path
+	Cell          string     `column:"cell"`
+	Workload      string     `column:"workload"` // kind of the workload
+	Levels        string     `column:"levels"`   // levels of the cell's, the arm's and a factorial design's factors: "mtu=1500;rules=8;wireguard=on"
+	Arm           string     `column:"arm"`
+	Role          string     `column:"role"`
+	Round         int32      `column:"round"`
+	Attempt       int32      `column:"attempt"`
+	Position      *int32     `column:"position"`
+	Session       int32      `column:"session"`
+	Start         *time.Time `column:"start"` // UTC
+	WallSeconds   *float64   `column:"wall_seconds"`
+	Metric        string     `column:"metric"`
+	Unit          string     `column:"unit"`
+	Better        string     `column:"better"`
+	Scale         string     `column:"scale"`
+	Headline      bool       `column:"headline"`
+	Value         *float64   `column:"value"` // nil: an invalid trial without a value
+	Valid         bool       `column:"valid"`
+	Rules         string     `column:"invalid_rules"` // rules that an invalid trial broke, each once: "errors;foreign-cpu"
+	Paired        bool       `column:"paired"`        // trials of a round form pairs; else arms are independent samples
+	Observational string     `column:"observational"` // reason why the run is no experiment; "": it is one
+}
+
+// rows returns the rows of a run, with trials in the order of the journal and metrics in the order of the
+// plan. An invalid trial has a row for every metric of its cell, also without a value. A valid trial has no
+// row for an optional metric without a value. Trials of cells or arms that the plan lacks have no rows.
+func rows(run Run) iter.Seq[row] {
+	r := run.Record
+	return func(yield func(row) bool) {
+		for i := range r.Trials {
+			t := &r.Trials[i]
+			cell, arm := r.Plan.Cell(t.Cell), r.Plan.Arm(t.Arm)
+			if cell == nil || arm == nil {
+				continue
+			}
+			row := row{
+				Run: r.Plan.Name, Directory: directory(r.Dir), Cell: t.Cell, Workload: cell.Kind, Levels: levels(r.Plan, cell, arm),
+				Arm: t.Arm, Role: string(arm.Role), Round: int32(t.Round), Attempt: int32(t.Attempt),
+				Session:  int32(t.Session),
+				Position: known(int32(max(0, t.Position))), Start: known(t.Start.UTC()),
+				WallSeconds: known(max(0, t.Wall.Seconds())),
+				Valid:       t.Valid(), Rules: rules(t), Paired: r.Plan.Paired(),
+				Observational: wording.Observation(run.Analysis.Observation),
+			}
+			for _, m := range cell.Metrics {
+				value, measured := t.Values[m.Name]
+				if !measured && row.Valid {
+					continue
+				}
+				row.Metric, row.Unit, row.Better, row.Scale, row.Headline = m.Name, m.Unit, string(m.Better),
+					string(m.Scale), m.Headline
+				row.Value = nil
+				if measured && !math.IsNaN(value) {
+					row.Value = &value
+				}
+				if !yield(row) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// known returns a pointer to v, or nil for a zero.
+func known[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// directory returns the last element of a run directory's path.
+func directory(dir string) string {
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole // resolves ".", which has no name
+	}
+	return filepath.Base(dir)
+}
+
+func levels(p *experiment.Plan, c *experiment.Cell, a *experiment.PlannedArm) string {
+	var all []string
+	for _, l := range slices.Concat(c.Levels, a.Levels) {
+		all = append(all, l.String())
+	}
+	if a.Role != experiment.Treatment || a.Factors != nil { // the arm belongs to a factorial design
+		for _, f := range p.Factorial {
+			setting := cmp.Or(wording.When(slices.Contains(a.Factors, f), "on"), "off")
+			all = append(all, f+"="+setting)
+		}
+	}
+	return strings.Join(all, ";")
+}
+
+func rules(t *journal.Trial) string {
+	var all []string
+	for _, v := range t.Invalid {
+		if !slices.Contains(all, v.Rule) {
+			all = append(all, v.Rule)
+		}
+	}
+	return strings.Join(all, ";")
+}
+
+var columns = func() (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[row]()) {
+		names = append(names, f.Tag.Get("column"))
+	}
+	return names
+}()
+
+// CSV writes the rows of a run according to RFC 4180, except that lines end in a line feed alone. Numbers
+// have full precision. Unknown values are empty, and so is the number 0 in columns that count from 1.
+// Fields that a spreadsheet would take for a formula start with an apostrophe.
+func CSV(w io.Writer, r Run) error {
+	out := csv.NewWriter(w)
+	_ = out.Write(columns) // out.Error returns this error, too
+	line := make([]string, len(columns))
+	for row := range rows(r) {
+		fields := reflect.ValueOf(row)
+		for i := range line {
+			line[i] = field(fields.Field(i).Interface())
+		}
+		if out.Write(line) != nil {
+			break
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write csv: %w", err)
+	}
+	return nil
+}
+
+func field(v any) string {
+	switch v := v.(type) {
+	case string:
+		return report.Field(v)
+	case bool:
+		return strconv.FormatBool(v)
+	case int32:
+		return field(known(v))
+	case *int32:
+		if v != nil {
+			return strconv.Itoa(int(*v))
+		}
+	case *float64:
+		if v != nil {
+			return number(*v)
+		}
+	case *time.Time:
+		if v != nil {
+			return v.Format(time.RFC3339Nano)
+		}
+	}
+	return ""
+}
+
+// number writes a number with all digits needed to read back the same value.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// sumsFile lists the digests of all other files of a bundle, in the format of sha256sum.
+const sumsFile = "SHA256SUMS"
+
+// bundle writes a run as one archive to publish (tar.gz). It holds the files that the run's chain covers,
+// with their digests, and no others. Archives of the same run are identical, byte for byte. Unpacked, an
+// archive is a run directory.
+func bundle(w io.Writer, r Run) error {
+	run, contents, err := journal.Contents(r.Record.Dir)
+	if err != nil {
+		return err
+	}
+	began := time.Unix(0, 0)
+	if len(run.Sessions) > 0 {
+		began = run.Sessions[0].Start
+	}
+	began = began.UTC().Truncate(time.Second)
+	top := journal.DefaultDir("", run.Plan.Name, began) + "/"
+
+	zip := gzip.NewWriter(w) // the gzip header has no file name and no time
+	out := tar.NewWriter(zip)
+	add := func(name string, size int64, write func(io.Writer) error) error {
+		// Times, owners and modes are the same for all files, since they reveal nothing about the run.
+		header := &tar.Header{Name: top + name, Size: size, Mode: 0o644, ModTime: began, Format: tar.FormatPAX}
+		if strings.HasSuffix(header.Name, "/") {
+			header.Typeflag, header.Mode = tar.TypeDir, 0o700
+		}
+		if err := out.WriteHeader(header); err != nil {
+			return err
+		}
+		return write(out)
+	}
+	if err := add("", 0, func(io.Writer) error { return nil }); err != nil {
+		return err
+	}
+	var sums strings.Builder
+	for _, c := range contents {
+		fmt.Fprintf(&sums, "%s  %s\n", c.SHA256, c.Name)
+	}
+	text := sums.String()
+	err = add(sumsFile, int64(len(text)), func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range contents {
+		if err := add(c.Name, c.Size, func(w io.Writer) error { return c.Copy(w, run.Dir) }); err != nil {
+			return err
+		}
+	}
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return zip.Close()
+}

@@ -113,10 +113,7 @@ func comparisonFamilies(r Run) []*family {
 	all := []*family{verdict, rounds}
 	byScale := map[experiment.Scale][]*family{}
 	for _, scale := range []experiment.Scale{experiment.Ratio, experiment.Difference} {
-		unit := ""
-		if scale == experiment.Ratio {
-			unit = "ratio"
-		}
+		unit := wording.When(scale == experiment.Ratio, "ratio")
 		for _, e := range []struct{ name, help string }{
 			{"overhead", "Overhead of an arm relative to the baseline, positive for a cost."},
 			{"overhead_low", "Lower end of the interval of the overhead, positive for a cost."},

@@ -1,8 +1,13 @@
 package figure
 
 import (
+	"fmt"
+	"math"
+
 	"tare/internal/analysis"
 	"tare/internal/report/columns"
+	"tare/internal/report/wording"
+	"tare/internal/text/safetext"
 )
 
 // Bars draws values of arms as bars from zero. Each metric in each cell is a group with its own axis.
@@ -77,4 +82,177 @@ func (d *drawing) bars(g BarGroup, left, top, width float64) {
 			d.path("M"+at(lo, mid)+"H"+px(hi)+"M"+at(lo, mid-4)+"v8M"+at(hi, mid-4)+"v8", "range "+b.Look.class)
 		}
 	}
+}
+
+// Sizes of the pictures of one metric, in pixels. Box plot and run chart have the same rows, so that they
+// line up side by side.
+const (
+	boxesWidth    = 400
+	runChartWidth = 460
+	lanePitch     = 54 // height of one arm
+	laneTop       = 6
+	laneFoot      = 38 // height of the axis and its title
+)
+
+// ManyDots is the largest number of trials drawn one by one. With more, a box plot shows evenly chosen
+// trials and a run chart shows bands.
+const ManyDots = 240
+
+// fewestBoxed is the smallest number of trials for a box, since quartiles of fewer are the trials themselves.
+const fewestBoxed = 8
+
+// Boxes is a box plot of one metric in one cell.
+type Boxes struct {
+	Metric, Cell string
+	Unit         string
+	Arms         []Arm // the median of the first arm is drawn through all
+}
+
+// Arm is the trials of one arm.
+type Arm struct {
+	Name    string
+	Look    Look
+	Values  []float64
+	Summary analysis.Summary // of the values
+}
+
+// Draw draws a box for each arm with enough trials: from quartile to quartile, with whiskers to the
+// furthest values within 1.5 interquartile ranges of the box. Values beyond are circles, and every trial
+// is a dot (Tukey 1977, Exploratory Data Analysis, section 2D).
+func (b Boxes) Draw() string {
+	d := &drawing{w: boxesWidth, h: laneTop + laneFoot + lanePitch*float64(len(b.Arms))}
+	var ends []float64
+	var names []string
+	for _, a := range b.Arms {
+		names = append(names, a.Name)
+		if a.Summary.N > 0 {
+			ends = append(ends, a.Summary.Min, a.Summary.Max)
+		}
+	}
+	ax := axisOver(ends...)
+	unit := ax.unit(b.Unit)
+	x := func(v float64) float64 { return 8 + ax.At(v)*(boxesWidth-16) }
+	bottom := d.h - laneFoot
+	ticks, labels := ax.inUnit(unit, 4, 1e9)
+	for i, t := range ticks {
+		d.line(x(t), laneTop, x(t), bottom, "grid")
+		d.tick(x(t), bottom, labels[i])
+	}
+	d.text(d.w/2, bottom+30, "small muted", "middle", unit.Label)
+	if len(b.Arms) > 0 && b.Arms[0].Summary.N > 0 {
+		m := x(b.Arms[0].Summary.Median)
+		d.line(m, laneTop, m, bottom, "edge")
+	}
+	short := abbreviated(names, boxesWidth-150)
+	for i, a := range b.Arms {
+		d.box(a, x, laneTop+lanePitch*float64(i), short[i], unit)
+	}
+	return d.svg(fmt.Sprintf("Box plots of %s, %s", b.Metric, b.Cell), "")
+}
+
+func abbreviated(names []string, room float64) []string {
+	safe := make([]string, len(names))
+	for i, name := range names {
+		safe[i] = safetext.Line(name)
+	}
+	short := columns.Abbreviate(safe, int(room/(letter*12)))
+	for i, name := range safe {
+		safe[i] = short[name]
+	}
+	return safe
+}
+
+func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, unit wording.Scale) {
+	m := a.Summary
+	if m.N == 0 {
+		d.laneLabel(top, a.Look, name, a.Name, "no valid trial")
+		return
+	}
+	mid := top + laneMiddle
+	if m.N >= fewestBoxed {
+		d.quartiles(a, x, mid)
+	}
+	d.line(x(m.Median), mid-9, x(m.Median), mid+9, "middle "+a.Look.class)
+	d.dots(a, x, mid)
+	d.laneLabel(top, a.Look, name, a.Name, fmt.Sprintf("median %s, n = %d", unit.With(m.Median), m.N))
+}
+
+// quartiles draws the box of an arm with its whiskers.
+func (d *drawing) quartiles(a Arm, x func(float64) float64, mid float64) {
+	m := a.Summary
+	lo, hi := a.whiskers()
+	whiskers := "M" + at(x(lo), mid) + "H" + px(x(m.Q1)) + "M" + at(x(lo), mid-5) + "v10M" + at(x(hi), mid-5) +
+		"v10M"
+	d.path(whiskers+at(x(m.Q3), mid)+"H"+px(x(hi)), "thin "+a.Look.class)
+	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+a.Look.class)
+}
+
+// fences returns the limits beyond which a value is drawn as an outlier.
+func (a Arm) fences() (lo, hi float64) {
+	reach := 1.5 * (a.Summary.Q3 - a.Summary.Q1)
+	return a.Summary.Q1 - reach, a.Summary.Q3 + reach
+}
+
+// whiskers returns the ends of the whiskers: the furthest values within the fences, or the box.
+func (a Arm) whiskers() (lo, hi float64) {
+	least, most := a.fences()
+	lo, hi = a.Summary.Q1, a.Summary.Q3
+	for _, v := range a.Values {
+		if v >= least && v <= most {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	return lo, hi
+}
+
+// laneLabel writes an arm's name above its lane, and a note at the right. It is drawn last, over anything
+// that reaches up there.
+func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
+	d.rect(0, top, d.w, 18, "paper")
+	d.marker(8, top+9, 4, l, "")
+	d.labelled(18, top+13, "halo", short, name)
+	d.text(d.w-6, top+13, "small muted num halo", "end", note)
+}
+
+// tick writes a label below a picture's axis, within the picture's edges.
+func (d *drawing) tick(at, bottom float64, label string) {
+	half := float64(columns.Width(label)) * letter * 11 / 2
+	d.text(min(max(at, half), d.w-half), bottom+14, "small muted num", "middle", label)
+}
+
+// mark is a tick with a short line.
+func (d *drawing) mark(at, bottom float64, label string) {
+	d.line(at, bottom, at, bottom+3, "grid")
+	d.tick(at, bottom, label)
+}
+
+// dots draws the trials of an arm as dots, and outliers as circles.
+func (d *drawing) dots(a Arm, x func(float64) float64, mid float64) {
+	lo, hi := a.fences()
+	step := max(1, (len(a.Values)+ManyDots-1)/ManyDots)
+	in, out := "", ""
+	circles, least, most := 0, false, false
+	for i, v := range a.Values {
+		if !wording.Finite(v) {
+			continue
+		}
+		y := mid + jitter(i)*7
+		switch {
+		case (v < lo || v > hi) && (circles < ManyDots/4 || v == a.Summary.Min && !least || v == a.Summary.Max && !most):
+			circles++
+			least, most = least || v == a.Summary.Min, most || v == a.Summary.Max
+			out += "M" + at(x(v)-3.4, y) + "a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0"
+		case i%step == 0:
+			in += "M" + at(x(v), y) + "h0"
+		}
+	}
+	d.path(in, "dots "+a.Look.class)
+	d.path(out, "out "+a.Look.class)
+}
+
+// jitter spreads dots that would hide each other: a fixed sequence in −1…1 that fills the range evenly
+// (the fractional parts of multiples of the golden ratio).
+func jitter(i int) float64 {
+	_, f := math.Modf(float64(i+1) * 0.6180339887498949)
+	return 2*f - 1
 }

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"html"
 	"math"
 	"slices"
@@ -134,10 +135,7 @@ func (c *historyChart) pitch() float64 { return c.x(1) - c.x(0) }
 
 func (c *historyChart) grid() {
 	for _, t := range c.axis.ticks(5) {
-		class := "grid"
-		if t == 0 && c.Series.Of == history.OfOverhead {
-			class = "zero"
-		}
+		class := cmp.Or(wording.When(t == 0 && c.Series.Of == history.OfOverhead, "zero"), "grid")
 		c.line(c.layout.left, c.y(t), c.w-c.layout.right, c.y(t), class)
 		c.text(c.layout.left-8, c.y(t)+4, "small muted num", "end", c.tick(t))
 	}

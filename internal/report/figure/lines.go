@@ -148,9 +148,7 @@ func (c *linesChart) drawAxes() {
 		}
 	}
 	label := c.Factor
-	if c.FactorUnit != "" {
-		label += " (" + c.FactorUnit + ")"
-	}
+	label += wording.When(c.FactorUnit != "", " ("+c.FactorUnit+")")
 	label = commaList(label, c.levelAxis.scale(func(v float64) string { return wording.Number(v, 6) }))
 	c.text((c.left+c.right)/2, c.overheadBottom+30, "small muted", "middle", fit(label, c.w-2*laneTop, 11))
 }

@@ -66,9 +66,7 @@ func level(kind string, l factor.Level) string {
 	case strings.Trim(value, "0123456789") == "" && strings.HasSuffix(name, "s"):
 		text = value + " " + name
 	}
-	if layer != "" {
-		text += " of " + layer
-	}
+	text += wording.When(layer != "", " of "+layer)
 	return text
 }
 
@@ -140,9 +138,7 @@ func resourceWords(of []string, resource, program string) string {
 	if work[last] != last { // data that are moved
 		text = strings.Join(of, " ") + " " + text
 	}
-	if program != "" {
-		text += ", " + program
-	}
+	text += wording.When(program != "", ", "+program)
 	return acronyms(text)
 }
 

@@ -1,10 +1,12 @@
 package text
 
 import (
+	"slices"
 	"strings"
 
 	"tare/internal/report/columns"
 	"tare/internal/report/document"
+	"tare/internal/text/safetext"
 )
 
 // table writes a table: the titles of groups and parts, and the rows below.
@@ -159,4 +161,187 @@ func (g *grid) stacked(row document.Row) {
 	for _, write := range below {
 		write()
 	}
+}
+
+const (
+	minName      = 12 // least width of a column of names
+	minNameAlone = 19 // least width of names without a drawing beside them; below it, rows are stacked
+	minDrawing   = 11
+	maxDrawing   = 51
+)
+
+// grid is a table with the layout of its columns.
+type grid struct {
+	*writer
+	document.Table
+	indent string    // indent of a row
+	side   []*column // columns beside each other
+	below  []int     // indices of the columns of sentences, written below the row
+	draw   int       // index of the column of drawings; -1: none
+	room   int       // width for a drawing
+	narrow bool      // rows are too wide and therefore stacked
+	drawn  bool      // a drawing was written
+}
+
+// column is a column that stands beside others.
+type column struct {
+	document.Column
+	at     int    // index in the table
+	bare   bool   // the table shows no titles
+	title  string // safe for a terminal
+	before string // space before the column
+	signed bool   // some values have signs; the others are indented to align
+	values []string
+	width  int
+	names  map[string]string // shortened names
+}
+
+// layOut finds the columns of a table and their widths. If a row is too wide, names are shortened first;
+// then drawings are left out.
+func (t *writer) layOut(indent string, table document.Table) *grid {
+	g := &grid{writer: t, Table: table, indent: indent, draw: -1}
+	if slices.ContainsFunc(table.Parts(), func(p document.Part) bool { return !p.Title.Empty() }) {
+		g.indent += "  "
+	}
+	for _, i := range table.ColumnsIn(document.Terminal) {
+		switch table.Columns[i].Kind {
+		case document.Drawing:
+			g.draw = i
+		case document.Prose:
+			g.below = append(g.below, i)
+		default:
+			c := newColumn(table, i)
+			switch {
+			case len(g.side) == 0:
+			case c.Tight:
+				c.before = " "
+			default:
+				c.before = "  "
+			}
+			g.side = append(g.side, c)
+		}
+	}
+	if g.draw >= 0 {
+		g.naturalWidths(max(minName, t.o.Width/4))
+		g.shorten(g.end()+2+minDrawing-t.o.Width, minName)
+		if g.room = min(t.o.Width-g.end()-2, maxDrawing); g.room < minDrawing {
+			g.draw = -1
+		}
+	}
+	if g.draw < 0 {
+		g.naturalWidths(t.o.Width)
+		g.shorten(g.end()-t.o.Width, minNameAlone)
+		if g.NoTitles && g.end() > t.o.Width { // longer rows take several lines
+			g.naturalWidths(t.o.Width)
+			g.shorten(g.end()-t.o.Width, max(minName, t.o.Width/3))
+		}
+	}
+	if g.narrow = !g.NoTitles && g.end() > t.o.Width; g.narrow {
+		g.naturalWidths(t.o.Width - len(g.indent))
+	}
+	for _, c := range g.side {
+		if c.Kind == document.Name {
+			c.names = columns.Abbreviate(c.values, c.width)
+		}
+	}
+	return g
+}
+
+func newColumn(table document.Table, at int) *column {
+	c := &column{Column: table.Columns[at], at: at, bare: table.NoTitles, title: safetext.Line(table.Columns[at].Title)}
+	var lines []document.Text
+	for _, part := range table.Parts() {
+		for _, row := range part.Rows {
+			lines = append(lines, row.Cell(at).Lines...)
+		}
+	}
+	c.signed = !c.Right && !c.Signs && c.Kind == document.Value && slices.ContainsFunc(lines, signed)
+	for _, l := range lines {
+		c.values = append(c.values, c.shown(l))
+	}
+	return c
+}
+
+// signed reports whether a text contains the sign of a verdict.
+func signed(t document.Text) bool {
+	sign, _ := t.Sign()
+	return sign != ""
+}
+
+// naturalWidths gives every column the width of its content. Names get at most the given width.
+func (g *grid) naturalWidths(names int) {
+	for _, c := range g.side {
+		c.width = 0
+		if !g.NoTitles {
+			c.width = columns.Width(c.title)
+		}
+		for _, v := range c.values {
+			c.width = max(c.width, columns.Width(v))
+		}
+		if c.Kind == document.Name {
+			c.width = min(c.width, names)
+		}
+	}
+}
+
+// shorten narrows names by over columns in all, but not below the least width.
+func (g *grid) shorten(over, least int) {
+	for _, c := range g.side {
+		if c.Kind == document.Name {
+			give := max(0, min(over, c.width-least))
+			c.width, over = c.width-give, over-give
+		}
+	}
+}
+
+// end returns the column at which a row ends.
+func (g *grid) end() int {
+	at := len(g.indent)
+	for _, c := range g.side {
+		at += len(c.before) + c.width
+	}
+	return at
+}
+
+// filled pads a value to the width of its column, and adds the space before it.
+func (c *column) filled(value, painted string) string {
+	fill := strings.Repeat(" ", max(0, c.width-columns.Width(value)))
+	if c.Right && !c.Tight {
+		return c.before + fill + painted
+	}
+	return c.before + painted + fill
+}
+
+// shown returns a line of a cell as terminal text.
+func (c *column) shown(text document.Text) string {
+	value := line(text)
+	sign, _ := text.Sign()
+	switch {
+	case c.Signs && sign != "":
+		return sign
+	case c.signed && sign == "":
+		return "  " + value
+	case c.bare && c.Label != "" && value != "":
+		return c.Label + " " + value
+	}
+	return value
+}
+
+// value returns the n-th line of a row's cell and its style.
+func (c *column) value(row document.Row, n int) (string, document.Style) {
+	lines := row.Cell(c.at).Lines
+	if n >= len(lines) {
+		return "", document.Plain
+	}
+	value, style := c.shown(lines[n]), document.Plain
+	if short, ok := c.names[value]; ok {
+		value = short
+	}
+	if row.Muted {
+		style = document.Muted
+	}
+	if i := slices.IndexFunc(lines[n], func(s document.Span) bool { return s.Style != document.Plain }); i >= 0 {
+		style = lines[n][i].Style
+	}
+	return value, style
 }

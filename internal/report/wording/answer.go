@@ -102,15 +102,11 @@ func pointText(p *analysis.Point) string {
 			return m.Name + " " + string(p.Verdict)
 		}
 		point, interval := points(p)
-		if strings.HasSuffix(point, " times") {
-			point += " the"
-		}
+		point += When(strings.HasSuffix(point, " times"), " the")
 		return fmt.Sprintf("%s %s, %s", strings.TrimSpace(point+" "+m.Name), interval, p.Verdict)
 	}
 	text := "no verdict"
-	if p.Reason != nil {
-		text += ", " + Reason(p.Reason)
-	}
+	text += When(p.Reason != nil, ", "+Reason(p.Reason))
 	return text
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"tare/internal/analysis"
+	"tare/internal/experiment"
 )
 
 // EffectName names a main effect or an interaction: "wireguard", "wireguard × mtls".
@@ -28,9 +29,7 @@ func EffectVerdict(e *analysis.Effect) string {
 	if e.Verdict == analysis.Invalid || e.Reason != nil && !HasNumbers(e.Comparison) {
 		return text
 	}
-	if len(e.Over) > 0 {
-		text += ", on average over " + List(e.Over)
-	}
+	text += When(len(e.Over) > 0, ", on average over "+List(e.Over))
 	return text
 }
 
@@ -91,4 +90,114 @@ func List(names []string) string {
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
 	return strings.Join(names, "")
+}
+
+// PartName names a part of a cost: "installed", "any rule", "each rule".
+func PartName(b *analysis.Breakdown, p analysis.PartName) string {
+	if p == analysis.Installed {
+		return "installed"
+	}
+	return string(p) + " " + one(b)
+}
+
+// one names in the singular the thing that a breakdown counts: "rule", "unit of depth".
+func one(b *analysis.Breakdown) string {
+	if s := Singular(b.Factor); s != b.Factor {
+		return s
+	}
+	return "unit of " + b.Factor
+}
+
+// BreakdownName names the subject of a breakdown: "seccomp", "seccomp with action=errno".
+func BreakdownName(b *analysis.Breakdown) string {
+	var held []string
+	for _, l := range b.Held {
+		held = append(held, l.String())
+	}
+	if held == nil {
+		return b.Arm
+	}
+	return b.Arm + " with " + List(held)
+}
+
+// BreakdownText lists the parts of a cost: "installed costs 1.2 % [0.8, 1.6], any rule 3.4 % [3.0, 3.8],
+// each rule 0.05 % [0.04, 0.06] more". A part without a claim has its verdict behind its name.
+func BreakdownText(b *analysis.Breakdown) string {
+	var texts []string
+	verb := ""
+	for i := range b.Parts {
+		p := &b.Parts[i]
+		text := PartName(b, p.Part)
+		switch effect, amount := partEffect(p); {
+		case !HasNumbers(p.Comparison):
+			text += ": " + Verdict(&p.Comparison)
+			verb = ""
+		default:
+			text += When(effect != verb, " "+effect)
+			verb = effect
+			text += " " + amount
+		}
+		texts = append(texts, text)
+	}
+	text := strings.Join(texts, ", ")
+	if n := len(b.Parts); n > 0 && b.Parts[n-1].Part == analysis.EachPart && (verb == "costs" || verb == "gains") {
+		text += " more"
+	}
+	if miss := NotALine(b); miss != "" {
+		text += "; " + miss
+	}
+	return text
+}
+
+// partEffect splits the effect of a part into its verb and its amount.
+func partEffect(p *analysis.Part) (verb, amount string) {
+	o, w := p.Overhead, plain
+	switch p.Verdict {
+	case analysis.Gains:
+		verb, o = "gains", negated(o)
+	case analysis.Costs:
+		verb = "costs"
+	default:
+		verb, w = "is "+string(p.Verdict)+ifNormal(p.Grade)+" at", OverheadWords(p.Metric)
+	}
+	amount = estimate(w.interval(p.Metric, o, p.PointOnly))
+	amount += When(p.Verdict.Claims(), ifNormal(p.Grade))
+	return verb, amount
+}
+
+// PartSentence states the verdict on a part together with the part's name.
+func PartSentence(b *analysis.Breakdown, p *analysis.Part) string {
+	text := PartName(b, p.Part) + " " + Verdict(&p.Comparison)
+	if !p.Metric.Headline {
+		return "exploratory: " + text
+	}
+	return text
+}
+
+// PartAmount writes the cost of a part in the metric's unit: "12 ns more [10, 14]"; "" if its overhead
+// already has that unit.
+func PartAmount(p *analysis.Part) string {
+	if p.Amount == nil || !HasNumbers(p.Comparison) {
+		return ""
+	}
+	m := p.Metric
+	m.Scale = experiment.Difference
+	return estimate(OverheadWords(m).interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi))
+}
+
+// NotALine describes the level where a line misses the data most: "not a line: 64 rules cost 12 % more
+// [8, 16] than the line through the other levels says; steeper at higher levels than at lower ones"; ""
+// if the line fits.
+func NotALine(b *analysis.Breakdown) string {
+	miss := b.Miss
+	if miss == nil || !miss.Poor {
+		return ""
+	}
+	by := estimate(more.interval(b.Metric, miss.By, miss.By.Lo == miss.By.Hi))
+	text := "not a line: " + Number(miss.X, 6) + " " + b.Factor + " cost " + by + " than the line through the other levels says"
+	if miss.X == 1 {
+		text = strings.Replace(text, "1 "+b.Factor+" cost ", "1 "+one(b)+" costs ", 1)
+	}
+	text += When(miss.Bend != "", "; "+miss.Bend+" at higher levels than at lower ones")
+	return text
 }

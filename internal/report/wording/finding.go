@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -44,10 +45,7 @@ func Finding(f analysis.Finding) string {
 		return fmt.Sprintf("stalls: %s of trials, baseline %s (trials at least %s times as bad as the median of their arm)",
 			frequency(f.Stalls.Arm), frequency(f.Stalls.Reference), Number(f.Stalls.Factor, 3))
 	case analysis.UnequalSpread:
-		wider := "arm"
-		if f.Wider == experiment.Baseline {
-			wider = "baseline"
-		}
+		wider := cmp.Or(When(f.Wider == experiment.Baseline, "baseline"), "arm")
 		return fmt.Sprintf("the values of the %s spread %s times as wide as those of the other: the arms differ in more than their level, and the interval covers only the level", wider, Number(f.Ratio, 2))
 	}
 	return runFinding(f)
@@ -72,10 +70,7 @@ func runFinding(f analysis.Finding) string {
 	case analysis.Extended:
 		return fmt.Sprintf("the run was extended from %d to %d rounds after a look at its results: a second look makes false claims more likely, so that verdicts and intervals are at %s", f.Looks[len(f.Looks)-1], f.Rounds, Confidence(f.Confidence))
 	case analysis.MoreRepeats:
-		often := "more"
-		if f.Arm.Share.Point < f.Reference.Share.Point {
-			often = "less"
-		}
+		often := cmp.Or(When(f.Arm.Share.Point < f.Reference.Share.Point, "less"), "more")
 		return fmt.Sprintf("trials of this arm were repeated or lost %s often than those of the baseline and its control (%s of executions beside %s, %s), by the machine's condition or a failed proof: the missing trials may not be missing by chance, and the arm may look faster or slower than it is",
 			often, frequency(f.Arm), frequency(f.Reference), pValue(f.P))
 	case analysis.StrayTrials:
@@ -112,10 +107,7 @@ func runFinding(f analysis.Finding) string {
 		return fmt.Sprintf("the median is %s, but by the experiment file the device gives at most %s: something else served the requests (a cache, or burst credits), and a difference between arms may come from there",
 			Value(f.Value, f.Unit), Value(f.Cap, f.Unit))
 	case analysis.StartUp:
-		part := "part"
-		if f.Most {
-			part = "most"
-		}
+		part := cmp.Or(When(f.Most, "most"), "part")
 		return fmt.Sprintf("%s of this is the start of %s, which takes %s, while the program runs for %s; longer programs show less of it", part, f.Program, Value(f.Start, "s"), Value(f.Run, "s"))
 	case analysis.Unexercised:
 		return fmt.Sprintf("hardly any trial there did what the layer %s acts on (its hooks were hit rarely or never): the difference is not its effect, but comes from another layer of the arm, from the arm's set-up, or from chance", f.Layer)

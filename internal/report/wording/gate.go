@@ -57,9 +57,7 @@ func GateLine(r *gate.Result) string {
 		return "gate passed: " + budgets + " kept"
 	case gate.Fail:
 		text := fmt.Sprintf("gate failed: %d of %s exceeded", r.Count(gate.Fail), budgets)
-		if unresolved > 0 {
-			text += fmt.Sprintf(", %d not resolved", unresolved)
-		}
+		text += When(unresolved > 0, fmt.Sprintf(", %d not resolved", unresolved))
 		return text
 	case gate.Invalid:
 		if r.Valid {
@@ -87,18 +85,14 @@ func GateScope(r *gate.Result) string {
 		name += " (" + of + ")"
 	}
 	text := fmt.Sprintf("%s, %s, compared with %s, %s intervals", name, size, against, Confidence(r.Confidence))
-	if !r.Finished {
-		text += ", not finished"
-	}
+	text += When(!r.Finished, ", not finished")
 	normal := 0
 	for _, c := range r.Cases {
 		if c.Grade == analysis.Normal {
 			normal++
 		}
 	}
-	if normal > 0 {
-		text += fmt.Sprintf("; %d of %s judged as if noise were normal", normal, Count(len(r.Cases), "case", "cases"))
-	}
+	text += When(normal > 0, fmt.Sprintf("; %d of %s judged as if noise were normal", normal, Count(len(r.Cases), "case", "cases")))
 	return text
 }
 
@@ -160,10 +154,7 @@ func GateBrief(r *gate.Result, c gate.Case, shared []string) string {
 	if !slices.Contains(shared, why) {
 		return why
 	}
-	if c.Reason == gate.NoHistory {
-		return "nothing to compare with"
-	}
-	return ""
+	return When(c.Reason == gate.NoHistory, "nothing to compare with")
 }
 
 // gateMetric returns the metric of a case on the scale of its limit.
@@ -217,9 +208,7 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 			one, many = "complete "+one, "complete "+many
 		}
 		text := Count(c.Size, one, many) + of + " " + plural(c.Size, "is", "are") + " too few for an interval that holds for any noise"
-		if c.Needed > 0 {
-			text += "; at least " + Count(c.Needed, "is", "are") + " needed"
-		}
+		text += When(c.Needed > 0, "; at least "+Count(c.Needed, "is", "are")+" needed")
 		return text
 	case gate.NotFinished:
 		return "the run is not finished; tare resume continues it"
@@ -234,9 +223,7 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 		return fmt.Sprintf("the typical round %s, within the limit of %s, but the mean is over it: some trials take far longer", gateBound(c, "at most", c.Overhead.Hi), limit)
 	}
 	text := GateReason(c.Reason)
-	if c.Gap != nil {
-		text += ": " + Reason(c.Gap)
-	}
+	text += When(c.Gap != nil, ": "+Reason(c.Gap))
 	return text
 }
 
@@ -247,10 +234,7 @@ func gateBound(c gate.Case, bound string, v float64) string {
 		verb, word, bound = "gains", "better", "at least"
 	}
 	if h := c.History; h != nil {
-		since := "since the last change"
-		if h.Part == gate.PartAnchor {
-			since = "at the beginning"
-		}
+		since := cmp.Or(When(h.Part == gate.PartAnchor, "at the beginning"), "since the last change")
 		verb = "is " + word + " than " + Count(h.Runs, "run", "runs") + " " + since + " by"
 	}
 	return verb + " " + bound + " " + gateAmount(c, math.Abs(v))
@@ -274,9 +258,7 @@ func gateNeeded(r *gate.Result, c gate.Case) string {
 // observational run is labelled so.
 func GateSentence(r *gate.Result, c gate.Case) string {
 	outcome := string(c.Outcome)
-	if r.Observation != nil {
-		outcome += " (observational)"
-	}
+	outcome += When(r.Observation != nil, " (observational)")
 	text := fmt.Sprintf("%s: %s on %s in %s: %s", outcome, safetext.Line(c.Arm), GateSubject(c), safetext.Line(c.Cell), GateWhy(r, c))
 	if point, interval := GateOverhead(c); interval != "" {
 		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, Confidence(r.Confidence))

@@ -10,6 +10,14 @@ import (
 	"tare/internal/text/safetext"
 )
 
+// When returns text if ok is true, else "".
+func When(ok bool, text string) string {
+	if !ok {
+		return ""
+	}
+	return text
+}
+
 // Missing is written in place of a number that does not exist.
 const Missing = "–"
 

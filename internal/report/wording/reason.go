@@ -89,10 +89,7 @@ func historyReason(r analysis.Reason) string {
 	case history.NewIncomparable:
 		return "the value of the new run cannot be compared"
 	case history.FewRuns:
-		earlier := "no earlier run"
-		if r.Runs > 0 {
-			earlier = Count(r.Runs, "earlier run", "earlier runs")
-		}
+		earlier := cmp.Or(When(r.Runs > 0, Count(r.Runs, "earlier run", "earlier runs")), "no earlier run")
 		return fmt.Sprintf("%s can be compared with, at least %d are needed", earlier, r.Fewest)
 	case history.FewSinceAnchor:
 		return fmt.Sprintf("at least %d runs from the anchor on are needed", r.Fewest)
@@ -143,10 +140,7 @@ func Difference(d history.Difference) string {
 	if d.Machine && d.What == machine.FlagsProperty {
 		return "processor flags changed"
 	}
-	missing := "unset"
-	if d.Machine {
-		missing = "unknown"
-	}
+	missing := cmp.Or(When(d.Machine, "unknown"), "unset")
 	return d.What + " is " + cmp.Or(d.Is, missing) + ", was " + cmp.Or(d.Was, missing)
 }
 

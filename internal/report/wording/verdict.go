@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -41,9 +42,7 @@ func Qualified(c *analysis.Comparison) string {
 	if kinds != nil {
 		text = strings.Join(kinds, ", ") + ": " + text
 	}
-	if c.Restates != "" && c.Verdict != analysis.Restated {
-		text += "; restates " + c.Restates
-	}
+	text += When(c.Restates != "" && c.Verdict != analysis.Restated, "; restates "+c.Restates)
 	return text
 }
 
@@ -74,12 +73,8 @@ func Verdict(c *analysis.Comparison) string {
 		return Reason(c.Reason) + estimateIfJudged(c)
 	}
 	text := "no verdict"
-	if c.Reason != nil {
-		text += ", " + Reason(c.Reason)
-	}
-	if !c.PointOnly && c.Rounds > 0 {
-		text += ": " + estimated(c)
-	}
+	text += When(c.Reason != nil, ", "+Reason(c.Reason))
+	text += When(!c.PointOnly && c.Rounds > 0, ": "+estimated(c))
 	return text
 }
 
@@ -95,10 +90,7 @@ func Effect(c *analysis.Comparison) string {
 // effect is Effect with the name of the other side; "" for the baseline.
 func effect(c *analysis.Comparison, versus string) string {
 	if unmeasurable(c) {
-		word := "costs"
-		if c.Overhead.Point < 0 {
-			word = "gains"
-		}
+		word := cmp.Or(When(c.Overhead.Point < 0, "gains"), "costs")
 		return word + " an amount that is " + unmeasured
 	}
 	if isZero(c) {
@@ -124,9 +116,7 @@ func effect(c *analysis.Comparison, versus string) string {
 		word = strings.TrimSpace(word) + ifNormal(c.Grade) + " "
 	}
 	text := word + plain.Interval(c.Metric, o)
-	if versus != "" {
-		text += more + versus
-	}
+	text += When(versus != "", more+versus)
 	if factor := Factor(c); factor != "" {
 		text += ", " + factor
 	}
@@ -142,10 +132,7 @@ func capacityEffect(c *analysis.Comparison) string {
 	case o.Point < 0:
 		more, o = " more", negated(o)
 	}
-	grade := ""
-	if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
-		grade = ifNormal(c.Grade)
-	}
+	grade := When(c.Verdict == analysis.Costs || c.Verdict == analysis.Gains, ifNormal(c.Grade))
 	text := "holds" + grade + " " + plain.Interval(c.Metric, o) + more + " load at " + c.Metric.Objective
 	if factor := Factor(c); factor != "" {
 		text += ", " + factor
@@ -307,10 +294,7 @@ func detectable(c *analysis.Comparison) string {
 	}
 	text := "differences of " + Size(c.Metric, c.MDE) + " are found with " + Share(c.Power) + " chance"
 	if c.Needed > 0 && c.NeededRange != nil {
-		many := "rounds"
-		if !c.Paired {
-			many = "values per arm"
-		}
+		many := cmp.Or(When(!c.Paired, "values per arm"), "rounds")
 		text += fmt.Sprintf("; %s to %s would resolve this, %s with %s chance if the noise is as large as it seems",
 			thousands(strconv.Itoa(c.NeededRange[0])), Count(c.NeededRange[1], "", many), thousands(strconv.Itoa(c.Needed)), Share(c.Power))
 	}
@@ -329,10 +313,7 @@ func missing(c *analysis.Comparison, l *analysis.Loss) string {
 	if l == nil {
 		return head
 	}
-	whose := ": "
-	if l.Baseline {
-		whose = ": of the baseline, "
-	}
+	whose := cmp.Or(When(l.Baseline, ": of the baseline, "), ": ")
 	lost := fmt.Sprintf("%d of %d trials ", l.Lost, l.Trials)
 	switch {
 	case l.Metric != "":
@@ -352,17 +333,11 @@ func values(baseline, treated int) string {
 }
 
 func noun(paired bool) string {
-	if paired {
-		return "pairs"
-	}
-	return "values"
+	return cmp.Or(When(paired, "pairs"), "values")
 }
 
 func contrastName(s experiment.Scale) string {
-	if s == experiment.Difference {
-		return "difference"
-	}
-	return "ratio"
+	return cmp.Or(When(s == experiment.Difference, "difference"), "ratio")
 }
 
 // pValue writes a p value with its name: "p = 0.012", "p < 0.001".
