@@ -246,7 +246,8 @@ func (p Place) Server() bool {
 	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
 }
 
-// Spread returns for each member the number of its node, from 1, in turn. If nodes is 0, each has its own.
+// Spread assigns members to nodes in turn, and returns the number of each member's node, from 1. If nodes is 0, each
+// member has its own node.
 func Spread(members, nodes int) []int {
 	if nodes <= 0 {
 		nodes = members

@@ -19,7 +19,8 @@ func seccompWord(pod *corev1.Pod) string {
 	return none
 }
 
-// appArmorWord returns the AppArmor profile, likewise; "" if there is none.
+// appArmorWord returns the AppArmor profile in the pod's specification, in the form of the experiment file; "" if
+// there is none.
 func appArmorWord(pod *corev1.Pod) string {
 	if p := cmp.Or(security(pod).AppArmorProfile, podSecurity(pod).AppArmorProfile); p != nil {
 		return word(string(p.Type), p.LocalhostProfile)
@@ -185,7 +186,7 @@ func (c *Config) capabilities() aspect {
 	}}
 }
 
-// boundaries describes the expected capabilities: all of with, none of without.
+// boundaries describes the expected capabilities: all in the set with, and none in the set without.
 func boundaries(with, without capSet) string {
 	switch {
 	case with|without == 0:

@@ -133,8 +133,8 @@ func (r *run) endEarly(round int, why error) error {
 	return nil
 }
 
-// waitForQuiet checks the machine until it is within the limits or the run's patience is used up. quiet
-// is set if it was within the limits; waited if not already at the first check.
+// waitForQuiet checks the machine until it is within the limits or the run's patience is used up. The result quiet is
+// set if the machine came within the limits. The result waited is set if more than one check was needed.
 func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violation) (quiet, waited bool, err error) {
 	for ; r.Patience > 0; waited = true {
 		r.Events(Waiting{Left: r.Patience, Why: why.Detail, First: !waited})

@@ -115,7 +115,7 @@ func (p *armSite) account() (account, error) {
 	return account{own: own, children: children, layers: layers}, err
 }
 
-// since returns the CPU time between b and a. Memory is that of a.
+// since returns the CPU time used from the earlier account b to the later account a. The result has the memory of a.
 func (a account) since(b account) account {
 	used := account{own: a.own - b.own, children: a.children - b.children, layers: map[string]layer.Cost{}}
 	for part, c := range a.layers {

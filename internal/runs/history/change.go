@@ -13,8 +13,8 @@ import (
 // seed is the seed of every permutation test: the same history gives the same changes.
 const seed = 1
 
-// stretchValues is the values that are tested for changes: the points of a series in one stretch that are
-// not left out.
+// stretchValues holds the values of a stretch that are tested for changes: the points of a series that are not left
+// out.
 type stretchValues struct {
 	series  *Series
 	stretch int
