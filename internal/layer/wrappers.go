@@ -152,8 +152,8 @@ func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
 // Memory returns testbed.ErrUncounted: the memory is unknown.
 func (elsewhere) Memory() (int64, error) { return 0, testbed.ErrUncounted }
 
-// WithWrappers returns the site for the workload of an arm. It starts subjects in the wrappers of the active
-// layers, the first layer innermost, and holds what the layers hold (Active.Holds).
+// WithWrappers returns the site for the workload of an arm. It starts subjects in the wrappers of the active layers,
+// the first layer innermost, and holds the layers' values (Active.Holds).
 func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
 	return WithEqualLaunchers(site, 0, active...)
 }

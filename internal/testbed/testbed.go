@@ -203,7 +203,8 @@ func (f Finding) Tried(err error) Finding {
 	return f
 }
 
-// AlwaysWorks returns the probe of a feature that works on every machine. detail says what it can be used with.
+// AlwaysWorks returns the probe of a feature that works on every machine. The argument detail names what the feature
+// can be used with.
 func AlwaysWorks(name, detail string) func(context.Context) []Finding {
 	return func(context.Context) []Finding { return []Finding{{Name: name, Status: Works, Detail: detail}} }
 }

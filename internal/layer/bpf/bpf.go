@@ -91,9 +91,9 @@ type Policy struct {
 	Rules        int   // number of rules of each kind
 	Action       layer.Action
 	Suffix       bool     // rules are ends of paths; otherwise they are beginnings
-	Files        []string // paths of the rules, one per rule, of up to TextMost bytes; the next two fields likewise
+	Files        []string // paths of files, one per rule, of up to TextMost bytes
 	Programs     []string
-	Sources      []string // sources of mounts
+	Sources      []string // sources of mounts, like the paths of Files
 	Four         []ConnectRule
 	Six          []ConnectRule
 	Capabilities uint64 // the denied capabilities, as bits

@@ -83,7 +83,7 @@ func confined() aspect {
 	}}
 }
 
-// seccompOf returns the seccomp profile in a pod's specification, and what the pod shows of it.
+// seccompOf returns the seccomp profile in a pod's specification, and the seccomp mode that the pod shows.
 func seccompOf(s podView) (profile string, got shown) {
 	profile = seccompWord(s.pod)
 	got.observed = fmt.Sprintf("%s, mode %s", profile, cmp.Or(s.facts.Seccomp, unreported))
@@ -132,8 +132,7 @@ func appArmor(want string) aspect {
 	}}
 }
 
-// capable returns an error if a node cannot do what the layer asks for, and its kubelet has not reported
-// this.
+// capable returns an error if a node does not support a setting of the layer, and its kubelet has not reported this.
 func (c *Config) capable(views []podView) error {
 	for _, s := range views {
 		if len(c.AppArmor) > 0 && s.facts.AppArmor == "" {

@@ -32,7 +32,7 @@ import (
 // DamageError reports that a record differs from what was written.
 type DamageError struct {
 	Dir   string // the run directory
-	Where string // file, or file:line; "": What contains the position
+	Where string // file, or file:line; if "", What contains the position
 	What  string
 }
 

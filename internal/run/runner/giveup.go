@@ -44,8 +44,8 @@ type NoDataError struct {
 // layer. The run may continue after the condition has passed.
 func (e *NoDataError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
 
-// CPULimit reports whether programs were throttled by a limit on their CPU time, such as that of a pod.
-// Waiting does not help.
+// CPULimit reports whether programs were throttled by a limit on their CPU time, such as a pod's limit. Waiting does
+// not lift this limit.
 func (e *NoDataError) CPULimit() bool { return e.Last.Rule == workload.RuleThrottled && e.CPULimited }
 
 // Error names the arm, the cell and the rule.

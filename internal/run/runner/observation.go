@@ -125,7 +125,7 @@ func (a account) since(b account) account {
 	return used
 }
 
-// plus returns the sum of two periods. Memory is that of the later one, o.
+// plus returns the sum of two periods. The result has the memory of the later period, o.
 func (a account) plus(o account) account {
 	sum := account{own: a.own + o.own, children: a.children + o.children, layers: map[string]layer.Cost{}}
 	maps.Copy(sum.layers, a.layers)

@@ -78,8 +78,8 @@ func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity
 var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
 // Look samples the machine before the first trial, while nothing of Tare's is running. The result busy describes the
-// limit that the machine exceeds all the time; "" if it exceeds none. The result still does so for the smaller set of
-// limits, fewer.
+// limit that the machine exceeds all the time; "" if it exceeds none. The result still describes this for the smaller
+// set of limits in the argument fewer.
 func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer experiment.Limits) (busy, still string, err error) {
 	by := func(look testbed.Sample, limits experiment.Limits) string {
 		var t journal.Trial
