@@ -68,8 +68,8 @@ type Grade string
 const (
 	// Measured: the claim rests on tests that hold for noise of any shape.
 	Measured Grade = ""
-	// Normal: the claim rests on tests that hold if noise has a normal distribution. So few values cannot
-	// show whether it has.
+	// Normal: the claim rests on tests that hold if noise has a normal distribution. The values are too few to
+	// show whether it has one.
 	Normal Grade = "normal"
 )
 
@@ -79,7 +79,7 @@ type Run struct {
 	Directory   string               `json:"directory"`
 	Plan        *experiment.Plan     `json:"plan"`
 	Environment *machine.Environment `json:"environment,omitempty"`
-	// Valid is set if the run gives verdicts. Otherwise Reasons lists why not.
+	// Valid is set if the run gives verdicts. If Valid is false, Reasons lists the reasons.
 	Valid   bool     `json:"valid"`
 	Reasons []Reason `json:"-"`
 	// Observation is the reason why the run's conclusions are weaker than the conclusions of an experiment;
@@ -90,7 +90,7 @@ type Run struct {
 	Finished bool `json:"finished"`
 	// Ending describes which planned rounds are missing, and why; nil: no planned round is missing.
 	Ending *Ending `json:"ending,omitempty"`
-	// Start is the start of the first trial. All Seconds count from it.
+	// Start is the start of the first trial. All fields named Seconds count from Start.
 	Start    time.Time `json:"start"`
 	Sessions []Session `json:"sessions,omitempty"` // more than one if the run was resumed
 	Rounds   int       `json:"rounds"`             // rounds that have any trial
@@ -102,7 +102,7 @@ type Run struct {
 	Comparisons []Comparison    `json:"comparisons"`
 	Controls    []Comparison    `json:"controls"` // comparisons of the control with the baseline
 	Warnings    []Warning       `json:"warnings,omitempty"`
-	Behaviours  []Warning       `json:"-"` // warnings about arms in which programs behave differently than in the baseline; Warnings holds them too
+	Behaviours  []Warning       `json:"-"` // warnings about programs that behave differently than in the baseline; Warnings has them, too
 	Cells       []CellSummary   `json:"cells"`
 	Scaling     []Scaling       `json:"scaling,omitempty"`    // how metrics grow with factors whose levels are numbers
 	PowerLaws   []PowerLaw      `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, for workloads that expect a power law
@@ -184,7 +184,7 @@ type Comparison struct {
 	// Mean is the overhead of the arithmetic mean, on the scale of Overhead. (Overhead itself is about the
 	// typical round.) Mean is nil if the values do not allow an estimate.
 	Mean *Interval `json:"mean,omitempty"`
-	// Stalls counts the trials that are far slower than the other trials of their arm; nil: no trial is.
+	// Stalls counts the trials that are far slower than the other trials of their arm; nil: no trial stalled.
 	Stalls *Stalls `json:"stalls,omitempty"`
 	// Inner is the interval that a claim of equivalence rests on. Its confidence is lower than the confidence
 	// of Overhead (90 % instead of 95 %). Inner is set only if Overhead reaches beyond the margin and Inner
@@ -223,7 +223,7 @@ type Comparison struct {
 	Warnings []Finding `json:"-"`
 }
 
-// Inner is an interval of lower confidence than the one shown.
+// Inner is an interval of lower confidence than the interval shown.
 type Inner struct {
 	Interval
 	Confidence float64 `json:"confidence"` // confidence of this interval
@@ -231,8 +231,8 @@ type Inner struct {
 
 // Versus names the second of two overheads that are compared with each other.
 type Versus struct {
-	Arm string `json:"arm,omitempty"` // "": the same arm
-	Run int    `json:"run,omitempty"` // number of the run; 0: the same run
+	Arm string `json:"arm,omitempty"` // "": the arm of the first overhead
+	Run int    `json:"run,omitempty"` // number of the run; 0: the run of the first overhead
 }
 
 // Alternative is the verdict of a comparison on another selection of trials.

@@ -62,7 +62,7 @@ func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 	return run
 }
 
-// JudgeTails is Judge with the overheads of means and the findings on stalls.
+// JudgeTails does what Judge does, and adds the overheads of means and the findings on stalls.
 func JudgeTails(plan *experiment.Plan, trials []journal.Trial) *Run {
 	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)
@@ -139,8 +139,8 @@ func (r *Run) Interim(cell, arm string) bool {
 	return false
 }
 
-// unfinished returns the reasons of the arms that have not done all planned rounds, or whose baseline or
-// control has not, by cell and arm name.
+// unfinished returns a reason for each arm that has not done all planned rounds, or whose baseline or control has
+// not done them, by cell and arm name.
 func (t *table) unfinished() map[[2]string]Reason {
 	if t.plan.Import != nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 // metric.
 type ArmSummary struct {
 	Arm string `json:"arm"` // name of the arm
-	// Verdict is the common verdict of the points; "" if some cost and some gain.
+	// Verdict is the common verdict of the points; "" if some points are costs and others are gains.
 	Verdict  Verdict    `json:"verdict"`
 	Cells    []string   `json:"cells"`  // cells in which the arm is compared on headline metrics
 	Points   []Point    `json:"points"` // costs first, then gains, then the other verdicts

@@ -16,7 +16,7 @@ type Question struct {
 	// Against. A control applies to all questions that have the control's cell, metric and Against.
 	Against  string
 	Restates string // another metric that carries the same information in a closed loop
-	// Observational is set if the data come from no experiment. The answer then says that they do not.
+	// Observational is set if the data come from no experiment. The answer then states this.
 	Observational bool
 	contrast.Data
 	// Versus names the second overhead if two overheads are compared. The verdict then says whether the first

@@ -58,8 +58,8 @@ const (
 	OtherLines = "other-lines"
 )
 
-// veryDifferent is the ratio by which an amount must exceed the largest amount of baseline and control, or
-// fall below their smallest. It leaves room for printed numbers, which have more digits when they are larger.
+// veryDifferent is the ratio by which an amount must exceed the largest amount of baseline and control, or fall
+// below their smallest. The ratio leaves room for larger printed numbers, which have more digits.
 const veryDifferent = 1.5
 
 // behaviours compares the behaviour of programs in every treatment with their behaviour in baseline and
@@ -248,8 +248,8 @@ func size(mark string) bool {
 	return slices.Contains([]string{nothing, something, FarLess, FarMore, OtherLines}, mark)
 }
 
-// Otherwise returns the difference between an arm and the baseline in what programs do, if the difference
-// withholds gains and equivalence; otherwise nil.
+// Otherwise returns the finding that programs behave differently in an arm than in the baseline, if it withholds
+// gains and equivalence; nil if there is no such finding.
 func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	for _, w := range r.Behaviours {
 		if f, ok := w.Finding.(OtherBehaviour); ok && f.Withholds && w.Cell == cell && w.Arm == arm {

@@ -18,7 +18,7 @@ const (
 	lossMatters    = 0.01  // share of packets, or of TCP segments, that are lost
 	timeoutMatters = 0.001 // timeouts as a share of TCP segments; one timeout takes 200 ms or more, a thousand round trips
 	fewestLost     = 10    // number of packets, segments or timeouts below which losses are chance
-	ownProcessors  = 0.1   // client's share of the CPU time of client and server; below it, the server has the processors to itself
+	ownProcessors  = 0.1   // client's share of the CPU time of client and server; with a smaller share, the server has the processors to itself
 )
 
 // ResourceSummary is the use of a resource that programs share. The numbers are from the arm's trial with the
@@ -96,8 +96,8 @@ func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resou
 	return list
 }
 
-// bounds warns, for each cell whose workload declares what it tests, of the first exhausted resource that is
-// not the one under test.
+// bounds warns of exhausted resources, in each cell whose workload declares a resource under test. It names the
+// first exhausted resource that is not under test.
 func bounds(run *Run) (list []Warning) {
 	for _, cell := range run.Cells {
 		var found []testbed.Resource

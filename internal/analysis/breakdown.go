@@ -62,8 +62,8 @@ const (
 	EachPart  PartName = "each"      // one more of what the factor counts
 )
 
-// Miss is the distance between the cost at one level and the line through the other levels. The level is the
-// one at which chance explains the distance least.
+// Miss is the distance between the cost at one level and the line through the other levels. Of all levels, Miss
+// has the level whose distance chance explains least.
 type Miss struct {
 	X    float64  `json:"x"`              // the level
 	By   Interval `json:"by"`             // the distance, on the scale of the overheads; positive: the cost is above the line
@@ -73,7 +73,7 @@ type Miss struct {
 	Bend string   `json:"bend,omitempty"` // "steeper" or "flatter": how the costs bend away from a line towards higher levels; "": they do not
 }
 
-// mostFirst is the largest count that the lowest level above zero may have: the line is extrapolated from
+// mostFirst is the largest count that the lowest level above zero may have, since the line is extrapolated from
 // that level down to zero.
 const mostFirst = 10
 
@@ -202,8 +202,8 @@ func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 
 	return line.Intercept
 }
 
-// missing counts the rounds in which programs failed, by the effect of the failure on a part. A higher cost
-// at one level makes the part larger, at another level smaller.
+// missing counts the rounds in which programs failed, by the effect of the failure on a part. A higher cost at
+// some levels makes the part larger; a higher cost at other levels makes the part smaller.
 func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	weights, all := make([]float64, len(f.x)+1), 0.0
 	for k := range f.x {
@@ -219,7 +219,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
 		}
-		n.Add(less || !more, more || !less) // if neither: the part does not depend on the failed arms, as the slope does not depend on the baseline
+		n.Add(less || !more, more || !less) // less and more are unset if the part does not depend on the failed arms: the slope does not depend on the baseline
 	}
 	return n
 }
@@ -287,7 +287,7 @@ func (f *costFit) miss(confidence float64) *Miss {
 	}
 	least, left := math.Inf(1), make([]float64, len(x))
 	low, high := math.Inf(1), math.Inf(-1)
-	for k := len(x) - 1; k >= 0; k-- { // of levels with equal p, the highest is reported
+	for k := len(x) - 1; k >= 0; k-- { // of levels with equal p-values, the highest is reported
 		weight := 1/float64(len(x)) + (x[k]-mean)*(x[k]-mean)/squares
 		residuals := f.residuals(k)
 		for i := range residuals {

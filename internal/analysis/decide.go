@@ -210,7 +210,7 @@ func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contras
 		}
 	}
 	list = slices.Clone(raw)
-	for _, echo := range []bool{false, true} { // the second family has metrics that restate others in place of these others
+	for _, echo := range []bool{false, true} { // the second family has the metrics that restate other metrics, and not these other metrics
 		var family []int
 		var p, equiv, both []float64
 		for i, h := range all {

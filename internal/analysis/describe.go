@@ -256,8 +256,8 @@ func (t *table) parts(c int) []PartSummary {
 	return list
 }
 
-// perWork returns a part's CPU time per unit of work. The name sum is the metric of CPU time per unit of work
-// over all layers together. If the part has no such metric of its own, the amount of work is computed from
+// perWork returns a part's CPU time per unit of work. The argument sum names the metric of CPU time per unit of
+// work over all layers together. If the part has no such metric of its own, the amount of work is computed from
 // the metric sum.
 func perWork(t *journal.Trial, sum, part string) (float64, bool) {
 	if own := strings.TrimSuffix(sum, layerSum) + part; t.Values[own] > 0 {

@@ -43,7 +43,7 @@ func endingOf(run *journal.Run) *Ending {
 			e.Rounds++
 		}
 	}
-	e.Rounds = min(e.Rounds, e.Of) // the number is higher if rounds were repeated for an arm that was left out
+	e.Rounds = min(e.Rounds, e.Of) // the number of complete rounds is higher than planned if rounds were repeated for an arm that was left out
 	return e
 }
 

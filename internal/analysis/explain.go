@@ -112,7 +112,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	}
 }
 
-// found returns the overhead that the present number of values detects with a probability of power; 0: none.
+// found returns the overhead that the present number of values detects with the probability power; 0: no overhead.
 func (x explainer) found(h *hypothesis, alpha, power float64) float64 {
 	return math.Abs(contrast.Magnitude(deviation(h)*unitOf(h, alpha, power).effect(), h.Metric))
 }

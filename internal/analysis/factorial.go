@@ -139,8 +139,8 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	return f
 }
 
-// together returns the result of a hypothesis on several arms. The function change may change the result. The
-// verdict is then withheld if the run gives no verdicts or one of the arms is unfinished.
+// together returns the result of a hypothesis on several arms. The function change may change the result. After
+// that, the verdict is withheld if the run gives no verdicts or one of the arms is unfinished.
 func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[[2]string]Reason, change func(*Comparison)) Comparison {
 	c := h.comparison(x.plan)
 	x.complete(&c, h)

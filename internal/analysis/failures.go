@@ -50,7 +50,7 @@ type Failures struct {
 	Reason  Reason         `json:"-"`
 	Failed  Frequency      `json:"failed"`
 	Rules   []RuleFailures `json:"rules,omitempty"` // sorted by frequency; a trial counts once for each rule that it broke
-	// Reference is the frequency of failures in what the arm is compared with; nil for the baseline.
+	// Reference is the frequency of failures in the arms that this arm is compared with; nil for the baseline.
 	Reference *Frequency `json:"reference,omitempty"`
 	Pooled    bool       `json:"pooled,omitempty"` // the reference is the baseline and the control together
 	// Difference is the arm's share of failures minus the reference's share, with its interval; none for the
@@ -185,7 +185,7 @@ func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
 type failureTest struct {
 	Failures
 	cell, arm int
-	counts    bool // it belongs to the family, since its failures could be significant
+	counts    bool // the comparison belongs to the family, since its failures could be significant
 }
 
 // failureTests compares the failures of every arm. Cells without a failure are left out.

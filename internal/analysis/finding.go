@@ -20,7 +20,7 @@ type Warning struct {
 	Arm    string `json:"arm,omitempty"`
 	// Exploratory is set if the warning matters to readers of exploratory metrics only.
 	Exploratory bool    `json:"exploratory,omitempty"`
-	Finding     Finding `json:"-"` // in JSON: its kind, its numbers and a sentence
+	Finding     Finding `json:"-"` // JSON has the finding's kind, its numbers and a sentence
 }
 
 // Findings on one comparison.
@@ -64,7 +64,7 @@ type (
 		Paired bool             `json:"paired"`
 		Scale  experiment.Scale `json:"scale"`
 	}
-	// MeanDiffers: the typical round costs and the mean gains, or the other way round.
+	// MeanDiffers: the typical round shows a cost and the mean shows a gain, or the reverse.
 	MeanDiffers struct {
 		Metric experiment.Metric `json:"metric"`
 		Mean   Interval          `json:"mean"`
@@ -128,7 +128,7 @@ type (
 	}
 	// OneSetUp: arms were set up only once, so the result holds for that set-up.
 	OneSetUp struct {
-		SetUps int    `json:"setUps"`          // one set-up per session
+		SetUps int    `json:"setUps"`          // number of set-ups: one per session
 		Block  string `json:"block,omitempty"` // name of an import's only block
 	}
 	// UnlimitedLink: the link has no rate limit.
@@ -203,8 +203,8 @@ type (
 		Component string `json:"component"`
 		Says      string `json:"says"`
 	}
-	// Remark is a message from a layer about its implementation, from the machine about itself, or from a
-	// session about its start. It is passed on unchanged.
+	// Remark is a message from a layer about its implementation, from the machine about itself, or from a session
+	// about its start. The message is passed on unchanged.
 	Remark struct {
 		From string `json:"from"` // FromLayer, FromMachine or FromSession
 		Text string `json:"text"`

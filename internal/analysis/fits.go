@@ -27,9 +27,9 @@ type completeRound struct {
 	values []float64 // values of the fitted trials
 }
 
-// completeRounds collects the rounds that have a value of each given arm in each given cell. The function
-// failed, which may be nil, is called for every round that lacks a value because a program failed. The slice
-// who flags the trials that failed; the next call changes the slice.
+// completeRounds collects the rounds that have a value of each given arm in each given cell. The function failed,
+// which may be nil, is called for every round that lacks a value because a program failed. Its argument who flags
+// the trials that failed, and is valid only during the call.
 func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
 	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
 	who := make([]bool, 0, n)
@@ -62,7 +62,8 @@ type roundSet struct {
 	setUps []int // set-up of each round; nil: no two rounds share a set-up
 }
 
-// setOf returns the set of complete rounds. The set-up of a round is the set-up of its trial with index at.
+// setOf returns the set of complete rounds. The argument at is the index of the trial whose set-up counts as the
+// round's.
 func (t *table) setOf(list []completeRound, at int) roundSet {
 	s := roundSet{plan: t.plan}
 	for _, r := range list {
@@ -100,8 +101,8 @@ func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
 
-// levelled is located for numbers from one arm alone. The machine's drift does not cancel in such numbers, so
-// the interval allows for drift.
+// levelled does what located does, for numbers from one arm alone. The machine's drift does not cancel in such
+// numbers, so the interval allows for drift.
 func (s *roundSet) levelled(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Level)
 }

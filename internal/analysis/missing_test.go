@@ -68,8 +68,8 @@ func TestTrialsOfTheMachineAreNotMissing(t *testing.T) {
 	}
 }
 
-// Missing values affect a part of a cost by the same rule: a higher cost at one level makes it
-// larger, and at another level smaller.
+// Missing values affect a part of a cost by the same rule: a higher cost at some levels makes the part larger, and
+// at other levels smaller.
 func TestMissingInParts(t *testing.T) {
 	r := &costFit{sweep: sweep{x: []float64{0, 1, 2, 4, 8}}, failed: [][]bool{
 		{false, false, false, false, true, false}, // the highest level failed

@@ -99,8 +99,8 @@ func uneven(had [][]int, rounds int) bool {
 	})
 }
 
-// fitRows fits values with effects of rounds and arms and, if places is set, of positions. The results are
-// the residual sum of squares, and the position effects relative to their mean.
+// fitRows fits values with effects of rounds and arms and, if the argument places is set, of positions. The
+// results are the residual sum of squares, and the position effects relative to their mean.
 func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects []float64) {
 	n, k := len(values), len(values[0])
 	rest := make([][]float64, n)

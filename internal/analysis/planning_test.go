@@ -209,9 +209,9 @@ func TestPlanningPrecision(t *testing.T) {
 	}
 }
 
-// TestPlanningExtension extends runs that are not resolved. It counts false verdicts at the first
-// look, at both looks together, and among the extended runs. For comparison it does so with a
-// second look at the whole level.
+// TestPlanningExtension extends runs that are not resolved. It counts false verdicts at the first look, at both
+// looks together, and among the extended runs. For comparison, it counts them with a second look that uses the
+// whole significance level.
 func TestPlanningExtension(t *testing.T) {
 	type count struct{ n, first, extended, second, whole, missed, missedWhole int }
 	for _, w := range worlds {

@@ -56,8 +56,8 @@ type Exponent struct {
 	Unexpected bool   `json:"unexpected,omitempty"` // the interval excludes the expected exponent by more than exponentMiss
 }
 
-// exponentMiss is the largest deviation of an exponent that does not matter. If the factor grows from 1 to
-// 10, it makes a difference of 2 %.
+// exponentMiss is the largest deviation of an exponent that does not matter. If the factor grows from 1 to 10,
+// this deviation changes the metric by 2 %.
 const exponentMiss = 0.01
 
 // Misfit is the cell whose values lie farthest from the law.

@@ -232,8 +232,8 @@ func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	return max(n, h.Size()+1) * each
 }
 
-// The number of needed rounds is computed from new runs that are drawn from the observations. All headline
-// comparisons together get the number resamples of drawn runs, one comparison at most mostResamples. If a
+// The number of needed rounds is computed from new runs that are drawn from the observations. At most resamples
+// runs are drawn for all headline comparisons together, and at most mostResamples for one comparison. If a
 // comparison would get fewer than fewestResamples, none are drawn, and the noise is assumed to be normal.
 const (
 	resamples       = 4000

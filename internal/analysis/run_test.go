@@ -110,8 +110,8 @@ func TestSparedControl(t *testing.T) {
 	}
 }
 
-// Of trials cut into slices, only those of the last attempt count: they share their slices with
-// each other, and with no other attempt.
+// Of trials cut into slices, only the trials of the last attempt count: their slices alternated with each other,
+// and not with other attempts.
 func TestLastAttemptOfSlicedBlocks(t *testing.T) {
 	plan := testPlan(8, timeOnly, "layer")
 	plan.Cells[0].Slices = 4

@@ -63,7 +63,7 @@ type RoundValue struct {
 type Fit struct {
 	// Off is the largest distance of a level's mean from the line, as a share of the range of the means.
 	Off float64 `json:"off"`
-	At  float64 `json:"at"` // the level that has this distance
+	At  float64 `json:"at"` // the level whose mean lies at the distance Off from the line
 	P   float64 `json:"p"`  // p-value of "the means lie on a line", from t tests of the residual at each level; 1 if untestable
 	// Bend is the direction in which the means leave the line, by the quadratic that fits best: "steeper" or
 	// "flatter" towards higher levels; "" if they do neither.

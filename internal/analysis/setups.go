@@ -123,7 +123,7 @@ func (t *table) blocks() map[int]int {
 	return of
 }
 
-// onlyBlock returns the name of the block of an import that has exactly one; "" for a run without blocks.
+// onlyBlock returns the name of the block of an import that has exactly one block; "" for a run without blocks.
 func (t *table) onlyBlock() string {
 	if t.blockOf == nil {
 		return ""

@@ -32,7 +32,7 @@ func TestSetUpsOf(t *testing.T) {
 	}
 }
 
-// The variation between set-ups is estimated apart from that of rounds, and its bound contains the
+// The variation between set-ups is estimated apart from the variation between rounds, and its bound contains the
 // true value.
 func TestSpreadBetweenSetUps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -155,7 +155,7 @@ func ascending(rounds []int) []int {
 }
 
 // addStray counts a trial that belongs to no cell or arm of the plan. An imported file that could not be read
-// never belongs to one, and is counted separately.
+// never belongs to a cell, and is counted separately.
 func (t *table) addStray(trial *journal.Trial) {
 	if t.plan.Import != nil && !trial.Valid() {
 		t.broken++
@@ -184,8 +184,9 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 	}
 }
 
-// settled reports whether no further attempt at a planned trial will follow: after a valid attempt, a failure
-// of the program, the last allowed attempt, or the end of the round, and in an import.
+// settled reports whether no further attempt at a planned trial will follow. None follows a valid attempt, a
+// failure of the program, the last allowed attempt or the end of the round. In an import, no attempt follows
+// another.
 func (t *table) settled(s *slot, round int) bool {
 	if s.ranToEnd() || s.attempts == 0 {
 		return s.ranToEnd()

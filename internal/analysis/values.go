@@ -56,7 +56,7 @@ func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
 // none.
 func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
-		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // reading the experiment file has refused any other limit
+		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // other limits were refused before
 			return contrast.FromOverhead(bound.Value, experiment.Metric{Scale: bound.Scale})
 		}
 	}
@@ -156,7 +156,7 @@ const fewestConstant = 6
 // therefore measured different work.
 type UnlikeSetting struct {
 	Name     string   `json:"name"`
-	Baseline []string `json:"baseline"` // values in the files of the baseline, or of the arm in its place; more than one: these files differ too
+	Baseline []string `json:"baseline"` // values in the files of the baseline, or of the arm in its place; if there are several values, these files differ from each other
 	Arm      []string `json:"arm"`
 }
 

@@ -100,8 +100,9 @@ Tare was a process of this machine that has ended, or has given no sign for a mi
 	return c
 }
 
-// cleanTemporary removes the temporary directories and files of killed Tare processes (dry: prints them), and counts them.
-// It searches the system's directory for temporary files, the working directory, and the roots with the runs below them.
+// cleanTemporary removes the temporary directories and files of killed Tare processes, or with dry only prints them. It
+// returns their number. It searches the system's directory for temporary files, the working directory, and the roots
+// with the runs below them.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {
@@ -150,7 +151,8 @@ func importRoots(args []string) ([]string, error) {
 	return roots, nil
 }
 
-// cleanImports removes the leftovers of killed imports below some directories (dry: prints them), and counts them.
+// cleanImports removes the leftovers of killed imports below some directories, or with dry only prints them. It
+// returns their number.
 func cleanImports(s State, roots []string, dry bool) (int, error) {
 	var left []string
 	var bad error
@@ -238,7 +240,7 @@ func printLeft(s State, verb string, l inventory.Leftover) {
 }
 
 // cleanSwitches finds the system-wide switches that killed runs below some directories have left, and returns their
-// number. With turn and not dry, it turns them back; otherwise it prints them.
+// number. If turn is set and dry is not, it turns the switches back; otherwise it only prints them.
 func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool) (left int, err error) {
 	var dirs []string
 	for _, root := range roots {
@@ -297,7 +299,8 @@ func undoRun(ctx context.Context, s State, dir string) error {
 	return nil
 }
 
-// turnBack turns back a run's switches, the latest first, and prints each. An error does not stop the others.
+// turnBack turns back a run's switches, the latest first, and prints each. After an error, it continues with the
+// next switch.
 func turnBack(ctx context.Context, say io.Writer, dir string, u *journal.Undos) (err error) {
 	bed, err := local.New()
 	if err != nil {

@@ -116,8 +116,8 @@ func owners(kubeconfig string) (map[string][]string, error) {
 	return found, nil
 }
 
-// nothingOnCluster fails if an object of a run is on the cluster that was not there before the tests. With !,
-// it fails if there is none.
+// nothingOnCluster fails if the cluster has an object of a run that it did not have before the tests. With !, it
+// fails if the cluster has no such object.
 func nothingOnCluster(kubeconfig string, before map[string][]string) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, _ []string) {
 		left, err := owners(kubeconfig)

@@ -178,7 +178,8 @@ func neededBy(x *experiment.Experiment) selection {
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
-// examine probes the wanted parts, and of a layer the ways that the experiment uses. Without an experiment: all ways.
+// examine probes the wanted parts. Of a layer, it probes the ways that the experiment uses, or all ways if there is
+// no experiment.
 func examine(ctx context.Context, want selection, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {

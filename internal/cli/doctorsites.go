@@ -210,7 +210,7 @@ func armParts(tried []runner.Tried) []part {
 	return parts
 }
 
-// onOff names the check of a layer, or of the site if of is "".
+// onOff names the check of a layer, or of the site if the argument of is "".
 func onOff(kind, of string) string {
 	switch {
 	case kind == "":

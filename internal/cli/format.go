@@ -43,7 +43,7 @@ func addFormat(c *cobra.Command, out *string, allowed ...string) {
 // paged holds the flags -o and --to of a command that can write its result as a page.
 type paged struct {
 	out, to string
-	page    string // the file if --to is not set
+	page    string // the name of the page's file if --to is not set
 }
 
 func (p *paged) add(c *cobra.Command) {
@@ -256,7 +256,7 @@ const least = 20 // the smallest width of a wrapped column
 // text writes a line of text. It wraps the text with further lines indented by two more columns.
 func (l lines) text(indent, text string) { l.hanging(indent, indent+"  ", text) }
 
-// hanging writes text after first, and the further lines of the text after indent.
+// hanging writes a text. The argument first begins its first line, and indent begins each further line.
 func (l lines) hanging(first, indent, text string) {
 	wrapped := []string{text}
 	if room := l.width - max(columns.Width(first), columns.Width(indent)); l.width > 0 && columns.Width(text) > room {
@@ -268,7 +268,8 @@ func (l lines) hanging(first, indent, text string) {
 	}
 }
 
-// rows writes rows in columns. The last column is wrapped if necessary. Without room for it, it follows on its own lines.
+// rows writes rows in columns. The last column is wrapped if necessary. If there is no room for the last column, it
+// follows on its own lines.
 func (l lines) rows(indent string, rows [][]string) {
 	var widths []int
 	widest := 0 // the width of the last column

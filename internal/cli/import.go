@@ -258,7 +258,7 @@ func trialCounts(r *importer.Result) string {
 }
 
 // printProblems lists the broken files and trials, and the remarks. If there are more, it prints their number,
-// followed by the text others, which names the place of the full list.
+// followed by the argument others, a text that names the place of the full list.
 func printProblems(s State, r *importer.Result, others string) {
 	for _, text := range problems(r.Problems) {
 		fmt.Fprintf(s.Stderr, "  %s\n", safetext.Name(text))

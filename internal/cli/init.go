@@ -158,7 +158,7 @@ func newList(s State) *cobra.Command {
 
 var lists = []string{"layers", "workloads", "formats", "examples"}
 
-// oneList accepts one of the lists, and after examples the name of one.
+// oneList checks that the first argument names a list. A second argument may name an example.
 func oneList(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:

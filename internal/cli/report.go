@@ -198,7 +198,8 @@ func writePicture(ctx context.Context, s State, svg, out, to string) error {
 	})
 }
 
-// deliver writes to a file, whole or not at all, or without a name to stdout. Binary content bypasses the text filter.
+// deliver writes a whole file, or after an error none. Without a file name, it writes to stdout. Binary content
+// bypasses the text filter.
 func (s State) deliver(to string, binary bool, write func(io.Writer) error) error {
 	if to != "" {
 		return writeWhole(to, write)

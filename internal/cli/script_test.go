@@ -60,7 +60,7 @@ func TestRealTimeScripts(t *testing.T) {
 	each(t, "testdata/realtime/*.txtar", func(t *testing.T) testing.TB { return fit.Machine(t) })
 }
 
-// each runs scripts, each of which gets a judge of its own.
+// each runs scripts. Every script gets a judge of its own.
 func each(t *testing.T, pattern string, judge func(*testing.T) testing.TB) {
 	scripts, err := filepath.Glob(pattern)
 	if err != nil || scripts == nil {

@@ -33,7 +33,8 @@ type bed struct {
 	clusters func(context.Context) ([]machine.Cluster, error)
 }
 
-// openBed makes the testbed of an experiment. say receives messages about waiting. j is nil outside of a run.
+// openBed makes the testbed of an experiment. The function say receives messages about waiting. The journal j is
+// nil outside of a run.
 func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*bed, error) {
 	if x.Plan.Testbed == experiment.TestbedKubernetes {
 		o := kube.Options{Version: version.String(), Say: say}

@@ -179,7 +179,7 @@ func (f *publishedFlags) refuse(c *cobra.Command, flag string) error {
 	return nil
 }
 
-// shown returns the part of a table for text formats. JSON and CSV get all of it.
+// shown returns the part of a table for text formats. JSON and CSV get the whole table.
 func (f *publishedFlags) shown(t *published.Table) *published.Table {
 	if f.all {
 		return t

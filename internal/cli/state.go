@@ -100,7 +100,7 @@ func Main(args []string, s State) int {
 
 // The exit codes of tare. They are documented in docs/commands.md.
 const (
-	ExitDone        = 0   // with any verdicts
+	ExitDone        = 0   // the command succeeded, whatever the verdicts are
 	exitError       = 1   // an operation failed
 	ExitUsage       = 2   // the command line or the experiment file is wrong
 	exitFailed      = 3   // tare gate: a budget is exceeded

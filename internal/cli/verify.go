@@ -189,7 +189,8 @@ func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it, and the program ssh-keygen")
 }
 
-// signed signs a finished run, if there is a key, and returns the error ran of the run unless signing fails.
+// signed signs a finished run, if there is a key. If signing fails, signed returns this error, and otherwise the
+// argument ran, the run's own error.
 func signed(ctx context.Context, s State, dir, key string, ran error) error {
 	if key == "" {
 		return ran

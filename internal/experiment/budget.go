@@ -97,7 +97,8 @@ func CheckKey(key string, cells []Cell) error {
 	return &KeyError{fmt.Sprintf("no cell %q measures %s", pattern, metric), strictyaml.Suggest(pattern, "cells", having)}
 }
 
-// Bound is the value of a limit for a metric: a share of the baseline (Ratio), or an amount in its unit (Difference).
+// Bound is the value of a limit for a metric: a share of the baseline (Ratio), or an amount in the metric's unit
+// (Difference).
 type Bound struct {
 	Value float64 `json:"value"`
 	Scale Scale   `json:"scale"`

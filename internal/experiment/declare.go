@@ -124,8 +124,8 @@ type Needs struct {
 	// protocol.
 	AppProtocol string `json:"appProtocol,omitempty"`
 
-	// OwnPod asks for a pod if the testbed runs programs in pods. Without Network, it is the client's pod
-	// alone. On the local testbed nothing is created, and programs run on the machine itself.
+	// OwnPod asks for a pod if the testbed runs programs in pods. Without Network, the client's pod is the only
+	// pod. On the local testbed nothing is created, and programs run on the machine itself.
 	OwnPod bool `json:"ownPod,omitempty"`
 
 	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod; without Network, there is only that pod
@@ -224,7 +224,7 @@ type Measures struct {
 	Metrics []Metric // the metrics, except the metrics of Cost
 	// OnClusters and OnMachine list additional metrics of one testbed.
 	OnClusters, OnMachine []Metric
-	// Cost describes the metrics of CPU time and memory per unit of work; nil: there are none.
+	// Cost describes the metrics of CPU time and memory per unit of work; nil: there are no such metrics.
 	Cost *Cost
 	// CPU names a metric of CPU time besides the metrics of Cost; "": there is no such metric.
 	CPU string

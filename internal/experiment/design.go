@@ -309,8 +309,8 @@ func (x *Experiment) WithoutDefaultLimits() Limits {
 	return l
 }
 
-// GoOnBusy lets the experiment run on a machine that is too busy for Tare's default limits, which would
-// otherwise invalidate trial after trial. why describes the load. The default limits are lifted. Arms alternate
+// GoOnBusy lets the experiment run on a machine that is too busy for Tare's default limits, which would otherwise
+// invalidate trial after trial. The argument why describes the load. The default limits are lifted. Arms alternate
 // by slices if the workload can be cut and the file does not set slices. CPU time gets a verdict, too, since
 // waiting for a CPU does not add to CPU time. GoOnBusy is called before the first trial: no measured value
 // influences these changes.

@@ -16,8 +16,8 @@ import (
 const maxTrials = 10_000
 
 // Expand makes the plan of an experiment that Load accepted. It draws a seed if the file has none, adds the
-// control after the baseline, and makes a cell or arm for each level of every factor. version is Tare's own,
-// for the record. The experiment is not changed and shares no memory with the result.
+// control after the baseline, and makes a cell or arm for each level of every factor. The argument version is
+// Tare's own version, for the plan. The experiment is not changed and shares no memory with the result.
 func Expand(x *Experiment, version string) (*Expansion, error) {
 	if len(x.Arms) == 0 || len(x.Workloads) == 0 {
 		return nil, fmt.Errorf("experiment %q needs at least one arm and one workload", x.Name)
@@ -39,7 +39,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 	for _, f := range d.Factorial {
 		plan.Factorial = append(plan.Factorial, f.Name)
 	}
-	plan.Seed = uint64(rand.Uint32()) // short to type, and exact in every reader of JSON
+	plan.Seed = uint64(rand.Uint32()) // a seed of 32 bits is short to type, and exact in every reader of JSON
 	if d.Seed != nil {
 		plan.Seed = *d.Seed
 	}
@@ -50,7 +50,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 }
 
 func (x *Experiment) tooMany() error {
-	arms := 1 // counts the control
+	arms := 1 // the number includes the control
 	for _, a := range x.Arms {
 		arms += a.variants()
 	}

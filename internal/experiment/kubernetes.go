@@ -118,7 +118,7 @@ type Timeouts struct {
 	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"time after the last sign of the run until the cluster removes its objects"`
 }
 
-const shortestSilence = 5 * time.Minute // long enough to restart an API server
+const shortestSilence = 5 * time.Minute // time for the restart of an API server
 
 // NewKubernetes returns the testbed with its defaults.
 func NewKubernetes() *Kubernetes {

@@ -44,7 +44,7 @@ type Plan struct {
 	Import      *Import          `json:"import,omitempty"` // the source of imported trials; nil: Tare ran the trials
 	Seed        uint64           `json:"seed"`
 	Rounds      int              `json:"rounds"`              // the fixed number of rounds; with Precision, the number of the pilot's rounds
-	Precision   quantity.Percent `json:"precision,omitempty"` // 0: the number of rounds is fixed
+	Precision   quantity.Percent `json:"precision,omitempty"` // requested precision; 0: the number of rounds is fixed
 	MaxRounds   int              `json:"maxRounds,omitempty"`
 	Confidence  quantity.Percent `json:"confidence"`
 	Equivalence quantity.Percent `json:"equivalence"`
@@ -313,11 +313,11 @@ var asides = map[string]bool{
 	"testbed.timeouts": true, "testbed.context": false, "testbed.namespace": false, "testbed.image": false, "testbed.imagePullSecrets": false,
 }
 
-// OutsideQuestion reports whether a parameter does not belong to an experiment's question. Runs that differ
-// in such a parameter are runs of one experiment. The path is the path of a workload's parameter, or
-// "testbed." and the path of a testbed's parameter. Examples are expected and longest durations, and the name
-// of the cluster that the experiment runs on. limit is set for a limit, which decides which trials fail.
-// Rounds, slices, seeds and rules belong to the design, and are no parameters.
+// OutsideQuestion reports whether a parameter does not belong to an experiment's question. Runs that differ in
+// such a parameter are runs of one experiment. The path is the path of a workload's parameter, or "testbed." and
+// the path of a testbed's parameter. Examples are expected and longest durations, and the name of the cluster that
+// the experiment runs on. The result limit is set for a limit on a duration, since such a limit decides which
+// trials fail. Rounds, slices, seeds and rules belong to the design, and are no parameters.
 func OutsideQuestion(path string) (aside, limit bool) {
 	rest, testbed := strings.CutPrefix(path, "testbed.")
 	name, _, _ := strings.Cut(rest, ".")

@@ -21,7 +21,7 @@ type brokenFile struct {
 // group counts the files of an arm whose paths name the same cell and levels.
 type group struct {
 	files    int
-	measured int          // the sum of the number of cells of each file
+	measured int          // the number of cells, added up over the files
 	cells    map[int]bool // the cells that at least one file has a trial in
 }
 
@@ -96,8 +96,8 @@ func (r *run) addBroken(arms []*arm) error {
 }
 
 // expected returns the cells that a broken file of an arm should have had trials in. They are the cells of the
-// arm's other files with the same key, or, if none of these could be read, of other arms' files with that key.
-// It returns none if these other files differ in their cells, since the cells are then unknown.
+// arm's other files with the same key, or, if none of these could be read, of other arms' files with that key. It
+// returns no cells if these other files differ in their cells, since the cells are then unknown.
 func expected(arms []*arm, a *arm, key *fileKey) []int {
 	for _, of := range append([]*arm{a}, arms...) {
 		if g := of.groups[key.measured()]; g != nil {
@@ -127,14 +127,14 @@ type duplicateSet struct {
 	files  []int
 }
 
-// note records that a file of the arm in has the content of a file of the arm of.
+// note records that a file of one arm (the argument in) has the content of a file of an arm (the argument of).
 func (d *duplicates) note(in, of string, file int) {
 	s := d.sets.get([2]string{in, of}, func() *duplicateSet { return &duplicateSet{in: in, of: of} })
 	s.files = append(s.files, file)
 }
 
-// duplicateOf returns the path of the file of the same arm that file i is a copy of, or "". A file that itself
-// names several arms holds many results and is never a copy.
+// duplicateOf returns the path of the file that file i is a copy of, in the arm of file i; "" if file i is no copy. A
+// file that itself names several arms holds many results and is never a copy.
 func (r *run) duplicateOf(i int, c readResult) string {
 	arm := r.files[i].arm
 	if !c.stored.whole || c.trials[0].Arm != "" {

@@ -18,7 +18,8 @@ type cells struct {
 }
 
 // mostComparisons is the largest number of comparisons with the baseline: metrics of all cells, times arms. Nobody
-// reads more. An import with more comparisons takes names that differ in every file for names of cells.
+// reads more. An import with more comparisons has probably taken names that differ in every file for names of
+// cells.
 const mostComparisons = 10_000
 
 type importedCell struct {
@@ -74,8 +75,8 @@ func (c *cells) id(name string) string {
 	return free
 }
 
-// take counts a trial's metrics in its cell. It returns the reason if they contradict the cell's metrics so far, and
-// "" otherwise.
+// take counts a trial's metrics in its cell. If the trial's metrics contradict the cell's metrics so far, take
+// returns the reason, otherwise "".
 func (all *cells) take(c *importedCell, t *Trial) (conflict string) {
 	before := len(c.metrics.list)
 	defer func() { all.metrics += len(c.metrics.list) - before }()

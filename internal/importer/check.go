@@ -21,7 +21,7 @@ const ruleImport = "import"
 // maxName is the longest name of an arm, cell or metric, in bytes.
 const maxName = 200
 
-// checkName returns an error for a name that nobody could type, or that looks like another.
+// checkName returns an error for a name that nobody could type, or that looks like another name.
 func checkName(what, name string) error {
 	switch {
 	case name == "":
@@ -94,7 +94,8 @@ func share(v float64) string {
 	return fmt.Sprintf("%.1f%%", v*100)
 }
 
-// values returns the finite values of a trial by metric. If a metric has two values, twice is its name.
+// values returns the finite values of a trial by metric. The result twice is the name of a metric that has two
+// values.
 func values(t *Trial) (m map[string]float64, twice string) {
 	m = make(map[string]float64, len(t.Values))
 	for _, v := range t.Values {

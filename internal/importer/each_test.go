@@ -13,7 +13,7 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Each file becomes a run. The run's time is the one in the file, or else the file's last modification.
+// Each file becomes a run. The run's time is the time in the file, or else the file's last modification.
 func TestEach(t *testing.T) {
 	dir := write(t, map[string]string{"n/1.txt": "x s-mean 1\n", "n/2.txt": "x s-mean 2\n", "n/sub/1.txt": "x s-mean 3\n", "n/torn.txt": "?\n"})
 	last := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

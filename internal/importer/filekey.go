@@ -18,7 +18,8 @@ type fileKey struct {
 	round            string // the text that the files of a round have in common
 }
 
-// measured identifies the cell and levels in the key. Two files of an arm and round must differ in it.
+// measured identifies the cell and levels in the key. Two files of the same arm and round must differ in cell or
+// levels.
 func (k *fileKey) measured() string { return fmt.Sprint(k.cell, k.levels) }
 
 // apply sets the cell and the levels of a trial to those in the key of its file.

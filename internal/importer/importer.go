@@ -38,8 +38,8 @@ type Format struct {
 	// Serial is set if the tool runs the trials of a file one after the other, and the trials of another arm at
 	// another time. The n-th trials of two files are then no pair.
 	Serial bool
-	// OneName tells users how to make the tool give a benchmark the same name in the files of all arms. It is
-	// empty if there is no more advice than that the names must be equal.
+	// OneName tells users how to make the tool give a benchmark the same name in the files of all arms. OneName is
+	// empty if the only advice is that the names must be equal.
 	OneName string
 	// Settings are the facts that describe the work of a file's trials. Arms whose settings differ in a cell
 	// are not compared in that cell.

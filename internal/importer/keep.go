@@ -79,8 +79,8 @@ func (f *storedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish reads the rest of the file after the format has returned. A broken file is read only up to Limit. If
-// its known size is larger (0: unknown), finish gives up the file and its copy.
+// finish reads the rest of the file after the format has returned. A broken file is read only up to Limit. If the
+// file's size is known (not 0) and larger than Limit, finish gives up the file and its copy.
 func (f *storedFile) finish(broken bool, size int64) error {
 	rest := io.Reader(f.buffer)
 	switch {

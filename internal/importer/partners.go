@@ -120,7 +120,7 @@ func Few(most int, names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// load holds the values of the format's settings, in its order, that trials of an arm had.
+// load holds the values that an arm's trials had of the format's settings, in the format's order.
 type load struct {
 	arm    string
 	values []string

@@ -98,8 +98,9 @@ func fixedPart(pattern string) string {
 	return filepath.Clean(dir)
 }
 
-// byDirectory makes one arm of each directory if the user named several and no arm. As one arm they would be a
-// single sample, although the user made them to be compared. The remark tells the user about these arms.
+// byDirectory makes one arm of each directory if the user named several directories and no arm. As one arm, the
+// directories would be a single sample, although the user made them to be compared. The remark tells the user
+// about these arms.
 func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	var unnamed []string
 	for _, s := range sources {

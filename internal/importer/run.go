@@ -143,7 +143,7 @@ type run struct {
 	broken      []brokenFile
 	beside      []int                   // the files that hold no result by their nature
 	roundless   int                     // the number of files that contain no round, although trials are paired by round
-	others      ordered[string, string] // the first file of each other format that reads files which this format cannot
+	others      ordered[string, string] // the first file that the import's format cannot read and another format can, by that format
 	merged      int                     // the largest number of readings that were merged into one trial
 	looked      int                     // the number of broken files that were tried with other formats
 	result      *Result

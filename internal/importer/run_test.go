@@ -109,7 +109,7 @@ func trialsOf(format string, n int) string {
 	return strings.Join(list, "\n")
 }
 
-// each makes the format pass each trial of a file to change.
+// each makes the format pass each trial of a file to the function change.
 func each(o *importer.Options, change func(f importer.File, t *importer.Trial)) {
 	read := o.Format.Read
 	o.Format.Read = func(f importer.File) ([]importer.Trial, error) {

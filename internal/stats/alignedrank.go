@@ -12,13 +12,13 @@ import (
 // alignedPrecision is the precision of an interval's bounds and point, relative to its width.
 const alignedPrecision = 1e-4
 
-// AlignedRounds are rounds in which an arm ran beside one or two other arms (baseline and control), which are
-// copies of each other.
+// AlignedRounds are rounds in which an arm ran with one or two other arms: the baseline, and its copy, the
+// control.
 type AlignedRounds struct {
 	Contrasts   []float64 // the arm's value minus the mean of the other arms
 	OthersDelta []float64 // half the difference of the two other arms; NaN if only one other arm ran
-	// PositionsRemoved is set if position effects were estimated from the values and subtracted. Values after
-	// the subtraction vary less by chance than before.
+	// PositionsRemoved is set if position effects were estimated from the values and subtracted. The subtraction
+	// removes a part of the values' chance variation, too.
 	PositionsRemoved bool
 }
 
@@ -31,8 +31,8 @@ type AlignedRounds struct {
 // only by the shift. The interval is a little too narrow for an arm whose values spread more than the values
 // of the other arms (see Noisier).
 //
-// The interval holds all shifts that the test does not reject. The point is the shift at which the sum equals
-// its expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail. A 95 % interval needs
+// The interval holds all shifts that the test does not reject. The point is the shift at which the sum equals its
+// expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail probability. A 95 % interval needs
 // four rounds with two other arms each, or six rounds with one other arm each. Fewer rounds give ErrTooFew.
 func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	const name = "aligned rank"
@@ -60,11 +60,10 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// Noisier returns the one-sided p-value of "the arm's values spread no more than the values of the other
-// arms". Mann and Whitney's test compares the distances of the arm's contrasts from their median with the
-// distances of the two other arms from each other. Both kinds of distances are in units of the noise of one
-// value. Ranks keep a few outliers from looking like a wide spread. The result is 1 if both other arms ran in
-// fewer than two rounds.
+// Noisier returns the one-sided p-value of "the arm's values spread no more than the values of the other arms".
+// Mann and Whitney's test compares the distances of the arm's contrasts from their median with the distances of
+// the two other arms from each other. Both kinds of distances are in units of the noise of one value. Ranks keep a
+// few outliers from looking like a wide spread. The result is 1 unless both other arms ran in at least two rounds.
 func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
@@ -86,8 +85,8 @@ func (r AlignedRounds) Noisier() float64 {
 	return distuv.UnitNormal.Survival((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
 }
 
-// AlignedRankLeast returns the smallest two-sided p-value that rounds can give: pairs of them with one other
-// arm, and triples of them with two other arms.
+// AlignedRankLeast returns the smallest two-sided p-value that AlignedRank can give. The argument pairs counts the
+// rounds with one other arm, triples the rounds with two.
 func AlignedRankLeast(pairs, triples int) float64 {
 	return min(1, 2*math.Pow(0.5, float64(pairs))*math.Pow(1./3, float64(triples)))
 }
@@ -226,8 +225,8 @@ func (a *alignedRounds) typical() float64 {
 	return max(math.Sqrt(squares(a.contrasts, Mean(a.contrasts)))/float64(len(a.contrasts)), a.near)
 }
 
-// middle returns the shift at which the sum equals its expectation, or the middle of the range of such
-// shifts.
+// middle returns the shift at which the sum of the arm's ranks equals its expectation, or the middle of the range
+// of such shifts.
 func (a *alignedRounds) middle() float64 {
 	from := a.firstShift(Median(a.contrasts), func(shift float64) bool { return a.excess(shift) <= 0 })
 	if next := from + 2*a.width*alignedPrecision; a.excess(next) >= 0 {
@@ -236,8 +235,8 @@ func (a *alignedRounds) middle() float64 {
 	return from
 }
 
-// firstShift returns a shift slightly below the smallest shift for which the function holds returns true. The
-// search goes outwards from a guess, in steps that double, and then bisects.
+// firstShift returns a shift slightly below the smallest shift for which holds(shift) is true. The search goes
+// outwards from a guess, in steps that double, and then bisects.
 func (a *alignedRounds) firstShift(guess float64, holds func(float64) bool) float64 {
 	step, precise := a.width, max(a.width*alignedPrecision, a.near)
 	from, to := guess, guess

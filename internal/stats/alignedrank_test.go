@@ -130,8 +130,8 @@ func TestAlignedRankAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// With one other arm and no ties, the test is Wilcoxon's with scores rank − ½, so if all contrasts
-// have one sign the least p is the same.
+// With one other arm and no ties, the test is Wilcoxon's with scores rank − ½, so the least p, if all contrasts
+// have one sign, is Wilcoxon's.
 func TestAlignedRankLeast(t *testing.T) {
 	five := []float64{1, 2, 3, 4, 5}
 	none := []float64{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}

@@ -14,18 +14,18 @@ import (
 // Aim is the goal of a comparison.
 type Aim struct {
 	Alpha  float64 // two-sided level of a claim, and one-sided level of each test of equivalence
-	Margin float64 // margin of equivalence, in the unit of the values; 0: only a difference is a verdict
-	// Shown is one minus the confidence of the interval that output shows. Reach is the largest distance from
-	// 0 that this interval may reach in a claim of equivalence; 0: no limit.
+	Margin float64 // margin of equivalence, in the unit of the values; 0: equivalence is no possible verdict
+	// Shown is one minus the confidence of the interval that output shows. In a claim of equivalence, this
+	// interval may extend at most Reach from 0; 0: no limit.
 	Shown, Reach float64
 	Assurance    float64 // required chance of a verdict, such as 0.8
-	Limit        int     // largest number to try
+	Limit        int     // largest number of values to try
 	Resamples    int     // number of new runs that are drawn from the observed noise to correct the answer; 0: the noise is assumed normal
 	Seed         uint64
 }
 
-// belief is the knowledge of an effect: Student's t around At with DF degrees of freedom, scaled by Error, a
-// standard error.
+// belief is the distribution of the possible effects: Student's t with DF degrees of freedom around At, scaled by
+// the standard error Error.
 type belief struct{ At, Error, DF float64 }
 
 // BeliefOf returns the belief that follows from an interval, its confidence, and its degrees of freedom.
@@ -116,7 +116,7 @@ func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	return verdictSize(&samples{scale: sd * max(1, b.Error/se), x: residuals(x, meanX), y: residuals(y, meanY)}, b, a)
 }
 
-// SizeForVerdict is PairsForVerdict if only the standard error of the effect is known, as estimated from n
+// SizeForVerdict does what PairsForVerdict does, from nothing but the effect's standard error, as estimated from n
 // values. The error is assumed to fall with the root of the number of values.
 func SizeForVerdict(n int, b belief, a Aim) int {
 	if n < 1 || !b.valid() {
@@ -140,8 +140,8 @@ func verdictSize(t noise, b belief, a Aim) int {
 	return resampledSize(t, b, &a, n)
 }
 
-// verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n values
-// varies by the uncertainty of the effect and by its own error. Both together are taken as Student's t.
+// verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n values varies
+// for two reasons: the effect is uncertain, and n values have an error. The sum is assumed to follow Student's t.
 func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	bar := t.claim(n, a.Alpha)
 	if math.IsInf(bar, 0) {
@@ -164,9 +164,9 @@ func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	return 1 - within(bar) + within(min(same, bar))
 }
 
-// resampledSize corrects the number n by drawing from the observed noise. The number moves up or down in
-// steps of a tenth until the chance of a verdict crosses the required chance. All numbers use the same random
-// values.
+// resampledSize corrects the number n by drawing from the observed noise. The number moves up or down in steps of
+// a tenth until the chance of a verdict crosses the required chance. All these numbers are tried with the same
+// random draws.
 func resampledSize(t noise, b belief, a *Aim, n int) int {
 	effects := make([]float64, a.Resamples)
 	for i := range effects {
@@ -211,7 +211,7 @@ func resampledSize(t noise, b belief, a *Aim, n int) int {
 type Side struct {
 	Below, Above float64 // one-sided significance levels for a result below and above the limit
 	Assurance    float64 // required chance of either result
-	Limit        int     // largest number to try
+	Limit        int     // largest number of values to try
 }
 
 // Pairs returns the smallest number of pairs that decide the side by signed ranks. The belief comes from n

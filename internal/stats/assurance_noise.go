@@ -67,7 +67,7 @@ func differs(members combinations, effect float64, depth int) bool {
 	return min(below, members.size()-below) < depth
 }
 
-// inside reports whether the interval of differs lies within ±half.
+// inside reports whether an interval, as in the function differs, lies within ±half.
 func inside(members combinations, effect, half float64, depth int) bool {
 	return members.atMost(-half-effect) < depth && members.size()-members.atMost(half-effect) < depth
 }
@@ -124,7 +124,7 @@ type triples struct {
 	removed bool      // AlignedRounds.PositionsRemoved
 }
 
-// claim assumes for all rounds the number of other arms that most rounds have.
+// claim assumes that every round has as many other arms as most rounds have.
 func (t *triples) claim(n int, alpha float64) float64 {
 	if 2*t.lone >= len(t.apart) {
 		return t.pairs.claim(n, alpha)

@@ -68,7 +68,7 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	slices.Sort(changes)
 	if len(changes) > 1 {
 		relocate(changes, medians, len(medians), minBlocks)
-		relocate(changes, medians, len(medians), minBlocks) // the neighbours have moved
+		relocate(changes, medians, len(medians), minBlocks) // the neighbouring changes have moved
 	}
 	if size > 1 {
 		for i := range changes {

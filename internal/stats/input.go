@@ -16,7 +16,7 @@ var (
 	// ErrTooFew: there are too few values for an interval of the requested confidence.
 	ErrTooFew    = errors.New("too few values")
 	errNotFinite = errors.New("not a finite number")
-	// ErrConstant: all values are the same, so a method that estimates its own spread has no information.
+	// ErrConstant: all values are equal, so a method that estimates the spread from the values has no information.
 	ErrConstant = errors.New("values do not vary")
 	errArgument = errors.New("argument out of range") // a confidence, margin, sample size or similar
 )

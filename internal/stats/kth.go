@@ -22,7 +22,7 @@ func kthSmallest(k int, members combinations) float64 {
 	least, most := members.bounds()
 	below, above := ordinal(least)-1, ordinal(most)              // the k-th member is above the bound below, and not above the bound above
 	few, enough := 0, members.size()                             // numbers of members up to the bounds
-	listed := min(2048, int(math.Sqrt(float64(members.size())))) // this many members, as many as one count takes steps, are sorted instead of searched
+	listed := min(2048, int(math.Sqrt(float64(members.size())))) // up to this many members are sorted; one count takes as many steps
 	for step := 0; above-below > 1; step++ {
 		if few > 0 && enough < members.size() && enough-few <= listed {
 			last := members.between(fromOrdinal(below), fromOrdinal(above))
@@ -42,8 +42,8 @@ func kthSmallest(k int, members combinations) float64 {
 	return fromOrdinal(above) + 0
 }
 
-// interpolated returns the place of the k-th member if members lay evenly. The place is moved by some members
-// towards the farther bound, so that both bounds come close to the k-th member.
+// interpolated estimates where the k-th member lies, assuming evenly spread members. The estimate is moved by some
+// members towards the farther bound, so that both bounds come close to the k-th member.
 func interpolated(k, few, enough, aim int, below, above uint64) uint64 {
 	if k-few > enough-k {
 		aim = -aim

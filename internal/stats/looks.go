@@ -9,12 +9,11 @@ import (
 )
 
 // Looks are planned analyses of data that are not complete yet. All looks together make false claims not more
-// often than one test would. Methods are about the last look. When a share t of the data exists, the share
-// t^1.5 of the significance level alpha is spent (Kim and DeMets 1987, Design and analysis of group
+// often than one test would. The methods of Looks refer to the last look. When a share t of the data exists, the
+// share t^1.5 of the significance level alpha is spent (Kim and DeMets 1987, Design and analysis of group
 // sequential tests based on the type I error spending rate function, Biometrika 74). The bound of each look
-// follows from the joint distribution of all looks, for sums of independent increments (Armitage, McPherson
-// and Rowe 1969, Repeated significance tests on accumulating data, Journal of the Royal Statistical Society A
-// 132).
+// follows from the joint distribution of all looks, for sums of independent increments (Armitage, McPherson and
+// Rowe 1969, Repeated significance tests on accumulating data, Journal of the Royal Statistical Society A 132).
 //
 // Intervals at the level of the last look contain the true value at all looks together with the requested
 // confidence, whatever the reason for stopping (Jennison and Turnbull 1989, Interim analyses: the repeated
@@ -69,8 +68,8 @@ func (l *Looks) Level(alpha float64) float64 {
 	return distuv.UnitNormal.Survival(z)
 }
 
-// P corrects a one-sided p-value of the last look for all looks. The result is the smallest level of all
-// looks together at which the last look claims an effect.
+// P corrects a one-sided p-value of the last look for all looks. The result is the smallest significance level,
+// for all looks together, at which the last look claims an effect.
 func (l *Looks) P(p float64) float64 {
 	if p >= l.Level(0.5) {
 		return max(p, 0.5)
@@ -79,7 +78,7 @@ func (l *Looks) P(p float64) float64 {
 	return distuv.UnitNormal.Survival(low)
 }
 
-// bisect halves a range a number of times. The range keeps the point up to which the function holds is true.
+// bisect halves a range a number of times. The point up to which holds(x) is true stays in the range.
 func bisect(low, high float64, steps int, holds func(float64) bool) (float64, float64) {
 	for range steps {
 		if mid := (low + high) / 2; holds(mid) {

@@ -14,7 +14,7 @@ type Pooled struct {
 	// Student's t over the estimates, and the normal interval from the standard errors and the spread. Its
 	// p-value is the largest of the three p-values.
 	Estimate
-	HartungKnapp Estimate // the estimate by Hartung and Knapp alone
+	HartungKnapp Estimate // the estimate by Hartung and Knapp's method alone
 	// Spread is the standard deviation of the true effects between occasions: the estimate by Paule and
 	// Mandel, with the Q profile interval.
 	Spread Interval
@@ -119,7 +119,7 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 		e := l.estimate(confidence, k)
 		p.Lo, p.Hi, p.P = min(p.Lo, e.Lo), max(p.Hi, e.Hi), max(p.P, e.P)
 	}
-	p.equivalence = func(margin float64) float64 { // the largest p of the three intervals
+	p.equivalence = func(margin float64) float64 { // the largest p-value of the three intervals
 		return p.largest(func(l located) float64 { return margin - math.Abs(l.point) })
 	}
 	half := StudentQuantile(1-tail, df) * math.Sqrt(between+known*known+within)
@@ -176,8 +176,8 @@ func (m pooling) at(between float64) (mean, q, total float64) {
 	return mean, q, total
 }
 
-// variance returns the variance between occasions at which the weighted sum of squares equals wanted. The sum
-// falls as the variance grows. The result is 0 if the sum is too small even at a variance of 0.
+// variance returns the variance between occasions at which the weighted sum of squares equals the argument wanted.
+// The sum falls as the variance grows. The result is 0 if the sum is too small even at a variance of 0.
 func (m pooling) variance(wanted float64) float64 {
 	excess := func(between float64) float64 {
 		_, q, _ := m.at(between)

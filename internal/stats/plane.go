@@ -48,8 +48,8 @@ func FitLine(x, y []float64) (Plane, error) {
 	return Plane{Intercept: meanY - slope*meanX, Slopes: []float64{slope}}, nil
 }
 
-// worstConditioned is the largest condition number of the points. With a larger one, slopes consist of
-// rounding errors.
+// worstConditioned is the largest condition number of the points. With a larger condition number, slopes consist
+// of rounding errors.
 const worstConditioned = 1e8
 
 // FitPlane fits a plane to y at the points x by least squares. A plane needs at least one point more than a

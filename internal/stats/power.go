@@ -60,13 +60,13 @@ func smallestShift(power float64, at func(shift float64) float64) float64 {
 	return hi
 }
 
-// fewest returns the smallest number for which enough is true; 0 if enough is false for limit. The function
-// enough must stay true for larger numbers.
+// fewest returns the smallest n for which enough(n) is true; 0 if enough(limit) is false. If enough(n) is true,
+// enough must be true for all larger numbers.
 func fewest(limit int, enough func(n int) bool) int {
 	if !enough(limit) {
 		return 0
 	}
-	few, many := 1, limit // enough is false for few, and true for many
+	few, many := 1, limit // enough(few) is false, and enough(many) is true
 	for many-few > 1 {
 		if mid := few + (many-few)/2; enough(mid) {
 			many = mid

@@ -14,12 +14,13 @@ import (
 // the package comment). The power is exact for samples so small that only differences of one sign give a
 // claim. On values with heavy tails, the test detects more.
 
-// rankEfficiency is the share of a shift that counts with ranks, both of pairs and of two samples.
+// rankEfficiency is a share of a shift. Ranks detect a shift as often as t detects this share of the shift, for
+// pairs and for two samples.
 var rankEfficiency = math.Sqrt(3 / math.Pi)
 
 // SignedRankPower returns the chance that a two-sided signed-rank test at level alpha over n rounds claims a
-// difference. The differences have effect as their true centre, and sd as their standard deviation. The
-// result is 0 if n allows no claim (n < 6 at 5 %), and NaN if n < 1, sd ≤ 0 or alpha is not between 0 and 1.
+// difference. The argument effect is the true centre of the differences, sd their standard deviation. The result
+// is 0 if n allows no claim (n < 6 at 5 %), and NaN if n < 1, sd ≤ 0 or alpha is not between 0 and 1.
 func SignedRankPower(effect, sd float64, n int, alpha float64) float64 {
 	return powerOf(signedRankPower, effect, sd, n, alpha)
 }
@@ -61,13 +62,13 @@ func signedRankPower(n int, alpha float64) func(shift float64) float64 {
 // only the smallest possible p-value gives a claim, the power is exact. From 6 to 60 rounds and at levels
 // from 10 % to 0.4 %, the power is within three percentage points of simulation (TestAlignedRankPower).
 
-// alignedEfficiency is the share of a shift that counts with aligned ranks of three values. The share is the
-// root of the asymptotic relative efficiency on normal values, (3/π)·k / ((k-1)(1-ρ)) = 0.966, with k = 3 and
-// the rank correlation of two values of a round, ρ = (6/π)·asin(-1/4) (Hodges and Lehmann 1962).
+// alignedEfficiency is rankEfficiency for aligned ranks of three values: the root of the asymptotic relative
+// efficiency on normal values, (3/π)·k / ((k-1)(1-ρ)) = 0.966, with k = 3 and the rank correlation of two values
+// of a round, ρ = (6/π)·asin(-1/4) (Hodges and Lehmann 1962).
 var alignedEfficiency = math.Sqrt(3 / math.Pi * 1.5 / (1 + 6/math.Pi*math.Asin(0.25)))
 
-// AlignedRankPower returns the chance that AlignedRank claims a shift of effect at a two-sided level, from n
-// rounds with two other arms each, if contrasts have the standard deviation sd. The result is 0 if n allows
+// AlignedRankPower returns the chance that AlignedRank claims a shift of the size effect at a two-sided level,
+// from n rounds with two other arms each, if contrasts have the standard deviation sd. The result is 0 if n allows
 // no claim.
 func AlignedRankPower(effect, sd float64, n int, alpha float64) float64 {
 	return powerOf(alignedPower, effect, sd, n, alpha)

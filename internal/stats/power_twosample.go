@@ -44,8 +44,8 @@ func RankSumDetectableEffect(sd float64, m, n int, alpha, power float64) float64
 	return smallestShift(power, at) * sd * twoSampleError(m, n)
 }
 
-// RankSumLeast returns the smallest P that RankSum can give for samples of m and n values: the P of complete
-// separation. The result is 1 if a sample is empty.
+// RankSumLeast returns the smallest P that RankSum can give for samples of m and n values: the P of samples that
+// do not overlap. The result is 1 if a sample is empty.
 func RankSumLeast(m, n int) float64 {
 	switch {
 	case m < 1 || n < 1:

@@ -51,8 +51,8 @@ type rankNull struct {
 	mean, sd float64   // of the normal distribution
 }
 
-// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2; 0: there is none. The interval at that level reaches
-// from the k-th smallest to the k-th largest of the values that the statistic counts.
+// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2; 0: no k fulfils this. The interval at the level alpha
+// reaches from the k-th smallest to the k-th largest of the values that the statistic counts.
 func (r rankNull) depth(alpha float64) (k int) {
 	level := alpha / 2 * (1 + 1e-12) // 1-0.95 is slightly larger than 0.05
 	if r.cdf == nil {
@@ -77,7 +77,7 @@ func (r rankNull) level(alpha float64) float64 {
 	}
 }
 
-// cumulated returns the distribution function of probabilities. It is computed once per key.
+// cumulated returns the distribution function of probabilities. The function is computed once per key.
 func cumulated[K comparable](known *sync.Map, key K, probabilities func() []float64) []float64 {
 	if cdf, ok := known.Load(key); ok {
 		return cdf.([]float64)

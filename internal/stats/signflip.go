@@ -43,8 +43,8 @@ func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// tailAt returns the shares of the sorted subset means that lie at v or below, and at v or above. One more
-// mean counts as lying at v.
+// tailAt returns the shares of the sorted subset means that lie at v or below, and at v or above. Both counts
+// include one additional mean at v.
 func tailAt(means []float64, v float64) (lower, upper float64) {
 	below, _ := slices.BinarySearch(means, v)
 	upTo, _ := slices.BinarySearch(means, math.Nextafter(v, math.Inf(1)))

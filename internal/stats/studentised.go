@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// mostAssignments is the largest number of assignments of one value in each round to the arm for which
-	// all assignments are counted: 3⁸, for 8 rounds of three values. Beyond it, tails are saddlepoint
+	// mostAssignments is the largest number of assignments of one value in each round to the arm for which all
+	// assignments are counted: 3⁸, for 8 rounds of three values. With more assignments, tails are saddlepoint
 	// approximations.
 	mostAssignments = 6561
 	// tiltSteps is the largest number of steps in the search for a saddlepoint. The search ends earlier at
 	// the precision tiltPrecise.
 	tiltSteps, tiltPrecise = 50, 1e-10
-	// middle is the distance from 0, in standard deviations, within which tails are normal.
+	// middle is the distance from 0, in standard deviations, within which tails are computed as normal.
 	middle = 0.02
 )
 

@@ -113,9 +113,9 @@ func Neighbours(x []float64, changes []int) float64 {
 // standard error, to be on the safe side, but at least 0.
 //
 // Changes that are not known yet look like wandering, but hardly affect the differences between values. The
-// differences therefore give an upper bound: the squared differences at lag two over the squared differences
-// at lag one, minus one, without the largest tenth of each (as with medians by Chakar, Lebarbier, Lévy-Leduc
-// and Robin, Bernoulli 23, 2017), plus one standard error.
+// differences therefore give an upper bound: the sum of squared differences at lag two, divided by the sum at lag
+// one, minus one, plus one standard error. Both sums leave out their largest tenth (Chakar, Lebarbier, Lévy-Leduc
+// and Robin, Bernoulli 23, 2017, take medians instead).
 func surrogateCorrelation(x []float64, changes []int) float64 {
 	n := float64(len(x))
 	return max(min(Neighbours(x, changes)+0.5/math.Sqrt(n), differencing(x)+1/math.Sqrt(n), mostCorrelation), 0)
@@ -137,7 +137,7 @@ func Residuals(x []float64, changes []int) []float64 {
 	for i, v := range out {
 		sizes[i] = math.Abs(v)
 	}
-	if reach := 4 * 1.4826 * Median(sizes); reach > 0 { // otherwise most values are the same
+	if reach := 4 * 1.4826 * Median(sizes); reach > 0 { // if reach is 0, most values are equal
 		for i, v := range out {
 			out[i] = min(max(v, -reach), reach)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// With about one bin per value, the distance is that of the values.
+// With about one bin per value, the grid gives the distance of the values themselves.
 func TestEnergyGrid(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 50 {

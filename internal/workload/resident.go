@@ -56,9 +56,9 @@ type Running interface {
 //	…
 //	Sliced.Finish  the result of all slices
 //
-// A slice may be a process of its own, or a stretch in which a running load generator sends requests. Between
-// slices the workload's processes must use no CPU. Otherwise they would slow the other arms, and count as
-// foreign programs.
+// A slice may be a process of its own, or a period in which a running load generator sends requests. Between
+// slices the workload's processes must use no CPU. Otherwise they would slow the other arms, and count as foreign
+// programs.
 type Sliceable interface {
 	Workload
 	// PrepareSlices replaces Prepare for a trial that is cut into n slices. The context ends with the trial,

@@ -145,10 +145,10 @@ const (
 	RuleLost        = "lost"         // the site broke: a pod, its node or the connection to it
 )
 
-// OfMachine reports whether a rule is about the machine's condition, which may improve, and not about the
-// workload or a layer. A load generator that lacks CPU time is late, so the rule on lateness is about the
-// machine's condition. Throttling by a limit on CPU time, such as a pod's limit, is not, since the limit
-// stays.
+// OfMachine reports whether a rule is about the machine's condition, which may improve, and not about the workload
+// or a layer. A load generator that lacks CPU time is late, so the rule on lateness is about the machine's
+// condition. Throttling by a limit on CPU time, such as a pod's limit, is not about this condition, since the
+// limit stays.
 func OfMachine(rule string, cpuLimited bool) bool {
 	switch rule {
 	case RuleForeignCPU, RuleSteal, RulePressure, RuleStopped, RuleLate:

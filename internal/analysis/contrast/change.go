@@ -13,10 +13,10 @@ import (
 // steepest is the largest contrast whose exponential is computed.
 const steepest = 600
 
-// Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each
-// run gives a sample of overheads by round. These two samples are independent, and are compared as any two
-// samples are. Without pairs, an overhead is itself a difference of two samples. The change is then estimated
-// from all four samples; of the values in the result, only the number counts.
+// Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each run
+// gives a sample of overheads by round. These two samples are independent, and are compared as any two samples
+// are. Without pairs, an overhead is itself a difference of two samples. The change is then estimated from all
+// four samples; of the values in the result, only their number is used.
 func Changed(from, to Data) Data {
 	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
 		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // a pair in which either side failed has no overhead

@@ -32,7 +32,7 @@ type Data struct {
 	// Control holds the values of the control, NaN if the round has none. The arm is then compared with the
 	// mean of baseline and control. Nil: the arm is compared with the baseline alone.
 	Control   []float64
-	Contrasts []float64 // arm against its reference; Compare computes them from values, and without values the caller sets them
+	Contrasts []float64 // contrasts of the arm with its reference; computed by Compare, or set by the caller of data without values
 	Rounds    []int
 	Moved     []int // the arm's position in the round minus the baseline's position: positive if the arm ran later
 	// SetUps is the number of the set-up of each pair, if several pairs share a set-up. The means over
@@ -139,7 +139,7 @@ func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 			c := d.Contrasts[i]
 			switch {
 			case lone && !math.IsNaN(d.controlDelta[i]):
-				c += d.controlDelta[i] // now relative to the baseline
+				c += d.controlDelta[i] // makes the contrast relative to the baseline alone
 			case deltas != nil && !lone:
 				deltas[k] += d.controlDelta[i] / float64(len(block))
 			}

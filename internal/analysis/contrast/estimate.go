@@ -58,10 +58,10 @@ func Ranks(method string) bool {
 	return slices.Contains([]string{methodSignedRank, methodAligned, methodMeans, MethodBoth, MethodAlignedBoth, methodUneven, methodNoisier, methodRankSum, MethodTwoSample}, method)
 }
 
-// An arm whose values seem to spread more than the values of baseline and control is also judged by t. The
-// test of the spread has the significance level seemsNoisier, or mayBeNoisier with fewer rounds than
-// manyRounds. A plan with looks judges every arm by t with so few rounds, since the level of an early look is
-// small.
+// An arm whose values seem to spread more than the values of baseline and control is also judged by t. The test of
+// the spread has the significance level seemsNoisier, or mayBeNoisier with fewer rounds than manyRounds. In a plan
+// with looks and fewer rounds than manyRounds, every arm is judged by t: an early look has a small significance
+// level.
 const (
 	manyRounds   = 10
 	seemsNoisier = 0.1
@@ -94,7 +94,7 @@ type Rules struct {
 	Margin     float64 // margin of equivalence on the log scale; 0: none
 	Pilot      bool    // a pilot determines the number of rounds
 
-	controlled func(rounds int) int // returns in how many of the first rounds the control takes part; nil: in all
+	controlled func(rounds int) int // returns in how many of the first rounds the control takes part; nil: in all rounds
 	looks      *stats.Looks         // the looks up to the one at which the data are judged; nil: the number of rounds was fixed
 }
 

@@ -80,8 +80,8 @@ func (d *Data) meanUnits() (base, arm []float64) {
 	return bases, arms
 }
 
-// levelParts is the number of consecutive parts of a run whose means the interval of Level uses. On a machine
-// that drifts, neighbouring parts are alike. The interval is therefore widened partsAlike times, so that it
+// levelParts is the number of consecutive parts of a run whose means the interval of Level uses. On a machine that
+// drifts, neighbouring parts are alike. The interval is therefore widened by the factor partsAlike, so that it
 // holds its confidence even if the machine drifts in a random walk (TestCoverage of package cost).
 const (
 	levelParts = 4

@@ -122,7 +122,8 @@ func slicing(arms int, took time.Duration) int {
 	return max(n, 0) &^ 1
 }
 
-// File writes the experiment. took is the approximate duration of one run, and kinds are the names of the layers.
+// File writes the experiment. The argument took is the approximate duration of one run, and kinds holds the names
+// of the layers.
 func (a *comparison) File(took time.Duration, kinds []string) ([]byte, error) {
 	arms, err := a.arms(kinds)
 	if err != nil {

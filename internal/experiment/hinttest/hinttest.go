@@ -15,7 +15,7 @@ var (
 
 // Follow replaces the text at a position by the text that a hint suggests, and returns the new file and the
 // replaced text. Lines and columns count from 1. The hint is about a key if ofKey is set, and otherwise about a
-// value. was is "" if the hint suggests no text.
+// value. The replaced text is "" if the hint suggests no text.
 func Follow(text string, line, column int, hint string, ofKey bool) (followed, was string) {
 	lines := strings.Split(text, "\n")
 	if line > len(lines) {

@@ -82,7 +82,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Values are those at the start of a run, even if variables and files change.
+// Values are the values at the start of a run, even if variables and files change.
 func TestTake(t *testing.T) {
 	t.Setenv("TARE_TEST_A", "first")
 	token := file(t, "first\r\n")

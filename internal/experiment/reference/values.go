@@ -53,7 +53,7 @@ func Take(wanted []Reference) (*Values, error) {
 	return v, nil
 }
 
-// Read reads the current value.
+// Read reads the current value of a reference.
 func (r Reference) Read() (string, error) {
 	if r.File == "" {
 		value, ok := os.LookupEnv(r.Variable)

@@ -132,7 +132,7 @@ var (
 		`<[^>]*>?`, `\{\{.*`, `%.*`, // <password>, {{.Password}}, %s
 		`[$` + "`" + `].*`, `.*\$[A-Za-z_({].*`, // $NAME and text around it
 		`[(\[\\^{|>&].*`, `\.\*.*`, `=.*`, // a regular expression, a structure, a comparison
-		`@.*`, `-`, `(file:|fd:|env:|pass:\$).*`, // where a program is to look
+		`@.*`, `-`, `(file:|fd:|env:|pass:\$).*`, // the place where a program should look for the secret
 		`\.{0,2}/([A-Za-z0-9._@-]+/)*[A-Za-z0-9._@-]*`, `~/.*`, // a path
 		`[A-Za-z0-9._/-]+\.(pem|key|crt|cer|json|ya?ml|txt|env|conf|p12|jks)`,
 		`\[masked: [^\]]*\]`,

@@ -36,12 +36,13 @@ const (
 
 // form is a pattern of a secret beside its name.
 type form struct {
-	least   Kind // the form is searched in texts of this kind and of the kinds after it
+	least   Kind // the first kind of text in which the form is searched; the form is searched in all later kinds, too
 	pattern *regexp.Regexp
-	// name and value are groups of the pattern. If name is 0, the field called holds the name.
+	// name and value are groups of the pattern. If the group name is 0, the secret's name is in the field called.
 	name, value int
 	called      string
-	// is reports whether the value counts as a secret; nil: the class of the name (classOf) decides.
+	// The function is reports whether the value counts as a secret. If is is nil, the class of the name (classOf)
+	// decides.
 	is func(string) bool
 }
 

@@ -17,7 +17,7 @@ func (f *File) Decode(n *Node, path string, into any) {
 	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})
 }
 
-// value decodes a node into a settable value. Field holds the limits of the value.
+// value decodes a node into a settable value. The argument field holds the limits of the value.
 func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
 	t := v.Type()
 	if custom, ok := f.Custom[t]; ok {
@@ -102,7 +102,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 				suggest(e.Key.Value, "fields here", Names(fields), func(name string) bool { return n.Get(name) == nil }))
 			continue
 		}
-		if e.Key.Value != field.Name { // the rest treats the alias like the field's own name
+		if e.Key.Value != field.Name { // the following code treats the alias like the field's own name
 			key := *e.Key
 			key.Value = field.Name
 			e.Key = &key

@@ -67,7 +67,8 @@ func (n *Node) found() string {
 	return strconv.Quote(shorten(n.Value))
 }
 
-// find follows a path ("arms[1].name") as far as the file has it. exact reports whether it reached the end.
+// find follows a path ("arms[1].name") as far as the file has it. The result exact reports whether the file has
+// the whole path.
 func (n *Node) find(path string) (at *Node, exact bool) {
 	for path != "" {
 		step, rest := n.cutStep(path)

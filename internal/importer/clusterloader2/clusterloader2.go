@@ -63,7 +63,7 @@ func trialOf(file string) importer.Trial {
 		if n := len(zone); n > 1 {
 			zone = zone[:3] + ":" + zone[n-2:]
 		}
-		t.Start, _ = time.Parse(time.RFC3339, m[1]+":"+m[2]+":"+m[3]+zone) // zero if this is no time
+		t.Start, _ = time.Parse(time.RFC3339, m[1]+":"+m[2]+":"+m[3]+zone) // zero if the text is no time
 	}
 	t.Cell = cmp.Or(t.Cell, "summary")
 	return t

@@ -40,7 +40,7 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// reached is a share of the requested rate. A run below it measured another load than requested.
+// reached is a share of the requested rate. A run with a smaller share measured another load than requested.
 const reached = 0.95
 
 // result holds the fields of a result file that are used. Times are in ns, latencies in s.

@@ -130,8 +130,8 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 
 var perOp = importer.Ratio("time", "s", experiment.Lower, true)
 
-// known are the metrics of the testing package, by their units after conversion. An operation may allocate
-// nothing, hence the scale Difference.
+// known are the metrics of the testing package, by their units after conversion. Allocations have the scale
+// Difference, since an operation may allocate nothing.
 var known = map[string]experiment.Metric{
 	"sec/op":    perOp,
 	"B/s":       importer.Ratio("throughput", "B/s", experiment.Higher, false),

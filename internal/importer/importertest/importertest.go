@@ -57,7 +57,7 @@ func Refused(t *testing.T, f importer.Format, files [][3]string) {
 	}
 }
 
-// Truncated checks that a fixture cut off at an offset is an error that contains a text.
+// Truncated checks that reading a fixture that is cut off at an offset fails, with an error that contains a text.
 func Truncated(t *testing.T, f importer.Format, fixture string, at int, want string) {
 	t.Helper()
 	text := Fixture(t, fixture)
@@ -67,7 +67,7 @@ func Truncated(t *testing.T, f importer.Format, fixture string, at int, want str
 	}
 }
 
-// Appended checks that a file of two results is an error. Such a file arises if a tool's output is appended.
+// Appended checks that reading a file with two results fails. Such a file arises if a tool's output is appended.
 func Appended(t *testing.T, f importer.Format, fixture string) {
 	t.Helper()
 	text := strings.TrimRight(Fixture(t, fixture), "\n") + "\n"

@@ -181,7 +181,7 @@ func (t *test) facts() map[string]string {
 		facts["side"] = "server"
 	}
 	block := "block"
-	if t.UDP() { // the path's largest payload of a packet, or the requested size, which the report does not distinguish
+	if t.UDP() { // the largest payload of a packet on the path, or the size that the user requested; the report does not show which
 		block = "packet"
 	}
 	for _, f := range []struct {

@@ -102,7 +102,7 @@ func (d *document) trial() (importer.Trial, error) {
 		name     string
 		value    *float64
 		factor   float64
-		measured bool // set if the profile measures the value; of loss and retransmits, the tool writes the one not measured as 0
+		measured bool // set if the profile measures the value; the tool writes 0 for a loss, or for retransmits, that it did not measure
 	}{
 		{"loss", d.Loss, 0.01, udp}, {"retransmits", d.Retransmits, 1, tcp},
 		{"cpu-client-node", d.ClientCPU.busy(), 0.01, true}, {"cpu-server-node", d.ServerCPU.busy(), 0.01, true},

@@ -23,7 +23,7 @@ const (
 	mostFile    = 8 << 20 // the size of one entry, in bytes; the log of an hour has 300 kB
 )
 
-// endings are those of the files that are read, besides the files in environment.
+// endings are the ends of the names of files that are read, besides the files in environment.
 var endings = []string{".bw", ".log", ".avg", ".metrics"}
 
 // environment lists the files that describe the system.
@@ -179,8 +179,8 @@ func total(numbers []float64) float64 {
 	return math.Round(100*(numbers[0]+numbers[1]+numbers[2]+numbers[3]+numbers[4])) / 100
 }
 
-// parseReadings reads the single readings, which average reads summed up, with the time in s since 1970 as the
-// seventh number. It skips lines of another form.
+// parseReadings reads the single readings, whose summary the function average reads. The seventh number of a reading
+// is the time in s since 1970. parseReadings skips lines of another form.
 func parseReadings(text string) []reading {
 	var list []reading
 	for line := range strings.Lines(text) {

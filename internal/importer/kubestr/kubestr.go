@@ -116,7 +116,7 @@ func isDefault(r *fio.Report) bool {
 // synonyms maps names of options in job files to the names in fio's reports.
 var synonyms = map[string]string{"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
 
-// join adds to the options of a report those of the job file that kubestr left out.
+// join adds options of the job file to the options of a report, if kubestr left them out of the report.
 func join(report, file fio.Options) fio.Options {
 	all := fio.Options{}
 	maps.Copy(all, file)

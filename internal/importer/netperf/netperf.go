@@ -4,11 +4,11 @@
 // Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1". Results of
 // the same cell in one file are separate trials.
 //
-// The headline is the received bandwidth of a stream, or the transactions of a request/response test. Such a test is a
-// closed loop, with as many transactions in flight as its burst, plus one. The metric round-trip restates the rate.
-// Quantiles and means of latency are of a transaction, or in a stream of a call of send or receive. With a burst, they
-// measure the time from a send to the next response. They are in whole microseconds. A quantile below 4 µs is left out,
-// since its neighbours are further away than a quarter of the quantile.
+// The headline is the received bandwidth of a stream, or the transactions of a request/response test. Such a test is
+// a closed loop, with as many transactions in flight as its burst, plus one. The metric round-trip restates the rate.
+// A latency is the time of a transaction or, in a stream, of a call of send or receive. With a burst, latencies
+// measure the time from a send to the next response. Latencies are in whole microseconds. A quantile below 4 µs is
+// left out, since its neighbours are further away than a quarter of the quantile.
 package netperf
 
 import (

@@ -35,7 +35,7 @@ const (
 	doc  = "tables with a column for each metric, KEY=VALUE lines and JSON documents, as a mapping file says (--map)"
 )
 
-// extensions are those of the files that are read in a directory.
+// extensions are the extensions of the files that are read in a directory.
 var extensions = []string{".csv", ".tsv", ".json", ".jsonl", ".env", ".results", ".txt", ".out"}
 
 // mapped returns the format that reads by a mapping file. The name of the mapping file is for messages.

@@ -27,7 +27,7 @@ type assembler struct {
 	metrics   map[[2]string]*described  // the metrics, by cell and name
 	with      int                       // the first line with a round; 0: none
 	without   int                       // the first line without a round; 0: none
-	decimal   bool                      // set if a number shows that the point or comma is a decimal one
+	decimal   bool                      // set if a number shows that the point or comma is a decimal point
 	grouped   []*described              // the metrics that have a value such as "1.021"
 	shared    map[string][]factor.Level // the levels that tare export gave to all rows of a cell, by cell
 }

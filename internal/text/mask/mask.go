@@ -131,8 +131,9 @@ type span struct {
 	shown      []byte
 }
 
-// find returns all occurrences of all needles, including overlapping ones. Each needle that begins before safe is
-// complete in the text. If last is set, the beginning of a needle at the end of the text is also found.
+// find returns all occurrences of all needles, including overlapping ones. Each needle that begins before the
+// position safe is complete in the text. If the argument last is set, the beginning of a needle at the end of the
+// text is also found.
 func (v *view) find(text []byte, last bool) (all []span, safe int) {
 	safe = max(len(text)-seed+1, 0)
 	beginning := uint32(0)
@@ -237,7 +238,7 @@ type Writer struct {
 // mostAtOnce is the size of the part that is folded at once, which limits the memory.
 const mostAtOnce = 16 << 10
 
-// Writer returns a Writer that writes to to. The text is complete only after Close.
+// Writer returns a Writer in front of another writer, the argument to. The text is complete only after Close.
 func (m *Mask) Writer(to io.Writer) *Writer { return &Writer{mask: m, to: to} }
 
 // Write writes the next part of the text. The error is from the underlying writer.
@@ -264,7 +265,7 @@ func (w *Writer) Close() error {
 	return w.pass(nil, true)
 }
 
-// find returns the secrets in the held text. Each secret that begins before safe is complete.
+// find returns the secrets in the held text. Each secret that begins before the position safe is complete.
 func (w *Writer) find(last bool) (all []span, safe int) {
 	all, safe = w.mask.raw.find(w.held, last)
 	for i := range all {
@@ -288,8 +289,8 @@ func (w *Writer) find(last bool) (all []span, safe int) {
 	return all, safe
 }
 
-// pass writes the text up to a position that no incomplete secret crosses, and keeps the rest. extra lists
-// additional spans to mask.
+// pass writes the text up to a position that no incomplete secret crosses, and keeps the rest. The argument extra
+// lists additional spans to mask.
 func (w *Writer) pass(extra []span, last bool) error {
 	all, safe := w.find(last)
 	out, at := w.out[:0], max(w.base, min(w.covered, safe))

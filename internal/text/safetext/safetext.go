@@ -138,8 +138,9 @@ func spelled(s string, write func([]byte, rune) []byte) string {
 	return string(safe)
 }
 
-// spell appends a text to dst. It calls write for each character that must not be shown unchanged. prev is the
-// previous character. The returned rune is the last character, or 0 if the last character was changed.
+// spell appends a text to dst. For each character that must not be shown unchanged, it calls the function write.
+// The argument prev is the character before the text. The returned rune is the last character, or 0 if the last
+// character was changed.
 func spell(dst, s []byte, prev rune, write func([]byte, rune) []byte) ([]byte, rune) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRune(s)
@@ -215,7 +216,7 @@ type writer struct {
 	mu   sync.Mutex
 	held []byte // beginning of an unfinished character or sequence
 	prev rune   // last character, if it was shown unchanged
-	err  error  // first error of to
+	err  error  // first error of the underlying writer
 }
 
 // NewWriter returns a writer in front of another one. It is the last guard before a terminal or a pipe.

@@ -142,9 +142,9 @@ func (r *Report) number(j *Job, name string) float64 {
 	return float64(n)
 }
 
-// SmallBlock is a block size in bytes. Up to it, the headline is I/O per second; above it, bandwidth. With a
-// fixed block size, each is a multiple of the other and a comparison gives the same result, so that the choice
-// only meets people's expectations.
+// SmallBlock is a block size in bytes. For blocks of up to this size, the headline is I/O per second; for larger
+// blocks, bandwidth. With a fixed block size, one is a multiple of the other, and comparisons give the same
+// result. The choice only follows custom.
 const SmallBlock = 32 << 10
 
 // BlockSize returns the size of one kind of I/O, in bytes: the block size in the options, or the mean if they
@@ -198,10 +198,10 @@ func plainSize(text string) string {
 // synchronous are the engines that have one I/O in flight at a time, with any iodepth.
 var synchronous = []string{"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "ftruncate", "filecreate", "filestat", "filedelete"}
 
-// Workers returns the number of I/Os that the job keeps in flight; 0: unknown. It counts the threads behind an
-// entry of the report: one, or numjobs of them if group_reporting merged them. Merged threads show only in that
-// no other entry has the job's name (alone). If the threads' run time contradicts this, jobs of several kinds
-// were merged.
+// Workers returns the number of I/Os that the job keeps in flight; 0: unknown. An entry of the report stands for
+// one thread, or for numjobs threads if group_reporting merged them. If no other entry has the job's name (alone),
+// the entry counts as merged. If the run time contradicts this number of threads, jobs of several kinds were
+// merged, and the result is 0.
 func (r *Report) Workers(j *Job, alone bool) float64 {
 	threads := 1.0
 	if alone {

@@ -248,9 +248,9 @@ func (l *Latency) Samples() float64 {
 	return total
 }
 
-// Quantile returns a percentile, such as 99.9, from fio's percentiles or else from the bins. From the bins, it
-// is the first bin at which the share is reached, as in fio's own computation. It returns false if the report
-// has neither.
+// Quantile returns a percentile, such as 99.9, from fio's percentiles or else from the bins. From the bins, the
+// percentile is the first bin at which the share is reached, as in fio's own computation. It returns false if the
+// report has neither.
 func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	for _, p := range l.Percentiles {
 		if p.Key == percent {

@@ -156,7 +156,7 @@ func (s *stream) take(d *Report) error {
 		return nil // the document is not iperf3's
 	}
 	s.close(cutOff)
-	if s.cookie == "" || d.Start.Cookie != s.cookie { // else: --json-stream-full-output repeats the read events
+	if s.cookie == "" || d.Start.Cookie != s.cookie { // otherwise --json-stream-full-output has repeated events that were read before
 		s.finish(d)
 	}
 	return nil

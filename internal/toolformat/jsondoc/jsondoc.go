@@ -34,8 +34,8 @@ func New(stream io.Reader) *reader {
 	return &reader{text: text{Reader: bufio.NewReaderSize(stream, chunk), source: stream}, blank: true}
 }
 
-// Each calls take with a decoder at the first token of each document. take decodes one whole value from it, or
-// returns an error. A stream of white space only is an error.
+// Each calls take with a decoder at the first token of each document. The function take decodes one whole value
+// from the decoder, or returns an error. A stream of white space only is an error.
 func (r *reader) Each(take func(*json.Decoder) error) error {
 	for {
 		decoder, err := r.next()
@@ -102,7 +102,7 @@ func (r *reader) skip() error {
 	}
 }
 
-// glance is the number of bytes that begins looks at, more than the indentation of a member.
+// glance is the number of bytes that the function begins looks at. It is more than the indentation of a member.
 const glance = 128
 
 type beginning int
@@ -167,9 +167,9 @@ var expected = map[reflect.Kind]string{
 // First decodes the documents of a stream and returns the only wanted one. A second wanted document is an
 // error: a tool that appends to its file has written two results, one of which would be lost.
 //
-// If a member of a document has the wrong type, wanted sees the members that could be decoded. A tool's own
-// result is then rejected with the member's name, and a log line that happens to have a member of that name is
-// ignored. If no document is wanted, the error is the text none, with the first member of a wrong type.
+// If a member of a document has the wrong type, wanted sees the members that could be decoded. A tool's own result
+// is then rejected with the member's name, and a log line that happens to have a member of that name is ignored.
+// If no document is wanted, the error is the argument none, with the first member of a wrong type.
 func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 	documents := New(r)
 	var first *T

@@ -143,8 +143,8 @@ func (c *Config) Measures() experiment.Measures {
 	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: limit}
 }
 
-// measured lists the metrics. A quantile is included only if the number of requests leaves a hundred of them beyond
-// it. The highest quantile of the time until ready is the headline.
+// measured lists the metrics. A quantile is included only if at least a hundred requests lie beyond the quantile.
+// The highest quantile of the time until ready is the headline.
 func (c *Config) measured() []experiment.Metric {
 	counts := c.counts()
 	var metrics []experiment.Metric

@@ -193,7 +193,7 @@ func (c *Config) prepare(ctx context.Context, p *target, raw workload.Raw) (*run
 	if err := p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed())); err != nil {
 		return nil, broken(ctx, workload.RuleTimeout, "what an earlier trial made: %v", err)
 	}
-	if testbed.Pause(ctx, c.Settle.Std()) != nil { // the pause keeps load from deleting old objects out of this trial
+	if testbed.Pause(ctx, c.Settle.Std()) != nil { // the pause keeps the load of deleting old objects out of this trial
 		return nil, ctx.Err()
 	}
 	s := &runningTrial{target: p, config: c, schedule: schedule}

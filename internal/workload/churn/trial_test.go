@@ -514,7 +514,7 @@ func (s *apiServer) evict(path, name string) {
 	s.change("DELETED", path, name, s.objects[path][name])
 }
 
-// TestLatencyCountsFromTheIntendedTime has one worker, so that each request waits for those before it.
+// TestLatencyCountsFromTheIntendedTime has one worker, so that each request waits for the requests before it.
 func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 	s := serve(t)
 	const each = 10 * time.Millisecond

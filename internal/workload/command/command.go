@@ -136,7 +136,7 @@ const (
 // Values lists the outputs.
 func (Output) Values() []string { return []string{string(stdout), string(stderr)} }
 
-// which selects one of several numbers.
+// which is the choice of one of several numbers.
 type which string
 
 // Values of Which.

@@ -133,7 +133,7 @@ func jsonNumbers(text []byte, where string) ([]float64, error) {
 	return nil, errors.New("no JSON")
 }
 
-// of selects one of several numbers. There is at least one.
+// of returns the number that the choice selects. There is at least one number.
 func (w which) of(numbers []float64) float64 {
 	sum := 0.0
 	for _, v := range numbers {
@@ -164,7 +164,7 @@ func snippet(text []byte) string {
 // expected is the property of the program's standard output that must be the same in all arms.
 type expected string
 
-// same demands the same bytes in every run.
+// same means that the program must print the same bytes in every run.
 const same expected = "same"
 
 func (expected) Values() []string { return []string{string(same)} }

@@ -151,7 +151,7 @@ func (l *loadTrial) destination() (query.Config, error) {
 	return to, nil
 }
 
-// run sends queries for a time. Number is the number of the span in the trial, and makes each span draw
+// run sends queries for a time. The argument number is the number of the span in the trial, and makes each span draw
 // different arrivals. The warm-up has number 0.
 func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int) (*load.Result, error) {
 	span := load.Span{Rate: l.rate(), Arrivals: l.Arrivals, Duration: duration, Seed: uint64(l.t.Round)<<32 | uint64(number)}

@@ -82,7 +82,7 @@ func (c *Config) transport(site testbed.Site) dnstransport.Transport {
 // server is the server at a site, with the proxies of the trial under way.
 type server struct {
 	program   *service.Server   // the user's program
-	builtin   *helperrpc.Helper // nil, and program nil too: Tare has started no server
+	builtin   *helperrpc.Helper // Tare's own server; if builtin and program are nil, Tare has started no server
 	address   service.ByPath
 	authority string // certificate that clients trust, in PEM; "": clients trust the certificates in the file's tls.ca, or the system's
 	trials    int    // number of trials so far

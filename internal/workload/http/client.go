@@ -150,7 +150,7 @@ func (r *Trial) warmUp(ctx context.Context) error {
 type clock struct {
 	Client string        `json:"client"`
 	Place  testbed.Place `json:"place"`
-	Ahead  time.Duration `json:"ahead"`  // by which the client's clock is ahead of this machine's
+	Ahead  time.Duration `json:"ahead"`  // time by which the client's clock is ahead of this machine's
 	Within time.Duration `json:"within"` // the error of Ahead: half the time that the response took
 	Used   bool          `json:"used"`   // whether Ahead is used; false: the clocks agree within the error
 }

@@ -119,7 +119,7 @@ func (c *Config) rate() float64 {
 // Measures returns the metrics of a trial and its expected duration.
 func (c *Config) Measures() experiment.Measures { return c.MeasuresWith() }
 
-// MeasuresWith returns the same as Measures, with extra metrics of package load.
+// MeasuresWith returns what Measures returns, with extra metrics of package load.
 func (c *Config) MeasuresWith(extra ...string) experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Warmup + c.Duration).Std() + 300*time.Millisecond,

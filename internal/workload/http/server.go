@@ -111,7 +111,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// workersFit says why the workers do not fit on the connections; "": they fit.
+// workersFit returns the reason why the workers do not fit on the connections; "": they fit.
 func (c *Config) workersFit() string {
 	streams := c.Streams[0]
 	if c.Protocol[0] == load.HTTP1 {

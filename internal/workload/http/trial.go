@@ -57,8 +57,8 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*Trial, e
 }
 
 // Drive begins the load of a trial in n slices: it starts the clients, opens their connections and sends the
-// warm-up. Session says where requests go. The configuration c gives the rate, workers, connections, clients
-// and times of the load, and has one level of each factor. The usage of all servers counts together, under
+// warm-up. The argument session says where requests go. The configuration c gives the rate, workers, connections,
+// clients and times of the load, and has one level of each factor. The usage of all servers counts together, under
 // the name "server". The workload vault calls Drive for its load.
 func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session load.Config, servers []*service.Running) (*Trial, error) {
 	r := &Trial{config: c, t: t, servers: servers, slices: n, used: map[string]testbed.Usage{}}
@@ -125,8 +125,9 @@ func (c *Config) session(up *server) (load.Config, error) {
 	return config, nil
 }
 
-// send makes all clients send at the same time. The clients share the rate; 0 means a closed loop. Number is
-// the number of the span in the trial, and makes each span draw different requests. The warm-up has number 0.
+// send makes all clients send at the same time. The clients share the rate; 0 means a closed loop. The argument
+// number is the number of the span in the trial, and makes each span draw different requests. The warm-up has number
+// 0.
 func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number int) ([]*load.Result, error) {
 	start, err := r.commonStart(ctx)
 	if err != nil {

@@ -216,8 +216,8 @@ func (c *Config) measureTCP(ctx context.Context, p peers) (workload.Result, erro
 	return r, nil
 }
 
-// result adds to the values the resources and the traffic of the run. before is the payload of earlier runs of the
-// trial, in bytes.
+// result adds to the values the resources and the traffic of the run. The argument before is the payload of
+// earlier runs of the trial, in bytes.
 func (o *runResult) result(values map[string]float64, before float64) workload.Result {
 	return workload.Result{
 		Values: values,

@@ -61,7 +61,8 @@ type side struct {
 	receives bool
 }
 
-// total adds up the intervals. An interval counts unless half of its time or more is before omit seconds.
+// total adds up the intervals. An interval does not count if at least half of its time lies before the end of the
+// warm-up, omit seconds.
 func (s side) total(omit float64) (totals, error) {
 	var t totals
 	for _, i := range s.report.Intervals {
@@ -141,7 +142,7 @@ type figures struct {
 	moved       float64 // bytes received, warm-up included
 }
 
-// read computes the figures of a run. length includes the warm-up omit; both are in seconds.
+// read computes the figures of a run. The argument length includes the warm-up omit; both are in seconds.
 func read(client, server *iperf3.Report, d direction, length, omit float64) (figures, error) {
 	type way struct{ sender, receiver side }
 	var ways []way

@@ -63,8 +63,8 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 // probeOmit returns the warm-up of a step: its first quarter.
 func (c *Config) probeOmit() time.Duration { return c.Probe.Std() / 4 }
 
-// measureUDP measures at the rate that the search found, or at a lower rate if this rate loses too much.
-// before is the payload of the search, in bytes.
+// measureUDP measures at the rate that the search found, or at a lower rate if this rate loses too much. The
+// argument before is the payload of the search, in bytes.
 func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) (workload.Result, error) {
 	total, loss, back := runResult{}, 0.0, backOff
 	for attempt := 1; attempt <= measureAttempts; attempt++ {

@@ -101,7 +101,8 @@ func (h *processStarter) start(ctx context.Context, extra ...string) (i instance
 	return i, nil
 }
 
-// broken returns the rule that a failed program broke. The text describes the failure of a program without an error.
+// broken returns the rule that a failed program broke. If the program failed without an error, the text describes
+// the failure.
 func broken(ctx context.Context, text string, err error) error {
 	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {

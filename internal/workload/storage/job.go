@@ -120,7 +120,7 @@ func (t *trial) run(ctx context.Context, j job) (*jobResult, error) {
 	return &jobResult{report: report, used: used}, nil
 }
 
-// keep writes both outputs to raw files, without an empty standard error.
+// keep writes both outputs to raw files, but no file for an empty standard error.
 func (t *trial) keep(name string, stdout, stderr *output) error {
 	err := workload.Keep(t.raw, name+".json", stdout.kept)
 	if len(stderr.kept) > 0 {

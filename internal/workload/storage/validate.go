@@ -99,7 +99,7 @@ const constellation profile = "constellation"
 // Values lists the profiles.
 func (profile) Values() []string { return []string{string(constellation)} }
 
-// fill gives each parameter that the file lacks the value of the profile.
+// fill sets each parameter that the file lacks to the profile's value.
 func (c *Config) fill(given func(field string) bool) {
 	if c.Profile != constellation {
 		return

@@ -15,8 +15,8 @@ import (
 
 var quantiles = []workload.Quantile{0.5, 0.9, 0.99}
 
-// timeAt returns a quantile of n times. Sorted holds the known times, in ascending order. Missing times count as longer
-// than all known times. The result is false if the quantile is among the missing times.
+// timeAt returns a quantile of n times. The argument sorted holds the known times, in ascending order. Missing times
+// count as longer than all known times. The result is false if the quantile is among the missing times.
 func timeAt(q workload.Quantile, sorted []time.Duration, n int) (time.Duration, bool) {
 	rank := max(1, int(math.Ceil(float64(q)*float64(n)-1e-9)))
 	if rank > len(sorted) {

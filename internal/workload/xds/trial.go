@@ -110,7 +110,7 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 }
 
 // ramp connects or disconnects the first n sidecars, and waits for them. The wait ends at the latest when the
-// time wait has passed since the last sidecar was due.
+// duration wait has passed since the last sidecar was due.
 func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time.Duration) (*stage, error) {
 	clients, rate, meter := len(r.clients), float64(r.config.Rate.One()), testbed.StartMeter(ctx, r.t.Site)
 	_, err := r.sendAll(ctx, func(i int, _ *client) fleet.Request {
@@ -181,7 +181,8 @@ func (r *trial) keep() error {
 	return err
 }
 
-// broken returns the error of a trial. If the trial failed because the server has ended, this is the server's end.
+// broken returns the error of a trial. If the trial failed because the server has ended, the error describes the
+// server's end.
 func (r *trial) broken(ctx context.Context, err error) error {
 	if err == nil || r.up.server == nil || ctx.Err() != nil {
 		return err

@@ -166,7 +166,7 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// If the server is at an address, a layer cannot make it encrypt.
+// If the server is at an address, a layer cannot make the server encrypt.
 func TestTransportElsewhere(t *testing.T) {
 	c := New().(*Config)
 	c.Address = "127.0.0.1:1"
@@ -199,8 +199,8 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// A search finds the number of sidecars that a server carries which refuses all beyond it. The record has the
-// configuration of each try.
+// A server refuses all sidecars beyond a number, and a search finds this number. The record has the configuration
+// of each try.
 func TestRealTimeCapacity(t *testing.T) {
 	m := fit.Machine(t)
 	site := localtest.Network(t, 0, 1500)

@@ -219,7 +219,7 @@ func (k *socket) finish(id uint16, x load.Exchange) {
 	}
 }
 
-// endBefore ends all queries with an intended time before a time.
+// endBefore ends all queries whose intended time is before the given time.
 func (k *socket) endBefore(before time.Duration, kind load.Kind, text string) {
 	k.mu.Lock()
 	var old []uint16

@@ -32,14 +32,14 @@ type activeSpan struct {
 	arrivals  *arrivals // nil: a closed loop
 	mix       *mix
 	next      due
-	more      bool    // next is still to be sent
+	more      bool    // the request in next is still to be sent
 	free      []*slot // ring of all slots; the n slots from first are free
 	first, n  int
 	freeSince time.Duration
 	underWay  int
 	over      bool // no more requests are sent
 
-	ended atomic.Bool // over is set, and requests under way are given up
+	ended atomic.Bool // set when no more requests are sent, and requests under way are given up
 }
 
 func newActiveSpan(s *session, span Span) *activeSpan {
@@ -284,7 +284,7 @@ type tally struct {
 	_      [48]byte // puts the locks of neighbouring tallies on different cache lines
 }
 
-// add counts a request that has ended. Begin is the start of the measured time.
+// add counts a request that has ended. The argument begin is the start of the measured time.
 func (b *tally) add(x Exchange, begin time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

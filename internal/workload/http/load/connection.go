@@ -34,7 +34,8 @@ type slot struct {
 	stream  stream // state of an HTTP/2 request
 }
 
-// send sends a request through a free slot. Since is the time at which a slot became free for the request.
+// send sends a request through a free slot. The argument since is the time at which a slot became free for the
+// request.
 func (sl *slot) send(r *activeSpan, d due, since time.Duration) {
 	c := sl.conn
 	c.mu.Lock()
@@ -88,8 +89,8 @@ func (c *connection) agreed() (string, bool) {
 	return c.link.agreed, true
 }
 
-// giveUp gives up all requests of the connection that were sent at the time before, or earlier. Why is the
-// kind of error under which they count.
+// giveUp gives up all requests of the connection that were sent up to the time in the argument before. The
+// argument why is the kind of error under which these requests count.
 func (c *connection) giveUp(why Kind, before time.Duration) {
 	var ended []*slot
 	c.mu.Lock()

@@ -76,8 +76,8 @@ func (h *http1) read() error {
 	}
 }
 
-// received parses n bytes that were read. Failed is the error with which reading ended. The result is the
-// error with which the connection ends.
+// received parses n bytes that were read. The argument failed is the error with which reading ended. The result is
+// the error with which the connection ends.
 func (h *http1) received(n int, failed error) error {
 	begins := n > 0 && h.parser.state == nil
 	if begins {

@@ -30,8 +30,8 @@ type link struct {
 
 // wire speaks one protocol on a network connection.
 type wire interface {
-	// write sends a slot's request, unless the slot already has a later turn. Last marks the last request of
-	// the network connection. If writing fails, read returns the error.
+	// write sends a slot's request, unless the slot already has a later turn. The argument last marks the last
+	// request of the network connection. If writing fails, read returns the error.
 	write(sl *slot, q *encodedRequest, turn uint64, last bool)
 	// read reads responses, and ends the requests that they answer, until the network connection ends. The
 	// error is the cause of that end. Requests still under way fail with this error.

@@ -81,10 +81,10 @@ func share(name string) experiment.Metric {
 
 func (r *Result) lostShare() float64 { return float64(r.Errors[Timeout]) / float64(r.Due) }
 
-// Metrics returns the metrics of a trial. Requests is the number of requests of an open loop; 0 means a
-// closed loop. An open loop lacks the quantiles for which it sends too few requests. In a closed loop
-// quantiles are optional. Judged names the headlines. If judged is empty, the headlines are latency-p50 and
-// latency-p99, or in a closed loop rate and latency-mean. Extra names the extra metrics.
+// Metrics returns the metrics of a trial. The argument requests is the number of requests of an open loop; 0 means
+// a closed loop. An open loop lacks the quantiles for which it sends too few requests. In a closed loop quantiles
+// are optional. The argument judged names the headlines. If judged is empty, the headlines are latency-p50 and
+// latency-p99, or in a closed loop rate and latency-mean. The argument extra names the extra metrics.
 func Metrics(requests float64, judged []string, extra ...string) (list []experiment.Metric) {
 	closed := requests == 0
 	switch {
@@ -105,8 +105,8 @@ func Metrics(requests float64, judged []string, extra ...string) (list []experim
 	return list
 }
 
-// Values returns the values of the metrics, and the names of metrics without a known value. Extra names the
-// extra metrics.
+// Values returns the values of the metrics, and the names of metrics without a known value. The argument extra
+// names the extra metrics.
 func (r *Result) Values(extra ...string) (values map[string]float64, unavailable []string) {
 	values = map[string]float64{}
 	for _, m := range metrics {
@@ -126,14 +126,14 @@ func (r *Result) Values(extra ...string) (values map[string]float64, unavailable
 	return values, unavailable
 }
 
-// Beyond is the number of requests that must be longer than a quantile, or the quantile is unknown.
+// Beyond is the number of requests that must be longer than a quantile, otherwise the quantile is unknown.
 const Beyond = 100
 
 // enough reports whether a number of requests suffices for a quantile.
 func enough(requests, q float64) bool { return requests*(1-q) >= Beyond*(1-1e-9) }
 
-// CheckHeadline checks the names of headline metrics. Each name is a quantile or one of others. For a
-// quantile, every rate must send enough requests in the time d. Noun is the word for requests in messages:
+// CheckHeadline checks the names of headline metrics. Each name is a quantile or one of others. For a quantile,
+// every rate must send enough requests in the time d. The argument noun is the word for requests in messages:
 // "requests", "queries".
 func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates []quantity.Frequency, d quantity.Duration, noun string) {
 	names := slices.Clone(others)
@@ -164,8 +164,8 @@ const timerError = 50 * time.Microsecond
 // LeastRate is the share of the offered rate that a load must reach.
 const LeastRate = 0.99
 
-// Judge applies the rules to an open loop. The generator may be late by at most the share late of the
-// latency. Without errors, the responses must reach LeastRate of the offered rate. Noun is the word for
+// Judge applies the rules to an open loop. The generator may be late by at most the share late of the latency.
+// Without errors, the responses must reach LeastRate of the offered rate. The argument noun is the word for
 // requests in messages: "requests", "queries".
 func (r *Result) Judge(t *workload.Trial, late quantity.Percent, noun string) error {
 	lag, latency := r.Lag.Mean(), r.Latency.Mean()

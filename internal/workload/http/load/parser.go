@@ -52,8 +52,8 @@ func (p *responseParser) added(n int) { p.w += n }
 // pending returns the number of bytes not parsed yet.
 func (p *responseParser) pending() int { return p.w - p.r }
 
-// next parses the bytes read so far, at most to the end of one response. Done reports a complete response.
-// After an error the parser must not be used.
+// next parses the bytes read so far, at most to the end of one response. The result done reports a complete
+// response. After an error the parser must not be used.
 func (p *responseParser) next() (a response, done bool, err error) {
 	if p.state == nil && p.pending() > 0 {
 		p.state, p.budget, p.body = (*responseParser).statusLine, mostHead, 0
@@ -274,8 +274,8 @@ func (h *head) header(line []byte) error {
 	return nil
 }
 
-// is reports whether a text is a name, upper or lower case. It compares the lengths first, since most names
-// differ in length.
+// is compares a text with a name, and ignores upper and lower case. It compares the lengths first, since most
+// names differ in length.
 func is(text []byte, name string) bool {
 	return len(text) == len(name) && bytes.EqualFold(text, []byte(name))
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// parse parses text in pieces of a size, up to the end of the first response. Ended: the connection ends
+// parse parses text in pieces of a size, up to the end of the first response. If ended is set, the connection ends
 // after the text.
 func parse(text []byte, piece int, ended bool) (a response, done bool, rest int, err error) {
 	p := new(responseParser)

@@ -86,7 +86,7 @@ func NewResult() *Result {
 	return r
 }
 
-// Add counts a request that has ended. Begin is the start of the measured time.
+// Add counts a request that has ended. The argument begin is the start of the measured time.
 func (r *Result) Add(x Exchange, begin time.Duration) {
 	for _, t := range timings {
 		if d, covered := t.time(x); covered {

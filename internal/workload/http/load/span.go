@@ -19,7 +19,7 @@ const (
 // Values lists the arrivals.
 func (Arrivals) Values() []string { return []string{string(Constant), string(Poisson)} }
 
-// Span is a stretch of load. It is an open loop if Rate is set, and a closed loop if Workers is set.
+// Span is a period of load. It is an open loop if Rate is set, and a closed loop if Workers is set.
 type Span struct {
 	Rate     float64  `json:"rate,omitempty"`     // requests per second
 	Arrivals Arrivals `json:"arrivals,omitempty"` // "": Constant

@@ -96,7 +96,7 @@ func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-c
 	return r, over, nil
 }
 
-// Request is a request to the Listener to wait for the call with the name in Wait. The first request has no name; the
+// Request is a request to the Listener to wait for the call with the name in Wait. The first request has no name; its
 // response has the port for calls.
 type Request struct {
 	Wait string        `json:"wait,omitempty"`

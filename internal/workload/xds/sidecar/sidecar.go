@@ -84,8 +84,8 @@ type Update struct {
 	Rejected error  // reason why the sidecar rejected the response; nil: the sidecar acknowledged the response
 }
 
-// Run connects and subscribes, and returns when the stream or the context ends. The node is an encoded
-// message of the API. Run calls see for each response, before the sidecar acknowledges the response, in the
+// Run connects and subscribes, and returns when the stream or the context ends. The node is an encoded message of
+// the API. Run calls the function see for each response, before the sidecar acknowledges the response, in the
 // goroutine that called Run. The error is an *Error.
 func (c *Client) Run(ctx context.Context, node []byte, see func(Update)) error {
 	conn, err := c.connect(ctx)
