@@ -34,17 +34,12 @@ func plainAll(list []string) []string {
 	return out
 }
 
-// when is wording.When, which nearly every line of a view uses.
-var when = wording.When
+// when and join have short names, since nearly every line of a view uses them.
+var when, join = wording.When, wording.Join
 
 // nonEmpty returns the texts that are not empty.
 func nonEmpty(texts ...string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
-}
-
-// join joins the texts that are not empty.
-func join(separator string, texts ...string) string {
-	return strings.Join(nonEmpty(texts...), separator)
 }
 
 // enumerate joins names with commas and "and". More names than limit are counted instead.
@@ -71,10 +66,7 @@ func number(n int) string { return wording.Number(float64(n), 9) }
 
 // sentence adds a capital and a full stop.
 func sentence(text string) string {
-	if text == "" {
-		return ""
-	}
-	return upperFirst(text) + "."
+	return when(text != "", upperFirst(text)+".")
 }
 
 func upperFirst(s string) string {

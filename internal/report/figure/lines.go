@@ -96,7 +96,7 @@ func (l Lines) layOut(wide bool) *linesChart {
 			c.left = min(c.w/4, max(c.left, textWidth(t.label, 11)+14))
 		}
 	}
-	if c.stacks(c.Metric, commaList(c.valueAxis.unit(c.Unit).Label, c.valueAxis.scale(nil))) {
+	if c.stacks(c.Metric, wording.Join(", ", c.valueAxis.unit(c.Unit).Label, c.valueAxis.scale(nil))) {
 		head += 14
 	}
 	c.top = head
@@ -149,7 +149,7 @@ func (c *linesChart) drawAxes() {
 	}
 	label := c.Factor
 	label += wording.When(c.FactorUnit != "", " ("+c.FactorUnit+")")
-	label = commaList(label, c.levelAxis.scale(func(v float64) string { return wording.Number(v, 6) }))
+	label = wording.Join(", ", label, c.levelAxis.scale(func(v float64) string { return wording.Number(v, 6) }))
 	c.text((c.left+c.right)/2, c.overheadBottom+30, "small muted", "middle", fit(label, c.w-2*laneTop, 11))
 }
 
@@ -179,7 +179,7 @@ func (c *linesChart) tickLine(y float64, label, class string) {
 // heading writes the subject of a plot above it, with unit and scale. If the two do not fit side by side,
 // they stand below each other.
 func (c *linesChart) heading(top float64, name string, about ...string) {
-	short, note, y := fit(name, c.w-8, 12), commaList(about...), top-9
+	short, note, y := fit(name, c.w-8, 12), wording.Join(", ", about...), top-9
 	if c.stacks(name, note) {
 		c.text(0, y, "small muted", "start", fit(note, c.w-8, 11))
 		c.labelled(0, y-14, "", short, name)
@@ -192,11 +192,6 @@ func (c *linesChart) heading(top float64, name string, about ...string) {
 // stacks reports whether the two parts of a heading are too wide to stand side by side.
 func (c *linesChart) stacks(name, note string) bool {
 	return textWidth(name, 12)+textWidth(note, 11)+16 > c.right
-}
-
-// commaList joins the non-empty texts by commas.
-func commaList(texts ...string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), ", ")
 }
 
 // interval draws the intervals of the fitted line, or of the estimates, as a band. The band has gaps at

@@ -281,7 +281,7 @@ func (c *linesChart) overheadHeading() (name, note string) {
 		return name, c.overheadAxis.scale(wording.Share)
 	}
 	unit := c.overheadAxis.unit(c.Unit)
-	return name, commaList(unit.Label, c.overheadAxis.scale(unit.Short))
+	return name, wording.Join(", ", unit.Label, c.overheadAxis.scale(unit.Short))
 }
 
 // gridOrZero returns the class of the line at a tick of an axis of overheads.

@@ -106,8 +106,7 @@ func pointText(p *analysis.Point) string {
 		return fmt.Sprintf("%s %s, %s", strings.TrimSpace(point+" "+m.Name), interval, p.Verdict)
 	}
 	text := "no verdict"
-	text += When(p.Reason != nil, ", "+Reason(p.Reason))
-	return text
+	return text + When(p.Reason != nil, ", "+Reason(p.Reason))
 }
 
 // moreOrLess writes a claim as an amount of the metric: "4.0 % [3.1, 4.8] less bandwidth".

@@ -53,8 +53,7 @@ func CostQuestion(r *cost.Result) string {
 	if r.NodeCPUs != float64(int(r.NodeCPUs)) {
 		text = fmt.Sprintf("%s on nodes of %s CPUs, of which %s are used", CostRate(r), Number(r.NodeCPUs, 3), Share(r.Utilisation))
 	}
-	text += When(r.NodePrice > 0, ", at "+strings.TrimSpace(TrimZeros(Fixed(r.NodePrice, 4))+" "+r.Currency)+" per hour")
-	return text
+	return text + When(r.NodePrice > 0, ", at "+strings.TrimSpace(TrimZeros(Fixed(r.NodePrice, 4))+" "+r.Currency)+" per hour")
 }
 
 // CostAssumptions lists the assumptions behind a cost.

@@ -13,10 +13,7 @@ func EffectName(e *analysis.Effect) string { return strings.Join(e.Of, " × ") }
 // EffectSentence is EffectVerdict, marked as exploratory if the metric is no headline: "exploratory:
 // costs 7.1 % [6.2, 8.0] on average over mtls".
 func EffectSentence(e *analysis.Effect) string {
-	if e.Metric.Headline {
-		return EffectVerdict(e)
-	}
-	return "exploratory: " + EffectVerdict(e)
+	return When(!e.Metric.Headline, "exploratory: ") + EffectVerdict(e)
 }
 
 // EffectVerdict states the verdict on an effect with its numbers. Verdicts on interactions read "together
@@ -29,8 +26,7 @@ func EffectVerdict(e *analysis.Effect) string {
 	if e.Verdict == analysis.Invalid || e.Reason != nil && !HasNumbers(e.Comparison) {
 		return text
 	}
-	text += When(len(e.Over) > 0, ", on average over "+List(e.Over))
-	return text
+	return text + When(len(e.Over) > 0, ", on average over "+List(e.Over))
 }
 
 func interaction(e *analysis.Effect) string {
@@ -143,10 +139,7 @@ func BreakdownText(b *analysis.Breakdown) string {
 	if n := len(b.Parts); n > 0 && b.Parts[n-1].Part == analysis.EachPart && (verb == "costs" || verb == "gains") {
 		text += " more"
 	}
-	if miss := NotALine(b); miss != "" {
-		text += "; " + miss
-	}
-	return text
+	return Join("; ", text, NotALine(b))
 }
 
 // partEffect splits the effect of a part into its verb and its amount.
@@ -167,11 +160,7 @@ func partEffect(p *analysis.Part) (verb, amount string) {
 
 // PartSentence states the verdict on a part together with the part's name.
 func PartSentence(b *analysis.Breakdown, p *analysis.Part) string {
-	text := PartName(b, p.Part) + " " + Verdict(&p.Comparison)
-	if !p.Metric.Headline {
-		return "exploratory: " + text
-	}
-	return text
+	return When(!p.Metric.Headline, "exploratory: ") + PartName(b, p.Part) + " " + Verdict(&p.Comparison)
 }
 
 // PartAmount writes the cost of a part in the metric's unit: "12 ns more [10, 14]"; "" if its overhead
@@ -198,6 +187,5 @@ func NotALine(b *analysis.Breakdown) string {
 	if miss.X == 1 {
 		text = strings.Replace(text, "1 "+b.Factor+" cost ", "1 "+one(b)+" costs ", 1)
 	}
-	text += When(miss.Bend != "", "; "+miss.Bend+" at higher levels than at lower ones")
-	return text
+	return text + When(miss.Bend != "", "; "+miss.Bend+" at higher levels than at lower ones")
 }

@@ -47,10 +47,7 @@ func Failed(f *analysis.Failures, baseline string) string {
 		text += "; " + baseline + " " + frequency(*f.Reference) + "; " + ShareDifference(f.Difference)
 	}
 	text += When(f.Verdict == analysis.NotResolved, " (not shown to differ, Holm "+pValue(f.PAdjusted)+")")
-	if f.Observational && f.Verdict.Claims() {
-		text = "observational: " + text
-	}
-	return text
+	return When(f.Observational && f.Verdict.Claims(), "observational: ") + text
 }
 
 // MeanOverhead writes the overhead of the mean: "7.3 % more [6.0, 8.9]"; "" if the mean was not estimated.
@@ -66,10 +63,7 @@ func MeanOverhead(c *analysis.Comparison) string {
 
 // Mean is MeanOverhead with its name before it: "mean 7.3 % more [6.0, 8.9]".
 func Mean(c *analysis.Comparison) string {
-	if c.Mean == nil {
-		return ""
-	}
-	return "mean " + MeanOverhead(c)
+	return When(c.Mean != nil, "mean "+MeanOverhead(c))
 }
 
 // MeanIfDifferent is Mean if the mean contradicts the typical round, else "". It contradicts if the verdict
@@ -148,8 +142,7 @@ func markText(f analysis.OtherBehaviour) string {
 		}
 		what = cmp.Or(amounts[what], what) + map[experiment.Aspect]string{experiment.Output: " on stdout", experiment.Answers: " in answers"}[f.Aspect]
 	}
-	what += When(f.More > 0, fmt.Sprintf(" (and %d more of the kind)", f.More))
-	return what
+	return what + When(f.More > 0, fmt.Sprintf(" (and %d more of the kind)", f.More))
 }
 
 // behaviourFinding is behaviourText with its consequence for the verdicts.

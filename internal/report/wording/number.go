@@ -3,6 +3,7 @@ package wording
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,11 @@ func When(ok bool, text string) string {
 		return ""
 	}
 	return text
+}
+
+// Join joins the texts that are not empty.
+func Join(separator string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" }), separator)
 }
 
 // Missing is written in place of a number that does not exist.

@@ -146,10 +146,7 @@ func Difference(d history.Difference) string {
 
 // Imported words the reason why a run of a history is no experiment; "" for an experiment.
 func Imported(r *history.Run) string {
-	if r.Imported == "" {
-		return ""
-	}
-	return "imported from " + r.Imported + ": its trials did not run in rounds of random order"
+	return When(r.Imported != "", "imported from "+r.Imported+": its trials did not run in rounds of random order")
 }
 
 // PastValue writes an estimate of a history's series with its interval, if it has one.

@@ -79,8 +79,7 @@ func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
 // "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved".
 func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
 	text := amountText(moreWords(d.Interval), d.Interval, d.PointOnly, s.Metric)
-	text += When(!d.PointOnly && d.Lo <= 0 && d.Hi >= 0, ", not resolved")
-	return text
+	return text + When(!d.PointOnly && d.Lo <= 0 && d.Hi >= 0, ", not resolved")
 }
 
 // amountText writes an amount in the unit of a metric, also if the metric's overheads are ratios.
@@ -117,8 +116,7 @@ func Fit(s *analysis.Scaling, f analysis.Fit) string {
 	}
 	side := cmp.Or(When(f.Below, "below"), "above")
 	text := fmt.Sprintf("not a line: at %s it lies %s %% of the rise %s", Level(f.At, s.Unit), Fixed(100*f.Off, 0), side)
-	text += When(f.Bend != "", "; "+f.Bend+" at higher levels than at lower ones")
-	return text
+	return text + When(f.Bend != "", "; "+f.Bend+" at higher levels than at lower ones")
 }
 
 // Level writes a level of a factor: "1,000", "25 %", "64 KiB".
@@ -147,18 +145,12 @@ func ExpectedLaw(l *analysis.PowerLaw) string {
 }
 
 // toThe writes an exponent; "" for an exponent of 1.
-func toThe(exponent float64) string {
-	if exponent == 1 {
-		return ""
-	}
-	return "^" + Number(exponent, 3)
-}
+func toThe(exponent float64) string { return When(exponent != 1, "^"+Number(exponent, 3)) }
 
 // Exponent writes the fitted exponent of a factor: "1.002 [0.997, 1.008]", "0.90 [0.88, 0.92], not 1".
 func Exponent(f *analysis.PowerLawFactor, e *analysis.Exponent) string {
 	text := amountText(plain, e.Interval, e.PointOnly, experiment.Metric{})
-	text += When(e.Unexpected, ", not "+Number(f.Expected, 3))
-	return text
+	return text + When(e.Unexpected, ", not "+Number(f.Expected, 3))
 }
 
 // ValueAtOne writes the value of a law where all factors are 1: "1.01/s [0.98, 1.03]".
@@ -190,8 +182,5 @@ func law(l *analysis.PowerLaw, a *analysis.PowerLawArm) string {
 // LawAnswer states in one sentence the fitted and the expected law of an arm.
 func LawAnswer(l *analysis.PowerLaw, a *analysis.PowerLawArm) string {
 	text := fmt.Sprintf("%s in %s: %s; expected is %s", a.Arm, l.Workload, law(l, a), ExpectedLaw(l))
-	if miss := Misfit(&a.Misfit); miss != "" {
-		text += "; " + miss
-	}
-	return text
+	return Join("; ", text, Misfit(&a.Misfit))
 }

@@ -15,35 +15,15 @@ import (
 // Sentence is the verdict on a comparison with all its labels, for CSV and JSON: "observational:
 // exploratory: restates rate: costs 7.1 % [6.2, 8.0]".
 func Sentence(c *analysis.Comparison) string {
-	text := Verdict(c)
-	if c.Restates != "" && c.Verdict != analysis.Restated {
-		text = "restates " + c.Restates + ": " + text
-	}
-	if !c.Metric.Headline {
-		text = "exploratory: " + text
-	}
-	if c.Observational {
-		text = "observational: " + text
-	}
-	return text
+	return When(c.Observational, "observational: ") + When(!c.Metric.Headline, "exploratory: ") +
+		When(c.Restates != "" && c.Verdict != analysis.Restated, "restates "+c.Restates+": ") + Verdict(c)
 }
 
 // Qualified is the verdict on a comparison for a paragraph:
 // "observational, exploratory: costs 7.1 % [6.2, 8.0]; restates rate". Only claims are labelled observational.
 func Qualified(c *analysis.Comparison) string {
-	var kinds []string
-	if ObservationalClaim(c) {
-		kinds = append(kinds, "observational")
-	}
-	if !c.Metric.Headline {
-		kinds = append(kinds, "exploratory")
-	}
-	text := Verdict(c)
-	if kinds != nil {
-		text = strings.Join(kinds, ", ") + ": " + text
-	}
-	text += When(c.Restates != "" && c.Verdict != analysis.Restated, "; restates "+c.Restates)
-	return text
+	kinds := Join(", ", When(ObservationalClaim(c), "observational"), When(!c.Metric.Headline, "exploratory"))
+	return Join(": ", kinds, Verdict(c)) + When(c.Restates != "" && c.Verdict != analysis.Restated, "; restates "+c.Restates)
 }
 
 // ObservationalClaim reports whether a comparison makes a claim without an experiment.
@@ -74,8 +54,7 @@ func Verdict(c *analysis.Comparison) string {
 	}
 	text := "no verdict"
 	text += When(c.Reason != nil, ", "+Reason(c.Reason))
-	text += When(!c.PointOnly && c.Rounds > 0, ": "+estimated(c))
-	return text
+	return text + When(!c.PointOnly && c.Rounds > 0, ": "+estimated(c))
 }
 
 // Effect writes an overhead with its direction: "costs 7.1 % [6.2, 8.0]", or for the difference of two
@@ -116,11 +95,7 @@ func effect(c *analysis.Comparison, versus string) string {
 		word = strings.TrimSpace(word) + ifNormal(c.Grade) + " "
 	}
 	text := word + plain.Interval(c.Metric, o)
-	text += When(versus != "", more+versus)
-	if factor := Factor(c); factor != "" {
-		text += ", " + factor
-	}
-	return text
+	return Join(", ", text+When(versus != "", more+versus), Factor(c))
 }
 
 // capacityEffect is the effect on a capacity: "holds 11 % [8, 14] less load at p99 ≤ 20 ms".
@@ -133,28 +108,14 @@ func capacityEffect(c *analysis.Comparison) string {
 		more, o = " more", negated(o)
 	}
 	grade := When(c.Verdict == analysis.Costs || c.Verdict == analysis.Gains, ifNormal(c.Grade))
-	text := "holds" + grade + " " + plain.Interval(c.Metric, o) + more + " load at " + c.Metric.Objective
-	if factor := Factor(c); factor != "" {
-		text += ", " + factor
-	}
-	return text
+	return Join(", ", "holds"+grade+" "+plain.Interval(c.Metric, o)+more+" load at "+c.Metric.Objective, Factor(c))
 }
 
 // estimateIfJudged returns the estimate behind a colon; "" if the comparison has no numbers.
-func estimateIfJudged(c *analysis.Comparison) string {
-	if !HasNumbers(*c) {
-		return ""
-	}
-	return ": " + estimated(c)
-}
+func estimateIfJudged(c *analysis.Comparison) string { return When(HasNumbers(*c), ": "+estimated(c)) }
 
 // ifNormal returns the remark behind a claim that assumes normal noise.
-func ifNormal(g analysis.Grade) string {
-	if g != analysis.Normal {
-		return ""
-	}
-	return " (if noise is normal)"
-}
+func ifNormal(g analysis.Grade) string { return When(g == analysis.Normal, " (if noise is normal)") }
 
 func isZero(c *analysis.Comparison) bool {
 	if manifold(c.Metric, c.Overhead) {
@@ -332,9 +293,7 @@ func values(baseline, treated int) string {
 	return fmt.Sprintf("%s of the baseline and %d of the arm", Count(baseline, "value", "values"), treated)
 }
 
-func noun(paired bool) string {
-	return cmp.Or(When(paired, "pairs"), "values")
-}
+func noun(paired bool) string { return cmp.Or(When(paired, "pairs"), "values") }
 
 func contrastName(s experiment.Scale) string {
 	return cmp.Or(When(s == experiment.Difference, "difference"), "ratio")
