@@ -146,8 +146,7 @@ func (s *sheet) blockBlocks(all bool) []doc.Block {
 func (s *sheet) blockTable(headline bool) doc.Table {
 	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
 		{Title: "block", Kind: doc.Name}, {Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "rounds", Right: true}, {Title: "verdict"}}}
-	for i := range s.run.Comparisons {
-		c := &s.run.Comparisons[i]
+	for _, c := range pointers(s.run.Comparisons) {
 		if c.Blocks == nil || c.Metric.Headline != headline {
 			continue
 		}

@@ -73,8 +73,13 @@ func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []do
 		blocks = append(blocks, headline)
 	}
 	blocks = append(blocks, below...)
+	in := doc.Markdown | doc.Page
+	if all {
+		in |= doc.Terminal
+	}
 	if rest.Groups != nil {
-		blocks = append(blocks, exploratorySection(all, rest))
+		blocks = append(blocks, doc.On(in, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
+			Blocks: []doc.Block{rest}}))
 	}
 	return blocks
 }
@@ -85,14 +90,4 @@ func notedSection(id, title, note string, blocks []doc.Block) []doc.Block {
 		return nil
 	}
 	return []doc.Block{doc.Section{ID: id, Title: title, Blocks: append([]doc.Block{doc.Say(note)}, blocks...)}}
-}
-
-// exploratorySection shows exploratory metrics. A terminal shows them only if all is set.
-func exploratorySection(all bool, table doc.Table) doc.Block {
-	in := doc.Markdown | doc.Page
-	if all {
-		in |= doc.Terminal
-	}
-	return doc.On(in, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
-		Blocks: []doc.Block{table}})
 }

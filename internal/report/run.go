@@ -190,16 +190,15 @@ func (s *sheet) warnings(headline bool) []string {
 		}
 	}
 	if f := s.run.Factorial; f != nil {
-		for i := range f.Effects {
-			if e := &f.Effects[i]; e.Metric.Headline == headline {
+		for _, e := range pointers(f.Effects) {
+			if e.Metric.Headline == headline {
 				of(&e.Comparison, wording.EffectName(e))
 			}
 		}
 	}
-	for i := range s.run.Breakdowns {
-		b := &s.run.Breakdowns[i]
-		for k := range b.Parts {
-			if p := &b.Parts[k]; p.Metric.Headline == headline && p.Part != analysis.Installed { // the comparison has the same
+	for _, b := range pointers(s.run.Breakdowns) {
+		for _, p := range pointers(b.Parts) {
+			if p.Metric.Headline == headline && p.Part != analysis.Installed { // the comparison has the same
 				of(&p.Comparison, wording.BreakdownName(b)+", "+wording.PartName(b, p.Part))
 			}
 		}

@@ -29,10 +29,7 @@ func (s *sheet) questionText() string {
 		}
 	}
 	cells := len(s.plan.Cells)
-	what := "what the arms cost"
-	if len(arms) > 0 {
-		what = "what " + enumerate(arms, 6, "arms") + " cost" + when(len(arms) == 1, "s")
-	}
+	what := "what " + cmp.Or(when(len(arms) > 0, enumerate(arms, 6, "arms")), "the arms") + " cost" + when(len(arms) == 1, "s")
 	return fmt.Sprintf("Asked: %s compared with %s%s.", what, s.baseline,
 		when(cells > 0, ", in "+wording.Count(cells, "cell", "cells")))
 }
@@ -144,8 +141,8 @@ func (s *sheet) interactions() (list []doc.Answer) {
 	if s.run.Factorial == nil {
 		return nil
 	}
-	for i := range s.run.Factorial.Effects {
-		if e := &s.run.Factorial.Effects[i]; e.Metric.Headline && e.Interaction() && e.Verdict != analysis.Restated {
+	for _, e := range pointers(s.run.Factorial.Effects) {
+		if e.Metric.Headline && e.Interaction() && e.Verdict != analysis.Restated {
 			list = append(list, answerOn(gradedVerdict(&e.Comparison, false), wording.EffectName(e), e.Metric, e.Cell, brief(wording.EffectVerdict(e))))
 		}
 	}
@@ -154,8 +151,8 @@ func (s *sheet) interactions() (list []doc.Answer) {
 
 // breakdownAnswers state the parts of a cost on headline metrics.
 func (s *sheet) breakdownAnswers() (list []doc.Answer) {
-	for i := range s.run.Breakdowns {
-		if b := &s.run.Breakdowns[i]; b.Metric.Headline && len(b.Parts) > 0 && b.Parts[0].Verdict != analysis.Restated {
+	for _, b := range pointers(s.run.Breakdowns) {
+		if b.Metric.Headline && len(b.Parts) > 0 && b.Parts[0].Verdict != analysis.Restated {
 			each := &b.Parts[len(b.Parts)-1]
 			list = append(list, answerOn(gradedVerdict(&each.Comparison, false), wording.BreakdownName(b), b.Metric, b.Cell, brief(wording.BreakdownText(b))))
 		}

@@ -131,7 +131,7 @@ func (p *page) block(level int, b document.Block) {
 	case document.Pair:
 		p.put(`<div class="pair"><div>`, b.Left(), "</div><div>", b.Right(), "</div></div>\n")
 	case document.Code:
-		p.element("pre", escapeLines(b.Text))
+		p.element("pre", html.EscapeString(safetext.Lines(b.Text)))
 	}
 }
 
@@ -242,9 +242,6 @@ func (p *page) figure(f document.Figure) {
 
 // escape makes any string safe as text or as the value of an attribute.
 func escape(s string) string { return html.EscapeString(safetext.Line(s)) }
-
-// escapeLines is escape for text whose line breaks are kept.
-func escapeLines(s string) string { return html.EscapeString(safetext.Lines(s)) }
 
 // around puts markup into an element. The tag may have attributes.
 func around(tag, markup string) string {

@@ -291,13 +291,6 @@ func (g *unfinished) left(now time.Time) time.Duration {
 // working reports whether a process was working on the run when it was read.
 func (r *reading) working() bool { return strings.HasSuffix(r.stamp, working) }
 
-func (r *reading) word() string {
-	if r.working() {
-		return "in progress"
-	}
-	return "interrupted"
-}
-
 func (r *reading) live(now time.Time) *document.Document {
 	page := r.page(livePage)
 	return report.Live(r.unfinished.result, r.unfinished.trials, report.LiveOptions{Working: r.working(), Left: r.unfinished.left(now),

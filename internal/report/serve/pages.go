@@ -53,7 +53,10 @@ func index(all []*reading, skipped []history.Skipped, unread int, server bool) *
 		one := r.listed
 		one.Pages = []report.Link{{Words: "report", To: r.page(reportPage)}}
 		if r.unfinished != nil {
-			one.State = r.word()
+			one.State = "interrupted"
+			if r.working() {
+				one.State = "in progress"
+			}
 		}
 		if r.unfinished != nil && server {
 			if r.working() {

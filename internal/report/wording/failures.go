@@ -107,13 +107,8 @@ func withstands(c *analysis.Comparison) string {
 
 // wouldBe writes a verdict in the conditional: "it would be equivalent".
 func wouldBe(v analysis.Verdict) string {
-	switch v {
-	case analysis.Costs:
-		return "it would cost"
-	case analysis.Gains:
-		return "it would gain"
-	}
-	return "it would be " + string(v)
+	verb := map[analysis.Verdict]string{analysis.Costs: "cost", analysis.Gains: "gain"}[v]
+	return "it would " + cmp.Or(verb, "be "+string(v))
 }
 
 // maxQuoted is the largest number of characters that a sentence quotes from a line of a program's output.

@@ -38,8 +38,8 @@ func GateReason(r gate.Reason) string { return gateReasons[r] }
 
 // GateReasons lists the reasons why the run of a gate has no verdicts; empty if it has verdicts.
 func GateReasons(r *gate.Result) []string {
-	for i := range r.Cases {
-		if c := &r.Cases[i]; r.Valid && c.Outcome == gate.Invalid {
+	for _, c := range r.Cases {
+		if r.Valid && c.Outcome == gate.Invalid {
 			return []string{GateReason(c.Reason)}
 		}
 	}
