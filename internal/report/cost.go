@@ -50,7 +50,6 @@ func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 	return t
 }
 
-// needs returns the cells of cores, nodes and prices.
 func needs(r *cost.Result, n cost.Needs, write func(analysis.Interval, bool) string, more bool) []doc.Cell {
 	return doc.Cells(write(n.Cores, n.PointOnly), write(n.Nodes, n.PointOnly), wording.Whole(n.Whole, more),
 		write(r.PerHour(n.Nodes), n.PointOnly), write(r.PerMonth(n.Nodes), n.PointOnly), write(r.PerMonth(n.Whole), n.Whole.Lo == n.Whole.Hi))

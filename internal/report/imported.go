@@ -15,7 +15,6 @@ import (
 // imported reports whether another tool ran the trials.
 func (s *sheet) imported() bool { return s.plan.Import != nil }
 
-// tool names the format that a run was imported from.
 func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
 
 // claimsObservational reports whether v is a claim and the run is no experiment. The verdict "" stands
@@ -38,7 +37,6 @@ func (s *sheet) observationalNotice() string {
 		brief(wording.Observation(s.run.Observation)), between)
 }
 
-// sources lists the origin of each arm's trials.
 func (s *sheet) sources() []doc.Fact {
 	var list []doc.Fact
 	for _, a := range s.plan.Import.Arms {
@@ -92,19 +90,14 @@ func reasonOf(t journal.Trial) (name, reason string) {
 // contradicts the typical round, the variation between set-ups, the interval that proves equivalence, and
 // the verdict if trials with failed operations are included.
 func (s *sheet) aside(c analysis.Comparison) string {
-	other := ""
-	if c.WithInvalid != nil {
-		other = brief(wording.AlternativeText(c.WithInvalid))
-	}
 	factor := when(c.Verdict == analysis.Costs, wording.Factor(&c))
 	if c.Metric.Objective != "" && c.Verdict.Claims() && !c.Control {
 		factor = brief(wording.Effect(&c))
 	}
 	return join("; ", factor, wording.MeanIfDifferent(&c), wording.BetweenSetUps(&c),
-		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
+		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), brief(wording.AlternativeText(c.WithInvalid)))
 }
 
-// valueCount writes the number of values behind a comparison.
 func valueCount(c analysis.Comparison) string {
 	if !c.Paired && c.Baseline.N != c.Treated.N {
 		return number(c.Baseline.N) + " and " + number(c.Treated.N)
@@ -122,7 +115,6 @@ func (s *sheet) sampled(rounds, samples string) string {
 
 func (s *sheet) sizeHead() string { return s.sampled("rounds", "values per arm") }
 
-// importedTrials states how many of the imported trials are valid.
 func (s *sheet) importedTrials() string {
 	bad, failed := s.spoiltTrials(), s.failedTrials()
 	return fmt.Sprintf("Imported from %s of %s: %s gave data", wording.Count(s.files(), "file", "files"), s.tool(),

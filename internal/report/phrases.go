@@ -37,7 +37,6 @@ func plainAll(list []string) []string {
 // when and join have short names, since nearly every line of a view uses them.
 var when, join = wording.When, wording.Join
 
-// nonEmpty returns the texts that are not empty.
 func nonEmpty(texts ...string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
 }
@@ -53,7 +52,6 @@ func enumerate(names []string, limit int, noun string) string {
 	return wording.List(names)
 }
 
-// firstFew joins the first texts of a list, and counts the others.
 func firstFew(list []string, most int, separator, more string) string {
 	if extra := len(list) - most; extra > 0 {
 		return strings.Join(list[:most], separator) + fmt.Sprintf("%s%d more", more, extra)
@@ -102,7 +100,6 @@ func better(m experiment.Metric) string {
 	return when(m.Better != "", plain(string(m.Better))+" is better")
 }
 
-// notShown states how many exploratory metrics are left out.
 func notShown(n int) string {
 	return wording.Count(n, "exploratory metric is", "exploratory metrics are") + " not shown (--all shows them)"
 }
@@ -149,7 +146,6 @@ func verdictStyle(v analysis.Verdict) doc.Style { return cmp.Or(verdictStyles[v]
 var shiftStyles = map[string]doc.Style{history.Worse: doc.Cost, history.Better: doc.Gain, history.Rose: doc.Rise,
 	history.Fell: doc.Fall}
 
-// changeVerdict returns the direction of a change as a word.
 func changeVerdict(c history.Change) doc.Text {
 	return doc.In(cmp.Or(shiftStyles[c.Direction], doc.Mixed), c.Direction)
 }

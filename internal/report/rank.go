@@ -54,7 +54,6 @@ func (c rankedArm) size() float64 {
 	return c.worst.Overhead.Point
 }
 
-// ranking returns the treatments, sorted by their largest overhead.
 func (s *sheet) ranking(groups []group) []rankedArm {
 	var list []rankedArm
 	for _, a := range s.plan.Arms {
@@ -128,7 +127,6 @@ func (s *sheet) rankBlocks() []doc.Block {
 // maxWhere is the largest width of a cell's name on a terminal, in columns.
 const maxWhere = 24
 
-// rankTable has a line for each arm.
 func rankTable(list []rankedArm, groups []group, short []string) doc.Table {
 	t := doc.Table{Groups: []doc.Group{{Parts: []doc.Part{{}}}}, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "cells"},
 		{Title: "largest", Right: true}, {Title: "overhead", Right: true, Tight: true}, {Title: "median"}, {Title: "in"}}}
@@ -215,7 +213,6 @@ func (s *sheet) matrixCell(c *analysis.Comparison) doc.Cell {
 	return cell
 }
 
-// shade returns the shade of a cell with an overhead.
 func shade(overhead float64) int {
 	n := 1
 	for _, above := range []float64{0.05, 0.2} {

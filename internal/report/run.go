@@ -53,7 +53,6 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
 }
 
-// longestTitle is the largest number of characters of a title.
 const longestTitle = 120
 
 // title returns the title of a run, which is the first sentence of its description, and what stands below: the
@@ -77,7 +76,6 @@ func (s *sheet) occasion() doc.Block {
 	return doc.SayIf(text != "", plain(text))
 }
 
-// facts summarizes the run as keys and values.
 func (s *sheet) facts() []doc.Fact {
 	r := s.run
 	state := cmp.Or(when(!r.Finished, "not finished"), "complete") + when(!r.Valid, ", invalid")

@@ -165,7 +165,6 @@ func link(base, name string) string {
 	return (&url.URL{Path: to}).EscapedPath() + when(strings.HasSuffix(name, "/"), "/")
 }
 
-// directoryLinks link to the files of the run.
 func (s *sheet) directoryLinks(o RunOptions) doc.Block {
 	names := []string{"experiment.yaml", "plan.json", "environment.json", "trials.jsonl", "raw/"}
 	if s.imported() {
@@ -190,7 +189,6 @@ type LiveOptions struct {
 	Live    *doc.Live
 }
 
-// maxLive is the number of latest trials that a live page lists.
 const maxLive = 15
 
 // Live shows the progress of a run: finished and remaining trials, estimates without verdicts, and the
@@ -230,7 +228,6 @@ func suspended(r *analysis.Run) *analysis.Run {
 	return &run
 }
 
-// roundNow writes the round of the last trial.
 func (s *sheet) roundNow(trials []journal.Trial) string {
 	if len(trials) == 0 {
 		return ""

@@ -68,7 +68,6 @@ func machineDetail(title string, list []doc.Fact) doc.Block {
 	return doc.If(list != nil, doc.Folded(title, doc.Facts{List: list}))
 }
 
-// byName returns facts sorted by name.
 func byName(m map[string]string) []doc.Fact {
 	var list []doc.Fact
 	for _, k := range slices.Sorted(maps.Keys(m)) {

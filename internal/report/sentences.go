@@ -17,7 +17,6 @@ import (
 // are counted by verdict.
 const manyCells = 3
 
-// questionText states what the run compares.
 func (s *sheet) questionText() string {
 	if s.alone() {
 		return fmt.Sprintf("%s is the only arm: this report shows its levels, and compares nothing. Use tare history or tare compare to compare runs.", s.baseline)
@@ -73,7 +72,6 @@ func (s *sheet) noiseFloor() (n int, worst, reach float64, off []string) {
 	return n, worst, reach, off
 }
 
-// controlSentence states how far the control is from the baseline.
 func (s *sheet) controlSentence() string {
 	n, worst, reach, off := s.noiseFloor()
 	if n == 0 {
@@ -122,11 +120,7 @@ func (s *sheet) answers() []doc.Answer {
 			if c.Verdict == analysis.Restated {
 				continue // the sentence on the restated metric mentions it
 			}
-			other := ""
-			if c.WithInvalid != nil {
-				other = sentence(brief(wording.AlternativeText(c.WithInvalid)))
-			}
-			say(c.Verdict, c, s.answer(c), other)
+			say(c.Verdict, c, s.answer(c), sentence(brief(wording.AlternativeText(c.WithInvalid))))
 		}
 	}
 	return list
@@ -201,7 +195,6 @@ func commonVerdict(cs []analysis.Comparison) analysis.Verdict {
 	return cs[0].Verdict
 }
 
-// answer states one comparison in a sentence.
 func (s *sheet) answer(c analysis.Comparison) string {
 	arm, where := plain(c.Arm), plain(c.Metric.Name)+" "+wording.In(plain(c.Cell))
 	switch c.Verdict {

@@ -130,7 +130,6 @@ type Facts struct {
 	List []Fact
 }
 
-// factsLook is the look of facts.
 type factsLook int
 
 // Keyed is a table, Glance a row at the top of a page, and Terms a list of words with their explanations.

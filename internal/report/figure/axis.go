@@ -59,7 +59,6 @@ func (a Axis) scale(write func(float64) string) string {
 	return ""
 }
 
-// even reports whether the axis is linear.
 func (a Axis) even() bool { return !a.Log && a.Bend <= 0 }
 
 // bendRatio is a limit: an axis bends if its largest bound exceeds the typical bound by this factor.

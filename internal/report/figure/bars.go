@@ -177,7 +177,6 @@ func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, 
 	d.laneLabel(top, a.Look, name, a.Name, fmt.Sprintf("median %s, n = %d", unit.With(m.Median), m.N))
 }
 
-// quartiles draws the box of an arm with its whiskers.
 func (d *drawing) quartiles(a Arm, x func(float64) float64, mid float64) {
 	m := a.Summary
 	lo, hi := a.whiskers()
@@ -226,7 +225,6 @@ func (d *drawing) mark(at, bottom float64, label string) {
 	d.tick(at, bottom, label)
 }
 
-// dots draws the trials of an arm as dots, and outliers as circles.
 func (d *drawing) dots(a Arm, x func(float64) float64, mid float64) {
 	lo, hi := a.fences()
 	step := max(1, (len(a.Values)+ManyDots-1)/ManyDots)

@@ -35,7 +35,6 @@ func px(v float64) string {
 	return s
 }
 
-// at writes a point of a path.
 func at(x, y float64) string { return px(x) + " " + px(y) }
 
 // svg returns the picture. It fills the width of its container, unless the attributes in size set its
@@ -151,7 +150,6 @@ var shapes = []string{
 	"M-1-.6L1-.6L0 1z M-1-1h2v.25h-2z",
 }
 
-// marker draws an arm's shape with a radius.
 func (d *drawing) marker(x, y, r float64, l Look, extra string) {
 	d.WriteString(`<path transform="translate(` + at(x, y) + `) scale(` + px(r) + `)" d="` + shapes[l.shape] +
 		`"` + styled("mark "+l.class+extra) + "/>\n")

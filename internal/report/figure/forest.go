@@ -147,7 +147,9 @@ func (p *forest) draw() {
 	p.background(bottom)
 	y := float64(forestTop)
 	for _, g := range p.Groups {
-		p.header(g, y)
+		p.rect(0, y+2, p.w, 20, "paper")
+		p.line(0, y+2.5, p.w, y+2.5, "grid")
+		p.groupTitle(0, y+17, p.w, g.Metric, g.Cell, "")
 		y += forestHeader
 		for _, r := range g.Rows {
 			p.arm(r, y)
@@ -178,12 +180,6 @@ func (p *forest) background(bottom float64) {
 	if p.Margin > 0 && !p.narrow {
 		p.text(p.verdictX, 14, "small muted", "start", "shaded: within ±"+wording.Share(p.Margin))
 	}
-}
-
-func (p *forest) header(g Group, y float64) {
-	p.rect(0, y+2, p.w, 20, "paper")
-	p.line(0, y+2.5, p.w, y+2.5, "grid")
-	p.groupTitle(0, y+17, p.w, g.Metric, g.Cell, "")
 }
 
 func (p *forest) arm(r Row, y float64) {

@@ -70,7 +70,6 @@ func (l Lines) Draw(wide bool) string {
 	return c.svg(l.Metric+" by "+l.Factor, "")
 }
 
-// linesChart is a picture that is being drawn.
 type linesChart struct {
 	drawing
 	Lines
@@ -113,7 +112,6 @@ func (l Lines) layOut(wide bool) *linesChart {
 	return c
 }
 
-// differs reports whether any overhead is drawn.
 func (l Lines) differs() bool {
 	return slices.ContainsFunc(l.Arms, func(a Line) bool { return slices.ContainsFunc(a.Overheads, known) })
 }
@@ -153,7 +151,6 @@ func (c *linesChart) drawAxes() {
 	c.text((c.left+c.right)/2, c.overheadBottom+30, "small muted", "middle", fit(label, c.w-2*laneTop, 11))
 }
 
-// tick is a value on an axis with its label.
 type tick struct {
 	at    float64
 	label string
@@ -170,7 +167,6 @@ func ticksIn(a Axis, unit string, n int) (list []tick) {
 	return list
 }
 
-// tickLine draws a line with its label across a plot.
 func (c *linesChart) tickLine(y float64, label, class string) {
 	c.line(c.left, y, c.right, y, class)
 	c.text(c.left-6, y+4, "small muted num", "end", fit(label, c.left-4, 11))
@@ -269,7 +265,6 @@ func (c *linesChart) offset(index, n int, step float64) float64 {
 	return step * (float64(index) - float64(n-1)/2)
 }
 
-// estimates draws an arm's line and its estimate at each level.
 func (c *linesChart) estimates(a Line) {
 	if a.Fitted != nil {
 		var line []string
@@ -304,7 +299,6 @@ func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y fu
 	c.path("M"+strings.Join(line, "L"), class)
 }
 
-// missing draws a cross at each level where an arm has no value.
 func (c *linesChart) missing(a Line, index int) {
 	for k := range min(len(c.X), len(a.Estimates)) {
 		if !a.Estimates[k].Known && slices.ContainsFunc(a.Estimates, known) {

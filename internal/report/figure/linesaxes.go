@@ -152,7 +152,6 @@ type entry struct {
 	name string
 }
 
-// legend arranges the names of arms in rows.
 func (c *linesChart) legend() (rows [][]entry) {
 	x := c.w
 	for i, a := range c.Arms {
@@ -210,7 +209,6 @@ func (c *linesChart) beside() {
 	}
 }
 
-// textWidth estimates the width of a text in pixels.
 func textWidth(s string, fontSize float64) float64 {
 	return float64(columns.Width(safetext.Line(s))) * letter * fontSize
 }
@@ -274,7 +272,6 @@ func (c *linesChart) overheadTicks() (list []tick) {
 	return list
 }
 
-// overheadHeading returns the heading of the plot of overheads.
 func (c *linesChart) overheadHeading() (name, note string) {
 	name = "overhead relative to " + c.Baseline
 	if c.Ratio {

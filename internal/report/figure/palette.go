@@ -16,13 +16,11 @@ var palette = []colour{
 	{"c4", "#b87900", "#ebb643"}, {"c5", "#2f9bd8", "#a5d8f8"}, {"c6", "#3b3f45", "#d3d8dd"},
 }
 
-// armColours are the colours of arms, by class.
 var armColours = []struct{ class, colour string }{
 	{"base", "ink"}, {"ctrl", "control"},
 	{"c0", "c0"}, {"c1", "c1"}, {"c2", "c2"}, {"c3", "c3"}, {"c4", "c4"}, {"c5", "c5"}, {"c6", "c6"},
 }
 
-// colours is the number of colours for treatments.
 const colours = 7
 
 // property is a presentation attribute of SVG. Its value may be a colour of the palette, or "arm" for the

@@ -138,7 +138,6 @@ func startOf(a Lane, i int) float64 {
 	return float64(i)
 }
 
-// reachText writes the deviation at the edge of a lane.
 func (c *runChart) reachText() string {
 	if c.Ratio {
 		return wording.Share(c.reach)
@@ -161,7 +160,6 @@ func (c *runChart) trace(a Lane, y func(float64) float64) {
 	c.path(dots, "dots "+a.Look.class)
 }
 
-// beyond draws arrows at trials that lie beyond the lane's edge.
 func (c *runChart) beyond(a Lane, y func(float64) float64) {
 	arrows, n := "", 0
 	for i, v := range a.Values {
@@ -206,7 +204,6 @@ func (c *runChart) trialAxis(bottom float64) {
 	c.text(c.w/2, bottom+30, "small muted", "middle", "trials, in the order measured")
 }
 
-// timeAxis draws the time axis and the breaks between sessions.
 func (c *runChart) timeAxis(bottom float64) {
 	unit, name := time.Second.Seconds(), "seconds"
 	switch total := c.time.total; {

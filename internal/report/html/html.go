@@ -229,7 +229,6 @@ func (p *page) facts(f document.Facts) {
 	p.put(after, "\n")
 }
 
-// figure writes a picture for wide and for narrow windows.
 func (p *page) figure(f document.Figure) {
 	switch {
 	case f.Wide == nil:
@@ -249,7 +248,6 @@ func around(tag, markup string) string {
 	return "<" + tag + ">" + markup + "</" + name + ">"
 }
 
-// flag matches command line flags.
 var flag = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
 
 // prose escapes a string and keeps lines from breaking between a number and its unit, or within a command

@@ -141,7 +141,6 @@ func resourceWords(of []string, resource, program string) string {
 	return acronyms(text)
 }
 
-// acronyms writes acronyms in capital letters.
 func acronyms(text string) string {
 	words := strings.Split(text, " ")
 	for i, w := range words {

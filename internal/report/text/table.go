@@ -262,7 +262,6 @@ func newColumn(table document.Table, at int) *column {
 	return c
 }
 
-// signed reports whether a text contains the sign of a verdict.
 func signed(t document.Text) bool {
 	sign, _ := t.Sign()
 	return sign != ""

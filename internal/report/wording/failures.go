@@ -11,7 +11,6 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// shares is the metric used to write shares of trials.
 var shares = experiment.Metric{Scale: experiment.Ratio, Better: experiment.Lower}
 
 // frequency writes the share of trials in which an event happened, with its interval: "30 % [18, 45]".

@@ -152,7 +152,6 @@ func GateBrief(r *gate.Result, c gate.Case, shared []string) string {
 	return When(c.Reason == gate.NoHistory, "nothing to compare with")
 }
 
-// gateMetric returns the metric of a case on the scale of its limit.
 func gateMetric(c gate.Case) experiment.Metric {
 	m := c.Metric
 	m.Scale = c.Limit.Scale

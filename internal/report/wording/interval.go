@@ -219,7 +219,6 @@ func manifold(m experiment.Metric, o analysis.Interval) bool {
 	return IsRatio(m) && m.Better == experiment.Higher && o.Lo < -1
 }
 
-// factors converts overheads to ratios of the arm to the baseline.
 func factors(m experiment.Metric, o analysis.Interval) analysis.Interval {
 	if m.Better == experiment.Higher {
 		return analysis.Interval{Point: 1 - o.Point, Lo: 1 - o.Hi, Hi: 1 - o.Lo}

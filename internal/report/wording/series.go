@@ -14,15 +14,10 @@ import (
 func Loop(s *analysis.LoopSummary) string {
 	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %s)", s.Latency, s.Throughput,
 		requests(s.Median), requests(s.Least), requests(s.Most), Count(s.Trials, "trial", "trials"))
-	if s.Known {
-		text += ", as many as the " + workers(s.Workers)
-	} else {
-		text += " whatever the latency, as with a fixed number of workers"
-	}
+	text += cmp.Or(When(s.Known, ", as many as the "+workers(s.Workers)), " whatever the latency, as with a fixed number of workers")
 	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
 }
 
-// workers writes a number of workers, which is a whole number.
 func workers(n float64) string {
 	if n == 1 {
 		return "1 worker"
@@ -76,8 +71,11 @@ func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
 }
 
 // LineDifference writes by how much the slope or the height of an arm's line differs from the baseline's:
-// "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved".
+// "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved"; "" for nil.
 func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
+	if d == nil {
+		return ""
+	}
 	text := amountText(moreWords(d.Interval), d.Interval, d.PointOnly, s.Metric)
 	return text + When(!d.PointOnly && d.Lo <= 0 && d.Hi >= 0, ", not resolved")
 }
@@ -137,11 +135,7 @@ func ExpectedLaw(l *analysis.PowerLaw) string {
 			free += ", whatever " + f.Factor
 		}
 	}
-	over = strings.TrimPrefix(over, " × ")
-	if over == "" {
-		over = "constant"
-	}
-	return l.Metric.Name + " = " + over + under + free
+	return l.Metric.Name + " = " + cmp.Or(strings.TrimPrefix(over, " × "), "constant") + under + free
 }
 
 // toThe writes an exponent; "" for an exponent of 1.

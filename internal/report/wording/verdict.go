@@ -125,7 +125,6 @@ func isZero(c *analysis.Comparison) bool {
 	return o.Point == 0 || vanishes(o.Point, decimalsOf(o))
 }
 
-// negated swaps costs and gains of an interval.
 func negated(i analysis.Interval) analysis.Interval {
 	return analysis.Interval{Point: -i.Point, Lo: -i.Hi, Hi: -i.Lo}
 }
@@ -168,8 +167,11 @@ func versusText(v *analysis.Versus) string {
 	return fmt.Sprintf("%s in run %d", v.Arm, v.Run)
 }
 
-// AlternativeText states the verdict if trials with failed operations are included.
+// AlternativeText states the verdict if trials with failed operations are included; "" for nil.
 func AlternativeText(a *analysis.Alternative) string {
+	if a == nil {
+		return ""
+	}
 	return fmt.Sprintf("with the %s that had failed operations, %s", Count(a.Trials, "trial", "trials"), Verdict(&a.Comparison))
 }
 
