@@ -16,8 +16,7 @@ import (
 	comparing "tare/internal/runs/compare"
 )
 
-// Compare shows a comparison of runs: the differences between them, then the changes of overheads, then
-// the levels.
+// Compare shows a comparison of runs: their differences, the changes of overheads, and the levels.
 func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	r = labels.Shown(r, r.Plans...)
 	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: figure.PageCSS(),
@@ -81,8 +80,7 @@ func comparedSummary(observational string, warnings []analysis.Finding, answers 
 		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}
 }
 
-// compareDifferences lists properties that differ, properties that are the same, and properties that are
-// unknown.
+// compareDifferences lists properties that differ, that are the same, and that are unknown.
 func compareDifferences(r *comparing.Result) doc.Section {
 	minor, main := partition(r.Differences, func(p comparing.Property) bool { return p.Minor })
 	var rest []string

@@ -26,8 +26,7 @@ func (s *sheet) claimsObservational(v analysis.Verdict) bool {
 // claimsObservational reports whether a comparison makes a claim without an experiment.
 func claimsObservational(c analysis.Comparison) bool { return wording.ObservationalClaim(&c) }
 
-// observationalNotice explains why a run's conclusions are weaker than those of an experiment; "" for an
-// experiment.
+// observationalNotice explains why a run shows less than an experiment; "" for an experiment.
 func (s *sheet) observationalNotice() string {
 	if s.run.Observation == nil {
 		return ""
@@ -127,14 +126,12 @@ func (s *sheet) importedTrials() string {
 const blockNote = "Each block is compared with its own baseline. The interval of a block covers the variation of its repeats, not that of another deployment. " +
 	"The interval and the verdict over all blocks rest on one value per block."
 
-// blockBlocks show the overhead in each block of an import. A terminal shows headline metrics only,
-// unless all is set.
+// blockBlocks show the overhead in each block of an import. All adds exploratory metrics on a terminal.
 func (s *sheet) blockBlocks(all bool) []doc.Block {
 	return notedSection("blocks", "Block by block", blockNote, tables(all, s.blockTable(true), s.blockTable(false)))
 }
 
-// blockTable lists the overheads of blocks by cell, metric and arm, and below them the overhead over all
-// blocks.
+// blockTable lists the overheads of blocks by cell, metric and arm, and the overhead over all blocks.
 func (s *sheet) blockTable(headline bool) doc.Table {
 	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
 		{Title: "block", Kind: doc.Name}, {Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "rounds", Right: true}, {Title: "verdict"}}}

@@ -19,8 +19,7 @@ const scalingNote = "A line is fitted through the levels in each round; the slop
 // unslopedNote explains why a metric has no slopes.
 const unslopedNote = "A headline metric whose values fit no line has no slopes, only a table of levels."
 
-// scalingBlocks show the growth of metrics with factors. A terminal shows only the chosen metrics, unless
-// all is set.
+// scalingBlocks show the growth of metrics with factors. All adds all metrics on a terminal.
 func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	if len(s.run.Scaling)+len(s.run.PowerLaws) == 0 {
 		return nil

@@ -22,8 +22,7 @@ import (
 // plain makes one line of safe text from any string. Writers still escape it for their format.
 func plain(s string) string { return safetext.Line(s) }
 
-// brief is plain for texts of any length, such as a tool's output. It leaves out the middle of a very
-// long text.
+// brief is plain for texts of any length: it leaves out the middle of a very long text.
 func brief(s string) string { return columns.Shorten(plain(s), 600, " … ") }
 
 func plainAll(list []string) []string {

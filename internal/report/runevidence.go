@@ -42,8 +42,7 @@ func (s *sheet) proofSection() doc.Section {
 			{Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows)}})}}
 }
 
-// proofMatrix has a row for each arm and a column for each layer: whether the layer was on there, and the
-// number of checks.
+// proofMatrix has a row for each arm and a column for each layer, with the number of checks.
 func (s *sheet) proofMatrix() doc.Table {
 	type count struct {
 		passed, failed int
@@ -127,8 +126,7 @@ func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 // Invalid files that a terminal lists, and that Markdown lists.
 const maxFiles, maxMarkdownFiles = 12, 50
 
-// fileList lists the first imported files without data, each with its reason, and where the others are
-// listed.
+// fileList lists the first imported files without data, each with its reason.
 func (s *sheet) fileList(most int, elsewhere string) doc.List {
 	files := s.invalidFiles()
 	if n := len(files) - most; n > 0 {

@@ -171,8 +171,7 @@ func (s *sheet) resultPart(g group) doc.Part {
 // collapseShare is the share of its capacity below which an overloaded arm counts as collapsed.
 const collapseShare = 0.8
 
-// overload states the work of arms loaded beyond their capacity, and which of them collapse; "" if the
-// metric is no capacity.
+// overload states the work of arms loaded beyond their capacity; "" if the metric is no capacity.
 func (s *sheet) overload(g group) string {
 	of := "answers %s of it"
 	rate := s.seriesGroup(g.cell, labels.Metric("http", "rate-beyond"))

@@ -155,8 +155,7 @@ func relativePath(page, dir string) string {
 	return when(rel != ".", filepath.ToSlash(rel))
 }
 
-// link returns the address of a file of the run, as seen from the page. It is always a path below the run
-// directory, for any name.
+// link returns the address of a file of the run. For any name it is a path below the run directory.
 func link(base, name string) string {
 	to := path.Join(base, path.Clean("/" + name)[1:])
 	if !path.IsAbs(to) {

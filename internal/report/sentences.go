@@ -13,8 +13,7 @@ import (
 	"tare/internal/report/wording"
 )
 
-// manyCells is the largest number of cells with the same metric that are worded one by one. More cells
-// are counted by verdict.
+// manyCells is the largest number of cells that are worded one by one. More cells are counted by verdict.
 const manyCells = 3
 
 func (s *sheet) questionText() string {
@@ -222,8 +221,7 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	return fmt.Sprintf("%s on %s: %s.", arm, where, brief(wording.Verdict(&c)))
 }
 
-// countedAnswer counts the verdicts on one arm and metric over many cells, with the smallest and the
-// largest effect.
+// countedAnswer counts the verdicts on one arm and metric, with the smallest and the largest effect.
 func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 	var parts []string
 	for _, v := range []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid} {

@@ -183,8 +183,7 @@ func (b cellGroups) only(headline bool) []group {
 
 func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
-// reference names the arms that overheads are relative to, for a sentence that has named the baseline: "it
-// and the control".
+// reference names the other side of overheads after the baseline was named: "it and the control".
 func (s *sheet) reference() string {
 	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
 		return "it and the control"

@@ -204,8 +204,7 @@ func (a Arm) whiskers() (lo, hi float64) {
 	return lo, hi
 }
 
-// laneLabel writes an arm's name above its lane, and a note at the right. It is drawn last, over anything
-// that reaches up there.
+// laneLabel writes an arm's name above its lane, and a note at the right, over all that reaches up there.
 func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
 	d.rect(0, top, d.w, 18, "paper")
 	d.marker(8, top+9, 4, l, "")

@@ -77,8 +77,7 @@ func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	d.words(x, y, class, "start", whole, short)
 }
 
-// groupTitle writes the metric and the cell of a group, shortened to a width. The tooltip has both, and a
-// note.
+// groupTitle writes the metric and the cell of a group within a width. The tooltip adds a note.
 func (d *drawing) groupTitle(x, y, width float64, metric, cell, note string) {
 	room := int(width / (letter * 12))
 	name := columns.Shorten(safetext.Line(metric), room*6/10, columns.Ellipsis)
@@ -130,8 +129,7 @@ var (
 	Any      = Look{class: "c0", shape: 1}
 )
 
-// Treatment returns the look of the treatment with an index in the plan's order, a unique pair of shape
-// and colour.
+// Treatment returns the shape and colour of the treatment with an index in the plan's order.
 func Treatment(index int) Look {
 	return Look{"c" + strconv.Itoa(index%colours), 1 + index%(len(shapes)-1)}
 }

@@ -16,8 +16,7 @@ const (
 	forestNarrow = 370
 )
 
-// Forest is a plot of overheads with their intervals on one axis. It has a row for each arm, grouped by
-// metric and cell.
+// Forest is a plot of overheads on one axis. It has a row for each arm, grouped by metric and cell.
 type Forest struct {
 	Baseline string  // name of the baseline
 	Margin   float64 // margin of equivalence; 0: none
@@ -78,8 +77,7 @@ func (f Forest) File(name, title, note string) string {
 	return outer.svg("Overheads measured by the experiment "+name, ` width="`+px(outer.w)+`" height="`+px(outer.h)+`"`)
 }
 
-// forest is a forest plot that is being drawn. On a narrow page, labels stand above the intervals instead
-// of beside them.
+// forest is a plot that is being drawn. On a narrow page, labels stand above the intervals.
 type forest struct {
 	drawing
 	Forest

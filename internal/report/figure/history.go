@@ -182,8 +182,7 @@ const maxLabel = 11
 
 func labelWidth(s string) float64 { return 6.4 * float64(columns.Width(s)) }
 
-// labelled chooses the runs with labels along the time axis: days if all days differ, else times, else
-// the numbers of the runs.
+// labelled labels runs by their days if all days differ, else by their times or numbers.
 func (c *historyChart) labelled() (runs []int, labels []string) {
 	for _, layout := range []string{time.DateOnly, "01-02 15:04", ""} {
 		runs, labels = c.spread(layout)

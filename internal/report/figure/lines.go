@@ -172,8 +172,7 @@ func (c *linesChart) tickLine(y float64, label, class string) {
 	c.text(c.left-6, y+4, "small muted num", "end", fit(label, c.left-4, 11))
 }
 
-// heading writes the subject of a plot above it, with unit and scale. If the two do not fit side by side,
-// they stand below each other.
+// heading writes the subject of a plot above it, with unit and scale, in one row or in two.
 func (c *linesChart) heading(top float64, name string, about ...string) {
 	short, note, y := fit(name, c.w-8, 12), wording.Join(", ", about...), top-9
 	if c.stacks(name, note) {
@@ -190,8 +189,7 @@ func (c *linesChart) stacks(name, note string) bool {
 	return textWidth(name, 12)+textWidth(note, 11)+16 > c.right
 }
 
-// interval draws the intervals of the fitted line, or of the estimates, as a band. The band has gaps at
-// levels without an interval.
+// interval draws the intervals of the fitted line, or of the estimates, as a band.
 func (c *linesChart) interval(a Line, index int) {
 	if a.Fitted != nil {
 		if !a.Point && len(a.Fitted) == len(c.X) {
@@ -237,8 +235,7 @@ func stretches(x []float64, estimates []Estimate, wanted func(Estimate) bool) (l
 	return list
 }
 
-// trials draws trials as dots, evenly chosen ones if there are many. The dots of different arms are
-// offset from each other.
+// trials draws trials as dots, evenly chosen ones if there are many.
 func (c *linesChart) trials(a Line, index int) {
 	dots := ""
 	aside := c.offset(index, len(c.Arms), 5)

@@ -213,8 +213,7 @@ func textWidth(s string, fontSize float64) float64 {
 	return float64(columns.Width(safetext.Line(s))) * letter * fontSize
 }
 
-// drawOverheads draws the overhead of each arm at each level with its interval, around the line of no
-// difference.
+// drawOverheads draws the overhead of each arm at each level, around the line of no difference.
 func (c *linesChart) drawOverheads() {
 	y := func(v float64) float64 {
 		return c.overheadTop + (1-c.overheadAxis.At(bounded(v)))*(c.overheadBottom-c.overheadTop)

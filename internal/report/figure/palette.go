@@ -27,8 +27,7 @@ const colours = 7
 // colour of the arm that an element belongs to.
 type property struct{ name, value string }
 
-// classes define the look of elements. If two classes set the same property, the later one in this table
-// wins.
+// classes define the look of elements. Of two classes that set one property, the later one wins.
 var classes = []struct {
 	class      string
 	properties []property
@@ -75,8 +74,7 @@ var lights = func() map[string]string {
 	return all
 }()
 
-// styled returns the class attribute of an element, and the presentation attributes of its classes for
-// light pages.
+// styled returns the class attribute of an element, and the attributes of its classes for light pages.
 func styled(class string) string {
 	own := strings.Fields(class)
 	arm := ""

@@ -250,8 +250,7 @@ func around(tag, markup string) string {
 
 var flag = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
 
-// prose escapes a string and keeps lines from breaking between a number and its unit, or within a command
-// line flag.
+// prose escapes a string, and keeps quantities and command line flags on one line.
 func prose(s string) string {
 	s = columns.Tie(escape(s))
 	if !strings.Contains(s, "--") {

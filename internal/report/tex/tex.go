@@ -121,8 +121,7 @@ var special = strings.NewReplacer(
 // escape makes any string inert as text on one line of LaTeX.
 func escape(s string) string { return special.Replace(safetext.Line(s)) }
 
-// lines writes the lines of a cell as one line. It leaves out the signs of verdicts, since the words say
-// the same.
+// lines writes the lines of a cell as one line, without the signs of verdicts.
 func lines(c document.Cell) string {
 	var parts []string
 	for _, line := range c.Lines {

@@ -20,8 +20,7 @@ func AmountsMore(i analysis.Interval, pointOnly bool) string {
 	return amountText(moreWords(i), i, pointOnly, experiment.Metric{})
 }
 
-// moreWords returns the words for an amount that a heading already calls "more": none, unless a part of
-// the interval is less.
+// moreWords returns the words for an amount below the heading "more": none, unless a part is less.
 func moreWords(i analysis.Interval) signWords {
 	if i.Lo < 0 {
 		return more

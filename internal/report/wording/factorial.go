@@ -49,14 +49,12 @@ func interaction(e *analysis.Effect) string {
 	return Verdict(c)
 }
 
-// EffectOverhead writes the overhead of an effect. The overhead of an interaction is relative to the sum
-// of its parts.
+// EffectOverhead writes the overhead of an effect; of an interaction, relative to the sum of its parts.
 func EffectOverhead(e *analysis.Effect) (point, interval string) {
 	return Overhead(*againstSum(e))
 }
 
-// againstSum returns an effect as a comparison. An interaction becomes a comparison with the sum of its
-// parts.
+// againstSum returns an effect as a comparison; an interaction is compared with the sum of its parts.
 func againstSum(e *analysis.Effect) *analysis.Comparison {
 	c := e.Comparison
 	if e.Interaction() {

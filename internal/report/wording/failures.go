@@ -77,8 +77,7 @@ func MeanIfDifferent(c *analysis.Comparison) string {
 	return Mean(c)
 }
 
-// missingTrials states whether a verdict still holds if the missing trials are counted as bad as they
-// might have been.
+// missingTrials states whether a verdict still holds if the missing trials count as bad ones.
 func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	text, they := fmt.Sprintf("%d of %d %s are missing, since their trials failed; ", r.Missing, r.Of, noun), "these"
 	if r.Missing == 1 {

@@ -29,8 +29,7 @@ const maxRatio = 1000
 // unmeasured replaces a size that cannot be measured.
 const unmeasured = "not measurable"
 
-// unmeasurable reports whether the interval of an overhead is too wide to describe a size. Tare then
-// shows no number.
+// unmeasurable reports whether an interval is too wide to describe a size.
 func unmeasurable(c *analysis.Comparison) bool {
 	return !c.PointOnly && tooWide(c.Metric, c.Overhead)
 }

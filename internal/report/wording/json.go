@@ -33,8 +33,7 @@ type member struct {
 	value any
 }
 
-// JSON wraps a result, or a part of one, so that encoding/json adds its words. A value without words is
-// returned as it is.
+// JSON wraps a result, or a part of one, so that encoding/json adds its words, if it has any.
 func JSON(v any) any {
 	if added := words(v); added != nil {
 		return object{v, added}

@@ -56,8 +56,7 @@ func Reasons(list []analysis.Reason) []string {
 	return each(list, Reason)
 }
 
-// historyReason words the reason why a history's statistics leave a run out, or why a new run cannot be
-// compared with a history.
+// historyReason words why a history leaves a run out, or why a new run cannot be compared with it.
 func historyReason(r analysis.Reason) string {
 	switch r := r.(type) {
 	case history.NoTrial:

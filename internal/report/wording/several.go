@@ -78,8 +78,7 @@ var (
 	}
 )
 
-// ObservationAcross words the reason why compared runs are no experiment; "" if all data come from one
-// experiment.
+// ObservationAcross words why compared runs are no experiment; "" if they are one.
 func ObservationAcross(r *compare.Result) string {
 	o := r.Observation
 	if o == nil {

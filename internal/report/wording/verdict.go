@@ -246,8 +246,7 @@ func Why(c *analysis.Comparison) string {
 	return detectable(c)
 }
 
-// detectable states the smallest difference that the data would show, and the number of rounds that a
-// verdict would take.
+// detectable states the smallest difference that the data would show, and the rounds for a verdict.
 func detectable(c *analysis.Comparison) string {
 	if c.MDE <= 0 || !Finite(c.MDE) {
 		return "the " + noun(c.Paired) + " do not vary, so the smallest difference that could be found is unknown"
