@@ -37,7 +37,10 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	}
 	d.Add(doc.On(forms, s.partBlocks()...))
 	if o.Published != nil {
-		d.Add(doc.On(doc.Markdown|doc.Page, publishedSection(labels.Shown(o.Published, r.Plan), o.Decimals)))
+		t := labels.Shown(o.Published, r.Plan)
+		intro := publishedTitle(t) + ". Most benchmarks are published in this form. Only the last column shows how certain a difference is."
+		d.Add(doc.On(doc.Markdown|doc.Page, doc.Section{ID: "published", Title: "The published table", Short: "Published table",
+			Blocks: append([]doc.Block{doc.Say(intro)}, publishedBlocks(t, o.Decimals)...)}))
 	}
 	d.Add(doc.On(doc.Page, s.restOfWarnings(), s.trialSection(), s.diagnosticSection()), doc.On(doc.Terminal, s.warningBlocks(o.All)...),
 		doc.On(doc.Terminal, doc.Section{Blocks: s.state()}))

@@ -127,7 +127,11 @@ func (c *runChart) lane(a Lane, top float64, name string) {
 		crosses += "M" + at(c.x(started)-3, mid+laneHalf-4) + "l6 6m0-6l-6 6"
 	}
 	c.path(crosses, "cross")
-	c.laneLabel(top, a.Look, name, a.Name, "lane ±"+c.reachText())
+	reach := wording.ScaleOf(c.Unit, c.reach).Short(c.reach)
+	if c.Ratio {
+		reach = wording.Share(c.reach)
+	}
+	c.laneLabel(top, a.Look, name, a.Name, "lane ±"+reach)
 }
 
 // startOf returns the start of a trial in seconds. Without times, trials are a second apart.
@@ -136,13 +140,6 @@ func startOf(a Lane, i int) float64 {
 		return a.Seconds[i]
 	}
 	return float64(i)
-}
-
-func (c *runChart) reachText() string {
-	if c.Ratio {
-		return wording.Share(c.reach)
-	}
-	return wording.ScaleOf(c.Unit, c.reach).Short(c.reach)
 }
 
 // trace draws every trial. Lines join the trials of a session.

@@ -35,11 +35,7 @@ func interaction(e *analysis.Effect) string {
 	case analysis.MoreTogether, analysis.LessTogether:
 		return beyondSum(e) + ifNormal(e.Grade) + withstands(c)
 	case analysis.AddsUp:
-		text := beyondSum(e)
-		if c.Inner != nil {
-			text += "; " + innerText(c) + " lies within"
-		}
-		return "adds up within ±" + Size(c.Metric, c.Margin) + ifNormal(e.Grade) + " (" + text + ")"
+		return "adds up within ±" + Size(c.Metric, c.Margin) + ifNormal(e.Grade) + " (" + Join("; ", beyondSum(e), innerText(c)) + ")"
 	case analysis.NotResolved:
 		if !HasNumbers(*c) {
 			return "no interaction shown: " + Why(c)

@@ -40,11 +40,7 @@ func Verdict(c *analysis.Comparison) string {
 		}
 		return Effect(c) + withstands(c)
 	case analysis.Equivalent:
-		text := Effect(c)
-		if c.Inner != nil {
-			text += "; " + innerText(c) + " lies within"
-		}
-		return fmt.Sprintf("equivalent within ±%s%s (%s)", Size(c.Metric, c.Margin), ifNormal(c.Grade), text)
+		return fmt.Sprintf("equivalent within ±%s%s (%s)", Size(c.Metric, c.Margin), ifNormal(c.Grade), Join("; ", Effect(c), innerText(c)))
 	case analysis.NotResolved:
 		return "not resolved: " + unresolved(c)
 	case analysis.Interim:
@@ -138,20 +134,21 @@ func estimated(c *analysis.Comparison) string {
 	return estimate(wordsOf(c).interval(c.Metric, c.Overhead, c.PointOnly))
 }
 
-// innerText writes the narrower interval that a verdict of equivalence rests on.
+// innerText writes the narrower interval that a verdict of equivalence rests on: "the 90 % interval [0.1
+// less, 0.2 more] lies within"; "" if there is none.
 func innerText(c *analysis.Comparison) string {
+	if c.Inner == nil {
+		return ""
+	}
 	inner := c.Inner.Interval
 	inner.Point = c.Overhead.Point // gives the interval the sign words of the point beside it
-	return "the " + Confidence(c.Inner.Confidence) + " interval " + wordsOf(c).Bounds(c.Metric, inner)
+	return "the " + Confidence(c.Inner.Confidence) + " interval " + wordsOf(c).Bounds(c.Metric, inner) + " lies within"
 }
 
 // Inner states which interval proves equivalence: "the 90 % interval [0.1 less, 0.2 more] lies within ±2
 // %"; "" if the interval shown does.
 func Inner(c *analysis.Comparison) string {
-	if c.Inner == nil {
-		return ""
-	}
-	return innerText(c) + " lies within ±" + Size(c.Metric, c.Margin)
+	return When(c.Inner != nil, innerText(c)+" ±"+Size(c.Metric, c.Margin))
 }
 
 // versusText names the other side of a comparison: "release-1.1 in run 1".
@@ -219,11 +216,9 @@ func Why(c *analysis.Comparison) string {
 	case analysis.Ties:
 		return pValue(c.PAdjusted) + ": so many values are the same that the interval cannot exclude 0"
 	case analysis.FarReaching:
-		text := "the tests of equivalence pass, but the interval reaches beyond twice"
-		if c.Inner != nil {
-			text = innerText(c) + " lies within ±" + Size(c.Metric, c.Margin) + ", but this one reaches beyond twice"
-		}
-		return fmt.Sprintf("%s that margin: a few %s decide", text, noun(c.Paired))
+		shown := cmp.Or(When(c.Inner != nil, "this one"), "the interval")
+		return fmt.Sprintf("%s, but %s reaches beyond twice that margin: a few %s decide",
+			cmp.Or(Inner(c), "the tests of equivalence pass"), shown, noun(c.Paired))
 	case analysis.MeanNotShown:
 		if c.Mean == nil {
 			return "the mean is not shown to lie within ±" + Share(c.Margin)
@@ -277,13 +272,10 @@ func missing(c *analysis.Comparison, l *analysis.Loss) string {
 	}
 	whose := cmp.Or(When(l.Baseline, ": of the baseline, "), ": ")
 	lost := fmt.Sprintf("%d of %d trials ", l.Lost, l.Trials)
-	switch {
-	case l.Metric != "":
+	if l.Metric != "" {
 		return head + whose + lost + "have no usable value of " + l.Metric
-	case len(l.Rules) == 1:
-		return head + whose + lost + "broke rule " + l.Rules[0]
 	}
-	return head + whose + lost + "broke rules " + strings.Join(l.Rules, ", ")
+	return head + whose + lost + "broke " + plural(len(l.Rules), "rule ", "rules ") + strings.Join(l.Rules, ", ")
 }
 
 // values counts the values of two independent samples: "6 values per arm".
