@@ -68,6 +68,7 @@ var Layers = slices.Concat([]layer.Kind{
 	fusepassthrough.Kind,
 	gocryptfs.Kind,
 	gvisor.Kind,
+	ipsec.Kind,
 	landlock.Kind,
 	link.Kind,
 	luks.Kind,
@@ -82,7 +83,6 @@ var Layers = slices.Concat([]layer.Kind{
 	toggle.Kind,
 	vaultserver.Kind,
 	wireguard.Kind,
-	ipsec.Kind,
 	wrap.Kind,
 	xdstransport.Kind,
 }, privileges.Kinds, sandbox.Kinds())

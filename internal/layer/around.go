@@ -6,7 +6,7 @@ import (
 )
 
 // Side is the side of the connection whose programs a layer is put around: servers, clients that send load to
-// servers, or both. Plans leave the default out.
+// servers, or both. In a plan, "" stands for both.
 type Side string
 
 const (
@@ -22,8 +22,8 @@ func (a Side) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
-// Needs returns the requirements of a layer around this side. only names the only possible testbed, or is "".
-// Around servers, the testbed must have a network.
+// Needs returns the requirements of a layer around this side. The argument only names the only possible testbed; "":
+// any testbed. Around servers, the testbed must have a network.
 func (a Side) Needs(only string) experiment.Needs {
 	return experiment.Needs{Only: only, Network: a == Server}
 }
@@ -43,7 +43,7 @@ func (a Side) Places(s *Session) []testbed.Place {
 	return places
 }
 
-// Match says which end of a path a layer's rule matches.
+// Match is the part of a path that a layer's rule is compared with: the beginning or the end.
 type Match string
 
 const (

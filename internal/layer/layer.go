@@ -97,8 +97,8 @@ type Active struct {
 	// started from an open file of the executable.
 	Hides bool
 	Holds any // a value that workloads at the site and the other layers can find (testbed.Held)
-	// Before gathers evidence before each trial that the layer is on. It gets the same site as the workload:
-	// there, a subject is started in the wrappers of all the arm's layers, including this one.
+	// Before gathers evidence before each trial that the layer is on. It gets the workload's site, at which a subject
+	// is started in the wrappers of all the arm's layers, including this one.
 	Before func(ctx context.Context, site testbed.Site) ([]Check, error)
 	// Costs returns the CPU time and memory that the layer's own processes have used so far, for each part of
 	// the layer. The parts are the same at every call. Costs is nil for a layer inside the kernel, which has
@@ -156,10 +156,10 @@ type Did struct {
 	Connections []string
 }
 
-// CheckConnections completes a check of a trial's connections, if the trial's workload is of the given kind.
-// If the layer is on, is must be true for every connection; if the layer is off, is must be false for every
-// connection. A trial without connections fails the check. A trial of another workload does not exercise the
-// layer; if the layer is off, it has no check.
+// CheckConnections completes a check of a trial's connections, if the trial's workload is of the given kind. The
+// function is must return true for every connection if the layer is on, and false for every connection if it is off.
+// A trial without connections fails the check. A trial of another workload does not exercise the layer: it gets no
+// check if the layer is off.
 func (d Did) CheckConnections(workload string, check Check, on bool, is func(connection string) bool) []Check {
 	if d.Workload != workload {
 		if !on {

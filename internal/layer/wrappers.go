@@ -99,8 +99,8 @@ func plain(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// self replaces the placeholder for Tare's executable (testbed.HelperArguments): in pods by the agent's path,
-// on this machine by the executable's path or, if that is hidden, by an open file.
+// self replaces the placeholder for Tare's executable (testbed.HelperArguments). In pods, it inserts the agent's
+// path. On this machine, it inserts the executable's path or, if this path is hidden, an open file.
 func (d wrappedSite) self(where testbed.Place, cmd testbed.Command, hidden bool) (testbed.Command, error) {
 	var at []int
 	for i, arg := range cmd.Args {
@@ -152,8 +152,8 @@ func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
 // Memory returns testbed.ErrUncounted: the memory is unknown.
 func (elsewhere) Memory() (int64, error) { return 0, testbed.ErrUncounted }
 
-// WithWrappers returns the site for the workload of an arm. It starts subjects in the wrappers of the active
-// layers, the first layer innermost, and holds what the layers hold (Active.Holds).
+// WithWrappers returns the site for the workload of an arm. It starts subjects in the wrappers of the active layers,
+// the first layer innermost, and holds the layers' values (Active.Holds).
 func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
 	return WithEqualLaunchers(site, 0, active...)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// counters is a site that gives readings one after the other.
+// counters is a site that returns the given readings, one at each call.
 type counters struct {
 	Site
 	readings [][]Resource
@@ -33,7 +33,7 @@ func TestStartMeter(t *testing.T) {
 		readings [][]Resource
 		want     []Resource
 	}{
-		// Shares are those of any time, however short or long, where nothing or too much is used.
+		// Each use is nothing or far above the capacity: its share is 0 or 1, whatever the duration.
 		{"two directions are one wire", [][]Resource{begun, {wire(10, 103), wire(1e12, 9)}}, []Resource{wire(1, 5)}},
 		{"a counter that begins anew", [][]Resource{begun, {wire(0, 0), wire(0, 8)}}, []Resource{wire(0, 1)}},
 		{"what a table holds in the end", [][]Resource{{{Name: ResourceConnections, Held: 10, Of: 1000}}, {{Name: ResourceConnections, Held: 950, Of: 1000}}},

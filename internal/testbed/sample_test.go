@@ -28,7 +28,7 @@ func TestSamplesJoin(t *testing.T) {
 	if !a.Joined(b, 1, 1).SidecarsUnavailable {
 		t.Error("what the sidecars used in one of two stretches is not known, and passes for known")
 	}
-	// Of one machine the amounts add up, whatever the shares say.
+	// On one machine, amounts are added, and the shares are computed from the sums.
 	a.Machine = &machine.Activity{Wall: time.Second, Totals: machine.Totals{CPUs: 1, Busy: time.Second, Waiting: -1}}
 	b.Machine = &machine.Activity{Wall: time.Second, Totals: machine.Totals{CPUs: 1, Waiting: -1}}
 	if got := a.Joined(b, time.Second, time.Second); got.Conditions.ForeignCPU != 0.5 || got.Machine.Wall != 2*time.Second {

@@ -203,7 +203,8 @@ func (f Finding) Tried(err error) Finding {
 	return f
 }
 
-// AlwaysWorks returns the probe of a feature that works on every machine. detail says what it can be used with.
+// AlwaysWorks returns the probe of a feature that works on every machine. The argument detail names what the feature
+// can be used with.
 func AlwaysWorks(name, detail string) func(context.Context) []Finding {
 	return func(context.Context) []Finding { return []Finding{{Name: name, Status: Works, Detail: detail}} }
 }
@@ -246,7 +247,8 @@ func (p Place) Server() bool {
 	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
 }
 
-// Spread returns for each member the number of its node, from 1, in turn. If nodes is 0, each has its own.
+// Spread assigns members to nodes in turn, and returns the number of each member's node, from 1. If nodes is 0, each
+// member has its own node.
 func Spread(members, nodes int) []int {
 	if nodes <= 0 {
 		nodes = members

@@ -168,7 +168,8 @@ var everything = []string{"file", "capability", "network", "mount", "remount", "
 // text returns the source of a profile. It names no ABI, and includes no file.
 func (c *Config) text(called string) string {
 	var b strings.Builder
-	// A volume has its own mount namespace: paths there may not lead up to its root (disconnected).
+	// A volume has a mount namespace of its own. The flag attach_disconnected is for paths that do not lead up to the
+	// root.
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)
@@ -255,7 +256,7 @@ func has(called string) (bool, error) {
 	return strings.Contains("\n"+string(text), "\n"+called+" ("), err
 }
 
-// enabled returns why no profile can be loaded on this machine; nil if nothing prevents this.
+// enabled returns the reason why this machine cannot load profiles; nil if it can.
 func enabled() error {
 	f, err := os.OpenFile(loading, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {

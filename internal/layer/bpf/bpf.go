@@ -34,14 +34,14 @@ type ConnectRule struct {
 	Port   uint16
 }
 
-// count is the number of a hook's hits and matches in the arm since it was loaded.
+// count holds the numbers of a hook's hits and matches in the arm since the hook was loaded.
 type count struct {
 	Hits    uint64
 	Matches uint64 // number of hits that matched a rule
 }
 
-// Mismatch is the part of a rule at which it differs from the programs' connections: the address, which is compared
-// first, or the port.
+// Mismatch is the part of a rule that differs from the programs' connections: the address, which is compared first,
+// or the port.
 type Mismatch string
 
 const (
@@ -91,9 +91,9 @@ type Policy struct {
 	Rules        int   // number of rules of each kind
 	Action       layer.Action
 	Suffix       bool     // rules are ends of paths; otherwise they are beginnings
-	Files        []string // paths of the rules, one per rule, of up to TextMost bytes; the next two fields likewise
+	Files        []string // paths of files, one per rule, of up to TextMost bytes
 	Programs     []string
-	Sources      []string // sources of mounts
+	Sources      []string // sources of mounts, like the paths of Files
 	Four         []ConnectRule
 	Six          []ConnectRule
 	Capabilities uint64 // the denied capabilities, as bits

@@ -31,7 +31,7 @@ const (
 // Patterns are regular expressions for a program's standard output. As in grep, ^ and $ match at each line.
 type Patterns struct {
 	On  string // matches while the layer is on, and not while it is off
-	Off string // matches while the layer is off, and not while it is on; "": not set
+	Off string // matches while the layer is off, and not while it is on; "" if unset
 }
 
 // Validate reports every problem of the patterns. field is the beginning of the names of their fields.

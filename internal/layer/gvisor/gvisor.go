@@ -4,11 +4,11 @@
 //   - gvisor
 //   - gvisor: {platform: [systrap, ptrace]}
 //
-// On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this
-// machine, and its writes are discarded at the end. It has the host's network stack (--network=host): with
-// its own stack, gVisor would take the addresses of its place away from all other programs there. Tare does
-// not use `runsc do`, which leaves interfaces and firewall rules behind when it is killed. On a cluster the
-// layer is a RuntimeClass, set by the layer pod, and gVisor uses its own stack.
+// On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this machine,
+// and its writes are discarded at the end. The sandbox has the host's network stack (--network=host): with a stack of
+// its own, gVisor would take the place's addresses away from all other programs at the place. Tare does not use
+// `runsc do`, which leaves interfaces and firewall rules behind when it is killed. On a cluster the layer is a
+// RuntimeClass, set by the layer pod, and gVisor uses its own stack.
 //
 // Tare looks for runsc on PATH, and then in the directory in which `make gvisor` installs it.
 //
@@ -119,8 +119,8 @@ func settings(p platform, runsc, dir string) launcher.Settings {
 		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}
 }
 
-// find returns the path of runsc, or its name if it is neither on PATH nor in the directory of `make gvisor`:
-// to start the name fails with a clear error.
+// find returns the path of runsc. If runsc is neither on PATH nor in the directory of `make gvisor`, find returns the
+// bare name, and the start of runsc fails with a clear error.
 func find() string {
 	path, err := testbed.Installed(program, name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// Among counts the pairs of key and value in want that has contains, too.
+// Among counts the pairs of key and value that both maps contain.
 func Among(want, has map[string]string) int {
 	n := 0
 	for k, v := range want {
@@ -23,8 +23,8 @@ func Among(want, has map[string]string) int {
 	return n
 }
 
-// Written lists the keys of want with their values in has. Only values that equal the wanted ones are shown,
-// since another value may be a secret.
+// Written lists the keys of the wanted map with their values in the other map. Only values that equal the wanted ones
+// are shown, since another value may be a secret.
 func Written(want, has map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(want)) {
@@ -45,8 +45,8 @@ func Reserved(key string) bool {
 	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
 }
 
-// Validate adds to errs every problem of the pairs given in a field. If labels is set, the values must be
-// valid for labels, too. taken returns the reason why a key is reserved, or "".
+// Validate adds to errs every problem of the pairs given in a field. If labels is set, the values must be valid for
+// labels, too. The function taken returns the reason why a key is reserved, or "".
 func Validate(errs *experiment.FieldErrors, field string, given map[string]string, labels bool, taken func(key string) string) {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		at := field + "." + key
@@ -62,7 +62,7 @@ func Validate(errs *experiment.FieldErrors, field string, given map[string]strin
 	}
 }
 
-// With returns the pairs of m and add together; both may be nil. It returns nil if there are no pairs.
+// With returns the pairs of both maps together; either map may be nil. It returns nil if there are no pairs.
 func With(m, add map[string]string) map[string]string {
 	out := maps.Clone(m)
 	if out == nil && len(add) > 0 {

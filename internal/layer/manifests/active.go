@@ -34,8 +34,8 @@ type active struct {
 	applied bool
 }
 
-// placed returns the objects for a site. For each object, outside has the reason why other arms would get the
-// object, too, or "".
+// placed returns the objects for a site. The result outside has, for each object, the reason why other arms would get
+// the object, too; "" if they would not.
 func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []*unstructured.Unstructured, outside []string, err error) {
 	all, problems := c.objects()
 	for field, p := range problems {
@@ -90,7 +90,7 @@ func (a *active) up(ctx context.Context, given bool) error {
 	return nil
 }
 
-// look reads an object's present state. there is false if the object does not exist.
+// look reads an object's present state. The result there is false if the object does not exist.
 func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got *unstructured.Unstructured, there bool, err error) {
 	got, err = on.Get(ctx, like)
 	switch {
@@ -243,9 +243,9 @@ func (a *active) down(ctx context.Context) error {
 	return nil
 }
 
-// absent shows that the objects do not exist at another arm's site. own is the own layer of that arm, or nil.
-// Objects that it applies are left out. Objects outside of the arm's namespace with scope: arm are not
-// checked, and a caveat says so. If no object remains, the check has no name.
+// absent shows that the objects do not exist at another arm's site. The argument own is that arm's own layer of this
+// kind, or nil. Objects that own applies are left out. With scope: arm, objects outside of the arm's namespace are
+// not checked, and a caveat says so. If no object remains, the check has no name.
 func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, outside, err := c.placed(ctx, on, given)

@@ -27,8 +27,8 @@ func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// objects decodes all documents of a layer whose factors are replaced by levels. Problems are by the field of
-// Config.
+// objects decodes all documents of a layer whose factors are replaced by levels. It also returns the problems of each
+// field of Config.
 func (c *Config) objects() ([]object, map[string][]string) {
 	var all []object
 	problems := map[string][]string{}

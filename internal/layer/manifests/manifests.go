@@ -68,7 +68,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	if err != nil {
 		return nil, err
 	}
-	// DownLimit is longer than the site's own timeouts, since the errors of those are more precise.
+	// DownLimit is longer than the site's own timeouts, whose errors are more precise.
 	timeouts := site.Parameters().Timeouts
 	limit := timeouts.Delete.Std() + timeouts.Request.Std() + 5*time.Second
 	a := &active{config: c.filled(), on: site}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,9 +40,12 @@ func (o object) identity() string {
 }
 
 var (
-	kindName   = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
-	versioned  = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?/)?v[0-9][a-z0-9]{0,30}$`)
-	objectName = regexp.MustCompile(`^[^\x00-\x20/%\x7f]{1,253}$`)
+	kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+	// Expressions with large counts are compiled where a file needs them, since that takes a part of a start's time.
+	versioned = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?/)?v[0-9][a-z0-9]{0,30}$`)
+	})
+	objectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\x00-\x20/%\x7f]{1,253}$`) })
 	label      = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 )
 
@@ -66,9 +70,9 @@ func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 		}
 	}
 	bare := placeholdersGone(o.GetName())
-	check(versioned.MatchString(o.GetAPIVersion()), "apiVersion", o.GetAPIVersion(), "a version such as v1 or apps/v1", "apiVersion")
+	check(versioned().MatchString(o.GetAPIVersion()), "apiVersion", o.GetAPIVersion(), "a version such as v1 or apps/v1", "apiVersion")
 	check(kindName.MatchString(o.GetKind()), "kind", o.GetKind(), "a kind such as ConfigMap", "kind")
-	check(objectName.MatchString(bare), "metadata.name", o.GetName(), "a name without spaces, slashes and percent signs", "metadata", "name")
+	check(objectName().MatchString(bare), "metadata.name", o.GetName(), "a name without spaces, slashes and percent signs", "metadata", "name")
 	if metadata, ok := o.Object["metadata"].(map[string]any); ok && metadata["namespace"] != nil && o.GetNamespace() == "" {
 		d.bad(place("metadata", "namespace"), "", "metadata.namespace is not a text")
 	}

@@ -83,8 +83,8 @@ func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// repeat calls do for those entries of Repeat whose key is a kind (kinds), or the path of a list. n is the
-// number of objects or items.
+// repeat calls do for some entries of Repeat: if kinds is set, those whose key is a kind, and otherwise those whose
+// key is the path of a list. The argument n of do is the number of objects or items.
 func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {

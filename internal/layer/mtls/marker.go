@@ -23,9 +23,9 @@ type markerOutcome struct {
 	hidden bool // a datagram that bypasses the proxies cannot be seen in clear either
 }
 
-// sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. seen
-// is whether the wire should show the marker. If the wire does not, sendMarker also sends a datagram:
-// something else may hide both, such as a tunnel between the nodes.
+// sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. The argument
+// seen is set if the wire should show the marker. If the wire then does not show the marker, sendMarker also sends a
+// datagram: something else, such as a tunnel between the nodes, may hide both.
 func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendRequest, seen bool) (m markerOutcome, err error) {
 	o.Marker = evidence.Marker()
 	m.size = len(o.Marker)
@@ -70,7 +70,7 @@ func (m markerOutcome) checkWay(direct bool) layer.Check {
 	return c
 }
 
-// checkWire checks whether the wire shows the marker in clear, as it should (clear) or should not.
+// checkWire checks that the wire shows the marker in clear if clear is set, and that it does not otherwise.
 func (m markerOutcome) checkWire(clear bool) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker on the wire", Expected: "in clear in 0 frames", Observed: fmt.Sprintf("in clear in %d frames", m.clear)}
 	c.OK = m.arrived() && (m.clear > 0) == clear

@@ -271,7 +271,7 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	return c
 }
 
-// checkProtocol checks as which protocol each proxy parsed the marker. A proxy counts requests only if it
+// checkProtocol checks that each proxy parsed the marker as the wanted protocol. A proxy counts requests only if it
 // parses HTTP.
 func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
@@ -288,8 +288,8 @@ func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	return c
 }
 
-// checkHandshakes checks that all TLS handshakes had the version that is set, or that there were none without
-// encryption.
+// checkHandshakes checks that all TLS handshakes had the version that is set. Without encryption, it checks that
+// there were no handshakes.
 func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	check := layer.Check{Layer: kind, Name: name, Expected: "none", Observed: fmt.Sprintf("%d", c.Handshakes), OK: c.Handshakes == 0}
 	if !a.Encrypts() {

@@ -130,8 +130,8 @@ type active struct {
 	settled []types.UID // the pods that settle has checked
 }
 
-// settle checks the specification of the running pods, and that their nodes support what the layer asks for.
-// If the layer cannot be on, the run ends before its first trial.
+// settle checks the specification of the running pods, and that their nodes support the layer's settings. If the
+// layer cannot be on, the run ends before its first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {

@@ -19,7 +19,8 @@ func seccompWord(pod *corev1.Pod) string {
 	return none
 }
 
-// appArmorWord returns the AppArmor profile, likewise; "" if there is none.
+// appArmorWord returns the AppArmor profile in the pod's specification, in the form of the experiment file; "" if
+// there is none.
 func appArmorWord(pod *corev1.Pod) string {
 	if p := cmp.Or(security(pod).AppArmorProfile, podSecurity(pod).AppArmorProfile); p != nil {
 		return word(string(p.Type), p.LocalhostProfile)
@@ -82,7 +83,7 @@ func confined() aspect {
 	}}
 }
 
-// seccompOf returns the seccomp profile in a pod's specification, and what the pod shows of it.
+// seccompOf returns the seccomp profile in a pod's specification, and the seccomp mode that the pod shows.
 func seccompOf(s podView) (profile string, got shown) {
 	profile = seccompWord(s.pod)
 	got.observed = fmt.Sprintf("%s, mode %s", profile, cmp.Or(s.facts.Seccomp, unreported))
@@ -131,8 +132,7 @@ func appArmor(want string) aspect {
 	}}
 }
 
-// capable returns an error if a node cannot do what the layer asks for, and its kubelet has not reported
-// this.
+// capable returns an error if a node does not support a setting of the layer, and its kubelet has not reported this.
 func (c *Config) capable(views []podView) error {
 	for _, s := range views {
 		if len(c.AppArmor) > 0 && s.facts.AppArmor == "" {
@@ -185,7 +185,7 @@ func (c *Config) capabilities() aspect {
 	}}
 }
 
-// boundaries describes the expected capabilities: all of with, none of without.
+// boundaries describes the expected capabilities: all in the set with, and none in the set without.
 func boundaries(with, without capSet) string {
 	switch {
 	case with|without == 0:

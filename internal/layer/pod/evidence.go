@@ -157,7 +157,8 @@ func (a aspect) check(views []podView) layer.Check {
 	return k
 }
 
-// checks makes the checks of those aspects whose evidence is the specification (spec), or of the others.
+// checks makes the checks of some aspects: if spec is set, those whose evidence is the specification, and otherwise
+// all others.
 func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
 	var out []layer.Check
 	for _, a := range aspects {

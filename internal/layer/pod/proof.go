@@ -10,9 +10,9 @@ import (
 	"tare/internal/layer/keyvalue"
 )
 
-// aspects lists the aspects that show that the layer is on, or off in an arm without a pod layer. Settings
-// that pods have anyway, such as seccomp RuntimeDefault, do not show that it is off. sandbox is the sandbox
-// of its RuntimeClass.
+// aspects lists the aspects that show that the layer is on, or off in an arm without a pod layer. Settings that pods
+// have anyway, such as seccomp RuntimeDefault, do not show that the layer is off. The argument sandbox is the sandbox
+// of the layer's RuntimeClass.
 func (c *Config) aspects(on bool, sandbox string) []aspect {
 	var list []aspect
 	add := func(given bool, a aspect) {
@@ -63,15 +63,16 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 	return list
 }
 
-// value completes an aspect of one value. The value must be the wanted one (on), or another one.
+// value completes an aspect of one value. If on is set, the value must be the wanted one, and otherwise any other
+// one.
 func (a aspect) value(on bool, want string, of func(podView) string) aspect {
 	a.expected = map[bool]string{true: want, false: "not " + want}[on]
 	a.show = func(s podView) shown { return shown{observed: of(s), ok: (of(s) == want) == on} }
 	return a
 }
 
-// pairs completes an aspect of a map. The map must contain all wanted pairs (on), or less than the given
-// number of them.
+// pairs completes an aspect of a map. If on is set, the map must contain all wanted pairs, and otherwise fewer of
+// them than the given number.
 func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podView) map[string]string) aspect {
 	a = a.value(on, keyvalue.Written(want, want), func(s podView) string { return keyvalue.Written(want, of(s)) })
 	a.spec = true
@@ -83,7 +84,7 @@ func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podVie
 	return a
 }
 
-// patchIn shows that a pod has every field of the patch (on), or does not.
+// patchIn shows that a pod has every field of the patch if on is set, and otherwise that it lacks one.
 func (c *Config) patchIn(on bool) aspect {
 	say := map[bool]string{true: "every field in the pod", false: "not every field in the pod"}
 	return aspect{name: "patch", expected: say[on], spec: true, show: func(s podView) shown {

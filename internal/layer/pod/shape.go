@@ -27,7 +27,7 @@ const (
 
 const defaultUser = 65532 // the user of Tare's pods without the layer
 
-// shapes reports whether the layer changes pods. A layer that does not only checks them.
+// shapes reports whether the layer changes pods. Other layers of this kind only check pods.
 func (c *Config) shapes() bool {
 	rest := *c
 	rest.Sidecars, rest.Confidential = nil, ""

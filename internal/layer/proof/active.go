@@ -74,8 +74,8 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	})
 }
 
-// ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check
-// with the number of the other targets. also is the format of that number.
+// ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check with the
+// number of the other targets. The argument also is the format of this number.
 func ofAll(targets int, also string, one func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
 	for n := range targets {
 		title, check, err := one(n)

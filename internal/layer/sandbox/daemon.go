@@ -16,8 +16,8 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// runner is a program whose command a daemon starts, or that leaves something behind when it is killed, such
-// as units of systemd or containers.
+// runner is a program that has a daemon start its command, or that leaves units of systemd, containers or the like
+// behind when it is killed.
 type runner struct {
 	name, program, install string
 	elsewhere              bool // the command is no descendant of the program

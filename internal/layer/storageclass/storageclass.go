@@ -101,7 +101,8 @@ func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// checks shows that a volume has the class and the expected properties (on), or another class.
+// checks shows that a volume has the class and the expected properties if on is set, and otherwise that it has
+// another class.
 func (c *Config) checks(
 	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
 ) []layer.Check {

@@ -155,7 +155,7 @@ func (a *active) turnOn(ctx context.Context) error {
 			return err
 		}
 	}
-	a.on = true // the first command may have turned it on even if it fails
+	a.on = true // a command that fails may still have turned the switch on
 	if err := a.turn(ctx, a.config.On, evidence.On); err != nil {
 		return errors.Join(err, a.turnOff(context.WithoutCancel(ctx)))
 	}

@@ -77,14 +77,14 @@ func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	return bytes
 }
 
-// checkArrival checks that every marker arrived (want), or that none did.
+// checkArrival checks that every marker arrived if want is set, and otherwise that none did.
 func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	say := map[bool]string{true: "arrives", false: "does not arrive"}
 	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire checks that all markers arrived, and that each was seen in clear between the nodes (clear), or
-// none was.
+// checkWire checks that all markers arrived. If clear is set, each must have been seen in clear between the nodes,
+// and otherwise none.
 func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
 	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {

@@ -12,8 +12,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// inPods is the state of tunnels between the pods of a cluster. The helpers run in sidecars, or without the
-// layer next to the programs.
+// inPods is the state of tunnels between the pods of a cluster. The helpers run in sidecars; in an arm without the
+// layer, they run beside the programs.
 type inPods struct {
 	sidecars testbed.Sidecars
 	watches  bool         // the helpers have the right to watch
@@ -97,8 +97,8 @@ func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (marker
 	return markerOutcome{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
 }
 
-// lead routes packets between the pods into the tunnels (on), or past them. With on, clients' packets for the
-// service go to the server's pod.
+// lead routes packets between the pods into the tunnels if on is set, and otherwise past them. If on is set, clients'
+// packets for the service go to the server's pod.
 func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
 	network, _ := testbed.As[testbed.Network](t.site)
 	return t.each(func(e *end) error {

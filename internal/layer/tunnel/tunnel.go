@@ -271,7 +271,8 @@ func (t *Tunnels) each(do func(e *end) error) error {
 	return cmp.Or(errs...)
 }
 
-// choose reports whether the kernel encrypts: if all ends' kernels can, unless the user wants user space.
+// choose reports whether the kernel encrypts. It does if the kernels of all ends can, unless the user wants user
+// space.
 func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel bool, err error) {
 	if wanted == Userspace {
 		return false, nil

@@ -46,7 +46,7 @@ type Settings struct {
 	Members int
 }
 
-// Over returns these settings, each replaced by that of others if it is set there.
+// Over returns these settings. A setting that is set in one of the others replaces the setting here.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
@@ -199,7 +199,7 @@ func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Che
 	return checks, nil
 }
 
-// checks checks that the settings are in force (on), or that they are not.
+// checks checks that the settings are in force if on is set, and otherwise that they are not.
 func (s *State) checks(want Settings, on bool) []layer.Check {
 	var checks []layer.Check
 	if want.TLS != nil {
@@ -221,7 +221,7 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 	return checks
 }
 
-// encryption checks that all listeners accept TLS only (on), or plaintext only.
+// encryption checks that all listeners accept only TLS if on is set, and otherwise only plaintext.
 func (s *State) encryption(on bool) layer.Check {
 	k := layer.Check{Layer: name, Name: "a client at the listeners", OK: len(s.Listeners) > 0}
 	if k.Expected = "plaintext answered, TLS refused"; on {

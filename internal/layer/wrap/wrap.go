@@ -108,7 +108,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 // ProveOff shows that the output of the proof does not match without the layer.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c.Proof == nil {
-		return nil, nil // without a proof, the caveat of the check that the layer is on says this
+		return nil, nil // without a proof, a caveat of the check in the layer's own arm says so
 	}
 	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		return c.Proof.check(ctx, s.Site, where, false)
@@ -118,8 +118,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 // pattern compiles the regular expression. As in grep, ^ and $ match at each line.
 func (p *proof) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + p.Match) }
 
-// check runs the proof as a subject. Its output must match in the wrapper (on), and must not match without
-// it.
+// check runs the proof as a subject. The proof's output must match if on is set, and must not match otherwise.
 func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) ([]layer.Check, error) {
 	pattern, err := p.pattern()
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // Evidence is an action or a value that differs between programs in the wrapper and programs outside of it.
 type Evidence struct {
 	Name string
-	// Ask holds questions to the prober, the preferred one first. The first question is used whose answer
-	// outside the wrapper is not the one that is expected inside.
+	// Ask holds questions to the prober, the preferred one first. Tare uses the first question whose answer outside
+	// the wrapper differs from the answer that is expected inside.
 	Ask []string
 	// On reports whether the answer inside the wrapper is as expected, given the answer outside.
 	On       func(inside, outside string) bool
@@ -31,19 +31,19 @@ type Evidence struct {
 
 const allowed = "allowed" // the answer for an action that was not denied // the answer for an action that was not denied
 
-// Denied is evidence by an action that fails inside the wrapper with one of the errnos, and not so outside.
+// Denied is evidence by an action that fails with one of the errnos inside the wrapper, and not outside.
 func Denied(name string, errnos []string, actions ...string) Evidence {
 	return Evidence{Name: name, Ask: actions, Expected: "denied, " + strings.Join(errnos, " or "),
 		On: func(inside, _ string) bool { return slices.Contains(errnos, inside) }}
 }
 
-// Differs is evidence by a value, such as a namespace, that is another one outside the wrapper.
+// Differs is evidence by a value, such as a namespace, that differs inside and outside the wrapper.
 func Differs(name, ask string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: "another than outside",
 		On: func(inside, outside string) bool { return inside != "" && outside != "" && inside != outside }}
 }
 
-// Is is evidence by a value that is the wanted one only inside the wrapper.
+// Is is evidence by a value that equals the wanted value only inside the wrapper.
 func Is(name, ask, want string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: want, On: func(inside, _ string) bool { return inside == want }}
 }
@@ -73,8 +73,8 @@ func words(list []Evidence) []string {
 	return all
 }
 
-// choose returns the evidence whose answer outside the wrapper is not the one expected inside, each with the question
-// to use only. An action that this user may never do shows nothing.
+// choose returns the evidence whose answer outside the wrapper differs from the expected answer inside. Each piece of
+// evidence keeps only the question that is used. An action that this user may never do shows nothing.
 func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	for _, e := range list {
 		if i := slices.IndexFunc(e.Ask, func(ask string) bool { return !e.On(outside[ask], outside[ask]) }); i >= 0 {

@@ -135,8 +135,8 @@ func (a *active) find(ctx context.Context, site testbed.Site) error {
 	return nil
 }
 
-// burn is the CPU time that the prober uses, and counts the share of it that must be counted: the clocks of
-// sandboxes are coarse.
+// burn is the CPU time that the prober uses. counts is the smallest share of burn that must be counted, since the
+// clocks of sandboxes are coarse.
 const (
 	burn   = 80 * time.Millisecond
 	counts = 0.5

@@ -13,8 +13,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// rewrite writes the record of a run anew, as who can write all files can: everything that
-// it says of itself is right again. Schema is that of the plan.
+// rewrite writes the record of a run anew, as anybody who can write all files can: all digests and chains fit again.
+// Schema is the plan's schema.
 func rewrite(t *testing.T, dir, schema string, change func(r *Run)) {
 	t.Helper()
 	r := reopen(t, dir)
@@ -58,7 +58,7 @@ func rewrite(t *testing.T, dir, schema string, change func(r *Run)) {
 	write(t, filepath.Join(dir, NotesFile), notes.Bytes())
 }
 
-// wantDamage checks that an error is damage that says all of the given texts.
+// wantDamage checks that an error is a damage whose message contains all of the given texts.
 func wantDamage(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	var damage *DamageError
@@ -68,7 +68,7 @@ func wantDamage(t *testing.T, err error, texts ...string) {
 	wantError(t, err, texts...)
 }
 
-// TestNoChains: where a run was made by a Tare that writes chains, a record without them is damage.
+// TestNoChains: if a Tare that writes chains made the run, a record without chains is damage.
 func TestNoChains(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -102,8 +102,8 @@ func TestNoChains(t *testing.T) {
 	}
 }
 
-// TestChainsOfVersion1: a run whose chain of trials begins with nothing is read, verified and
-// goes on as it began, and its changes are found.
+// TestChainsOfVersion1: a run whose trials' chain starts empty can be read, verified and resumed, and changes of its
+// files are found.
 func TestChainsOfVersion1(t *testing.T) {
 	j := create(t)
 	record(t, j, 1)
@@ -115,7 +115,7 @@ func TestChainsOfVersion1(t *testing.T) {
 	if err != nil || v.Trials != 2 || v.Chain == "" || r.trials.head == "" || r.Plan.Schema != experiment.PlanSchemaV1 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	rewrite(t, dir, experiment.PlanSchemaV1, func(r *Run) { r.Notes = r.Notes[:1] }) // it is not finished
+	rewrite(t, dir, experiment.PlanSchemaV1, func(r *Run) { r.Notes = r.Notes[:1] }) // the run is not finished
 	j, err = Resume(dir)
 	must(t, err)
 	record(t, j, 3)
@@ -132,7 +132,7 @@ func TestChainsOfVersion1(t *testing.T) {
 	wantDamage(t, err, "trials.jsonl:1: this line or the one before was changed")
 }
 
-// TestTransplant: trials of another run of the same plan are damage, also before the end.
+// TestTransplant: trials of another run of the same plan are damage, also before the run's end.
 func TestTransplant(t *testing.T) {
 	one, other := create(t), create(t)
 	for _, j := range []*Journal{one, other} {
@@ -146,7 +146,7 @@ func TestTransplant(t *testing.T) {
 	wantDamage(t, err, "trials.jsonl:1: this line or the one before was changed, or lines are missing")
 }
 
-// TestCutTail: whole lines that are missing at the end are found once a note has counted them.
+// TestCutTail: missing whole lines at the end are found once a note has counted them.
 func TestCutTail(t *testing.T) {
 	for name, end := range map[string]func(j *Journal) error{
 		"finished": (*Journal).Finish,
@@ -168,7 +168,7 @@ func TestCutTail(t *testing.T) {
 			})
 		}
 	}
-	// And one more than were counted at the end, all chains made anew.
+	// The record has one trial more than its last note counts, and all chains are made anew.
 	j := create(t)
 	record(t, j, 1)
 	record(t, j, 2)
@@ -178,7 +178,7 @@ func TestCutTail(t *testing.T) {
 	wantDamage(t, err, "it has 2 whole trials where line 2 of notes.jsonl counts 1")
 }
 
-// TestOrder: trials that did not run as the seed has it are found in a record whose chains are right.
+// TestOrder: trials in another order than the seed's are found, although all chains fit.
 func TestOrder(t *testing.T) {
 	p := plan()
 	p.Arms = slices.Insert(p.Arms, 1, experiment.PlannedArm{Name: "control", Role: experiment.Control, Layers: []experiment.PlannedLayer{}})
@@ -203,7 +203,7 @@ func TestOrder(t *testing.T) {
 		{"a trial twice", func(r *Run) { r.Trials = slices.Insert(r.Trials, 1, r.Trials[0]) }, "does not follow here in round 1"},
 		{"another arm", func(r *Run) { r.Trials[0].Arm = "another" }, "trials.jsonl:1: by the seed of plan.json, another in cell"},
 		{"no round", func(r *Run) { r.Trials[0].Round = -3 }, "does not follow here in round -3"},
-		// What happens: a trial is repeated after the others; an arm is left out; a session goes on.
+		// In this record a trial is repeated after the others, an arm is left out, and a session is resumed.
 		{"an attempt more", func(r *Run) {
 			again := r.Trials[0]
 			again.Attempt = 2
@@ -211,7 +211,7 @@ func TestOrder(t *testing.T) {
 		}, ""},
 		{"an arm less", func(r *Run) { r.Trials = slices.Delete(r.Trials, 7, 8) }, ""},
 		{"a session more", func(r *Run) {
-			late := r.Trials[0] // its arm was left out, and takes part from here on
+			late := r.Trials[0] // the arm was left out, and takes part from here on
 			r.Trials = append(r.Trials[1:3:3], r.Trials[0:]...)
 			r.Trials[2] = late
 			for i := range r.Trials[2:] {
@@ -259,8 +259,7 @@ func TestUnchecked(t *testing.T) {
 	}
 }
 
-// TestEveryDamage: whatever is cut off, taken away, doubled or replaced, it is damage and no
-// other error.
+// TestEveryDamage: a file that is cut off, missing, doubled or replaced is damage and no other error.
 func TestEveryDamage(t *testing.T) {
 	dir := finished(t)
 	for _, path := range regular(t, dir) {

@@ -124,7 +124,7 @@ func (b *Bulk) RawName(parts ...string) string {
 	return RawDir + "/" + strings.Join(parts, "-")
 }
 
-// Create opens a new file of the run. Name is a path from RawName, perhaps with a suffix, or a file at
+// Create opens a new file of the run. The argument name is a path from RawName, perhaps with a suffix, or a file at
 // the top of the run directory.
 func (b *Bulk) Create(name string) (*BulkFile, error) {
 	b.creating.Lock()

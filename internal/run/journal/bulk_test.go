@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// bulk begins a run that is made in one go.
+// bulk begins a run that a Bulk writes.
 func bulk(t *testing.T, dir string) *Bulk {
 	t.Helper()
 	b, err := NewBulk(dir)
@@ -98,18 +98,18 @@ func TestBulkCutOff(t *testing.T) {
 	}
 }
 
-// TestUnfinished leaves a run in the middle of being made, as a killed process
-// does, beside one that another process still works on.
+// TestUnfinished leaves an unfinished run, as a killed process does, beside a run that another process still works
+// on.
 func TestUnfinished(t *testing.T) {
 	parent := t.TempDir()
 	killed, working := bulk(t, filepath.Join(parent, "killed")), bulk(t, filepath.Join(parent, "working"))
 	add(t, killed, 2)
-	if err := killed.close(); err != nil { // what the kernel does for a dead process
+	if err := killed.close(); err != nil { // the kernel does this for a dead process
 		t.Fatal(err)
 	}
-	// Killed before it had its first file, just now and some time ago.
+	// These directories lack their first file: one was made just now, the other some time ago.
 	early, stale := filepath.Join(parent, ".early.unfinished-1"), filepath.Join(parent, ".stale.unfinished-2")
-	// No directories of NewBulk, whatever they are called.
+	// NewBulk made none of these directories, although their names are similar.
 	foreign, full := filepath.Join(parent, ".notes.unfinished-3"), filepath.Join(parent, ".full.unfinished-4")
 	for _, dir := range []string{early, filepath.Join(stale, RawDir), foreign, full, filepath.Join(parent, ".mine.unfinished-chapters")} {
 		must(t, os.MkdirAll(dir, 0o755))
@@ -140,7 +140,7 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestRemoveUnfinished: what somebody else put into an unfinished run stays there.
+// TestRemoveUnfinished: files that are not Tare's stay in an unfinished run.
 func TestRemoveUnfinished(t *testing.T) {
 	t.Parallel()
 	unfinished := func(t *testing.T) string {
@@ -206,8 +206,8 @@ func TestRemoveUnfinished(t *testing.T) {
 	})
 }
 
-// TestBulkSynced: all files and the directory of raw output are synced before the run has its
-// name, and the directory that holds it, with those made for it, after.
+// TestBulkSynced: before the run gets its name, all files and the directory of raw output are synced. Afterwards, the
+// parent directories that have a new entry are synced.
 func TestBulkSynced(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "new", "er", "run")

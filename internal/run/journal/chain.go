@@ -32,7 +32,7 @@ import (
 // DamageError reports that a record differs from what was written.
 type DamageError struct {
 	Dir   string // the run directory
-	Where string // file, or file:line; "": What contains the position
+	Where string // file, or file:line; if "", What contains the position
 	What  string
 }
 
@@ -66,7 +66,7 @@ func asDamage(dir string, err error) error {
 	return &DamageError{Dir: dir, What: err.Error()}
 }
 
-// mustChain reports whether the record must have chains, and the trials' chain must start from the plan and
+// mustChain reports whether the plan's version requires chains, with a trials' chain that starts from the plan and
 // the first note.
 func (r *Run) mustChain() bool { return r.Plan.Schema != experiment.PlanSchemaV1 }
 
@@ -77,7 +77,7 @@ func trialsStart(plan, note string) string { return link(plan, []byte(note)) }
 // writes them.
 func (r *Run) checkChains(*os.Root) error {
 	always := r.mustChain() || r.Plan.Version == version.String() ||
-		// Environment is that of the first session. A run begun without chains continues without them.
+		// The environment is the first session's. A run begun without chains continues without them.
 		r.Environment != nil && r.Environment.TareVersion == version.String()
 	switch {
 	case len(r.Notes) == 0:

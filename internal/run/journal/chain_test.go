@@ -15,7 +15,7 @@ import (
 	"tare/internal/version"
 )
 
-// finished is a run of two sessions that is complete, closed.
+// finished is a complete, closed run of two sessions.
 func finished(t *testing.T) string {
 	t.Helper()
 	j, err := Create(filepath.Join(t.TempDir(), "run"), []byte(file), map[string][]byte{"a/b.yaml": []byte("kind: Thing\n")}, plan(), environment())
@@ -34,7 +34,7 @@ func finished(t *testing.T) string {
 	return j.Dir()
 }
 
-// regular lists the files of a run but for its lock, which holds nothing of it.
+// regular lists the files of a run except its lock, which has no data of the run.
 func regular(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -61,7 +61,7 @@ func TestVerifyWholeRun(t *testing.T) {
 	}
 }
 
-// TestFlippedBits: whatever bit of whatever file is another, Verify says so.
+// TestFlippedBits: Verify finds any changed bit in any file.
 func TestFlippedBits(t *testing.T) {
 	dir := finished(t)
 	files := regular(t, dir)
@@ -88,7 +88,7 @@ func write(t *testing.T, path string, content []byte) {
 	must(t, os.WriteFile(path, content, 0o644))
 }
 
-// TestChangedRecord: changes that leave every line readable are found as well.
+// TestChangedRecord: changes that leave every line readable are found, too.
 func TestChangedRecord(t *testing.T) {
 	lines := func(text string) []string { return strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n") }
 	tests := []struct {
@@ -117,7 +117,7 @@ func TestChangedRecord(t *testing.T) {
 	}
 }
 
-// older makes a run one of a Tare that wrote no chains.
+// older turns a run into a run of a Tare that wrote no chains.
 func older(t *testing.T, dir string) {
 	t.Helper()
 	digests := regexp.MustCompile(`"files":\{[^}]*\},|"trials":[0-9]+,|"head":"[0-9a-f]*",`)
@@ -138,7 +138,7 @@ func edit(t *testing.T, dir, name string, change func(string) string) {
 	write(t, filepath.Join(dir, name), []byte(changed))
 }
 
-// bare takes the chains off the lines of a log, as an older Tare wrote them.
+// bare removes the chains from the lines of a log, for a log of an older Tare.
 func bare(text string) string {
 	var lines strings.Builder
 	for line := range strings.Lines(text) {
@@ -148,7 +148,7 @@ func bare(text string) string {
 	return lines.String()
 }
 
-// TestRecordOfAnOlderTare: a record without chains stays one, also when it goes on.
+// TestRecordOfAnOlderTare: a record without chains gets none when the run is resumed.
 func TestRecordOfAnOlderTare(t *testing.T) {
 	j := create(t)
 	record(t, j, 1)

@@ -14,9 +14,9 @@ import (
 	"tare/internal/run/machine"
 )
 
-// Create makes a run directory and takes its lock. The directory must not exist, be empty, or hold the
-// remains of a killed Create. File is the experiment as the user wrote it. Files are the files that the
-// experiment names; Create keeps their present content. Env may be nil if the machine is unknown. When
+// Create makes a run directory and takes its lock. The directory must not exist, be empty, or hold the remains of a
+// killed Create. The argument file is the experiment as the user wrote it, and files are the files that the
+// experiment names; Create keeps their present content. The argument env is nil if the machine is unknown. When
 // Create returns, everything is on the disk. If it fails, it leaves no directory of its own.
 func Create(dir string, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
 	changed := []string{dir} // directories with a new entry

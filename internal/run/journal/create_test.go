@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// killedCreate makes a directory as a Create leaves it that was killed after so many steps.
+// killedCreate leaves a directory like a Create that was killed after this many steps.
 func killedCreate(t *testing.T, steps int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -30,7 +30,7 @@ func killedCreate(t *testing.T, steps int) string {
 	return dir
 }
 
-// What a killed Create leaves is no run, stands in nobody's way, and is found.
+// The remains of a killed Create are no run, do not prevent another Create, and are found.
 func TestKilledCreate(t *testing.T) {
 	files := map[string][]byte{"a/b.yaml": []byte("kind: Thing\n")}
 	for steps := 1; steps <= 12; steps++ {
@@ -57,7 +57,7 @@ func TestKilledCreate(t *testing.T) {
 	}
 }
 
-// Nothing is removed for a run that is not what a Create has left, and nobody's file at all.
+// Create refuses a directory with other files than the remains of a Create, and removes none of them.
 func TestCreateBesideOtherFiles(t *testing.T) {
 	own := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(own, ExperimentFile), []byte(file), 0o644))

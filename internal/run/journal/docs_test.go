@@ -17,9 +17,8 @@ import (
 // their examples.
 var importers = map[string]bool{"files.jsonl": true, "series.json": true, "histograms.json": true}
 
-// TestDocumentedFiles reads every example of docs/run-directory.md as the file
-// that it is an example of. No member may be unknown, and what is read must be
-// what is documented when written again.
+// TestDocumentedFiles reads every example of docs/run-directory.md as the file that the example shows. Members must
+// be known, and writing the file again must give the example.
 func TestDocumentedFiles(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "run-directory.md"))
 	if err != nil {
@@ -65,7 +64,7 @@ func TestDocumentedFiles(t *testing.T) {
 	}
 }
 
-// sorted gives a JSON document with its members in alphabetical order.
+// sorted returns a JSON document with its members in alphabetical order.
 func sorted(t *testing.T, data []byte) string {
 	t.Helper()
 	var v any

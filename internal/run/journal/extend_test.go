@@ -11,7 +11,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// finishedRun is a run of 2 rounds that was finished.
+// finishedRun is a finished run of 2 rounds.
 func finishedRun(t *testing.T) *Journal {
 	t.Helper()
 	p := plan()
@@ -34,8 +34,8 @@ func appendRounds(t *testing.T, j *Journal, first, last int) {
 	}
 }
 
-// A finished run goes on as a second stage, which everybody who reads it is told of,
-// and the record of the first stage still counts.
+// A finished run is extended by a second stage. Every reader of the run learns this, and the first stage's record
+// still counts.
 func TestExtend(t *testing.T) {
 	j := finishedRun(t)
 	dir := j.Dir()
@@ -62,7 +62,7 @@ func TestExtend(t *testing.T) {
 			t.Errorf("finished %v, %d rounds, plan %d after %v, %d trials", r.Finished, r.Rounds, r.Plan.Fixed, r.Plan.Looks, len(r.Trials))
 		}
 	}
-	// What the first stage had is still checked.
+	// The record of the first stage is still checked.
 	file := filepath.Join(dir, TrialsFile)
 	text, err := os.ReadFile(file)
 	if err != nil {

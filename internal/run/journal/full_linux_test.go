@@ -33,7 +33,7 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// fill takes all the space that is left, and gives the file that holds it.
+// fill fills the disk and returns the file that takes the space.
 func fill(t *testing.T, dir string) string {
 	t.Helper()
 	path := filepath.Join(dir, "filler")
@@ -51,8 +51,7 @@ func fill(t *testing.T, dir string) string {
 	return path
 }
 
-// TestFullDisk fills the disk while a run is under way, goes on after making
-// room, and loses nothing.
+// TestFullDisk fills the disk during a run, continues the run after making room, and loses nothing.
 func TestFullDisk(t *testing.T) {
 	disk := smallDisk(t)
 	dir := filepath.Join(disk, "run")
@@ -63,7 +62,7 @@ func TestFullDisk(t *testing.T) {
 	defer func() { j.Close() }()
 	record(t, j, 1)
 	filler := fill(t, disk)
-	// The page that holds the end of the log takes a trial or two more.
+	// The last page of the log has room for one or two more trials.
 	done := 1
 	for err == nil {
 		tr := trial(done + 1)
@@ -84,7 +83,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil || !bytes.HasSuffix(data, []byte("\n")) || bytes.Count(data, []byte("\n")) != done {
 		t.Errorf("%d lines for %d trials, %v", bytes.Count(data, []byte("\n")), done, err)
 	}
-	wantError(t, j.Append(trial(done+1)), "no space left on device") // and nothing more in this session
+	wantError(t, j.Append(trial(done+1)), "no space left on device") // this session records nothing more
 	must(t, errors.Join(os.Remove(filler), j.Close()))
 	if j, err = Resume(dir); err != nil {
 		t.Fatal(err)
@@ -94,8 +93,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFullDiskRawOutput loses raw output to a full disk: the trial must not be
-// recorded as if it had it.
+// TestFullDiskRawOutput: a trial whose raw output is lost to a full disk is not recorded.
 func TestFullDiskRawOutput(t *testing.T) {
 	disk := smallDisk(t)
 	j, err := Create(filepath.Join(disk, "run"), []byte(file), nil, plan(), environment())
@@ -139,8 +137,7 @@ func TestFullDiskCreate(t *testing.T) {
 	j.Close()
 }
 
-// TestBulkFullDisk fills the disk while a run is being made: the error says so,
-// and nothing stays.
+// TestBulkFullDisk fills the disk while a Bulk writes a run: the error names the cause, and nothing stays.
 func TestBulkFullDisk(t *testing.T) {
 	disk := smallDisk(t)
 	b := bulk(t, filepath.Join(disk, "run"))
@@ -159,8 +156,7 @@ func TestBulkFullDisk(t *testing.T) {
 	}
 }
 
-// BenchmarkAppend records a trial with one raw file of 16 KiB, as a network
-// trial does.
+// BenchmarkAppend records a trial with one raw file of 16 KiB, the size for a network trial.
 func BenchmarkAppend(b *testing.B) {
 	j := create(b)
 	output := make([]byte, 16<<10)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// fuzzFile reads a run in which one file holds any bytes. Whatever they are, reading ends,
-// and reads the same again.
+// fuzzFile reads a run in which one file has arbitrary bytes. Reading always ends, and a second reading has the same
+// result.
 func fuzzFile(f *testing.F, name string, seeds ...string) {
 	j := create(f)
 	record(f, j, 1)

@@ -120,9 +120,9 @@ func (j *Journal) LeftOut(session int) (arms []string) {
 	return arms
 }
 
-// SetRounds fixes the number of rounds, once in the life of a run: the second stage of Stein's rule. why
-// explains the number. Setting the same number again does nothing. Another number is an error: if the data
-// determined the number of rounds twice, the interval would be void.
+// SetRounds fixes the number of rounds, once in the life of a run: the second stage of Stein's rule. The argument why
+// explains the number. Setting the same number again does nothing. Another number is an error: if the data determined
+// the number of rounds twice, the interval would be void.
 func (j *Journal) SetRounds(n int, why string) error {
 	fixed := j.Rounds()
 	switch {
@@ -166,8 +166,8 @@ func (j *Journal) AddExtraRounds(rounds int, why string) error {
 // ExtraRounds returns the last number recorded by AddExtraRounds in any session; 0: none.
 func (j *Journal) ExtraRounds() int { return locked(j, func(r *Run) int { return r.ExtraRounds }) }
 
-// Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second
-// stage that every report of the run mentions. Text records the first stage's result. It is an error if the
+// Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second stage
+// that every report of the run mentions. The argument text records the first stage's result. It is an error if the
 // run is not finished, was imported, has a goal of precision, has planned looks, or has at least n rounds.
 func (j *Journal) Extend(n int, text string) error {
 	if err := locked(j, func(r *Run) error { return r.Extendable(n) }); err != nil {
@@ -202,8 +202,8 @@ func (r *Run) Extendable(n int) error {
 	return nil
 }
 
-// End records the reason why the session ends early. If rounds is above 0, the run is finished with its
-// first rounds, and trials of later rounds do not count.
+// End records the reason why the session ends early. If rounds is above 0, the run is finished with this number of
+// rounds, and trials of later rounds do not count.
 func (j *Journal) End(rounds int, why string) error {
 	if j.Finished() {
 		return nil

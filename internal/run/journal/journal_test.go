@@ -23,8 +23,8 @@ import (
 
 const file = "apiVersion: tare/v1alpha1\nkind: Experiment\nname: dns # as the user wrote it\n"
 
-// plan gives a plan that uses every field. Its parameters of unknown shape are
-// as they are after reading, so that plans compare.
+// plan returns a plan that uses every field. Its parameters of unknown shape have the types that reading gives them,
+// so that plans can be compared.
 func plan() *experiment.Plan {
 	limit, events := quantity.Percent(0.05), 0
 	return &experiment.Plan{
@@ -57,7 +57,7 @@ func environment() *machine.Environment {
 	}
 }
 
-// trial gives the nth trial with every field set.
+// trial returns the nth trial with every field set.
 func trial(n int) *Trial {
 	return &Trial{
 		Round: n, Attempt: 1, Position: 2, Cell: "network.tcp", Arm: "seccomp[rules=8]",
@@ -71,7 +71,7 @@ func trial(n int) *Trial {
 	}
 }
 
-// must ends a test at an error that it is not about.
+// must ends the test on an unexpected error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -79,7 +79,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// create makes a run in a new directory; Close is the test's end.
+// create makes a run in a new directory. The test's end closes the run.
 func create(t testing.TB) *Journal {
 	t.Helper()
 	j, err := Create(filepath.Join(t.TempDir(), "runs", "dns"), []byte(file), nil, plan(), environment())
@@ -195,7 +195,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The first session's record may be completed when more is known.
+// The first session's environment may be completed later.
 func TestEnvironmentCompleted(t *testing.T) {
 	j := create(t)
 	more := environment()
@@ -241,7 +241,7 @@ func TestImportedRunHasNoEnvironment(t *testing.T) {
 	}
 }
 
-// wantError checks that an error says all of the given texts.
+// wantError checks that an error contains all of the given texts.
 func wantError(t testing.TB, err error, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -251,8 +251,7 @@ func wantError(t testing.TB, err error, texts ...string) {
 	}
 }
 
-// TestCreateOverFinished checks that going on is proposed only where there is
-// something to go on with.
+// TestCreateOverFinished checks that the error does not propose to resume a finished run.
 func TestCreateOverFinished(t *testing.T) {
 	j := create(t)
 	must(t, j.Finish())

@@ -31,9 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeTrials resumes the run in dir and records trials, each with raw output
-// of its number's length, saying "done N" once a trial is on record. With a
-// limit, it runs under RLIMIT_FSIZE.
+// writeTrials resumes the run in dir and records trials. A trial's raw output has the trial's number as its length.
+// After each recorded trial, writeTrials prints "done N". With a limit, it runs under RLIMIT_FSIZE.
 func writeTrials(dir, limit string) error {
 	if n, err := strconv.ParseUint(limit, 10, 64); err == nil {
 		signal.Ignore(syscall.SIGXFSZ)
@@ -67,9 +66,8 @@ func writeTrials(dir, limit string) error {
 	}
 }
 
-// TestKill kills a writer at random moments, again and again in the same run,
-// and looks that every trial it had acknowledged is there, whole, and with its
-// raw output.
+// TestKill kills a writer at random moments, again and again in one run. Every acknowledged trial must be there,
+// whole, and with its raw output.
 func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts 25 processes")
@@ -96,8 +94,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d trials in %d sessions; notes of torn lines: %d", len(j.Trials()), j.Session(), tornNotes(j.run.Notes))
 }
 
-// killWriter starts a writer, lets it acknowledge a few trials and a random
-// number of bytes later kills it. It gives the last trial acknowledged.
+// killWriter starts a writer, waits for a few acknowledged trials, and kills the writer a random number of bytes
+// later. It returns the last acknowledged trial.
 func killWriter(t *testing.T, dir string, before int) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -134,7 +132,7 @@ func acknowledgedBy(t *testing.T, line string) int {
 	return n
 }
 
-// checkTrials compares every trial with what writeTrials wrote.
+// checkTrials compares every trial with the trial that writeTrials wrote.
 func checkTrials(t *testing.T, r *Run) {
 	t.Helper()
 	for i, tr := range r.Trials {
@@ -158,8 +156,8 @@ func tornNotes(notes []Note) (n int) {
 	return n
 }
 
-// TestFileSizeLimit lets a writer run into RLIMIT_FSIZE, for which no root is
-// needed: the line that would cross the limit is written in part.
+// TestFileSizeLimit runs a writer into RLIMIT_FSIZE, which needs no root: the line that crosses the limit is written
+// in part.
 func TestFileSizeLimit(t *testing.T) {
 	j := create(t)
 	dir := j.Dir()
@@ -174,8 +172,7 @@ func TestFileSizeLimit(t *testing.T) {
 	checkWhole(t, dir, done)
 }
 
-// checkWhole looks that the trials are there, that no torn line was left, and
-// that the run can go on.
+// checkWhole checks that the trials are there, that no torn line is left, and that the run can be resumed.
 func checkWhole(t *testing.T, dir string, trials int) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, TrialsFile))

@@ -52,7 +52,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestDamage changes one file of a run and looks at what the reader says.
+// TestDamage changes one file of a run and checks the reader's error.
 func TestDamage(t *testing.T) {
 	line := func(t *testing.T, s string) string {
 		t.Helper()

@@ -11,8 +11,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// What the experiment names is read back under the names as written, whatever
-// these are, and never from outside of the run.
+// Files that the experiment names are read back under their names as written, and never from outside of the run.
 func TestNamedFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	files := map[string][]byte{"deny.yaml": []byte("a\n"), "../policies/deny.yaml": []byte("b\n"), "/etc/passwd": []byte("c\n"), "100%2F.yaml": nil}

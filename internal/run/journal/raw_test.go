@@ -54,7 +54,7 @@ func TestRawDirectories(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{dir(7, 1, "plain", "x"), "raw/007-plain-x"},
 		{dir(7, 2, "plain", "x"), "raw/007-plain-x-2"},
-		{dir(7, 1, "plain", "x-2"), "raw/007-plain-x-2+2"}, // another trial, of the same name once plain
+		{dir(7, 1, "plain", "x-2"), "raw/007-plain-x-2+2"}, // another trial, whose name was plain before
 		{dir(7, 1, "../..", "../../x"), "raw/007-unnamed-x"},
 		{dir(1234, 1, "a[n=1]", "b"), "raw/1234-a_n=1-b"},
 	} {
@@ -64,8 +64,8 @@ func TestRawDirectories(t *testing.T) {
 	}
 }
 
-// TestRawOfInterruptedTrial runs a trial anew whose first try was killed: its
-// output must not mix with what was left.
+// TestRawOfInterruptedTrial repeats a trial whose first attempt was killed: the outputs of both attempts must not
+// mix.
 func TestRawOfInterruptedTrial(t *testing.T) {
 	j := create(t)
 	raw, err := j.Raw(1, 1, "plain", "x")
@@ -119,8 +119,8 @@ func TestRawFiles(t *testing.T) {
 	}
 }
 
-// Raw output is kept without the secrets that the run knows, however it is written, and its
-// digest is of what is kept.
+// Raw output never contains the run's secrets, in whatever pieces a program writes it. The digest is of the masked
+// output.
 func TestMasked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	j, err := Create(dir, []byte("x"), nil, plan(), nil)

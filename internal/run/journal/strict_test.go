@@ -44,8 +44,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestDoubledMembers: a member that is there twice is damage in every file, also where
-// the record has no chain that would show it.
+// TestDoubledMembers: a repeated member is damage in every file, even if the record has no chain.
 func TestDoubledMembers(t *testing.T) {
 	for file, change := range map[string][2]string{
 		TrialsFile:      {`"round":2`, `"round":2,"round":3`},

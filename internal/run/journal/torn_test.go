@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTornLine cuts the last line of either log at every byte and resumes: what
-// stands before must be there, and writing must go on.
+// TestTornLine cuts the last line of each log at every byte and resumes the run: earlier lines must be there, and
+// writing must continue.
 func TestTornLine(t *testing.T) {
 	for _, log := range []string{TrialsFile, NotesFile} {
 		j := create(t)
 		must(t, j.Append(&Trial{Round: 1, Cell: "x", Arm: "plain"}))
-		must(t, j.Note("the last note")) // later ones would count the trial whose line is torn
+		must(t, j.Note("the last note")) // later notes would count the trial whose line is torn
 		must(t, j.Append(&Trial{Round: 2, Cell: "x", Arm: "plain"}))
 		want := reopen(t, j.Dir())
 		j.Close()
@@ -32,7 +32,7 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-// tear resumes a copy of the run whose log is cut at a byte of its last line.
+// tear resumes a copy of the run. The copy's log is cut at a byte of the last line.
 func tear(t *testing.T, whole *Run, log string, data []byte, start, cut int) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -69,8 +69,7 @@ func tear(t *testing.T, whole *Run, log string, data []byte, start, cut int) {
 	}
 }
 
-// TestHole is what a crash of the machine may leave: the length of the line, and
-// zeros in place of a part of it.
+// TestHole tests a possible result of a crash of the machine: a line of full length, of which a part is zeros.
 func TestHole(t *testing.T) {
 	j := create(t)
 	for n := range 2 {
@@ -98,8 +97,8 @@ func TestHole(t *testing.T) {
 	}
 }
 
-// FuzzTrials reads any bytes as trials.jsonl. Whatever they are, the whole lines
-// read alone give the same trials, and the reader does not fail on them.
+// FuzzTrials reads arbitrary bytes as trials.jsonl. The whole lines alone must give the same trials, and the reader
+// must not fail on them.
 func FuzzTrials(f *testing.F) {
 	j := create(f)
 	record(f, j, 1)

@@ -11,8 +11,8 @@ import (
 	"tare/internal/layer"
 )
 
-// TestUndos: what a run has to undo is on record until it is undone, also when the run
-// was killed, and is nobody else's while the run lives.
+// TestUndos: a change stays on record until it is undone, also if the run was killed. No other process may undo it
+// while the run is alive.
 func TestUndos(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()

@@ -36,8 +36,8 @@ func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 	return p
 }
 
-// ancestors lists the directory of a group and those above it up to the mount. In a container, the group's
-// name may be that on the host, which does not exist below the mount. The mount itself is then the group.
+// ancestors lists the directory of a group and those above it up to the mount. In a container, the group's name may
+// be its name on the host, a path that does not exist below the mount. The mount itself is then the group.
 func ancestors(sys fs.FS, mount, group string) []string {
 	var dirs []string
 	for p := path.Clean("/" + group); p != "/"; p = path.Dir(p) {
@@ -108,10 +108,10 @@ func (p cgroupPaths) throttled(sys fs.FS) int {
 	return sum
 }
 
-// taskTime is the CPU time of all tasks of the machine since boot, as counted by the scheduler; false if
-// unknown. Only the root cgroup of version 1 has it. The file release_agent identifies this root cgroup: what
-// looks like the root inside a container has none. The root cgroup of version 2 is not used, since it counts
-// in ticks.
+// taskTime is the CPU time of all tasks of the machine since boot, as counted by the scheduler; false if unknown.
+// Only the root cgroup of version 1 has it. The file release_agent identifies this root cgroup: a cgroup that looks
+// like the root inside a container lacks the file. The root cgroup of version 2 is not used, since it counts in
+// ticks.
 func taskTime(sys fs.FS) (time.Duration, bool) {
 	dir := path.Join(cgroupMount, "cpuacct")
 	if !exists(sys, path.Join(dir, "release_agent")) {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// onCluster is a record with a cluster of two nodes, which change may alter.
+// onCluster is a record with a cluster of two nodes, which the function change may alter.
 func onCluster(change func(*Cluster)) *Environment {
 	c := Cluster{Context: "prod", UID: "u1", Version: "v1.34.4", Platform: "linux/amd64",
 		Nodes: []Node{

@@ -151,8 +151,9 @@ func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	return t, nil
 }
 
-// Since returns the conditions since an earlier reading. wall is the time in between. It does not set
-// ForeignCPU, KernelCPU and Throttled. share converts a CPU time to a share of the machine's capacity.
+// Since returns the conditions since an earlier reading. The argument wall is the time between both readings. It does
+// not set ForeignCPU, KernelCPU and Throttled. The function share converts a CPU time to a share of the machine's
+// capacity.
 func (t Totals) Since(before Totals, wall time.Duration) (c Conditions, share func(time.Duration) float64) {
 	capacity := wall.Seconds() * float64(max(1, t.CPUs))
 	share = func(d time.Duration) float64 {

@@ -22,7 +22,7 @@ import (
 	"tare/internal/test/golden"
 )
 
-// files makes a file system from the files of an archive.
+// files makes a file system from an archive.
 func files(a *txtar.Archive) fstest.MapFS {
 	m := fstest.MapFS{}
 	for _, f := range a.Files {
@@ -31,8 +31,8 @@ func files(a *txtar.Archive) fstest.MapFS {
 	return m
 }
 
-// tree writes a machine's files into a directory, with those of this process under
-// an id of its own, as Linux has them.
+// tree writes a machine's files into a directory. The files of this process get a process id of their own, as on
+// Linux.
 func tree(t testing.TB, files fstest.MapFS) string {
 	t.Helper()
 	root := t.TempDir()
@@ -48,7 +48,7 @@ func tree(t testing.TB, files fstest.MapFS) string {
 	return root
 }
 
-// TestDescribeMachines describes machines of which testdata holds the files.
+// TestDescribeMachines describes the machines in testdata.
 func TestDescribeMachines(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -84,8 +84,7 @@ func TestDescribeMachines(t *testing.T) {
 	}
 }
 
-// TestDescribeHere describes this machine, and looks that nothing in the record
-// tells whose it is.
+// TestDescribeHere describes this machine, and checks that the record does not reveal its owner.
 func TestDescribeHere(t *testing.T) {
 	t.Setenv("TARE_TEST_SECRET", "hunter2-in-the-environment")
 	e := Describe(t.Context(), "1.2.3", []ToolQuery{{Name: "go", Args: []string{"version"}}}, run)
@@ -117,7 +116,7 @@ func TestDescribeHere(t *testing.T) {
 	}
 }
 
-// TestDescribeNothing describes a machine that tells nothing at all.
+// TestDescribeNothing describes a machine without any readable files.
 func TestDescribeNothing(t *testing.T) {
 	e := describe(t.TempDir())
 	want := &Environment{Schema: EnvironmentSchema, CPU: CPU{Flags: []string{}},
@@ -307,8 +306,7 @@ func TestCountList(t *testing.T) {
 	}
 }
 
-// FuzzDescribe gives the same bytes for every file that is read: nothing may
-// panic or loop, whatever a kernel writes.
+// FuzzDescribe returns the same arbitrary bytes for every file: Describe must neither panic nor loop.
 func FuzzDescribe(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {

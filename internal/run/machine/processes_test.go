@@ -52,11 +52,10 @@ func TestProcessTimes(t *testing.T) {
 	}
 }
 
-// A program that is not below this one is seen, though it began in between: the sum
-// has grown by its time. How much more or less that is cannot be told, since others
-// may end meanwhile and take their time with them.
+// A program outside of this process's tree is counted although it began between both readings: the sum has grown by
+// its time. The exact growth is unknown, since other programs may end meanwhile.
 func TestProcessTimesOfAnotherProgram(t *testing.T) {
-	// The shell that starts it ends at once, so that it is handed to init.
+	// The shell that starts the program ends at once, so that init becomes the program's parent.
 	starter := exec.Command("setsid", "sh", "-c", "(while :; do :; done) > /dev/null 2>&1 & echo $!")
 	out, err := starter.StdoutPipe()
 	if err != nil {
@@ -96,7 +95,7 @@ func TestProcessTimesOfAnotherProgram(t *testing.T) {
 	}
 }
 
-// BenchmarkOthers is what looking at all processes takes, once before each trial and once after it.
+// BenchmarkOthers reads all processes, as happens once before each trial and once after it.
 func BenchmarkOthers(b *testing.B) {
 	files := proc.Below("/")
 	for b.Loop() {
@@ -104,7 +103,7 @@ func BenchmarkOthers(b *testing.B) {
 	}
 }
 
-// BenchmarkByName is what it takes beside that to say whose the CPU time is, with 500 processes.
+// BenchmarkByName assigns CPU time to the names of 500 processes, which is additional work to reading them.
 func BenchmarkByName(b *testing.B) {
 	before, after := map[int]process{}, map[int]process{}
 	for pid := range 500 {
@@ -118,7 +117,8 @@ func BenchmarkByName(b *testing.B) {
 	}
 }
 
-// What programs used between two readings goes by their names, also where they ended in between.
+// The CPU time that programs used between two readings is listed by their names, also for programs that ended
+// meanwhile.
 func TestByName(t *testing.T) {
 	at := func(name string, start uint64, parent int, ms time.Duration) process {
 		return process{name, start, parent, ms * time.Millisecond}

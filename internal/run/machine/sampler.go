@@ -23,7 +23,7 @@ import (
 //     between (see total). This reveals time that the first method hides: with tick accounting, a softirq that
 //     interrupts a process counts as time of that process and not as user or system time of the machine. Under
 //     network load, the first method then subtracts too much. When iperf3 sent small datagrams as fast as two
-//     processors allow, the first method missed a quarter of the machine.
+//     processors allow, the first method missed a quarter of the machine's CPU time.
 //
 // Kernel threads, interrupts and softirqs cannot be attributed: they may work for the trial (network, storage,
 // encryption) or for others. Conditions.KernelCPU is their sum. They never count as foreign.

@@ -19,7 +19,7 @@ import (
 	"tare/internal/run/machine/proc"
 )
 
-// state is a machine of two CPUs with a kernel thread, as files.
+// state holds the files of a machine with two CPUs and a kernel thread.
 func state(stat, pressure, schedstat string, throttled string) fstest.MapFS {
 	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
 	return fstest.MapFS{
@@ -58,7 +58,7 @@ func sample(t *testing.T, before, after fstest.MapFS, own time.Duration) Conditi
 	return c.Conditions()
 }
 
-// TestSamplerArithmetic works out a trial by hand: two CPUs for 10 s are 20 s.
+// TestSamplerArithmetic computes a trial by hand: two CPUs for 10 s have 20 s of CPU time.
 func TestSamplerArithmetic(t *testing.T) {
 	before := state("cpu 1000 100 1000 5000 10 50 50 20 7 7", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5\n", "1000000000 5 5\n", "3")
 	for _, c := range []struct {
@@ -89,9 +89,8 @@ func TestSamplerArithmetic(t *testing.T) {
 	}
 }
 
-// TestSamplerSoftirqThreads has ksoftirqd work for 4 of 10 s on two CPUs. The
-// kernel counts that as softirq time, not as system time, so that it neither
-// hides the 5 s of a foreign program nor counts twice as the kernel's own.
+// TestSamplerSoftirqThreads has ksoftirqd work for 4 of 10 s on two CPUs. The kernel counts this time as softirq
+// time, not as system time. It must not hide the 5 s of a foreign program, and must not count twice.
 func TestSamplerSoftirqThreads(t *testing.T) {
 	before := state("cpu 0 0 0 0 0 0 0 0", "", "0 5 5\n", "0")
 	after := state("cpu 500 0 0 1100 0 0 400 0", "", "4000000000 5 5\n", "0")
@@ -119,7 +118,7 @@ func TestSamplerErrors(t *testing.T) {
 	}
 }
 
-// TestKernelThreads reads threads by the kernel's list and without it.
+// TestKernelThreads reads kernel threads with and without the kernel's list of them.
 func TestKernelThreads(t *testing.T) {
 	sys := state("cpu 0", "", "5000 1 1\n", "0")
 	want := map[int]time.Duration{2: 0, 3: 5000}
@@ -155,8 +154,8 @@ func TestKernelThreads(t *testing.T) {
 	}
 }
 
-// burnEnv makes the test binary use one CPU for the given time of its own CPU
-// time, after a line on stdin, and then wait for stdin to end.
+// burnEnv makes the test binary wait for a line on stdin, use one CPU for the given CPU time, and wait for the end of
+// stdin.
 const burnEnv = "TARE_MACHINE_TEST_BURN"
 
 func TestMain(m *testing.M) {
@@ -194,11 +193,10 @@ func burn(d time.Duration) {
 	}
 }
 
-// TestSamplerCounts burns CPU time in a child process between two snapshots, and
-// takes the child once for a foreign program and once for one of Tare's own.
-// Whatever else runs on the machine is the same in both. Of the two ways to find
-// foreign CPU time it is the first, by what remains: where others are busy, the
-// second may be the larger one, and hides what the child makes of the first.
+// TestSamplerCounts burns CPU time in a child process between two snapshots. It counts the child once as a foreign
+// program and once as Tare's own. Other programs are the same in both results. Only the first method for foreign CPU
+// time (the rest) is tested: on a busy machine the second method may give the larger value, which hides the child's
+// effect on the first.
 func TestSamplerCounts(t *testing.T) {
 	const burnt = 800 * time.Millisecond
 	cmd := exec.Command(os.Args[0])
@@ -271,7 +269,7 @@ func FuzzStat(f *testing.F) {
 	})
 }
 
-// FuzzCounters gives the same text for every file that prometheus/procfs reads.
+// FuzzCounters gives every file that prometheus/procfs reads the same text.
 func FuzzCounters(f *testing.F) {
 	f.Add("some avg10=13.36 avg60=43.66 avg300=22.95 total=108783369\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
 	f.Add("some avg10=0.00 avg60=0.00 avg300=0.00 total=18446744073709551615")

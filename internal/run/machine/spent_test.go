@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Two stretches of a second on two CPUs. In the first, other programs used less than nothing
-// by the ticks, which would be cut off at zero; over both they used 0.2 s of 4.
+// These are two periods of a second on two CPUs. In the first, the ticks give other programs a negative time, which
+// would become zero. Over both periods, other programs used 0.2 of 4 s.
 func TestStretchesAddUp(t *testing.T) {
 	one := Activity{Wall: time.Second, Throttled: 1, Threads: 100 * time.Millisecond, Own: 800 * time.Millisecond,
 		Totals: Totals{CPUs: 2, Busy: time.Second, Interrupts: 200 * time.Millisecond, Steal: 40 * time.Millisecond, Waiting: 300 * time.Millisecond, Load: 1}}

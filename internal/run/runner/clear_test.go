@@ -12,7 +12,7 @@ import (
 	"tare/internal/workload"
 )
 
-// clearing is a workload that has to be cleared up after.
+// clearing is a workload that needs a clean-up after each trial.
 type clearing struct {
 	fakeWorkload
 	log   *[]string
@@ -59,8 +59,7 @@ func TestClearedAfterEveryTrial(t *testing.T) {
 	}
 }
 
-// What stands in the way of clearing up neither costs the trial that was measured
-// nor, if it passes, the run.
+// A failed clean-up does not make the measured trial invalid. It does not end the run if a later attempt succeeds.
 func TestClearingUpFails(t *testing.T) {
 	gone := errors.New("the API server does not answer")
 	for _, c := range []struct {
@@ -107,7 +106,7 @@ func TestClearingUpFails(t *testing.T) {
 	}
 }
 
-// An interrupt while it is cleared up is an interrupt, and the trial is kept.
+// An interruption during a clean-up ends the run, and the trial is kept.
 func TestInterruptedWhileClearing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var log []string

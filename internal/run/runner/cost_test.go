@@ -15,7 +15,7 @@ import (
 	"tare/internal/workload"
 )
 
-// besideSampler tells what ran beside the programs.
+// besideSampler reports the usage of programs beside the programs under test.
 type besideSampler struct {
 	fakeSampler
 	sample testbed.Sample
@@ -25,8 +25,8 @@ func (s *besideSampler) Stop(context.Context, time.Duration) (testbed.Sample, er
 	return s.sample, nil
 }
 
-// What sidecars use is the layer's cost. Where it is not told, no metric pretends
-// that there is none, and that they are missing breaks no rule.
+// The usage of sidecars is the layer's cost. If it is unknown, the metrics that need it are missing, and this breaks
+// no rule.
 func TestCostOfSidecars(t *testing.T) {
 	proxy := map[string]testbed.Usage{"proxy": {User: 2 * time.Second, MaxRSS: 7}}
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func TestCostOfSidecars(t *testing.T) {
 	}
 }
 
-// A layer's own processes are told by part, and their sum is the layer's cost.
+// A layer's own processes are listed by part, and their sum is the layer's cost.
 func TestCostOfParts(t *testing.T) {
 	l := &fakeLayer{log: new([]string), name: "mesh", costs: []layer.Cost{
 		{Part: "client proxy", CPU: time.Second, Memory: 100}, {Part: "server proxy", CPU: 2 * time.Second, Memory: 50}, {Part: "idle"},

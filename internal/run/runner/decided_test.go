@@ -11,7 +11,7 @@ import (
 	"tare/internal/workload"
 )
 
-// A run ends at the first planned look at which everything is decided, and looks at no other time.
+// A run ends at the first planned look at which everything is decided. It does not look at any other time.
 func TestDecidedRunEnds(t *testing.T) {
 	for _, c := range []struct{ decides, rounds int }{{6, 6}, {9, 9}, {0, 12}} {
 		x := expand(&fakeWorkload{})
@@ -49,7 +49,7 @@ func TestDecidedRunEnds(t *testing.T) {
 	}
 }
 
-// A run that was killed between the look and the note looks again.
+// A run that was killed between a look and its note looks again.
 func TestDecidedRunResumes(t *testing.T) {
 	n := 0
 	w := &fakeWorkload{run: func(int) (workload.Result, error) {

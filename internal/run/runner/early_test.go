@@ -11,7 +11,7 @@ import (
 	"tare/internal/workload"
 )
 
-// busyAfter is a run of ten rounds on a machine that is busy after so many of them, and stays so.
+// busyAfter is a run of ten rounds on a machine that is busy from a given round on.
 func busyAfter(t *testing.T, rounds int, w *fakeWorkload) (*journal.Journal, Options) {
 	x := expand(w)
 	x.Plan.Rounds = 10
@@ -22,8 +22,8 @@ func busyAfter(t *testing.T, rounds int, w *fakeWorkload) (*journal.Journal, Opt
 	return j, o
 }
 
-// A machine that gets too busy ends the run as done with the rounds that are there, if a claim can
-// rest on them; otherwise it waits to be resumed. What the trials measure makes no difference.
+// If the machine gets too busy, the run ends as finished with its present rounds, provided that they are enough for a
+// claim; otherwise it can be resumed. The measured values have no influence.
 func TestBusyMachineEndsTheRunWithFewerRounds(t *testing.T) {
 	for _, c := range []struct {
 		clean int
@@ -75,7 +75,7 @@ func TestBusyMachineEndsTheRunWithFewerRounds(t *testing.T) {
 	}
 }
 
-// Lateness is told by the latency, among others: the run that it ends is not done.
+// Lateness depends on measured latencies. A run that ends because of lateness is therefore not finished.
 func TestLatenessEndsNoRunAsDone(t *testing.T) {
 	w := &fakeWorkload{run: func(n int) (workload.Result, error) {
 		if n > 3*7 {
@@ -92,8 +92,8 @@ func TestLatenessEndsNoRunAsDone(t *testing.T) {
 	}
 }
 
-// Going on with a run that is done with fewer rounds is a second look, and the rounds that the
-// machine spoilt are made up for.
+// Extending a run that is finished with fewer rounds is a second look. Extra rounds replace the rounds that the
+// machine spoilt.
 func TestEndedRunGoesOnAsASecondLook(t *testing.T) {
 	j, o := busyAfter(t, 7, &fakeWorkload{})
 	finish(t, o)

@@ -28,8 +28,8 @@ func switched(log *[]string, name string, settling time.Duration) *fakeLayer {
 	return l
 }
 
-// A layer with a switch is on in the trials of its own arm, and in no other, and the
-// trial after it was turned waits until it has settled.
+// A layer with a switch is on only in the trials of its own arm. The trial after a switch waits for the settling
+// time.
 func TestSwitchedLayer(t *testing.T) {
 	const settling = time.Hour
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestSwitchedLayer(t *testing.T) {
 			turn := *step
 			*step = func(ctx context.Context) error { turned = time.Now(); return turn(ctx) }
 		}
-		var rested []time.Duration // since the last turn, by trial
+		var rested []time.Duration // time since the layer was last switched, by trial
 		w.run = func(int) (workload.Result, error) {
 			log = append(log, "trial")
 			rested = append(rested, time.Since(turned))
@@ -75,8 +75,7 @@ func TestSwitchedLayer(t *testing.T) {
 	})
 }
 
-// What puts a switch back as it was found must be the last to turn it: it is off
-// before any layer is taken down.
+// A switch is off before any layer is taken down, since Down may restore its state from before the run.
 func TestSwitchesAreOffBeforeAnyIsTakenDown(t *testing.T) {
 	var log []string
 	at := func(name string) *armSite {
@@ -103,8 +102,8 @@ func TestSwitchesAreOffBeforeAnyIsTakenDown(t *testing.T) {
 	}
 }
 
-// A layer of the same kind as the arm's own is shown to be off beside that one, or the
-// checks say that it is not.
+// A layer of another arm is shown to be off beside the arm's own layer of this kind, or else a check says that this
+// was not examined.
 func TestAbsentBesideOwn(t *testing.T) {
 	var log []string
 	kinds := func(x *experiment.Expansion, arm int, configs ...layer.Layer) {
@@ -143,7 +142,7 @@ func TestAbsentBesideOwn(t *testing.T) {
 	}
 }
 
-// offAfter is a layer whose absence trials show.
+// offAfter is a layer whose absence shows only after a trial.
 type offAfter struct{ *fakeLayer }
 
 func (l offAfter) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
@@ -151,7 +150,7 @@ func (l offAfter) ProveOffAfter(_ context.Context, s *layer.Session, did layer.D
 	return did.CheckConnections("kind", check, s.Own != nil, func(c string) bool { return c != "clear" }), nil
 }
 
-// A trial shows after its end that a layer of another arm was not on, too.
+// The proof after a trial shows that a layer of another arm was off.
 func TestOffAfter(t *testing.T) {
 	l, own := offAfter{&fakeLayer{name: "other"}}, &fakeLayer{name: "own"}
 	for _, test := range []struct {
@@ -171,7 +170,7 @@ func TestOffAfter(t *testing.T) {
 	}
 }
 
-// What layers have to undo is noted in the run directory.
+// Changes that layers must undo are noted in the run directory.
 func TestLayersOwe(t *testing.T) {
 	var log []string
 	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l", owes: true})
@@ -189,7 +188,7 @@ func TestLayersOwe(t *testing.T) {
 	}
 }
 
-// Work and proofs that need the site as it was made come after Up, once.
+// Work and proofs that need the complete site come once, after Up.
 func TestLayerSettles(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -231,7 +230,7 @@ func TestLayerSettles(t *testing.T) {
 	}
 }
 
-// A layer that shows nothing is no layer; one that shows it after trials alone is one.
+// A layer without proofs is refused; a layer with proofs only after trials is accepted.
 func TestLayerWithoutProof(t *testing.T) {
 	var log []string
 	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l", change: func(a *layer.Active) { a.Before, a.After = nil, nil }})
@@ -253,8 +252,8 @@ func TestLayerWithoutProof(t *testing.T) {
 	}
 }
 
-// What runs in pods beside the programs under test is the layers', and told by
-// name; observed components become metrics of the trial.
+// Programs in pods beside the programs under test count as the layers' and are listed by name. Observed components
+// become metrics of the trial.
 func TestSampleOfPods(t *testing.T) {
 	w := &fakeWorkload{run: func(int) (workload.Result, error) {
 		r := good()
@@ -291,7 +290,7 @@ func (s podSampler) Stop(context.Context, time.Duration) (testbed.Sample, error)
 	return s.sample, nil
 }
 
-// What a testbed cannot tell is missing in a trial and breaks no rule.
+// Values that the testbed does not know are missing in a trial, which breaks no rule.
 func TestMetricThatIsNotTold(t *testing.T) {
 	for _, c := range []struct {
 		name        string

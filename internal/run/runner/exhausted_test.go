@@ -12,9 +12,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// TestExhausted: a proof that could not be made because Tare itself has reached a limit
-// of the system says nothing about the arm. The run ends and names the limit, in place of
-// recording invalid trials.
+// TestExhausted: if a proof fails because Tare itself has reached a limit of the system, this shows nothing about the
+// arm. The run ends and names the limit. It does not record invalid trials.
 func TestExhausted(t *testing.T) {
 	for _, reached := range []error{
 		&fs.PathError{Op: "fork/exec", Path: "/usr/bin/true", Err: syscall.EAGAIN},

@@ -51,9 +51,9 @@ func (r *run) missed() map[[2]string]int {
 	return passed
 }
 
-// total returns the number of rounds to run if planned rounds were planned. It adds one extra round for
-// each that a left-out arm has missed, and spoilt extra rounds to replace rounds spoilt by the machine's
-// condition. All arms run in extra rounds.
+// total returns the number of rounds to run, of which the argument planned were planned. It adds one extra round for
+// each round that a left-out arm has missed. The result spoilt is the number of extra rounds that replace rounds
+// spoilt by the machine's condition. All arms run in extra rounds.
 func (r *run) total(planned int) (rounds, spoilt int) {
 	missed := 0
 	for a, arm := range r.plan.Arms {
@@ -67,8 +67,8 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 	return planned + missed + spoilt, spoilt
 }
 
-// costRounds counts the rounds up to last in which the last attempt at a trial was spoilt. It counts in
-// the cell that has most of them.
+// costRounds counts, up to the round last, the rounds in which the last attempt at a trial was spoilt. It counts in
+// the cell with most of these rounds.
 func (r *run) costRounds(last int) int {
 	trials := r.Journal.Trials()
 	stands, tried := map[trialKey]bool{}, map[trialKey]bool{}

@@ -29,8 +29,7 @@ func spoil(o *Options, arm string, spoilt func(round int) bool) {
 	}
 }
 
-// Rounds that the machine's condition has cost are made up for at the end, up to a quarter of
-// those planned.
+// Extra rounds at the end replace rounds that the machine's condition spoilt, up to a quarter of the planned rounds.
 func TestMadeUpRounds(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -80,7 +79,7 @@ func TestMadeUpRounds(t *testing.T) {
 	}
 }
 
-// Failures are results and are not made up for.
+// Failures of programs are results, and no extra rounds replace them.
 func TestFailuresAreNotMadeUp(t *testing.T) {
 	x := expand(&fakeWorkload{run: func(n int) (workload.Result, error) {
 		if n == 5 {
@@ -94,7 +93,7 @@ func TestFailuresAreNotMadeUp(t *testing.T) {
 	}
 }
 
-// An interrupted run makes up for as many rounds as one that is not.
+// An interrupted run gets as many extra rounds as an uninterrupted one.
 func TestMadeUpAfterResume(t *testing.T) {
 	run := func(stop int) []string {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -17,7 +17,7 @@ import (
 	"tare/internal/workload"
 )
 
-// fakeLayer is a layer that records what is done with it.
+// fakeLayer is a layer that records the calls of its methods.
 type fakeLayer struct {
 	log      *[]string
 	name     string
@@ -131,7 +131,7 @@ func (fakeSite) Start(context.Context, testbed.Place, testbed.Command) (testbed.
 	return nil, fmt.Errorf("a fake site starts nothing")
 }
 
-// fakeSampler gives the conditions of one trial after the other.
+// fakeSampler returns the given conditions, one for each trial.
 type fakeSampler struct{ foreign []float64 }
 
 func (*fakeSampler) Start(context.Context, testbed.Site) error { return nil }
@@ -143,7 +143,7 @@ func (s *fakeSampler) Stop(context.Context, time.Duration) (testbed.Sample, erro
 	return testbed.Sample{Conditions: c}, nil
 }
 
-// expand makes an expansion with a baseline, a control and one arm.
+// expand returns an expansion with a baseline, a control and one arm.
 func expand(w *fakeWorkload, layers ...*fakeLayer) *experiment.Expansion {
 	foreign := quantity.Percent(0.2)
 	zero := quantity.Percent(0)
@@ -176,7 +176,7 @@ func record(t *testing.T, x *experiment.Expansion) *journal.Journal {
 	}
 	t.Cleanup(func() {
 		j.Close()
-		if _, _, err := journal.Verify(j.Dir()); err != nil { // however it went, its trials are in order
+		if _, _, err := journal.Verify(j.Dir()); err != nil { // the trials are in order, even after an error
 			t.Error(err)
 		}
 	})
@@ -187,7 +187,7 @@ func options(x *experiment.Expansion, j *journal.Journal) Options {
 	return Options{Expansion: x, Testbed: fakeBed{}, Journal: j, Sampler: &fakeSampler{}}
 }
 
-// finish carries a run out to its end.
+// finish carries out a run to its end.
 func finish(t *testing.T, o Options) {
 	t.Helper()
 	if err := Run(t.Context(), o); err != nil {
@@ -195,7 +195,7 @@ func finish(t *testing.T, o Options) {
 	}
 }
 
-// finished gives the record of a run that was carried out with the usual options, changed.
+// finished returns the record of a run with the usual options, which a function may change.
 func finished(t *testing.T, x *experiment.Expansion, change ...func(*Options)) *journal.Journal {
 	t.Helper()
 	j := record(t, x)

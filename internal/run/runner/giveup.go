@@ -44,8 +44,8 @@ type NoDataError struct {
 // layer. The run may continue after the condition has passed.
 func (e *NoDataError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
 
-// CPULimit reports whether programs were throttled by a limit on their CPU time, such as that of a pod.
-// Waiting does not help.
+// CPULimit reports whether programs were throttled by a limit on their CPU time, such as a pod's limit. Waiting does
+// not lift this limit.
 func (e *NoDataError) CPULimit() bool { return e.Last.Rule == workload.RuleThrottled && e.CPULimited }
 
 // Error names the arm, the cell and the rule.
@@ -133,8 +133,8 @@ func (r *run) endEarly(round int, why error) error {
 	return nil
 }
 
-// waitForQuiet checks the machine until it is within the limits or the run's patience is used up. quiet
-// is set if it was within the limits; waited if not already at the first check.
+// waitForQuiet checks the machine until it is within the limits or the run's patience is used up. The result quiet is
+// set if the machine came within the limits. The result waited is set if more than one check was needed.
 func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violation) (quiet, waited bool, err error) {
 	for ; r.Patience > 0; waited = true {
 		r.Events(Waiting{Left: r.Patience, Why: why.Detail, First: !waited})

@@ -9,7 +9,7 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// A machine is busy where it is over a limit in every look.
+// A machine is busy if it exceeds a limit in every look.
 func TestLook(t *testing.T) {
 	defer func(before []time.Duration) { lookDurations = before }(lookDurations)
 	lookDurations = []time.Duration{time.Microsecond, time.Microsecond, time.Microsecond}
@@ -33,7 +33,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A generator may be late as the file says, in place of what its workload says.
+// The file limits a generator's delay, as a multiple of the delay that its workload allows.
 func TestLateness(t *testing.T) {
 	twice := quantity.Percent(2)
 	for _, c := range []struct {

@@ -64,7 +64,7 @@ func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	}
 	if r.sites.on == p {
 		if err := r.sites.leave(ctx); err != nil {
-			return fmt.Errorf("turn a layer off: %w", err) // the layer would stay on for all arms
+			return fmt.Errorf("turn a layer off: %w", err) // the layer would stay on during the trials of all arms
 		}
 	}
 	// Errors are ignored: a broken site may not be removed cleanly. The proofs reveal leftovers.

@@ -17,7 +17,7 @@ import (
 	"tare/internal/workload"
 )
 
-// mendedSite is a site that breaks: mend says how the nth look at it ends.
+// mendedSite is a site that breaks. The function mend returns the result of the nth check.
 type mendedSite struct {
 	fakeSite
 	looks int
@@ -36,14 +36,14 @@ type mendedBed struct {
 
 func (b mendedBed) Open(context.Context, testbed.Request) (testbed.Site, error) { return b.site, nil }
 
-// A site that is lost costs the trial, and not the run.
+// A lost site makes the trial invalid, and does not end the run.
 func TestLostSite(t *testing.T) {
 	gone := &testbed.Disturbance{What: "pod a/client on node n cannot be reached", Err: errors.New("the pod is gone")}
 	const detail = "pod a/client on node n cannot be reached: the pod is gone"
 	tests := []struct {
 		name string
-		mend func(n int) error                    // of the nth look before a trial
-		run  func(n int) (workload.Result, error) // of the nth trial that is run
+		mend func(n int) error                    // result of the nth check before a trial
+		run  func(n int) (workload.Result, error) // result of the nth trial
 		runs int                                  // trials that reached the workload
 	}{
 		{"during the trial", func(int) error { return nil }, func(n int) (workload.Result, error) {
@@ -84,7 +84,7 @@ func TestLostSite(t *testing.T) {
 	}
 }
 
-// A site that cannot be mended for good ends the run, with the reason.
+// A site that can never be mended ends the run, with the reason.
 func TestSiteThatIsGone(t *testing.T) {
 	x := expand(&fakeWorkload{})
 	j := record(t, x)
@@ -119,7 +119,7 @@ type anewSite struct{ fakeSite }
 
 func (anewSite) Close() error { return nil }
 
-// twoTreatments is an expansion with a second arm beside the one that has the layers.
+// twoTreatments is an expansion with a second arm beside the arm with layers.
 func twoTreatments(w *fakeWorkload, layers ...*fakeLayer) *experiment.Expansion {
 	x := expand(w, layers...)
 	x.Plan.Arms = append(x.Plan.Arms, experiment.PlannedArm{Name: "other", Role: experiment.Treatment})
@@ -127,7 +127,7 @@ func twoTreatments(w *fakeWorkload, layers ...*fakeLayer) *experiment.Expansion 
 	return x
 }
 
-// An arm in which a proof failed is set up anew before the next trial, and the run goes on.
+// If a proof fails in an arm, the arm is set up anew before its next trial, and the run continues.
 func TestSetUpAnew(t *testing.T) {
 	proofs, log := 0, []string(nil)
 	l := &fakeLayer{log: &log, name: "l", proof: func() []layer.Check {
@@ -152,8 +152,8 @@ func TestSetUpAnew(t *testing.T) {
 	}
 }
 
-// An arm that cannot be set up anew is left out, and the others go on. A resumed session
-// tries again; the arm gets its rounds beside all others, after the last of them.
+// An arm that cannot be set up anew is left out, and the other arms continue. A resumed session tries the arm again.
+// The arm gets its missed rounds at the end, together with all other arms.
 func TestArmIsLeftOut(t *testing.T) {
 	proofs, log := 0, []string(nil)
 	l := &fakeLayer{log: &log, name: "l"}
@@ -231,7 +231,7 @@ func validRounds(trials []journal.Trial) map[string]string {
 	return rounds
 }
 
-// Nothing goes on without the baseline or the control.
+// The run ends if the baseline or the control is lost.
 func TestBaselineIsNotLeftOut(t *testing.T) {
 	for _, arm := range []string{"plain", "control"} {
 		x := twoTreatments(&fakeWorkload{})

@@ -115,7 +115,7 @@ func (p *armSite) account() (account, error) {
 	return account{own: own, children: children, layers: layers}, err
 }
 
-// since returns the CPU time between b and a. Memory is that of a.
+// since returns the CPU time used from the earlier account b to the later account a. The result has the memory of a.
 func (a account) since(b account) account {
 	used := account{own: a.own - b.own, children: a.children - b.children, layers: map[string]layer.Cost{}}
 	for part, c := range a.layers {
@@ -125,7 +125,7 @@ func (a account) since(b account) account {
 	return used
 }
 
-// plus returns the sum of two periods. Memory is that of the later one, o.
+// plus returns the sum of two periods. The result has the memory of the later period, o.
 func (a account) plus(o account) account {
 	sum := account{own: a.own + o.own, children: a.children + o.children, layers: map[string]layer.Cost{}}
 	maps.Copy(sum.layers, a.layers)

@@ -81,7 +81,7 @@ type absentLayer struct {
 	arm    string // the arm that has the layer
 	l      layer.Layer
 	own    layer.Layer // this arm's layer of the same kind, with other parameters; nil: none
-	beside bool        // l can prove its absence although own is on
+	beside bool        // the layer l can prove its absence although the layer own is on
 }
 
 // absentLayers lists the layers of other arms that this arm lacks. Layers of the same kind with the same

@@ -12,13 +12,13 @@ import (
 	"tare/internal/workload"
 )
 
-// fakeResident keeps up something that records what is done with it.
+// fakeResident starts a fake service that records calls.
 type fakeResident struct {
 	fakeWorkload
 	log    *[]string
 	shared string
 	setUp  error
-	broken func() error // what Check says
+	broken func() error // result of Check
 	seen   []workload.Server
 }
 
@@ -51,7 +51,7 @@ func (s *fakeStanding) Down(context.Context) error {
 	return nil
 }
 
-// residing is an expansion whose arm has a layer, and whose workload keeps something up.
+// residing is an expansion whose arm has a layer, and whose workload has a service.
 func residing() (*experiment.Expansion, *fakeResident) {
 	w := &fakeResident{log: new([]string), shared: "server"}
 	x := expand(&w.fakeWorkload, &fakeLayer{log: w.log, name: "l"})
@@ -60,7 +60,7 @@ func residing() (*experiment.Expansion, *fakeResident) {
 	return x, w
 }
 
-// What a workload keeps up comes up after the layers and goes before them, and trials get it.
+// A service starts after the layers, ends before them, and is passed to the trials.
 func TestResident(t *testing.T) {
 	x, w := residing()
 	finished(t, x)
@@ -81,7 +81,7 @@ func TestResident(t *testing.T) {
 	}
 }
 
-// Cells that share what is kept up have one of it; others have their own.
+// Cells with equal Shared have one service together; other cells have their own.
 func TestResidentsShare(t *testing.T) {
 	x, w := residing()
 	other := &fakeResident{log: w.log, shared: "another"}
@@ -100,8 +100,7 @@ func TestResidentsShare(t *testing.T) {
 	}
 }
 
-// An arm in which what is kept up is not whole any more is set up anew, and a workload that
-// cannot keep it up leaves nothing behind.
+// An arm whose service is broken is set up anew. A workload whose service cannot start leaves nothing behind.
 func TestResidentBreaks(t *testing.T) {
 	x, w := residing()
 	asked := 0

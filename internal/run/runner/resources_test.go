@@ -30,7 +30,8 @@ func (s meteredSite) Meter(context.Context) ([]testbed.Resource, error) {
 	return []testbed.Resource{{Name: testbed.ResourceWire, Dropped: *s.readings}}, nil
 }
 
-// TestResources: a site is read once before and once after a trial, never during; what a workload knows better counts.
+// TestResources: a site's counters are read once before and once after a trial, and never during it. Values from the
+// workload take precedence.
 func TestResources(t *testing.T) {
 	own := []testbed.Resource{{Name: testbed.ResourceWire, Dropped: 7}}
 	for _, c := range []struct{ own, want []testbed.Resource }{

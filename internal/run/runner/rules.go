@@ -73,13 +73,13 @@ func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity
 	return broken
 }
 
-// lookDurations are the durations for which Look samples the machine: a moment first, and longer twice if it
-// is busy. A brief load, such as the build of Tare, is thus ignored.
+// lookDurations are the durations for which Look samples the machine: first a moment, and then, if the machine is
+// busy, longer and up to twice. A brief load, such as the build of Tare, is thus ignored.
 var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
-// Look samples the machine before the first trial, while nothing of Tare's is running. busy describes the
-// limit that the machine exceeds all the time; "" if it exceeds none. still describes the same for the second
-// set of limits, fewer.
+// Look samples the machine before the first trial, while nothing of Tare's is running. The result busy describes the
+// limit that the machine exceeds all the time; "" if it exceeds none. The result still describes this for the smaller
+// set of limits in the argument fewer.
 func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer experiment.Limits) (busy, still string, err error) {
 	by := func(look testbed.Sample, limits experiment.Limits) string {
 		var t journal.Trial

@@ -248,8 +248,8 @@ func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	return err
 }
 
-// attempts counts the recorded attempts at a step. stands is set if one of them is data or a failure of its
-// arm. position is the highest one of any trial in the block.
+// attempts counts the recorded attempts at a step. The result stands is set if one of them is data or a failure of
+// its arm. The result position is the highest position of any trial in the block.
 func (r *run) attempts(round int, step experiment.Step) (attempts int, stands bool, position int) {
 	cell, arm := r.plan.Cells[step.Cell].ID, r.plan.Arms[step.Arm].Name
 	trials := r.Journal.Trials()

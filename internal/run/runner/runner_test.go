@@ -59,7 +59,7 @@ func TestRunFollowsThePlan(t *testing.T) {
 	}
 }
 
-// A control that takes part in some rounds only is waited for in no other, and no round makes up for it.
+// A control that takes part only in some rounds is expected in no other round, and no extra round replaces it.
 func TestSparedControl(t *testing.T) {
 	x := expand(&fakeWorkload{})
 	x.Plan.Rounds = 12
@@ -77,8 +77,8 @@ func TestSparedControl(t *testing.T) {
 	}
 }
 
-// What the machine's condition spoilt is tried again at the end of its block; that a program
-// failed stands, unless the machine may be why.
+// A trial spoilt by the machine's condition is repeated at the end of its block. A failed program is not tried again,
+// unless the machine may be the cause.
 func TestSpoiltTrialIsRepeatedAtTheEndOfItsBlock(t *testing.T) {
 	fails := func(n int) (workload.Result, error) {
 		if n == 1 || n == 3 {
@@ -103,7 +103,7 @@ func TestSpoiltTrialIsRepeatedAtTheEndOfItsBlock(t *testing.T) {
 	}
 }
 
-// That an arm's program always fails is its result, and ends nothing.
+// If an arm's program always fails, this is the arm's result, and the run continues.
 func TestFailingArm(t *testing.T) {
 	on := false // the layer of the arm is on at the trial under way
 	l := &fakeLayer{log: new([]string), name: "l", proof: func() []layer.Check {
@@ -134,12 +134,12 @@ func TestFailingArm(t *testing.T) {
 	}
 }
 
-// Where the baseline and its control fail there is nothing to compare with: after six trials, or all of a
-// short run, when none has succeeded, after twelve in a row otherwise.
+// If the baseline and its control fail, nothing can be compared. The session then ends: after six trials, or all
+// trials of a short run, if none has succeeded, and otherwise after twelve failures in a row.
 func TestFailingBaseline(t *testing.T) {
 	for _, c := range []struct {
 		rounds int
-		works  int // trials before it begins to fail
+		works  int // number of trials before the first failure
 		trials int // of the run
 	}{{20, 0, 9}, {20, 3, 21}, {2, 0, 6}} {
 		w := &fakeWorkload{run: func(n int) (workload.Result, error) {
@@ -162,7 +162,7 @@ func TestFailingBaseline(t *testing.T) {
 	}
 }
 
-// A program that fails now and then ends no run.
+// A program that fails at random ends no run.
 func TestProgramThatFailsAtRandom(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -228,8 +228,8 @@ func TestBusyMachineIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A machine that stays busy is waited for as long as the run has patience; when it is quiet by
-// then, the run goes on.
+// A run waits for a busy machine until its patience is used up. If the machine becomes quiet before, the run
+// continues.
 func TestBusyMachineIsGivenTime(t *testing.T) {
 	const spoilt = 2 * 3 * 3 // rounds, attempts, arms
 	for _, c := range []struct {
@@ -260,7 +260,7 @@ func TestBusyMachineIsGivenTime(t *testing.T) {
 	}
 }
 
-// The programs that broke the limit are named.
+// The error names the programs that caused the broken limit.
 func TestBusyProgramsAreNamed(t *testing.T) {
 	limit := quantity.Percent(0.2)
 	var trial journal.Trial
@@ -270,7 +270,7 @@ func TestBusyProgramsAreNamed(t *testing.T) {
 	}
 }
 
-// searchingWorkload decides in its preparation what it measures.
+// searchingWorkload searches in its preparation for the load that it measures.
 type searchingWorkload struct{ *fakeWorkload }
 
 func (w searchingWorkload) Measures() experiment.Measures {
@@ -279,7 +279,7 @@ func (w searchingWorkload) Measures() experiment.Measures {
 	return m
 }
 
-// A search that others disturbed is not measured at.
+// A search that was disturbed is not followed by a measurement.
 func TestSearchOnABusyMachine(t *testing.T) {
 	w := &fakeWorkload{}
 	x := expand(w)
@@ -295,8 +295,8 @@ func TestSearchOnABusyMachine(t *testing.T) {
 	}
 }
 
-// What is throttled by heat is waited for; the CPU limit of a pod will be there
-// after any pause.
+// A run waits for a machine that is throttled by heat. It does not wait for the CPU limit of a pod, which would
+// remain.
 func TestThrottling(t *testing.T) {
 	for _, c := range []struct {
 		testbed experiment.Testbed
@@ -326,7 +326,7 @@ func TestThrottling(t *testing.T) {
 	}
 }
 
-// Throttling that is not told breaks no rule: the record says that it is lifted.
+// If throttling is unknown, no rule is broken: the record says that this limit does not apply.
 func TestThrottlingNotTold(t *testing.T) {
 	x := expand(&fakeWorkload{})
 	x.Plan.Limits.Throttling = new(0)
@@ -340,7 +340,7 @@ func TestThrottlingNotTold(t *testing.T) {
 	}
 }
 
-// With a hundred attempts allowed, doubling must end somewhere.
+// With a hundred attempts, the wait must stop doubling at some time.
 func TestRestsAreBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -411,7 +411,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A limit that cannot be checked is not kept.
+// A limit that cannot be checked counts as exceeded.
 func TestPressureThatIsNotTold(t *testing.T) {
 	limit := quantity.Percent(0.5)
 	for told, want := range map[float64]string{
@@ -437,7 +437,7 @@ func TestPressureThatIsNotTold(t *testing.T) {
 
 const recording = 20 * time.Millisecond
 
-// The time in which trials are recorded is Tare's own and is accounted.
+// The time for recording trials counts as Tare's own.
 func TestRecordingIsTimeAroundTrials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := expand(&fakeWorkload{})

@@ -61,8 +61,8 @@ const (
 	fewestSetUps = 6
 )
 
-// affordable returns the number of rounds that are to share a set-up. setUp and round are the durations
-// of one. rounds is the number of rounds, and fewest the number of set-ups that a claim needs.
+// affordable returns the number of rounds that are to share a set-up. The arguments setUp and round are the durations
+// of one set-up and one round, rounds is the number of rounds, and fewest the number of set-ups that a claim needs.
 func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	most := max(rounds/max(fewest, fewestSetUps), 1)
 	if round <= 0 {

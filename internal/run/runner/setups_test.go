@@ -77,11 +77,11 @@ func TestAffordable(t *testing.T) {
 	}
 }
 
-// countedBed notes what is opened and closed, in order, and knows what is open.
+// countedBed records opened and closed sites in order, and knows which are open.
 type countedBed struct {
 	fakeBed
 	log  *[]string
-	mu   sync.Mutex // sites are closed side by side
+	mu   sync.Mutex // several sites are closed at once
 	open map[*countedSite]bool
 	fail func(arm string, n int) error // of the nth time that anything is opened; may be nil
 	n    int
@@ -132,7 +132,7 @@ func setUps(trials []journal.Trial) string {
 	return strings.Join(list, " ")
 }
 
-// All arms are taken down, then all are set up in an order of their own.
+// All arms are taken down, and then set up in a new random order.
 func TestSetUpAnewEveryRound(t *testing.T) {
 	l := &fakeLayer{log: new([]string), name: "l"}
 	x := expand(&fakeWorkload{}, l)
@@ -160,14 +160,14 @@ func TestSetUpAnewEveryRound(t *testing.T) {
 	want = append(want, "down l") // sites are the testbed's to close
 	for setUp := range 2 {
 		at := 5 + 8*setUp
-		slices.Sort((*bed.log)[at : at+3]) // closed side by side
+		slices.Sort((*bed.log)[at : at+3]) // several sites are closed at once
 	}
 	if diff := cmp.Diff(want, *bed.log); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// The order of arms that are set up differs from one set-up to the next.
+// The order in which arms are set up differs from one set-up to the next.
 func TestSetUpOrder(t *testing.T) {
 	x := expand(&fakeWorkload{})
 	seen := map[string]bool{}
@@ -179,19 +179,19 @@ func TestSetUpOrder(t *testing.T) {
 	}
 }
 
-// A resumed session begins a set-up of its own, and the blocks go on by the number of the round.
+// A resumed session begins with a new set-up. Blocks depend only on the numbers of rounds.
 func TestSetUpsOfAResumedRun(t *testing.T) {
 	for _, c := range []struct {
 		stop int // trial in which the first session is interrupted
 		want string
 	}{
-		{4, "1:1 2:2 3:3 4:3 5:4 6:4"},      // between rounds, in a block
-		{5, "1:1 2:1 2:2 3:3 4:3 5:4 6:4"},  // in a round
-		{7, "1:1 2:1 3:2 4:2 5:3 6:3"},      // where a block ends: nothing is set up twice
-		{9, "1:1 2:1 3:2 3:3 4:3 5:4 6:4"},  // in the first round of a block
-		{10, "1:1 2:1 3:2 4:3 5:4 6:4"},     // after it
+		{4, "1:1 2:2 3:3 4:3 5:4 6:4"},      // between two rounds of a block
+		{5, "1:1 2:1 2:2 3:3 4:3 5:4 6:4"},  // within a round
+		{7, "1:1 2:1 3:2 4:2 5:3 6:3"},      // at the end of a block: nothing is set up twice
+		{9, "1:1 2:1 3:2 3:3 4:3 5:4 6:4"},  // within the first round of a block
+		{10, "1:1 2:1 3:2 4:3 5:4 6:4"},     // after the first round of a block
 		{100, "1:1 2:1 3:2 4:2 5:3 6:3"},    // never
-		{1, "1:1 2:1 3:2 4:2 5:3 6:3"},      // before anything is on record
+		{1, "1:1 2:1 3:2 4:2 5:3 6:3"},      // before any trial is recorded
 		{18, "1:1 2:1 3:2 4:2 5:3 6:3 6:4"}, // in the last trial
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -224,8 +224,8 @@ func TestSetUpsOfAResumedRun(t *testing.T) {
 	}
 }
 
-// Where sites cannot be taken down one by one, arms are set up once, and asking for more is an
-// error before the first trial.
+// If sites cannot be taken down one by one, arms are set up once. A request for several set-ups is then an error
+// before the first trial.
 func TestSetUpsThatCannotBe(t *testing.T) {
 	for _, n := range []experiment.SetUps{experiment.SetUpsEveryRound, 2} {
 		x := expand(&fakeWorkload{})
@@ -252,7 +252,7 @@ func TestSetUpsThatCannotBe(t *testing.T) {
 	}
 }
 
-// What was decided once holds for the run.
+// The number of rounds per set-up is decided once for the whole run.
 func TestSetUpsAreDecidedOnce(t *testing.T) {
 	x := expand(&fakeWorkload{})
 	x.Plan.Rounds = 6
@@ -276,7 +276,7 @@ func TestSetUpsAreDecidedOnce(t *testing.T) {
 	}
 }
 
-// With auto, the decision is on record with its reason before the second round.
+// With auto, the decision and its reason are recorded before the second round.
 func TestSetUpsAreDecided(t *testing.T) {
 	x := expand(&fakeWorkload{})
 	x.Plan.Rounds = 60
@@ -306,7 +306,7 @@ func TestSetUpsAreDecided(t *testing.T) {
 	}
 }
 
-// A run that an older Tare began stays as it was set up in each session.
+// A run that an older Tare began has one set-up in each session.
 func TestSetUpsOfAnOlderRun(t *testing.T) {
 	x := expand(&fakeWorkload{})
 	j := record(t, x)
@@ -326,8 +326,8 @@ func TestSetUpsOfAnOlderRun(t *testing.T) {
 	}
 }
 
-// An arm that cannot be set up anew is left out; without the baseline or the control the session
-// ends. Either way nothing is left behind.
+// An arm that cannot be set up anew is left out. If it is the baseline or the control, the session ends. Nothing is
+// left behind in either case.
 func TestSetUpAnewFails(t *testing.T) {
 	for _, arm := range []string{"arm", "plain", "control"} {
 		bed := newCountedBed()
@@ -367,7 +367,7 @@ func TestSetUpAnewFails(t *testing.T) {
 	}
 }
 
-// An interruption while arms are set up anew leaves no layer behind.
+// An interruption during a new set-up leaves no layer behind.
 func TestInterruptedWhileSettingUp(t *testing.T) {
 	for n := 4; n <= 6; n++ {
 		bed := newCountedBed()
@@ -402,7 +402,7 @@ func TestInterruptedWhileSettingUp(t *testing.T) {
 	}
 }
 
-// Set-ups to come are part of the time left.
+// The remaining time includes set-ups to come.
 func TestTimeLeftCountsSetUps(t *testing.T) {
 	x := expand(&fakeWorkload{})
 	x.Plan.Rounds = 6

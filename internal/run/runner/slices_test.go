@@ -20,8 +20,8 @@ import (
 	"tare/internal/workload"
 )
 
-// slicedWorkload is a workload whose slices are given by a function; each is noted with its
-// arm, which the site of the trial tells.
+// slicedWorkload is a workload whose slices are a given function. Each slice is recorded with its arm, which the
+// trial's site names.
 type slicedWorkload struct {
 	*fakeWorkload
 	log   *[]string
@@ -63,7 +63,7 @@ func (s *slicedTrial) Finish(context.Context) (workload.Result, error) {
 	return good(), nil
 }
 
-// armBed gives each arm a site that knows its name.
+// armBed gives each arm a site that knows the arm's name.
 type armBed struct{ fakeBed }
 
 func (armBed) Open(_ context.Context, want testbed.Request) (testbed.Site, error) {
@@ -118,8 +118,8 @@ func names(x *experiment.Expansion) (arms []string) {
 	return arms
 }
 
-// All arms are shown and prepared before the first slice, take turns in mirrored order, end,
-// and are shown again; then all are recorded.
+// All arms have their proofs and preparation before the first slice. They alternate in mirrored order, end, and have
+// their proofs again. Then all trials are recorded.
 func TestArmsTakeTurns(t *testing.T) {
 	var log []string
 	l := &fakeLayer{log: new([]string), name: "l"}
@@ -181,8 +181,8 @@ func TestArmsTakeTurns(t *testing.T) {
 	}
 }
 
-// Wall clock, CPU time and conditions of a trial are those of its own slices. A share is made
-// of the sums: 0.3 s of other programs in one of four slices of a second are 7.5 %.
+// The duration, CPU time and conditions of a trial are those of its own slices. A share is computed from sums: 0.3 s
+// of other programs in one of four slices of a second are 7.5 %.
 func TestSlicesAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &fakeLayer{log: new([]string), name: "l", costs: []layer.Cost{{Part: "p", CPU: time.Second, Memory: 7}}}
@@ -213,7 +213,7 @@ func TestSlicesAddUp(t *testing.T) {
 			if trial.Wall != 20*time.Millisecond {
 				t.Errorf("wall %v, want that of four slices of 5 ms", trial.Wall)
 			}
-			// The layer's part uses a second between two questions, of which there are two a slice.
+			// The layer's part uses a second between two readings. Each slice has two readings.
 			if got := trial.Used["l:p"]; got.User != 4*time.Second || got.MaxRSS != 7 || got.Wall != trial.Wall {
 				t.Errorf("the layer used %+v, want 4 s", got)
 			}
@@ -221,8 +221,8 @@ func TestSlicesAddUp(t *testing.T) {
 	})
 }
 
-// What breaks the trial of one arm ends that trial at once, and leaves the others to their
-// turns. What its program did stands.
+// A trial that breaks a rule ends at once, and the other arms continue. The observed behaviour of its program is
+// kept.
 func TestBrokenSlice(t *testing.T) {
 	w, x, j, o := cut(t)
 	w.slice = func(_ context.Context, arm string, i int) error {
@@ -253,7 +253,7 @@ func TestBrokenSlice(t *testing.T) {
 	}
 }
 
-// What the machine spoils in one arm has all arms run again, so that pairs share their slices.
+// If the machine spoils the trial of one arm, all arms repeat the block, so that pairs share their slices.
 func TestSpoiltBlockIsRunAgain(t *testing.T) {
 	_, x, j, o := cut(t)
 	o.Sampler = &turnSampler{busy: map[string][]time.Duration{"control": {time.Second, time.Second, time.Second}}}
@@ -283,15 +283,15 @@ func TestSpoiltBlockIsRunAgain(t *testing.T) {
 	}
 }
 
-// The limit of a trial is on its own parts: the turns of the others do not count, and what is
-// over it breaks the trial.
+// The time limit of a trial covers its own slices, and not the slices of other arms. A trial over its limit breaks a
+// rule.
 func TestLimitOfASlicedTrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, j, o := cut(t)
 		w.bound = 300 * time.Millisecond
 		w.slice = func(ctx context.Context, arm string, i int) error {
 			if arm == "arm" && i == 1 {
-				<-ctx.Done() // the others wait for longer than their own limit
+				<-ctx.Done() // the other arms wait for longer than their own limit
 				return ctx.Err()
 			}
 			return nil
@@ -310,8 +310,8 @@ func TestLimitOfASlicedTrial(t *testing.T) {
 	})
 }
 
-// A run that is interrupted in the middle of a block records nothing of it, and goes on with
-// a block of all arms.
+// A run that is interrupted within a block records nothing of this block. When resumed, it repeats the block with all
+// arms.
 func TestInterruptedBlockBeginsAnew(t *testing.T) {
 	w, x, j, o := cut(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -328,7 +328,7 @@ func TestInterruptedBlockBeginsAnew(t *testing.T) {
 	if got := j.Trials(); len(got) != 0 {
 		t.Fatalf("%d trials of an interrupted block are on record", len(got))
 	}
-	// The journal was cut off between two trials of a block.
+	// The journal was cut off between two trials of one block.
 	first := journal.Trial{Round: 1, Attempt: 1, Position: 1, Cell: "fake", Arm: names(x)[0], Slices: 4, Values: good().Values}
 	if err := j.Append(&first); err != nil {
 		t.Fatal(err)
@@ -345,7 +345,7 @@ func TestInterruptedBlockBeginsAnew(t *testing.T) {
 	}
 }
 
-// Arms cannot take turns where a layer is on for all of them.
+// Arms cannot alternate by slices if a layer is on for all of them.
 func TestSwitchedLayerCannotBeSliced(t *testing.T) {
 	nothing := func(context.Context) error { return nil }
 	_, _, j, o := cut(t, &fakeLayer{log: new([]string), name: "l", switched: &layer.Switch{On: nothing, Off: nothing}})
@@ -356,7 +356,7 @@ func TestSwitchedLayerCannotBeSliced(t *testing.T) {
 	}
 }
 
-// An arm whose proof fails takes no turns, and its block is run again.
+// An arm whose proof fails runs no slices, and its block is repeated.
 func TestUnprovedArmTakesNoTurn(t *testing.T) {
 	asked := 0
 	l := &fakeLayer{log: new([]string), name: "l", proof: func() []layer.Check {

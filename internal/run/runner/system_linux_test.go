@@ -11,8 +11,8 @@ import (
 	"tare/internal/workload"
 )
 
-// stand does to this process what standing still does: it is continued. When it
-// returns, everything in it that listens for that was told.
+// stand continues this process with a signal, as after a stop. When stand returns, all listeners in the process have
+// received the signal.
 func stand(t *testing.T) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, unix.SIGCONT)
@@ -20,10 +20,10 @@ func stand(t *testing.T) {
 		t.Error(err)
 	}
 	<-told
-	signal.Stop(told) // waits until a signal under way has reached every channel
+	signal.Stop(told) // waits until the signal has reached every channel
 }
 
-// A trial in which Tare stood still saw its end too late.
+// If Tare was stopped during a trial, it saw the trial's end too late.
 func TestStoppedTrialIsRepeated(t *testing.T) {
 	w := &fakeWorkload{}
 	w.run = func(n int) (workload.Result, error) {

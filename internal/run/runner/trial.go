@@ -251,8 +251,8 @@ func addValues(t *journal.Trial, values map[string]float64) {
 	maps.Copy(t.Values, values)
 }
 
-// failure records a workload's error as a broken rule, or returns it if it ends the run. late describes
-// an exceeded time limit; "": none was exceeded.
+// failure records a workload's error as a broken rule, or returns it if it ends the run. The argument late describes
+// an exceeded time limit; it is "" if none was exceeded.
 func (u *armTrial) failure(err error, late string) error {
 	var invalid *workload.Invalid
 	switch {

@@ -25,7 +25,7 @@ func withArm(x *experiment.Expansion, name string, layers ...*fakeLayer) {
 	x.Layers = append(x.Layers, items)
 }
 
-// told writes down what came of a try, one line for each arm and layer.
+// told describes the result of a try, with one line for each arm and layer.
 func told(tried []Tried) []string {
 	var lines []string
 	for _, t := range tried {
@@ -41,8 +41,8 @@ func told(tried []Tried) []string {
 	return lines
 }
 
-// Every proof is made once, on in its arm and off in the others; what does not work is
-// told beside the rest, and everything is taken down.
+// Every proof is made once: on in its arm, and off in the other arms. Failures are reported beside the other results,
+// and everything is taken down.
 func TestTry(t *testing.T) {
 	var log []string
 	good := &fakeLayer{log: &log, name: "good"}
@@ -86,7 +86,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// A layer with a switch is on for the proofs of its own arm only.
+// A layer with a switch is on only for the proofs of its own arm.
 func TestTrySwitches(t *testing.T) {
 	var log []string
 	note := func(what string, err error) func(context.Context) error {
@@ -116,7 +116,7 @@ type triedWorkload struct {
 
 func (w *triedWorkload) Try(ctx context.Context, _ testbed.Site) error { return w.try(ctx) }
 
-// A workload that can be tried is, once at each site that it would run at, and within its limit.
+// A workload that can be tried is tried once at each of its sites, within its time limit.
 func TestTryWorkload(t *testing.T) {
 	x := expand(&fakeWorkload{})
 	calls := 0
@@ -148,7 +148,7 @@ func TestTryWorkload(t *testing.T) {
 	}
 }
 
-// An interrupt ends a try, and what is up is taken down.
+// An interruption ends a try, and everything is taken down.
 func TestTryInterrupted(t *testing.T) {
 	var log []string
 	ctx, cancel := context.WithCancel(t.Context())

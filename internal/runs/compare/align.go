@@ -156,7 +156,7 @@ func series(run *analysis.Run, cell, metric, arm string) analysis.ArmSeries {
 	return analysis.ArmSeries{}
 }
 
-// Restates returns the metric that, in a closed loop, carries the same information as another metric and
+// Restates returns, for a metric without a verdict in a closed loop, the metric that carries the same information and
 // has the verdict; "" if no run has found a closed loop.
 func Restates(in []Input, cell, metric string) string {
 	for _, one := range in {

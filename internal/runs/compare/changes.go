@@ -72,7 +72,7 @@ func (c *comparison) matched(s shared, m match) []changeQuestion {
 	return list
 }
 
-// floors asks about the control of every two runs whose overheads are compared.
+// floors asks how the control changed between every two runs whose overheads are compared.
 func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
 	var list []changeQuestion
 	for _, a := range asked {

@@ -8,10 +8,10 @@ import (
 	"tare/internal/experiment"
 )
 
-// levels compares the arms of every run with the reference, except controls, where both runs have the cell and the
-// metric: arms of the reference's run by rounds, arms of
-// other runs as independent samples. If the reference is the baseline of its run, the result takes over the
-// comparisons of that run's own analysis, with their control and correction.
+// levels compares the arms of every run, except controls, with the reference, in the cells and metrics that both runs
+// have. It compares arms of the reference's run by rounds, and arms of other runs as independent samples. If the
+// reference is the baseline of its run, the result takes over the comparisons of that run's own analysis, with their
+// control and correction.
 func (c *comparison) levels(list []shared) {
 	var questions []analysis.Question
 	var places []int // indices of the answers among the levels

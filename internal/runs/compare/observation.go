@@ -31,7 +31,7 @@ type machines string
 const (
 	MachinesDiffer  machines = "differ"
 	MachinesUnknown machines = "unknown" // some machine has no record
-	machinesAlike   machines = "alike"   // their records are the same
+	machinesAlike   machines = "alike"   // the records of the machines are the same
 )
 
 // Findings that a reader should know before trusting a comparison of runs.

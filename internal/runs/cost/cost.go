@@ -37,7 +37,8 @@ type Options struct {
 	NodePrice   float64 // the price of a node per hour; 0: unknown
 	Currency    string  // the currency of the price; may be empty
 	Utilisation float64 // the share of a node's CPUs, or of its capacity, that may be used; 0 to 1
-	// Metric and Cell select the metric that the answer is computed from. "": the plan has only one.
+	// Metric and Cell select the metric that the answer is computed from. They may be "" if the plan has only one
+	// such metric.
 	Metric, Cell string
 }
 

@@ -234,8 +234,8 @@ func (j *judge) control(c *Case) (Reason, float64) {
 // largest returns the largest absolute value in an interval.
 func largest(i analysis.Interval) float64 { return math.Max(math.Abs(i.Lo), math.Abs(i.Hi)) }
 
-// onScale returns the same values, compared on another scale. A budget may be an amount although the
-// metric's overhead is a share. Such a budget bounds the difference of the values.
+// onScale returns the values, to be compared on another scale. A budget may be an amount although the metric's
+// overhead is a share. Such a budget bounds the difference of the values.
 func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 	if d.Metric.Scale == s || s != experiment.Difference {
 		return d

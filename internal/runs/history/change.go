@@ -13,8 +13,8 @@ import (
 // seed is the seed of every permutation test: the same history gives the same changes.
 const seed = 1
 
-// stretchValues is the values that are tested for changes: the points of a series in one stretch that are
-// not left out.
+// stretchValues holds the values of a stretch that are tested for changes: the points of a series that are not left
+// out.
 type stretchValues struct {
 	series  *Series
 	stretch int
@@ -150,7 +150,7 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// The limit is the same as for rounds within a run: one of a hundred independent series exceeds it. The
+	// The limit is the same as for rounds within a run: one of a hundred independent series exceeds this limit. The
 	// residuals have less autocorrelation than the values, since reported changes are removed.
 	r := stats.Neighbours(s.values, s.changes)
 	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {

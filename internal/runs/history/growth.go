@@ -47,7 +47,7 @@ type GrowthEstimate struct {
 	Interval analysis.Interval `json:"interval"`
 	Runs     int               `json:"runs"` // number of runs of the history that the new run is compared with
 	From     string            `json:"from"` // first of these runs
-	To       string            `json:"to"`   // last of them
+	To       string            `json:"to"`   // last of these runs
 	// P returns the one-sided p-value of "the quantity grew by limit or less", given the limit. It is 1 if
 	// there is no estimate.
 	P func(limit float64) float64 `json:"-"`

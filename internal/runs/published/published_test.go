@@ -18,8 +18,7 @@ import (
 
 var seconds = experiment.Metric{Name: "took", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio}
 
-// run makes an imported run: each arm has its values, the marked ones of trials
-// that failed.
+// run makes an imported run. Each arm has its values, of which the first ones may be those of failed trials.
 func run(arms []string, values map[string][]float64, failed map[string]int) (*analysis.Run, []journal.Trial) {
 	plan := &experiment.Plan{Schema: experiment.PlanSchema, Name: "made", Testbed: experiment.TestbedImport, Rounds: 8,
 		Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Import: &experiment.Import{Tool: "csv"},
@@ -54,7 +53,7 @@ func of(t *testing.T, r *analysis.Run, trials []journal.Trial, o Options) *Table
 	return table
 }
 
-// lines are a table's differences in a line each.
+// lines returns a table's differences, one per line.
 func lines(table *Table) (list []string) {
 	share := func(v *float64) string {
 		if v == nil {
@@ -87,7 +86,7 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// around gives n values around a level.
+// around returns n values around a level.
 func around(level float64, n int) (list []float64) {
 	for i := range n {
 		list = append(list, level*(1+0.002*float64((7*i)%11-5)))
@@ -95,7 +94,7 @@ func around(level float64, n int) (list []float64) {
 	return list
 }
 
-// Every pair of few arms is shown in the plan's order; a reference leaves its own.
+// All pairs of a few arms are shown in the plan's order. With a reference, only its pairs are shown.
 func TestPairs(t *testing.T) {
 	values := map[string][]float64{"a": around(1, 20), "b": around(1.1, 20), "c": around(1.1, 20)}
 	r, trials := run([]string{"a", "b", "c"}, values, nil)
@@ -114,7 +113,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// With many arms only the baseline's pairs are shown.
+// With many arms, only the pairs with the baseline are shown.
 func TestManyArms(t *testing.T) {
 	names, values := []string{"a", "b", "c", "d", "e"}, map[string][]float64{}
 	for _, n := range names {
@@ -132,7 +131,7 @@ func TestManyArms(t *testing.T) {
 	}
 }
 
-// What the run says of an arm against its baseline is what stands here.
+// The verdict on an arm against its baseline is the run's own.
 func TestSaidIsTheRunsOwn(t *testing.T) {
 	r, trials := run([]string{"a", "b"}, map[string][]float64{"a": around(1, 20), "b": around(1.1, 20)}, nil)
 	if said := of(t, r, trials, Options{}).Cells[0].Metrics[0].Differences[0].Verdict; said != &r.Comparisons[0] {
@@ -140,7 +139,7 @@ func TestSaidIsTheRunsOwn(t *testing.T) {
 	}
 }
 
-// Failed trials are left out unless asked for, and counted either way.
+// Failed trials are left out unless the options include them. They are counted in both tables.
 func TestInvalidTrials(t *testing.T) {
 	b := around(1.1, 40)
 	for i := range 4 {
@@ -160,13 +159,13 @@ func TestInvalidTrials(t *testing.T) {
 	if got(without) != "36, 0 invalid, mean 1.100" || got(with) != "40, 4 invalid, mean 1.000" {
 		t.Errorf("%s; with the invalid %s", got(without), got(with))
 	}
-	// The mean with them hides what the interval shows all the same.
+	// The mean with failed trials hides the difference, which the interval still shows.
 	if got := lines(with); got[0] != "b-a 0.0000 0.0000 costs" && got[0] != "b-a -0.0000 -0.0000 costs" {
 		t.Errorf("%s", got[0])
 	}
 }
 
-// A run that gives no verdicts gives none here, and a mean of nothing is none.
+// An invalid run gives no verdicts in the table. An arm without values has no mean.
 func TestInvalidRunAndEmptyArm(t *testing.T) {
 	r, trials := run([]string{"a", "b", "c"}, map[string][]float64{"a": around(1, 8), "b": around(1, 8)}, nil)
 	r.Valid = false
@@ -179,8 +178,7 @@ func TestInvalidRunAndEmptyArm(t *testing.T) {
 	}
 }
 
-// Zero, infinite and huge values: no percentage of nothing, and nothing that
-// JSON cannot hold.
+// Zero, infinite and huge values: a mean that is not positive has no percentage, and the table is always valid JSON.
 func TestOddValues(t *testing.T) {
 	r, trials := run([]string{"a", "b"}, map[string][]float64{"a": {0, 0}, "b": {math.MaxFloat64, -math.MaxFloat64, math.NaN(), math.Inf(1)}}, nil)
 	table := of(t, r, trials, Options{})
@@ -192,7 +190,7 @@ func TestOddValues(t *testing.T) {
 	}
 }
 
-// A percentage of a negative mean says the opposite of what it seems to.
+// A percentage of a negative mean would have a misleading sign.
 func TestNegativeMeans(t *testing.T) {
 	r, trials := run([]string{"a", "b"}, map[string][]float64{"a": {-5, -5.2}, "b": {-3, -3.1}}, nil)
 	if got := lines(of(t, r, trials, Options{}))[0]; !strings.HasPrefix(got, "b-a – –") {
@@ -200,8 +198,8 @@ func TestNegativeMeans(t *testing.T) {
 	}
 }
 
-// In a run of Tare's own the control is no arm of the table unless it is asked
-// for, and then it is not judged a second time.
+// In a run of Tare's own, the table leaves out the control. If the control is the reference, its pairs are shown, and
+// are not judged again.
 func TestControl(t *testing.T) {
 	r, trials := run([]string{"a", "control", "b"}, map[string][]float64{"a": around(1, 8), "control": around(1, 8), "b": around(1.1, 8)}, nil)
 	r.Plan.Arms[1].Role = experiment.Control

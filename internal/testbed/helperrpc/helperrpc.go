@@ -99,8 +99,8 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 	return &Helper{Process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request, waits for the response, and decodes it into into, unless into is nil. The error is the
-// helper's, or the reason why there is no response.
+// Ask sends a request, waits for the response, and decodes the response into the argument into, if that is not nil.
+// The error is the helper's, or the reason why there is no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -232,8 +232,8 @@ func Command(site testbed.Site, where testbed.Place, name string, request any) (
 	return cmd, err
 }
 
-// Once starts a helper for a single request, waits until the helper ends, and decodes the response into into,
-// unless into is nil. The helper's error is a testbed.ExitError with its standard error.
+// Once starts a helper for a single request, waits until the helper ends, and decodes the response into the argument
+// into, if that is not nil. The helper's error is a testbed.ExitError with its standard error.
 func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
 	cmd, err := Command(site, where, name, request)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// obey doubles numbers.
+// obey is a helper that doubles numbers.
 func obey(_ context.Context, n int) (any, error) {
 	switch n {
 	case 0:

@@ -14,8 +14,8 @@ import (
 	"tare/internal/testbed/local/localtest"
 )
 
-// pod is a site whose programs are given all their input when they start, and give their output
-// when they have ended, as in a pod.
+// pod is a site whose programs get all their input at their start, and give their output after their end, as in a
+// pod.
 type pod struct{ testbed.Site }
 
 func (pod) Self(testbed.Place) string { return "/proc/self/exe" }
@@ -48,7 +48,7 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-// stranger asks as another user.
+// stranger sends a request as another user.
 func stranger(t *testing.T, socket string) {
 	var out, why bytes.Buffer
 	cmd := exec.Command("/proc/self/exe")

@@ -15,7 +15,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// reviewer is an API server that knows the user and refuses what refused says.
+// reviewer is an API server that knows the user, and refuses the rights for which refused returns true.
 func reviewer(user string, refused func(*authorization.ResourceAttributes) (reason string, no bool)) *fake.Clientset {
 	c := fake.NewClientset()
 	c.PrependReactor("create", "selfsubjectaccessreviews", func(a kubetesting.Action) (bool, runtime.Object, error) {
@@ -78,7 +78,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Each right that is missing is named, and nothing else.
+// Each missing right is named, and no other right.
 func TestAccessNamesWhatIsMissing(t *testing.T) {
 	for _, u := range []Use{Everything(""), Everything("bench", "kube-system")} {
 		rights := Rights(u)

@@ -90,8 +90,8 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 	return t, nil
 }
 
-// Apply makes or changes objects by server-side apply, and records each object before. The default namespace is
-// the site's. Apply refuses objects that exist and are not of this run, and returns those of the API server.
+// Apply makes or changes objects by server-side apply, and records each object before. The default namespace is the
+// site's. Apply refuses objects that another owner has made. It returns the objects as the API server has them.
 func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {

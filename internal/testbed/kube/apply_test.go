@@ -30,8 +30,8 @@ func object(apiVersion, kind, name string, fields map[string]any) *unstructured.
 	return o
 }
 
-// Objects are applied in the site's namespace and in the cluster, changed, and
-// deleted again; what belongs to others is left alone.
+// Objects are applied in the site's namespace and in the cluster, changed, and deleted. Objects of other owners stay
+// unchanged.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	bed := onCluster(t)
@@ -91,7 +91,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A kind that the cluster does not know is an error that says what may be missing.
+// For a kind that the cluster does not know, the error names what may be missing.
 func TestApplyUnknownKind(t *testing.T) {
 	t.Parallel()
 	s := open(t, onCluster(t), "unknown", experiment.Needs{}, parameters())
@@ -101,8 +101,8 @@ func TestApplyUnknownKind(t *testing.T) {
 	}
 }
 
-// A namespace that does not end is reported with what holds it, and tare clean
-// finishes when that is gone.
+// If a namespace cannot be removed, the error names the reason. When the reason is gone, tare clean removes the
+// namespace.
 func TestStuckNamespace(t *testing.T) {
 	t.Parallel()
 	bed := onCluster(t)
@@ -146,8 +146,7 @@ func TestStuckNamespace(t *testing.T) {
 	})
 }
 
-// Layers shape the namespace, the pods and the volume; labels that say whose
-// things are stay.
+// Layers change the namespace, the pods and the volume. They cannot change the labels with the owner.
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	s := open(t, onCluster(t), "shaped", alone, parameters())

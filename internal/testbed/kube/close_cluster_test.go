@@ -11,8 +11,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// A site that is closed and opened anew has the namespace that it had, on the same nodes,
-// and all else is new. Nothing of another site goes.
+// A site that is closed and opened anew gets its earlier namespace and nodes, and new pods. Other sites are not
+// affected.
 func TestSiteIsOpenedAnew(t *testing.T) {
 	t.Parallel()
 	bed, level := onCluster(t), parameters()

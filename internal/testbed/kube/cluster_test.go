@@ -23,7 +23,7 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// parameters are a testbed's with short limits.
+// parameters are a testbed's parameters with short limits.
 func parameters() *experiment.Kubernetes {
 	return &experiment.Kubernetes{
 		Image:     experiment.DefaultImage,
@@ -36,14 +36,13 @@ func parameters() *experiment.Kubernetes {
 	}
 }
 
-// onCluster is a testbed on the test cluster, which closes with the test and
-// leaves nothing behind.
+// onCluster is a testbed on the test cluster. It is closed with the test, and must leave nothing behind.
 func onCluster(t *testing.T) *Testbed {
 	t.Helper()
 	return bedOf(t, Options{Kubeconfig: kubetest.Kubeconfig(t), Host: func() (testbed.Testbed, error) { return local.New() }})
 }
 
-// bedOf is one with these options.
+// bedOf is a testbed with these options.
 func bedOf(t *testing.T, o Options) *Testbed {
 	t.Helper()
 	o.Say = func(line string) { t.Log(line) }
@@ -60,7 +59,7 @@ func bedOf(t *testing.T, o Options) *Testbed {
 	return bed
 }
 
-// nothingLeft fails when something of a run is still on the cluster.
+// nothingLeft fails if any object of a run is still on the cluster.
 func nothingLeft(t *testing.T, owner inventory.Owner) {
 	t.Helper()
 	c := connected(t)
@@ -78,7 +77,7 @@ func nothingLeft(t *testing.T, owner inventory.Owner) {
 	}
 }
 
-// must ends a test at an error that it is not about.
+// must ends the test on an unexpected error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -86,13 +85,13 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// clusterClient is one of the test's own, beside the testbed.
+// clusterClient is a client of the test's own, independent of the testbed.
 func clusterClient(t *testing.T) cluster.Client {
 	t.Helper()
 	return connected(t).Client
 }
 
-// connected is the test cluster.
+// connected is a connection to the test cluster.
 func connected(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Connect(context.Background(), cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
@@ -102,7 +101,7 @@ func connected(t *testing.T) *cluster.Cluster {
 	return c
 }
 
-// open asks for a site.
+// open opens a site.
 func open(t *testing.T, bed *Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes) *Site {
 	t.Helper()
 	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: needs, Level: level})
@@ -112,7 +111,7 @@ func open(t *testing.T, bed *Testbed, arm string, needs experiment.Needs, level 
 	return site.(*Site)
 }
 
-// ready asks for a site and makes it.
+// ready opens a site and makes its objects.
 func ready(t *testing.T, bed *Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes) *Site {
 	t.Helper()
 	s := open(t, bed, arm, needs, level)
@@ -120,7 +119,7 @@ func ready(t *testing.T, bed *Testbed, arm string, needs experiment.Needs, level
 	return s
 }
 
-// runIn runs a program at a place of a site and gives what it wrote.
+// runIn runs a program at a place of a site and returns its output.
 func runIn(t *testing.T, s *Site, where testbed.Place, args ...string) (string, error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -132,8 +131,8 @@ func runIn(t *testing.T, s *Site, where testbed.Place, args ...string) (string, 
 	return stdout.String(), err
 }
 
-// A site has two pods on two nodes, under Pod Security restricted, reached by
-// their own addresses and a service; arms share the nodes.
+// A site has two pods on two nodes, under Pod Security restricted. They are reached by their own addresses and by a
+// service. All arms have the same nodes.
 func TestSiteOnACluster(t *testing.T) {
 	t.Parallel()
 	bed := onCluster(t)
@@ -178,19 +177,19 @@ func TestSiteOnACluster(t *testing.T) {
 	}
 }
 
-// transfer sends a second of TCP from the client to the server.
+// transfer sends data by TCP from the client to the server for a second.
 func transfer(t *testing.T, s *Site, path testbed.Path) {
 	t.Helper()
 	from, to := path.Ends()
 	port := fmt.Sprint(s.Ports()[0])
-	// It serves more than one client: a try that fails half-way must not be the last.
+	// The server accepts several connections, since the client repeats a try that fails half-way.
 	server, err := s.Start(t.Context(), to, testbed.Command{Args: []string{"iperf3", "-s", "-p", port}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Kill()
 	errs := map[string]int{}
-	for range 100 { // kube-proxy needs a moment for a new service, the server one to listen
+	for range 100 { // kube-proxy needs a moment for a new service, and the server to listen
 		_, err := runIn(t, s, from, "iperf3", "-c", s.Address(path).String(), "-p", port, "-n", "1M")
 		if err == nil {
 			return
@@ -223,7 +222,7 @@ func TestOtherImage(t *testing.T) {
 	if err != nil || out != "42\n" {
 		t.Errorf("a program of the image says %q, %v", out, err)
 	}
-	// As an injected sidecar looks for its control plane.
+	// This is how an injected sidecar looks up its control plane.
 	out, err = runIn(t, s, testbed.ClientPod, "nslookup", "kubernetes.default.svc.cluster.local")
 	if err != nil || !strings.Contains(out, "Name:\tkubernetes.default.svc.cluster.local\n") {
 		t.Errorf("the API server's name in the pod: %q, %v", out, err)

@@ -19,7 +19,7 @@ import (
 	"tare/internal/testbed/kube/inventory"
 )
 
-// confine applies a policy of hack/deploy/rbac to the user, under a name of the test's own.
+// confine applies a policy of hack/deploy/rbac to the user, under a name that only this test uses.
 func (s *someone) confine(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile("../../../hack/deploy/rbac/" + file)
@@ -61,7 +61,7 @@ func (s *someone) confine(t *testing.T, file string) {
 			return false, "", err
 		}
 		for _, w := range got.Status.TypeChecking.ExpressionWarnings {
-			// What an object is of any kind, the checker cannot know.
+			// The checker cannot know the fields of an object of any kind, and warns.
 			t.Logf("%s: %s: %s", file, w.FieldRef, w.Warning)
 		}
 		return true, "", nil
@@ -70,7 +70,7 @@ func (s *someone) confine(t *testing.T, file string) {
 	}
 }
 
-// foreign makes a namespace of somebody else's with one of everything in it.
+// foreign makes a namespace of another owner, with one object of every kind in it.
 func (s *someone) foreign(t *testing.T, labels map[string]string) string {
 	t.Helper()
 	core := s.cluster.Client.CoreV1()
@@ -102,8 +102,8 @@ func (s *someone) foreign(t *testing.T, labels map[string]string) string {
 	return ns.Name
 }
 
-// Under the policies that are shipped, the rights of cluster.yaml are of no use outside of
-// Tare's own namespaces, and a run needs nothing more.
+// Under the shipped policies, the rights of cluster.yaml have no effect outside of Tare's own namespaces, and are
+// enough for a run.
 func TestConfined(t *testing.T) {
 	t.Parallel()
 	user := newSomeone(t, "confined")

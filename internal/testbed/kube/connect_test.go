@@ -14,8 +14,7 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// A program that fetches credentials and does not end holds up neither the run nor
-// its end.
+// A credential plugin that does not end delays neither the run nor its end.
 func TestConnectPlugin(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

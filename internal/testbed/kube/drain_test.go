@@ -17,8 +17,8 @@ import (
 	"tare/internal/testbed/kube/placement"
 )
 
-// A pod that is evicted from a node that takes no more is a trial lost, with the
-// reason, until the node takes pods again; a node that is deleted is the end.
+// If a node is drained, the eviction of a pod makes the trial invalid, with the reason, until the node takes pods
+// again. If the node is deleted, the run ends.
 func TestDrainedNode(t *testing.T) {
 	kubetest.Breaks(t)
 	bed := onCluster(t)

@@ -24,13 +24,13 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// alone needs the client's pod only.
+// alone needs only the client's pod.
 var alone = experiment.Needs{Volume: &experiment.Volume{Size: 1 << 20}}
 
 // pair needs two pods.
 var pair = experiment.Needs{Network: true}
 
-// A pod that cannot become ready is an error that says why, long before the limit.
+// If a pod cannot become ready, the error gives the reason, long before the limit.
 func TestPodsThatCannotStart(t *testing.T) {
 	t.Parallel()
 	bed := onCluster(t)
@@ -84,7 +84,7 @@ func TestPodsThatCannotStart(t *testing.T) {
 	}
 }
 
-// saysWhy checks that an error says all of it, and nothing that a terminal would act on.
+// saysWhy checks that an error contains all of the given texts, and no control sequences for a terminal.
 func saysWhy(t *testing.T, err error, want ...string) {
 	t.Helper()
 	if err == nil {
@@ -102,7 +102,7 @@ func saysWhy(t *testing.T, err error, want ...string) {
 	}
 }
 
-// A claim that is never bound says so with its events, at the limit.
+// For a claim that is never bound, the error has the claim's events, at the limit.
 func TestVolumeThatNeverBinds(t *testing.T) {
 	t.Parallel()
 	level := parameters()
@@ -112,8 +112,8 @@ func TestVolumeThatNeverBinds(t *testing.T) {
 	saysWhy(t, s.Ready(t.Context()), "not after 8s", "of storage class missing is Pending", `storageclass.storage.k8s.io "missing" not found`)
 }
 
-// A namespace that is given stays, and all of Tare's in it goes; its quota is the
-// user's, and says what it is.
+// A namespace that the experiment names stays, and all of Tare's objects in it are removed. If the user's quota
+// refuses an object, the error says so.
 func TestGivenNamespace(t *testing.T) {
 	t.Parallel()
 	c := clusterClient(t)
@@ -142,8 +142,8 @@ func TestGivenNamespace(t *testing.T) {
 	saysWhy(t, open(t, bed, "second", pair, level).Ready(t.Context()), "exceeded quota: small", "kubectl describe quota")
 }
 
-// A pod that is deleted while its program runs spoils that trial, with the reason,
-// and is made again before the next, on the same node.
+// If a pod is deleted while its program runs, this trial is invalid, with the reason. The pod is made again on the
+// same node before the next trial.
 func TestPodDeleted(t *testing.T) {
 	t.Parallel()
 	bed := onCluster(t)
@@ -183,8 +183,7 @@ func TestPodDeleted(t *testing.T) {
 	transfer(t, s, testbed.PodToPod)
 }
 
-// A run that is killed leaves its things, which Left lists and Clean removes; what
-// another has made stays.
+// Leftovers lists the objects of a killed run, and Clean removes them. Objects of other owners stay.
 func TestKilled(t *testing.T) {
 	if os.Getenv("TARE_TEST_TO_BE_KILLED") != "" {
 		bed, err := New(Options{Kubeconfig: kubetest.Kubeconfig(t)})
@@ -242,7 +241,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// owner finds the owner in what a child says.
+// owner finds the owner in the output of a child process.
 type owner struct {
 	all   bytes.Buffer
 	found chan inventory.Owner

@@ -14,8 +14,8 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// A pod that a workload makes is as layers shape those of the arm, on the node of the client's,
-// and runs what it is to run; it is none of the service's.
+// A pod that a workload makes has the layers' changes like the pods of the arm, and runs the given program on the
+// node of the client's pod. It does not belong to the service.
 func TestPlanLike(t *testing.T) {
 	for image, agent := range map[string]string{"": pods.Program, "example.test/other:1": "/var/run/tare/bin/tare-agent"} {
 		s, on := onNodes(t, experiment.Needs{OwnPod: true, Image: image}, parameters(), "a", "b")
@@ -52,8 +52,7 @@ func TestPlanLike(t *testing.T) {
 	}
 }
 
-// Sidecars of Tare's are told what to do in the arm's own pods alone, so that other pods would be
-// without the layer.
+// Tare's own sidecars work only in the arm's own pods. Other pods would be without the layer.
 func TestLikeWithSidecars(t *testing.T) {
 	s, _ := onNodes(t, experiment.Needs{OwnPod: true}, parameters(), "a")
 	if _, err := s.AddSidecar(testbed.ClientPod, testbed.Sidecar{Name: "wireguard"}); err != nil {

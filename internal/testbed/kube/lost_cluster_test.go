@@ -24,14 +24,14 @@ import (
 	"tare/internal/testbed/kube/kubetest"
 )
 
-// silent are parameters of a run that is soon taken for lost.
+// silent are parameters of a run that soon counts as lost.
 func silent(silence time.Duration, namespace string) *experiment.Kubernetes {
 	level := parameters()
 	level.Namespace, level.Timeouts.Silence = namespace, quantity.Duration(silence)
 	return level
 }
 
-// controller is an object with pods that no agent of Tare's is in.
+// controller is an object with pods that have no agent.
 var controller = &unstructured.Unstructured{Object: map[string]any{
 	"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "applied"},
 	"spec": map[string]any{
@@ -48,7 +48,7 @@ var controller = &unstructured.Unstructured{Object: map[string]any{
 	},
 }}
 
-// sidecar puts a container into a pod that does not end with Tare's.
+// sidecar adds a container to a pod. The container does not end with Tare's own container.
 func sidecar(p *corev1.Pod) error {
 	beside := *p.Spec.Containers[0].DeepCopy()
 	beside.Name, beside.Image, beside.Command, beside.VolumeMounts = "beside", "tare.test/pause:1", nil, nil
@@ -56,7 +56,7 @@ func sidecar(p *corev1.Pod) error {
 	return nil
 }
 
-// beLost makes all that a site can have, says whose it is, and waits to be killed.
+// beLost makes all objects that a site can have, prints their owner, and waits to be killed.
 func beLost(t *testing.T, namespace string) {
 	bed, err := New(Options{Kubeconfig: kubetest.Kubeconfig(t)})
 	if err != nil {
@@ -78,8 +78,7 @@ func beLost(t *testing.T, namespace string) {
 	select {}
 }
 
-// lose starts this test in another process, kills that when it has made its site, and
-// gives its owner.
+// lose starts this test in another process, kills the process when it has made its site, and returns its owner.
 func lose(t *testing.T, name, namespace string) inventory.Owner {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^"+name+"$")
@@ -100,9 +99,8 @@ func lose(t *testing.T, name, namespace string) inventory.Owner {
 	return lost
 }
 
-// What a lost run has made is removed by the cluster, when it has not heard of the run
-// for the time that the file names: all but namespaces and the record. What others have
-// in the same namespace stays.
+// The cluster removes the objects of a lost run, except namespaces and the record, after the time without a renewal
+// that the file sets. Objects of other owners in these namespaces stay.
 func TestLost(t *testing.T) {
 	if os.Getenv("TARE_TEST_TO_BE_LOST") != "" {
 		beLost(t, os.Getenv("TARE_TEST_NAMESPACE"))
@@ -147,8 +145,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// remains names what there is of a run but for namespaces and its record, and what others
-// have made for it in its namespaces.
+// remains names the remaining objects of a run, except for its namespaces and its record. It includes objects that
+// controllers have made for the run.
 func remains(ctx context.Context, c *cluster.Cluster, of inventory.Owner, given string) (string, error) {
 	mine := metav1.ListOptions{LabelSelector: inventory.OwnerLabel + "=" + string(of)}
 	namespaces, err := c.Client.CoreV1().Namespaces().List(ctx, mine)
@@ -182,8 +180,8 @@ func remains(ctx context.Context, c *cluster.Cluster, of inventory.Owner, given 
 	return strings.Join(there, ", "), errors.Join(errs...)
 }
 
-// A living run puts its deadlines off, in every namespace that it uses. One whose deadline
-// is over ends, and makes nothing more.
+// A living run extends its deadlines in every namespace that it uses. A run whose deadline has passed ends, and makes
+// nothing more.
 func TestPutOff(t *testing.T) {
 	t.Parallel()
 	bed := onCluster(t)

@@ -179,7 +179,7 @@ func containerAt(where testbed.Place) (pod testbed.Place, container string) {
 // Ports lists the server's ports that the service forwards, TCP and UDP.
 func (s *Site) Ports() []uint16 { return testbed.ServicePorts() }
 
-// Address returns the server's address on a path, which is invalid if the site is not ready or lacks the path.
+// Address returns the server's address on a path. The address is invalid if the site is not ready or lacks the path.
 func (s *Site) Address(path testbed.Path) netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *Site) Address(path testbed.Path) netip.Addr {
 // LinkRate returns 0: the rate of the network is unknown on a cluster.
 func (s *Site) LinkRate() float64 { return 0 }
 
-// planService returns the Kubernetes service in front of the server, which is the first of several members.
+// planService returns the Kubernetes service in front of the server or, of several members, the first.
 func (s *Site) planService() *corev1.Service {
 	labels := s.bed.session.Owner.Labels(s.arm, roleServer)
 	want := &corev1.Service{

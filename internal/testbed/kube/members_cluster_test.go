@@ -15,8 +15,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Members of a service have pods and volumes of their own and reach each other; the service
-// leads to the first. Where one is lost it is made again, and all go with the site.
+// Members of a service have pods and volumes of their own, and reach each other. The service leads to the first
+// member. A lost member is made again, and all members are removed with the site.
 func TestMembersOnACluster(t *testing.T) {
 	t.Parallel()
 	bed := onCluster(t)
@@ -75,7 +75,7 @@ func TestMembersOnACluster(t *testing.T) {
 	}
 }
 
-// reachEachOther sends something from each pod to each member.
+// reachEachOther sends data from each pod to each member.
 func reachEachOther(t *testing.T, s *Site) {
 	t.Helper()
 	places := []testbed.Place{testbed.ClientPod}

@@ -19,7 +19,7 @@ import (
 	"tare/internal/testbed/kube/inventory"
 )
 
-// onNodes is a site of a cluster that has these nodes and does nothing.
+// onNodes is a site of a fake cluster with these nodes.
 func onNodes(t *testing.T, needs experiment.Needs, level *experiment.Kubernetes, nodes ...string) (*Site, *clusterRun) {
 	t.Helper()
 	var objects []runtime.Object
@@ -38,8 +38,8 @@ func onNodes(t *testing.T, needs experiment.Needs, level *experiment.Kubernetes,
 	return s, newClusterRun(c, bed.session, "", level.Timeouts)
 }
 
-// Each member has a pod of its own, with the role of the server and its number; the one
-// that the service leads to is the first. A layer shapes all of them.
+// Each member has its own pod, with the role server and the member's number. The service leads to the first member. A
+// layer changes all these pods.
 func TestPlanMembers(t *testing.T) {
 	for _, c := range []struct {
 		needs experiment.Needs
@@ -93,7 +93,7 @@ func TestPlanMembers(t *testing.T) {
 	}
 }
 
-// The pods' names are different in a namespace that arms share, too.
+// In a namespace that arms share, the pods' names are different, too.
 func TestMemberNames(t *testing.T) {
 	level := parameters()
 	level.Namespace = "given"
@@ -107,7 +107,7 @@ func TestMemberNames(t *testing.T) {
 	}
 }
 
-// Each member has a claim of its own, which layers shape, mounted in its pod alone.
+// Each member has its own claim, which layers change. The claim is mounted only in the member's pod.
 func TestMemberClaims(t *testing.T) {
 	for _, c := range []struct {
 		needs experiment.Needs
@@ -151,7 +151,7 @@ func TestMemberClaims(t *testing.T) {
 	}
 }
 
-// mounted says where a pod has the volume of a claim.
+// mounted returns where a pod mounts the volume of a claim.
 func mounted(pod *corev1.Pod, claim string, where testbed.Place) (said string) {
 	for _, v := range pod.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil || v.PersistentVolumeClaim.ClaimName != claim {

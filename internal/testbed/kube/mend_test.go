@@ -11,7 +11,7 @@ import (
 	"tare/internal/testbed/kube/inventory"
 )
 
-// A run whose record is gone mends nothing.
+// A run whose record is gone mends no pod.
 func TestMendCleanedAway(t *testing.T) {
 	c := &cluster.Cluster{Context: "test", Client: fake.NewClientset()}
 	bed, err := New(Options{})

@@ -6,7 +6,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// TestMeter reads what pods on two nodes share. The test cluster's nodes are on one machine.
+// TestMeter reads the resources that pods on two nodes share. The nodes of the test cluster are on one machine.
 func TestMeter(t *testing.T) {
 	s := ready(t, onCluster(t), "metered", pair, parameters())
 	seen := map[string]testbed.Resource{}

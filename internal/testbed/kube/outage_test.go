@@ -19,7 +19,7 @@ import (
 	"tare/internal/testbed/kube/kubetest"
 )
 
-// proxy is between Tare and the API server, and can be cut.
+// proxy is between Tare and the API server, and can be interrupted.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -30,7 +30,7 @@ type proxy struct {
 	down  bool // refuses
 }
 
-// behindProxy gives a kubeconfig by which everything goes through a proxy.
+// behindProxy returns a kubeconfig with which all requests go through a proxy.
 func behindProxy(t *testing.T) (path string, p *proxy) {
 	t.Helper()
 	raw, err := clientcmd.LoadFromFile(kubetest.Kubeconfig(t))
@@ -92,7 +92,7 @@ func (p *proxy) cut() {
 	p.conns = nil
 }
 
-// refuse has the proxy take no connections any more, or take them again.
+// refuse makes the proxy refuse new connections, or accept them again.
 func (p *proxy) refuse(down bool) {
 	p.mu.Lock()
 	p.down = down
@@ -102,7 +102,7 @@ func (p *proxy) refuse(down bool) {
 	}
 }
 
-// slow is a program that writes a lot for some seconds, and what it writes in all.
+// slow is a program that writes a lot of output for some seconds, and this output.
 var slow = []string{"sh", "-c", "i=0; while [ $i -lt 60 ]; do seq 1000; sleep 0.1; i=$((i+1)); done"}
 
 func slowOutput() string {
@@ -122,8 +122,8 @@ func shellSite(t *testing.T, bed *Testbed) *Site {
 	return ready(t, bed, "outage", needs, level)
 }
 
-// outlasts checks that a program runs on while nothing answers, and that its result
-// comes whole afterwards.
+// outlasts checks that a program keeps running while the API server does not answer, and that its result arrives
+// whole afterwards.
 func outlasts(t *testing.T, disturb func(*proxy)) {
 	t.Helper()
 	config, p := behindProxy(t)
@@ -166,15 +166,14 @@ func TestAPIServerIsKilled(t *testing.T) {
 	})
 }
 
-// An API server that stays away makes the trial invalid when patience ends, and
-// nothing hangs.
+// If the API server stays away, the trial is invalid when the patience ends, and nothing hangs.
 func TestLongOutage(t *testing.T) {
 	t.Parallel()
 	config, p := behindProxy(t)
 	bed := onCluster(t)
 	bed.options.Kubeconfig = config
 	level := parameters()
-	level.Timeouts.Connect = quantity.Duration(6 * time.Second) // on a busy machine an exec takes longer than one
+	level.Timeouts.Connect = quantity.Duration(6 * time.Second) // on a busy machine an exec takes longer than a second
 	level.Timeouts.Request = quantity.Duration(2 * time.Second)
 	level.Timeouts.Ready = quantity.Duration(60 * time.Second)
 	s := ready(t, bed, "away", experiment.Needs{Network: true}, level)
@@ -194,7 +193,7 @@ func TestLongOutage(t *testing.T) {
 	transfer(t, s, testbed.PodToPod)
 }
 
-// A kubelet that stops is waited for, and the same pod serves again.
+// The run waits for a kubelet that has stopped, and then uses the same pod.
 func TestKubeletStopped(t *testing.T) {
 	kubetest.Breaks(t)
 	bed := onCluster(t)

@@ -10,13 +10,13 @@ import (
 	"tare/internal/test/golden"
 )
 
-// The placeholders in the manifests, as the documentation says to replace them.
+// These placeholders in the manifests are replaced as the documentation says.
 const (
 	givenNamespace    = "NAMESPACE"
 	observedNamespace = "OBSERVED"
 )
 
-// manifests are the files of hack/deploy/rbac, made from the table of rights.
+// manifests are the files of hack/deploy/rbac, as made from the table of rights.
 func manifests() map[string]string {
 	files := map[string]string{}
 	write := func(file, comment, name string, rights []experiment.Right, keep func(experiment.Right) bool) {
@@ -52,7 +52,7 @@ func manifests() map[string]string {
 	return files
 }
 
-// table is the documentation's.
+// table is the table in the documentation.
 func table() string {
 	var b strings.Builder
 	b.WriteString("| resource | verbs | where | for |\n|---|---|---|---|\n")
@@ -79,7 +79,7 @@ func table() string {
 	return b.String()
 }
 
-// The table of rights ends in the manifests and in the documentation as it is.
+// The manifests and the documentation agree with the table of rights.
 func TestManifests(t *testing.T) {
 	for path, want := range manifests() {
 		golden.Check(t, path, want)

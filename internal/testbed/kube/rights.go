@@ -155,7 +155,7 @@ func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 // examination holds findings about one cluster, from requests that make nothing on the cluster.
 type examination struct {
 	Context  string
-	Reach    testbed.Finding   // namespaces where the user's rights hold; never prevents a run
+	Reach    testbed.Finding   // namespaces where the user's rights hold; this finding never prevents a run
 	Findings []testbed.Finding // the API server and required rights; a run needs all of them
 	Optional []testbed.Finding // rights without which the run's record is shorter
 }
@@ -285,7 +285,7 @@ func Rights(u Use) []experiment.Right {
 	return merge(list)
 }
 
-// merge combines the rights to the same resource in the same namespace, optional only if all of them are.
+// merge combines the rights to one resource in one namespace. The result is optional only if all of them are.
 func merge(list []experiment.Right) []experiment.Right {
 	var merged []experiment.Right
 	for _, r := range list {

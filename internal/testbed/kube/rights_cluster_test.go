@@ -74,14 +74,13 @@ func newSomeone(t *testing.T, name string) *someone {
 	return s
 }
 
-// may gives the user these rights and no others, and waits until the API server
-// goes by them.
+// may gives the user exactly these rights, and waits until the API server applies them.
 func (s *someone) may(t *testing.T, rules []rbac.PolicyRule, denied string) examination {
 	t.Helper()
 	return s.allowed(t, rules, denied, Everything(""))
 }
 
-// allowed is may for a use of the cluster.
+// allowed calls may with the rights for a use of the cluster.
 func (s *someone) allowed(t *testing.T, rules []rbac.PolicyRule, denied string, use Use) examination {
 	t.Helper()
 	roles := s.cluster.Client.RbacV1().ClusterRoles()
@@ -104,7 +103,7 @@ func (s *someone) allowed(t *testing.T, rules []rbac.PolicyRule, denied string, 
 	return e
 }
 
-// notAllowed names what an examination found refused, of what a run needs.
+// notAllowed names the required rights that an examination found missing.
 func notAllowed(e examination) string {
 	var list []string
 	for _, f := range e.Findings {
@@ -116,7 +115,7 @@ func notAllowed(e examination) string {
 	return strings.Join(list, "; ")
 }
 
-// documented reads the rules of the role of a kind in a file of hack/deploy/rbac.
+// documented reads the rules of a role from a file of hack/deploy/rbac.
 func documented(t *testing.T, file, kind string) []rbac.PolicyRule {
 	t.Helper()
 	data, err := os.ReadFile("../../../hack/deploy/rbac/" + file)
@@ -136,8 +135,8 @@ func documented(t *testing.T, file, kind string) []rbac.PolicyRule {
 	return nil
 }
 
-// In a namespace that is given, the documented Role there is enough, with the right
-// to read nodes; pods are observed with one more Role.
+// In a namespace that the experiment names, the documented Role is enough, with the right to read nodes. Observed
+// pods need one more Role.
 func TestDocumentedRightsInANamespace(t *testing.T) {
 	t.Parallel()
 	user := newSomeone(t, "given")
@@ -174,8 +173,7 @@ func TestDocumentedRightsInANamespace(t *testing.T) {
 	}
 }
 
-// With exactly the documented role everything works that a run does; with one
-// verb less, doctor names it.
+// With exactly the documented role, a run can do everything that it needs. If one verb is missing, doctor names it.
 func TestDocumentedRights(t *testing.T) {
 	t.Parallel()
 	user := newSomeone(t, "rights")

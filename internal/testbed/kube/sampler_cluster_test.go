@@ -16,7 +16,7 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// burn uses CPU time in the client's pod for two seconds, and gives how much.
+// burn uses CPU time in the client's pod for two seconds, and returns the amount.
 func burn(t *testing.T, s *Site) testbed.Usage {
 	t.Helper()
 	process, err := s.Start(t.Context(), testbed.ClientPod, testbed.Command{Args: []string{
@@ -31,7 +31,7 @@ func burn(t *testing.T, s *Site) testbed.Usage {
 	return usage
 }
 
-// sampled is a sample over a burn.
+// sampled is a sample during a call of burn.
 func sampled(t *testing.T, sampler *sampler, s *Site) (testbed.Sample, testbed.Usage) {
 	t.Helper()
 	must(t, sampler.Start(t.Context(), s))
@@ -44,14 +44,14 @@ func sampled(t *testing.T, sampler *sampler, s *Site) (testbed.Sample, testbed.U
 	return got, used
 }
 
-// observing has a level observe the server's pod of a site that was asked for.
+// observing makes a level observe the server's pod of a site.
 func observing(s *Site, nodes experiment.ObserveNodes) experiment.Observe {
 	return experiment.Observe{Name: "peer", Namespace: s.Namespace(), Nodes: nodes,
 		Labels: map[string]string{inventory.OwnerLabel: string(s.bed.session.Owner), inventory.RoleLabel: roleServer}}
 }
 
-// With accounting: node whole pods are counted, sandboxes and throttling included,
-// and so are observed pods, also when they are made again in between.
+// With accounting: node the usage of whole pods is counted, with sandboxes and throttling. Observed pods are counted,
+// too, even if they are made again in between.
 func TestSamplesOnNodes(t *testing.T) {
 	t.Parallel()
 	bed := onCluster(t)
@@ -77,15 +77,15 @@ func TestSamplesOnNodes(t *testing.T) {
 			t.Errorf("node %+v", n)
 		}
 	}
-	// The test cluster's nodes share a kernel; nothing that hinders trials is noted.
+	// The nodes of the test cluster share a kernel. There is no note about a problem for trials.
 	if notes := strings.Join(clusters[0].Notes, "\n"); !strings.Contains(notes, "share one kernel") || strings.Contains(notes, "not applied") {
 		t.Errorf("notes %q", notes)
 	}
 	sampler := bed.Sampler()
 	for _, s := range []*Site{plain, sandbox} {
 		got, used := sampled(t, sampler, s)
-		// A sandbox with a kernel of its own counts by a clock of its own, which goes on
-		// while the sandbox is throttled: this is the node's.
+		// A sandbox with its own kernel has its own clock, which continues while the sandbox is throttled. The
+		// reading uses the node's clock.
 		if used.Unavailable || used.CPU() <= 0 || used.System > used.CPU() || used.MaxRSS < 1<<20 || got.Sidecars != nil {
 			t.Errorf("%s: the program used %+v; beside it %+v", s.arm, used, got.Sidecars)
 		}
@@ -112,8 +112,7 @@ func TestSamplesOnNodes(t *testing.T) {
 	}
 }
 
-// remove deletes a pod behind the testbed's back, and waits until it is gone: while
-// it ends it still answers.
+// remove deletes a pod without the testbed's knowledge, and waits until the pod is gone: until then it still answers.
 func remove(t *testing.T, p *pods.Pod) {
 	t.Helper()
 	plan := p.Plan()
@@ -124,8 +123,7 @@ func remove(t *testing.T, p *pods.Pod) {
 	})
 }
 
-// With accounting: container no right on nodes is used. What a sandbox hides is
-// told as such: never as zero.
+// With accounting: container no right on nodes is used. A value that a sandbox hides is unknown, and never zero.
 func TestSamplesInContainers(t *testing.T) {
 	t.Parallel()
 	bed := onCluster(t)
@@ -149,7 +147,7 @@ func TestSamplesInContainers(t *testing.T) {
 		t.Errorf("notes %q", notes)
 	}
 	sampler := bed.Sampler()
-	// What one arm does not tell is applied to none.
+	// A value that is unknown in one arm is used in no arm.
 	if got, used := sampled(t, sampler, plain); used.Unavailable || used.CPU() <= 0 || got.Conditions.ForeignCPU != -1 || got.Conditions.Busy < used.CPU() || got.Sidecars != nil {
 		t.Errorf("plain: %+v, %+v", got, used)
 	}

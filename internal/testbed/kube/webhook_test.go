@@ -39,15 +39,15 @@ const (
 	refusal     = "every pod needs a label team"
 )
 
-// The error of a webhook that refuses what an arm needs, or that cannot be asked, says
-// which one it was, why, and what can be done. Other arms have their sites.
+// If a webhook refuses an arm's object, or does not answer, the error names the webhook, the reason and a remedy.
+// Other arms get their sites.
 func TestAdmissionWebhook(t *testing.T) {
 	t.Parallel()
 	config, err := clientcmd.BuildConfigFromFlags("", kubetest.Kubeconfig(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(config) // one that does not ask again what was not answered
+	client, err := kubernetes.NewForConfig(config) // a client that does not repeat unanswered requests
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestAdmissionWebhook(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			level := parameters()
-			level.Timeouts.Request = quantity.Duration(6 * time.Second) // so long a webhook that cannot be asked is asked again
+			level.Timeouts.Request = quantity.Duration(6 * time.Second) // the time for which a request to an unreachable webhook is repeated
 			bed := onCluster(t)
 			plain := open(t, bed, "plain", experiment.Needs{Network: true}, level)
 			guarded := open(t, bed, "guarded", experiment.Needs{Network: true}, level)
@@ -93,7 +93,7 @@ func TestAdmissionWebhook(t *testing.T) {
 	}
 }
 
-// refuse is the answer of a webhook that nothing pleases.
+// refuse is the response of a webhook that refuses every object.
 func refuse(w http.ResponseWriter, r *http.Request) {
 	var review admissionv1.AdmissionReview
 	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
@@ -104,13 +104,13 @@ func refuse(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// hang gives no answer as long as anybody waits for one.
+// hang never answers a request.
 func hang(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 }
 
-// webhook serves one on this machine, at the address by which it reaches the API server.
+// webhook runs a webhook on this machine, at the address by which this machine reaches the API server.
 func webhook(api string, answer http.HandlerFunc) func(*testing.T) admissionregistration.WebhookClientConfig {
 	return func(t *testing.T) admissionregistration.WebhookClientConfig {
 		t.Helper()
@@ -130,7 +130,7 @@ func webhook(api string, answer http.HandlerFunc) func(*testing.T) admissionregi
 	}
 }
 
-// towards is this machine's address on the way to the API server.
+// towards returns this machine's address on the route to the API server.
 func towards(t *testing.T, api string) net.IP {
 	t.Helper()
 	server, err := url.Parse(api)
@@ -163,8 +163,8 @@ func selfSigned(t *testing.T, ip net.IP) (tls.Certificate, []byte) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// register has the API server ask a webhook before it makes objects of a resource for
-// the arm of a site, and waits until it does.
+// register makes the API server call a webhook before it makes objects of a resource for a site's arm, and waits
+// until it does.
 func register(t *testing.T, client kubernetes.Interface, s *Site, resource string, hook admissionregistration.WebhookClientConfig) {
 	t.Helper()
 	asked := client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -204,7 +204,7 @@ func register(t *testing.T, client kubernetes.Interface, s *Site, resource strin
 	}
 }
 
-// offer asks by a dry run for an object like those of a site.
+// offer requests a dry run of an object like those of a site.
 func offer(t *testing.T, client kubernetes.Interface, s *Site, resource string) error {
 	meta := metav1.ObjectMeta{GenerateName: "tare-test-", Labels: s.Labels()}
 	if resource == "namespaces" {

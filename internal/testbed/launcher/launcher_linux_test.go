@@ -20,7 +20,7 @@ func TestBuilt(t *testing.T) {
 	}
 }
 
-// start starts a command that may have launchers in it.
+// start starts a command, which may have launchers.
 func start(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	p, err := Prepare(args, os.Environ(), "", nil)
@@ -64,7 +64,7 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// Nothing of the launcher is left in the program: no descriptor, and no memory.
+// The launcher leaves nothing in the program: no descriptor, and no memory.
 func TestLeavesNothing(t *testing.T) {
 	const look = `ls /proc/self/fd | tr '\n' ' '; grep -c tare-launcher /proc/self/maps`
 	want, _, _ := start(t, "sh", "-c", look)
@@ -103,7 +103,7 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-// Count counts those in a command.
+// Count counts the launchers in a command.
 func TestCount(t *testing.T) {
 	if n := Count([]string{Settings{}.Argument(), "nice", Settings{}.Argument(), "true"}); n != 2 {
 		t.Error(n)

@@ -8,7 +8,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// BenchmarkOpen is what a site with a network takes to be set up and taken down.
+// BenchmarkOpen sets up a site with a network and takes it down.
 func BenchmarkOpen(b *testing.B) {
 	if NeedsUserNamespace() {
 		b.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")

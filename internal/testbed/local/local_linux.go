@@ -124,7 +124,7 @@ type site struct {
 	volume  *volume  // volume of the client's pod; nil: none
 
 	mu      sync.Mutex
-	scratch string // "": none was made
+	scratch string // "" if none was made
 	groups  groups
 }
 
@@ -209,8 +209,8 @@ func (t *thread) stop() {
 	<-t.gone
 }
 
-// onOwnThread runs f on a new OS thread, which ends with f. It never uses the main thread, which cannot end, and
-// whose namespace counts as that of the whole process.
+// onOwnThread runs f on a new OS thread, which ends with f. It never uses the main thread: this thread cannot end,
+// and its namespace counts as the namespace of the whole process.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()

@@ -54,8 +54,7 @@ type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// enterRole enters a user namespace and there runs the tests, or plays the role
-// that is named after a dash.
+// enterRole enters a user namespace. It runs the tests there, or plays the role that is named after a dash.
 func enterRole() error {
 	next, args := "tests", os.Args[1:]
 	if len(args) > 0 && strings.HasPrefix(args[0], "role=") {
@@ -71,7 +70,7 @@ func enterRole() error {
 	return err
 }
 
-// signalsRole prints the signals that it gets and ends with 7 at SIGTERM.
+// signalsRole prints the signals that it receives, and exits with status 7 at SIGTERM.
 func signalsRole() error {
 	got := make(chan os.Signal, 16)
 	signal.Notify(got, syscall.SIGUSR1, syscall.SIGINT, syscall.SIGTERM)
@@ -85,30 +84,30 @@ func signalsRole() error {
 	return nil
 }
 
-// addressesRole prints the addresses of this machine, or of the namespace that it is in.
+// addressesRole prints the addresses of this machine, or of the network namespace that it is in.
 func addressesRole() error {
 	addresses, err := net.InterfaceAddrs()
 	fmt.Println(addresses)
 	return err
 }
 
-// cleanRole is what "tare clean" does.
+// cleanRole does the work of "tare clean".
 func cleanRole() error {
 	_, err := Clean(context.Background())
 	_, more := CleanTemporary()
 	return errors.Join(err, more)
 }
 
-// victim is what a victimRole says of itself.
+// victim is the report that a victimRole prints about itself.
 type victim struct {
 	Commands   []int    // processes that it started
-	Left       []int    // processes that these put into the background
+	Left       []int    // processes that these processes have put into the background
 	Namespaces []uint64 // inodes of its network namespaces
-	Volume     string   // directory of its volume; "": it has none
+	Volume     string   // directory of its volume; "": no volume
 }
 
-// victimRole holds an open site in which commands run, says so, and waits to be
-// killed, or ends in the way that its argument names.
+// victimRole holds an open site in which commands run, and reports this. It then waits to be killed, or ends in the
+// way that its argument names.
 func victimRole() error {
 	bed, err := New()
 	if err != nil {
@@ -153,7 +152,7 @@ func victimRole() error {
 	return nil
 }
 
-// useVolume makes the volume, and starts a command that is in it, with others in the background.
+// useVolume makes the volume, and starts a command that uses it, with further commands in the background.
 func (s volumeSite) useVolume() (victim, error) {
 	v := victim{Volume: s.dir}
 	if err := s.Ready(context.Background()); err != nil {
@@ -163,7 +162,7 @@ func (s volumeSite) useVolume() (victim, error) {
 	return v, err
 }
 
-// occupy starts a command at a place, which puts others into the background.
+// occupy starts a command at a place. The command puts other commands into the background.
 func (v *victim) occupy(site testbed.Site, where testbed.Place, first string) error {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// openMembers opens a site with so many members on so many nodes; 0: one for each.
+// openMembers opens a site with members on the given number of nodes; 0: one node for each member.
 func openMembers(t *testing.T, members, nodes int) *network {
 	t.Helper()
 	if NeedsUserNamespace() {
@@ -31,8 +31,8 @@ func openMembers(t *testing.T, members, nodes int) *network {
 	return site.(*network)
 }
 
-// Members and the client all reach each other, whichever nodes they are on, by programs
-// that are started at their places too.
+// Members and the client all reach each other, whichever nodes they are on, also by programs that are started at
+// their places.
 func TestMembers(t *testing.T) {
 	for _, c := range []struct {
 		members, nodes int
@@ -89,7 +89,7 @@ func everyoneReachesEveryone(t *testing.T, n *network) {
 	}
 }
 
-// What goes from node to node is on the wire and what stays on a node is not, whoever sends.
+// Packets between nodes are on the wire, and packets within a node are not, whoever sends them.
 func TestMembersOnTheWire(t *testing.T) {
 	n := openMembers(t, 3, 2)
 	for _, c := range []struct {
@@ -120,7 +120,7 @@ func TestMembersOnTheWire(t *testing.T) {
 	}
 }
 
-// The rate, the MTU and damage concern every node and pod.
+// The rate, the MTU and damage affect every node and pod.
 func TestMembersWire(t *testing.T) {
 	n := openMembers(t, 3, 2)
 	must(t, n.Shape(testbed.Shape{Rate: 1e8, MTU: 1400}))
@@ -146,7 +146,7 @@ func TestMembersWire(t *testing.T) {
 	}
 }
 
-// A route through a tunnel is one from each node to each other one, for all pods there.
+// Routes through a tunnel lead from each node to all pods of each other node.
 func TestMembersRouteVia(t *testing.T) {
 	n := openMembers(t, 3, 2)
 	must(t, n.nodes[1].RouteVia(podNetwork(2), ethernet, 1000))
@@ -177,8 +177,8 @@ func TestMembersRouteVia(t *testing.T) {
 	}
 }
 
-// Each member has a directory of its own, which goes with the site, and no other is taken for
-// one that a killed Tare has left.
+// Each member has its own directory, which is removed with the site. Only directories of killed Tares count as
+// leftovers.
 func TestMemberVolumes(t *testing.T) {
 	n := openMembers(t, 2, 0)
 	if got := n.MemberVolume(1); got != "" {

@@ -9,13 +9,13 @@ import (
 	"tare/internal/testbed"
 )
 
-// A site that was damaged from outside is found, by name, before a trial; a layer's
-// interfaces, routes and rate limits are no damage.
+// Mend finds and names damage to a site from outside before a trial. Interfaces, routes and rate limits of layers are
+// no damage.
 func TestBrokenNetwork(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		damage func(n *network) error
-		want   string // "": none
+		want   string // "": no damage
 	}{
 		{"nothing", func(*network) error { return nil }, ""},
 		{"a layer's work", func(n *network) error {

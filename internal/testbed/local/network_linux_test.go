@@ -25,7 +25,7 @@ func link(rate quantity.Rate, mtu int) *experiment.Local {
 	return &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}}
 }
 
-// openSite opens a site with a network, or skips where that can't be done.
+// openSite opens a site with a network, or skips the test if this is impossible.
 func openSite(t *testing.T, rate quantity.Rate, mtu int) *network {
 	t.Helper()
 	if NeedsUserNamespace() {
@@ -91,7 +91,7 @@ func transferTCP(t *testing.T, n *network, path testbed.Path, port uint16) {
 	}
 }
 
-// exchangeUDP sends a datagram there and one back.
+// exchangeUDP sends a datagram to the server and one back.
 func exchangeUDP(t *testing.T, n *network, path testbed.Path, port uint16) {
 	var server *net.UDPConn
 	err := n.pods[1].thread.do(func() (err error) {
@@ -131,7 +131,7 @@ func TestDeliver(t *testing.T) {
 	if err != nil || !arrived {
 		t.Fatalf("arrived %v, %v", arrived, err)
 	}
-	// The client's node sends to the server pod's network back to the pod.
+	// The client's node sends packets for the server pod's network back to the pod.
 	must(t, n.nodes[0].RouteVia(podNetwork(1), "lo", 1000))
 	arrived, err = n.DeliverBetween(context.Background(), testbed.ClientPod, testbed.ServerPod, []byte("hello"), 50*time.Millisecond)
 	if err != nil || arrived {
@@ -275,7 +275,7 @@ func TestMTU(t *testing.T) {
 	}
 }
 
-// A route through a tunnel limits what the pods send there, to the service too.
+// A route through a tunnel limits the size of the pods' packets to the other pods and to the service.
 func TestRouteViaLimitsThePods(t *testing.T) {
 	const limit = 1000
 	n := openSite(t, 0, 1500)
@@ -305,8 +305,7 @@ func TestRouteViaLimitsThePods(t *testing.T) {
 	}
 }
 
-// sendsUnfragmented says whether the client pod may send so many bytes in one
-// packet.
+// sendsUnfragmented reports whether the client pod may send this many bytes in one packet.
 func sendsUnfragmented(t *testing.T, n *network, to netip.Addr, size int) bool {
 	t.Helper()
 	socket, err := n.pods[0].listen(podAddress(0, 0))
@@ -331,7 +330,7 @@ func sendsUnfragmented(t *testing.T, n *network, to netip.Addr, size int) bool {
 	return err == nil
 }
 
-// Sites have the same addresses and know nothing of each other.
+// Sites have equal addresses, and do not affect each other.
 func TestManySites(t *testing.T) {
 	var sites []*network
 	for range 12 {

@@ -39,7 +39,7 @@ func opened(t *testing.T, needs experiment.Needs, level any) (*Testbed, testbed.
 	return bed, site
 }
 
-// must ends a test at an error that it is not about.
+// must ends the test on an unexpected error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -64,7 +64,7 @@ func begin(t *testing.T, site testbed.Site, cmd testbed.Command) testbed.Process
 	return p
 }
 
-// end waits for its end, which must be a good one.
+// end waits for the end of a program, which must succeed.
 func end(t *testing.T, p testbed.Process) testbed.Usage {
 	t.Helper()
 	used, err := p.Wait()
@@ -179,7 +179,7 @@ func TestPeakMemory(t *testing.T) {
 		t.Skip("needs python3 to fill memory")
 	}
 	site := openHost(t)
-	size := int(proc.OwnPeak()) + 100<<20 // the kernel's figure is exact above that
+	size := int(proc.OwnPeak()) + 100<<20 // above this size the kernel's figure is exact
 	cmd := testbed.Command{Args: []string{"python3", "-c", "b = bytearray(" + strconv.Itoa(size) + ")"}}
 	p := begin(t, site, cmd)
 	used := end(t, p)
@@ -188,11 +188,11 @@ func TestPeakMemory(t *testing.T) {
 	}
 }
 
-// The kernel's ru_maxrss of a small program is that of the program that forked it.
+// For a small program, the kernel's ru_maxrss is the value of the process that forked the program.
 func TestPeakMemoryOfASmallProgramIsItsOwn(t *testing.T) {
 	ballast := bytes.Repeat([]byte{1}, 100<<20)
 	site := openHost(t)
-	used := end(t, begin(t, site, testbed.Command{Args: []string{"sleep", "0.2"}})) // long enough to be looked at
+	used := end(t, begin(t, site, testbed.Command{Args: []string{"sleep", "0.2"}})) // long enough for its memory to be read
 	if used.MaxRSS <= 0 || used.MaxRSS > int64(len(ballast))/2 {
 		t.Errorf("peak memory %d of sleep, started by a program of at least %d", used.MaxRSS, len(ballast))
 	}
@@ -228,7 +228,7 @@ func TestCPUGrowsWhileRunningAndStays(t *testing.T) {
 	if err != nil || last < after {
 		t.Errorf("CPU after the end %v, %v; before it was %v", last, err, after)
 	}
-	// Two accounts of the same thing: the scheduler's clock and rusage.
+	// The scheduler's clock and rusage measure the same CPU time.
 	if diff := (used.CPU() - last).Abs(); diff > 20*time.Millisecond {
 		t.Errorf("%v by the process clock, %v by rusage", last, used.CPU())
 	}
@@ -247,8 +247,8 @@ func TestContextKills(t *testing.T) {
 	}
 }
 
-// started runs a script that prints a process id per line before anything else,
-// and gives these. Once they are seen to run its standard input ends.
+// started runs a script that first prints process ids, one per line, and returns these ids. The script's standard
+// input ends when these processes run.
 func started(t *testing.T, site testbed.Site, script string, lines int) (testbed.Process, []int) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -288,14 +288,14 @@ func readPIDs(t *testing.T, r *os.File, lines int) []int {
 	return pids
 }
 
-// running says whether a process is there and not merely waiting to be reaped.
+// running reports whether a process exists and is not a zombie.
 func running(pid int) bool {
 	s, err := proc.Read(pid)
 	return err == nil && !s.Gone()
 }
 
-// Four ways of staying behind: in the group, in a group of its own, in a
-// session of its own, and behind a parent that ends at once.
+// A process can stay behind in four ways: in the group, in its own group, in its own session, and behind a parent
+// that ends at once.
 const leaveBehind = `
 sleep 1000 & echo $!
 set -m; sleep 1000 & echo $!; set +m
@@ -303,13 +303,13 @@ setsid sh -c 'echo $$; exec sleep 1000' &
 (setsid sh -c 'sleep 1000 & echo $!' &)
 `
 
-// withoutEnvironment is found by its limit.
+// withoutEnvironment leaves a process that only its limit (the mark) identifies.
 const withoutEnvironment = `
 env -i setsid sh -c 'echo $$; exec sleep 1000' &
 `
 
-// asAnother is another user, which takes away the death signal as well; elsewhere is in another cgroup, as what a program has
-// systemd or a container's runtime start.
+// asAnother leaves a process of another user, which has lost the death signal, too. elsewhere leaves a process in
+// another cgroup, like one that systemd or a container runtime starts for a program.
 const (
 	asAnother = `
 setsid setpriv --reuid 65534 --clear-groups env -i sh -c 'echo $$; exec sleep 1000' &
@@ -319,7 +319,8 @@ setsid setpriv --reuid 65534 --clear-groups env -i sh -c 'echo $$; exec sleep 10
 `
 )
 
-// staying are the ways of staying behind that are to be of no use here, and how many.
+// staying returns a script whose processes try to stay behind in all ways that must fail here, and the number of
+// these ways.
 func staying() (script string, ways int) {
 	script, ways = leaveBehind+withoutEnvironment, 5
 	if scopes() == nil {

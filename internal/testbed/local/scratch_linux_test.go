@@ -11,8 +11,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// The directory is one for a site, open to everybody, under a name by which it is cleaned if this
-// process is killed, and goes with the site.
+// A site has one scratch directory, which is open to everybody and removed with the site. If this process is killed,
+// the directory's name makes tare clean remove it.
 func TestScratch(t *testing.T) {
 	bed, site := opened(t, experiment.Needs{}, nil)
 	scratch, ok := testbed.As[testbed.Scratch](site)
@@ -40,7 +40,7 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// What a process and its children share is counted once for all of them.
+// Memory that a process and its children share is counted once.
 func TestProportional(t *testing.T) {
 	site := openHost(t)
 	said, to, err := os.Pipe()
@@ -82,7 +82,8 @@ func TestProportional(t *testing.T) {
 	}
 }
 
-// What a program binds below its directory stays as it is: when its site ends, and when its Tare is killed.
+// Files that a program bind-mounts below the directory stay unchanged, when the site ends and when its Tare is
+// killed.
 func TestScratchOfBinds(t *testing.T) {
 	if os.Geteuid() != 0 || NeedsUserNamespace() {
 		t.Skip("needs root")

@@ -137,8 +137,8 @@ func describe(pid int, m marker) Stray {
 	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
 }
 
-// endMarked kills all processes whose marker is meant, and waits for their end. It repeats this until there are
-// none, since they may start others.
+// endMarked kills all processes whose marker the function meant accepts, and waits for their end. It repeats this
+// until there are none, since they may start others.
 func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// startVictim starts this program as a Tare that is going to be killed.
+// startVictim starts this program as a Tare that the test kills.
 func startVictim(t *testing.T, argument string) (*exec.Cmd, io.Writer, victim) {
 	t.Helper()
 	if NeedsUserNamespace() {
@@ -32,7 +32,7 @@ func startVictim(t *testing.T, argument string) (*exec.Cmd, io.Writer, victim) {
 	return cmd, orders, v
 }
 
-// victimOf starts one by a command.
+// victimOf starts a victim by a command.
 func victimOf(t *testing.T, cmd *exec.Cmd) (io.Writer, victim) {
 	t.Helper()
 	cmd.Stderr = io.Discard // of the panic
@@ -56,7 +56,7 @@ func victimOf(t *testing.T, cmd *exec.Cmd) (io.Writer, victim) {
 	return orders, v
 }
 
-// hold gives descriptors that stand for processes whatever becomes of their ids.
+// hold returns descriptors of processes, which stay valid if the process ids are reused.
 func hold(t *testing.T, pids []int) []unix.PollFd {
 	t.Helper()
 	var held []unix.PollFd
@@ -79,11 +79,11 @@ func await(t *testing.T, what string, pids []int, held []unix.PollFd) {
 			n, _ := unix.Poll(held[i:i+1], 0)
 			return n > 0
 		})
-		_, _ = unix.Wait4(pids[i], nil, unix.WNOHANG, nil) // handed to us if we are a sub-reaper
+		_, _ = unix.Wait4(pids[i], nil, unix.WNOHANG, nil) // this process gets the orphans if it is a subreaper
 	}
 }
 
-// inUse says whether any thread on the machine is in one of those namespaces.
+// inUse reports whether any thread on the machine is in one of these namespaces.
 func inUse(namespaces []uint64) string {
 	links, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/ns/net")
 	for _, l := range links {
@@ -111,7 +111,7 @@ func TestDeathOfTareLeavesNothing(t *testing.T) {
 			_ = cmd.Wait()
 			await(t, "command", v.Commands, commands)
 
-			// What the commands have put into the background is found and killed.
+			// Background processes of the commands are found and killed.
 			found, err := Strays()
 			if err != nil {
 				t.Fatal(err)
@@ -158,8 +158,8 @@ func volumesOf(t *testing.T, pid int) (list []string) {
 	return list
 }
 
-// checkStrays says whether all strays are of that owner, and the ones that were
-// left behind among them (the rest are their shells).
+// checkStrays checks that all strays have the given owner, and include all processes that were left behind. The other
+// strays are their shells.
 func checkStrays(t *testing.T, what string, strays []Stray, left []int, owner int) {
 	t.Helper()
 	var pids []int
@@ -205,7 +205,7 @@ func TestGuardIsDismissed(t *testing.T) {
 	}
 }
 
-// A process that does not end, since the kernel holds it, keeps no other from being ended.
+// A process that the kernel keeps from ending does not prevent the end of other processes.
 func TestCleanGoesOnPastOneThatStays(t *testing.T) {
 	freezer, err := os.MkdirTemp("/sys/fs/cgroup/freezer", "tare-test-")
 	if err != nil {
@@ -263,8 +263,7 @@ func TestStraysOfLivingOwnersAreLeftAlone(t *testing.T) {
 	_ = p.Kill()
 }
 
-// A process without an environment is none of ours; one that is just being
-// started has not got it yet.
+// A process without an environment is not Tare's. A process that is just being started has no environment yet.
 func TestMarkerOfProcessWithoutEnvironment(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	cmd.Env = []string{"X="}

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asNobody gives a command that runs this test program without any rights. As
-// root it is the user nobody's, from a place where nobody can execute it.
+// asNobody returns a command that runs this test program without any rights. Root runs a copy of the program as the
+// user nobody.
 func asNobody(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	if finding := probeUserNamespace(context.Background()); finding.Status != testbed.Works {
@@ -51,7 +51,7 @@ func role(cmd *exec.Cmd, name string) *exec.Cmd {
 	return cmd
 }
 
-// Everything that the testbed does, an ordinary user can do as well.
+// An ordinary user can use everything in the testbed, too.
 func TestWithoutRoot(t *testing.T) {
 	if os.Getenv(UserNamespaceVariable) != "" {
 		t.Skip("is what runs this")
@@ -72,8 +72,7 @@ func TestWithoutRoot(t *testing.T) {
 	}
 }
 
-// startSignals starts a program that enters a user namespace and prints there
-// what signals it gets.
+// startSignals starts a program that enters a user namespace, and prints the signals that it receives there.
 func startSignals(t *testing.T) (*exec.Cmd, *bufio.Scanner, int) {
 	t.Helper()
 	cmd := role(asNobody(t, "role=signals"), "enter")
@@ -123,7 +122,7 @@ func TestDeathPassesThrough(t *testing.T) {
 	})
 }
 
-// TestGuardOfUserNamespace: what has no environment any more is found by its namespace.
+// TestGuardOfUserNamespace: a process that has lost its environment is found by its user namespace.
 func TestGuardOfUserNamespace(t *testing.T) {
 	if os.Getenv(UserNamespaceVariable) != "" {
 		t.Skip("is what this starts")
@@ -165,7 +164,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// Without rights, the probe and the site say what is missing and what to do.
+// Without rights, the probe and the site name the missing rights and a remedy.
 func TestRefusalIsExplained(t *testing.T) {
 	if !NeedsUserNamespace() {
 		cmd := role(asNobody(t, "-test.v", "-test.run=^TestRefusalIsExplained$"), "tests")

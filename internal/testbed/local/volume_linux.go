@@ -172,8 +172,8 @@ func (v *volume) build(ctx context.Context) error {
 	return nil
 }
 
-// makeFS holds the default options of mkfs. They write tables immediately, not during trials, and do not
-// discard the space of the file. Small file systems get the block size of large ones. The option encrypt sets a
+// makeFS holds the default options of mkfs. With them, mkfs writes tables immediately, not during trials, and does
+// not discard the space of the file. Small file systems get the block size of large ones. The option encrypt sets a
 // flag that allows encrypted files (fscrypt), in all arms.
 var makeFS = map[string][]string{
 	"ext4": {"-F", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-O", "encrypt"},

@@ -45,14 +45,15 @@ func loops(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// awaitNoLoop waits until there is none. The kernel detaches one a moment after its mount has ended.
+// awaitNoLoop waits until there is no loop device. The kernel detaches a loop device a moment after its mount has
+// ended.
 func awaitNoLoop(t *testing.T, dir string) {
 	t.Helper()
 	fit.Await(t, "the end of loop devices", func() bool { return loops(t, dir) == nil })
 }
 
-// TestVolume makes a volume that the programs of the client's pod alone see, finds what is written to
-// it on its device, and leaves nothing.
+// TestVolume makes a volume that is visible only to programs of the client's pod, finds written data on the device,
+// and leaves nothing behind.
 func TestVolume(t *testing.T) {
 	bed, v := openVolume(t, false, experiment.LocalVolume{Size: 2 * testVolume, Mount: []string{"noatime"}})
 	must(t, v.Ready(t.Context()))
@@ -62,7 +63,7 @@ func TestVolume(t *testing.T) {
 	if err := v.AddVolumePart(testbed.VolumePart{}); err == nil || err.Error() != "the volume is made already" {
 		t.Errorf("a part of a volume that is made: %v", err)
 	}
-	// The thread of the pod sees the mount; the others, as those of other sites, do not.
+	// Only the thread of the pod sees the mount; threads of other places and sites do not.
 	var here, there unix.Statfs_t
 	if err := v.InVolume(func() error { return unix.Statfs(v.Volume(), &there) }); err != nil || there.Type != unix.EXT4_SUPER_MAGIC || there.Flags&unix.ST_NOATIME == 0 {
 		t.Errorf("in the pod: %#x, %v", there.Type, err)
@@ -73,7 +74,7 @@ func TestVolume(t *testing.T) {
 	if err := unix.Statfs(v.Volume(), &here); !errors.Is(err, unix.ENOENT) {
 		t.Errorf("outside of the pod: %+v, %v", here, err)
 	}
-	// What a program there writes direct is in no cache, neither of its file nor of the device's.
+	// Data that a program writes by direct I/O are in no page cache, neither the file's nor the device's.
 	p, err := v.Start(t.Context(), testbed.ClientPod, testbed.Command{Args: []string{"dd", "if=/dev/zero", "of=" + v.Volume() + "/x", "bs=1M", "count=8", "oflag=direct", "status=none"}})
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +104,8 @@ func TestVolume(t *testing.T) {
 	}
 }
 
-// TestVolumeParts puts parts below and above the file system: the first one asked for is the nearest to
-// the workload. One that hides nothing is seen to hide nothing.
+// TestVolumeParts adds parts below and above the file system. The first requested part is the nearest to the
+// workload. A part that does not encrypt leaves the marker in clear.
 func TestVolumeParts(t *testing.T) {
 	_, v := openVolume(t, false, experiment.LocalVolume{})
 	var order []string
@@ -156,7 +157,7 @@ func TestBlockVolume(t *testing.T) {
 	awaitNoLoop(t, dir)
 }
 
-// TestVolumeRefused says what is wrong with options that mkfs or mount do not take.
+// TestVolumeRefused checks the errors for options that mkfs or mount refuse.
 func TestVolumeRefused(t *testing.T) {
 	for want, how := range map[string]experiment.LocalVolume{
 		"mkfs.ext4": {MakeFS: []string{"-O", "no-such-feature"}},
@@ -174,8 +175,8 @@ func TestVolumeRefused(t *testing.T) {
 	}
 }
 
-// TestKilledVolume kills a Tare whose volume is in use, also by what one of its programs has put into the
-// background: after a clean-up there is no mount, no loop device and no file.
+// TestKilledVolume kills a Tare whose volume is in use, also by background processes. After a clean-up there is no
+// mount, no loop device and no file.
 func TestKilledVolume(t *testing.T) {
 	if os.Geteuid() != 0 || os.Getenv(UserNamespaceVariable) != "" {
 		t.Skip("needs root, to attach a loop device")

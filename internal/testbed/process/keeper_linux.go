@@ -26,7 +26,7 @@ type Keeper struct {
 	First bool
 	// Scopes makes a cgroup for each program; nil if this is impossible.
 	Scopes      *Scopes
-	OutputLimit int64 // replaces the constant OutputLimit; 0: it does not
+	OutputLimit int64 // replaces the constant OutputLimit, unless it is 0
 
 	mu         sync.Mutex
 	closed     bool

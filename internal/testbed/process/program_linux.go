@@ -43,7 +43,7 @@ type Program struct {
 
 type end struct {
 	Usage  testbed.Usage
-	CPU    time.Duration      // later result of Program.CPU
+	CPU    time.Duration      // the result of Program.CPU after the end
 	Status syscall.WaitStatus // wait status of the leader
 	Tail   string             // end of its standard error
 	Left   error              // error in ending leftover processes

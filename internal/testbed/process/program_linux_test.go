@@ -28,11 +28,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testName begins the names of the cgroups of this process: a machine may run the tests twice at a time, each in a
-// PID namespace of its own.
+// testName begins the names of this process's cgroups. A machine may run the tests twice at once, each in its own
+// process id namespace.
 var testName = "tare-test-" + rand.Text() + "-"
 
-// started starts a shell script. It is marked by the test's name.
+// started starts a shell script, with the test's name as its mark.
 func started(t *testing.T, k *Keeper, script string, stdout io.Writer) *Program {
 	t.Helper()
 	mark := "TARE_TEST=" + t.Name()
@@ -46,7 +46,7 @@ func started(t *testing.T, k *Keeper, script string, stdout io.Writer) *Program 
 	return p
 }
 
-// keepers are one with cgroups, where this machine lets it have them, and one without.
+// keepers are one keeper with cgroups, if this machine allows cgroups, and one without.
 func keepers(t *testing.T, test func(t *testing.T, k *Keeper)) {
 	t.Run("by marks", func(t *testing.T) { test(t, &Keeper{}) })
 	t.Run("by cgroups", func(t *testing.T) {
@@ -62,7 +62,7 @@ func keepers(t *testing.T, test func(t *testing.T, k *Keeper)) {
 	})
 }
 
-// alive says whether a process whose command line begins so runs.
+// alive reports whether a process with this beginning of the command line runs.
 func alive(t *testing.T, command string) bool {
 	t.Helper()
 	for pid, s := range descendants() {
@@ -113,7 +113,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestStrays: what hides from its marks is ended by its cgroup, while another program runs.
+// TestStrays: a process that hides from its marks is ended by its cgroup, while another program runs.
 func TestStrays(t *testing.T) {
 	scopes, err := OpenScopes()
 	if err != nil {
@@ -153,7 +153,7 @@ func TestStrays(t *testing.T) {
 	})
 }
 
-// TestEndOfAnother: the cgroup of a Tare that is dead is ended by another.
+// TestEndOfAnother: another process ends the cgroup of a dead Tare.
 func TestEndOfAnother(t *testing.T) {
 	scopes, err := OpenScopes()
 	if err != nil {
@@ -174,7 +174,7 @@ func TestEndOfAnother(t *testing.T) {
 	}
 }
 
-// TestEndedByTwo shows that a guard and tare clean, which may look at the same moment, do not stand in each other's way.
+// TestEndedByTwo checks that a guard and tare clean, which may run at the same time, do not hinder each other.
 func TestEndedByTwo(t *testing.T) {
 	scopes, err := OpenScopes()
 	if err != nil {
@@ -212,7 +212,8 @@ func TestWholeTreeIsCounted(t *testing.T) {
 	})
 }
 
-// What the end of a process id namespace kills is waited for by nobody: no resource usage has its time.
+// Nobody waits for processes that the end of their process id namespace kills. Their CPU time is in no resource
+// usage.
 func TestKilledWithItsNamespaceIsCounted(t *testing.T) {
 	scopes, err := OpenScopes()
 	if err != nil {
@@ -262,8 +263,7 @@ func TestOutputThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// TestMemoryThatNobodySaw: of a small program that ends before its memory is looked at,
-// nothing is known but its CPU time.
+// TestMemoryThatNobodySaw: if a small program ends before its memory is read, only its CPU time is known.
 func TestMemoryThatNobodySaw(t *testing.T) {
 	cmd := exec.Command("/bin/true")
 	if err := cmd.Run(); err != nil {

@@ -170,7 +170,7 @@ func (s *Group) has(pid int) bool {
 // unreported is the CPU time of this process's programs that is missing from every resource usage.
 var unreported atomic.Int64
 
-// Unreported is the CPU time of this process's programs that getrusage omits: that of processes which nobody
+// Unreported is the CPU time of this process's programs that getrusage omits: the time of processes that nobody
 // waited for.
 func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 

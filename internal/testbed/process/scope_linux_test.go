@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where a container's runtime refuses clone3, as the default profiles of seccomp do, cgroups cannot be used.
+// If a container runtime refuses clone3, as default seccomp profiles do, cgroups cannot be used.
 func TestNoClone3(t *testing.T) {
 	usable, err := OpenScopes()
 	if err != nil {
@@ -18,7 +18,7 @@ func TestNoClone3(t *testing.T) {
 	usable.Close()
 	runtime.LockOSThread() // for good: the thread ends with the test, and its filter with it
 	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the call
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // number of the system call
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_CLONE3},
 		{Code: unix.BPF_RET | unix.BPF_K, K: 0x50000 | uint32(unix.ENOSYS)}, // SECCOMP_RET_ERRNO
 		{Code: unix.BPF_RET | unix.BPF_K, K: 0x7fff0000},                    // SECCOMP_RET_ALLOW

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What stays on the loopback is on no wire. Frames that are seen, the tests of the local
-// testbed's wire show.
+// Frames on the loopback interface are not counted. The tests of the local testbed's wire show that other frames are
+// counted.
 func TestLoopback(t *testing.T) {
 	const pattern = "a pattern that nobody else sends"
 	w, err := Open([]byte(pattern))

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A program is known that has cleared its environment and left its session, also one of a Tare within another.
+// The mark identifies a program that has cleared its environment and left its session, also if a Tare runs within
+// another Tare.
 func TestMark(t *testing.T) {
 	var was unix.Rlimit
 	if err := unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &was); err != nil || was.Max != unix.RLIM_INFINITY {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// What only looks like a thing of Tare's is nobody's.
+// A name that only resembles Tare's names has no owner.
 func TestOf(t *testing.T) {
 	for _, name := range []string{"", "tare-volume-", "tare-volume-1", "tare-volume-1-2-3", "tare-volume-a-b-c-d", "tare-volume-0-1-1-5", "x-tare-volume-1-2-3-4", "tare-vol ume-1-2-3-4"} {
 		if o, what, ok := Of(name); ok {
@@ -29,7 +29,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// An owner of another process id namespace, or one whose id has been taken by another process since, must not be misread.
+// An owner whose process id another process has now counts as dead. An owner in another process id namespace counts
+// as alive, unless this process sees all namespaces.
 func TestOrphaned(t *testing.T) {
 	self, err := This()
 	if err != nil {
@@ -51,7 +52,7 @@ func TestOrphaned(t *testing.T) {
 	}
 }
 
-// A Tare in another namespace lives, whatever its process id is here.
+// An owner from another namespace counts as alive, whatever its process id.
 func TestOrphanedElsewhere(t *testing.T) {
 	self, err := This()
 	if err != nil {
@@ -75,7 +76,7 @@ func TestOrphanedElsewhere(t *testing.T) {
 	}
 }
 
-// Clean removes what dead owners have left in the directories, and nothing else.
+// Clean removes only what dead owners have left in the directories.
 func TestClean(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	beside := t.TempDir()
@@ -130,7 +131,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// What is kept in one place, and where else it may be called.
+// These functions may be called only in the files that are listed here.
 var onlyHere = map[string]struct {
 	why string
 	but []string
@@ -144,7 +145,7 @@ var onlyHere = map[string]struct {
 	}},
 }
 
-// Trees are removed by Remove alone, and programs are started by the keeper of processes alone.
+// Only the function Remove removes trees, and only the keeper of processes starts programs.
 func TestOnlyHere(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("../../../..", func(path string, d fs.DirEntry, err error) error {

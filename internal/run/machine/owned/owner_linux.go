@@ -66,10 +66,10 @@ func (o Owner) mark() uint64 {
 	return isMark | (never-o.start%(never+1))<<(spaceBits+pidBits) | uint64(o.pid)<<spaceBits | o.namespace%(1<<spaceBits)
 }
 
-// Mark marks all programs that this process starts from now on, and all their descendants. The mark is their
-// limit on the CPU time of real-time programs (RLIMIT_RTTIME), which is otherwise unlimited. As a limit, the
-// mark is at least 146,000 years. A program keeps it even if it clears its environment, leaves its session
-// and cgroup, and has lost its parents. If the system has set a smaller limit, Mark does nothing.
+// Mark marks all programs that this process starts from now on, and all their descendants. The mark is each program's
+// limit on the CPU time of real-time programs (RLIMIT_RTTIME), which is otherwise unlimited. As a limit, the mark is
+// at least 146,000 years. A program keeps it even if it clears its environment, leaves its session and cgroup, and
+// has lost its parents. If the system has set a smaller limit, Mark does nothing.
 func (o Owner) Mark() {
 	var was unix.Rlimit
 	if unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &was) == nil && (was.Max == unix.RLIM_INFINITY || was.Max&isMark != 0) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownMounts gives a test mounts that it alone sees.
+// ownMounts gives the test a mount namespace of its own.
 func ownMounts(t *testing.T) {
 	t.Helper()
 	runtime.LockOSThread() // for good: the thread ends with the test
@@ -34,7 +34,7 @@ func write(t *testing.T, path string) string {
 	return path
 }
 
-// A tree goes with all that is in it, and links with their names only.
+// A tree is removed with everything in it. Of a link, only the link itself is removed.
 func TestRemove(t *testing.T) {
 	dir := t.TempDir()
 	kept := write(t, filepath.Join(dir, "kept", "data"))
@@ -68,7 +68,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// What is mounted in a tree is unmounted, and stays as it is.
+// A mount in a tree is unmounted, and the mounted files stay.
 func TestRemoveUnmounts(t *testing.T) {
 	ownMounts(t)
 	dir := t.TempDir()
@@ -76,7 +76,7 @@ func TestRemoveUnmounts(t *testing.T) {
 		victim := write(t, filepath.Join(dir, "victim", name, "data"))
 		tree := filepath.Join(dir, "tree")
 		at := filepath.Join(tree, name)
-		for range 2 { // one above the other
+		for range 2 { // two mounts, one above the other
 			if err := os.MkdirAll(at, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestRemoveUnmounts(t *testing.T) {
 	}
 }
 
-// What cannot be unmounted, or removed, is left and named; the rest is removed.
+// Mounts and files that cannot be removed stay, and the error names them; everything else is removed.
 func TestRemoveLeaves(t *testing.T) {
 	ownMounts(t)
 	dir := t.TempDir()

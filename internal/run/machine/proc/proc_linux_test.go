@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rest is what follows the start time in a line of /proc/PID/stat.
+// rest holds the fields after the start time in a line of /proc/PID/stat.
 var rest = strings.Repeat(" 0", 30)
 
-// write makes a /proc of the files given, where this process is number 7.
+// write makes a /proc of the given files, in which this process has the number 7.
 func write(t *testing.T, files map[string]string) procfs.FS {
 	t.Helper()
 	root := t.TempDir()
@@ -92,7 +92,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// FuzzName: nothing that a program calls itself changes what is read of it.
+// FuzzName: a program's name does not change how the other fields are read.
 func FuzzName(f *testing.F) {
 	f.Add("sh")
 	f.Add("a) R 1 (b")
@@ -105,7 +105,7 @@ func FuzzName(f *testing.F) {
 	})
 }
 
-// TestRead reads a process while it runs, when it has ended, and when it is reaped.
+// TestRead reads the state of a process that runs, has ended, or was reaped.
 func TestRead(t *testing.T) {
 	cmd := exec.Command("cat")
 	in, err := cmd.StdinPipe()

@@ -12,11 +12,10 @@ import (
 
 // Peak determines the peak resident memory of a program: the largest of any single process.
 //
-// The kernel's own value (ru_maxrss) starts at the peak of the process that forked the program, which is
-// this one: the floor. It is exact if it exceeds the floor, and otherwise useless. The high-water marks of
-// the program's processes (VmHWM) have no floor, but vanish when a process ends. They must therefore be
-// read repeatedly while it runs. They give a lower bound, which misses a peak in the last moments of a
-// small program.
+// The kernel's own value (ru_maxrss) starts at the floor: the peak of this process, which forked the program. The
+// value is exact if it exceeds the floor, and otherwise useless. The high-water marks of the program's processes
+// (VmHWM) have no floor, but vanish when a process ends. They must therefore be read repeatedly while it runs. They
+// give a lower bound, which misses a peak in the last moments of a small program.
 type Peak struct {
 	exact  int64 // largest ru_maxrss that exceeded the floor (peak of this process), in bytes
 	marked int64 // largest high-water mark read, in bytes

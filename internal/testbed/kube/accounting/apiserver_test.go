@@ -27,7 +27,7 @@ func TestParseProcess(t *testing.T) {
 	}
 }
 
-// What an API server used is known where one process answered both times.
+// The usage of an API server is known only if one process answered both readings.
 func TestServerSince(t *testing.T) {
 	at := func(started float64, cpu int, second float64) *serverProcess {
 		return &serverProcess{started: started, cpu: time.Duration(cpu) * time.Second, memory: int64(cpu), at: epoch.Add(seconds(second))}

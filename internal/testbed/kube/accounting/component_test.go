@@ -19,7 +19,7 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// podOn is a pod of the namespace mesh, with its name as UID, on a node.
+// podOn is a pod on a node, in the namespace mesh, whose UID is its name.
 func podOn(name, app, node string, phase corev1.PodPhase) *corev1.Pod {
 	p := &corev1.Pod{Status: corev1.PodStatus{Phase: phase, StartTime: &metav1.Time{Time: epoch}}}
 	p.Name, p.Namespace, p.UID, p.Labels = name, "mesh", types.UID(name), map[string]string{"app": app}
@@ -70,8 +70,7 @@ func TestComponentPods(t *testing.T) {
 	}
 }
 
-// A pod that is made again in the middle of a trial is known when it ends,
-// without asking.
+// A pod that is made again during a trial is known at the trial's end, without another request.
 func TestComponentFollows(t *testing.T) {
 	client := fake.NewClientset(podOn("a", "istiod", "n1", corev1.PodRunning))
 	o := experiment.Observe{Name: "istiod", Namespace: "mesh", Labels: map[string]string{"app": "istiod"}}

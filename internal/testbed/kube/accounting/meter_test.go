@@ -18,8 +18,7 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// podAt is what a pod's cgroups tell: CPU time in seconds, a tenth of it in the
-// kernel, and containers.
+// podAt is the usage of a pod's cgroups: CPU time in seconds, of which a tenth is in the kernel, and containers.
 func podAt(cpu float64, within ...cgroup.Usage) cgroup.Usage {
 	return cgroup.Usage{Pod: "c", CPU: seconds(cpu), System: seconds(cpu / 10), WorkingSet: 1000, Containers: within}
 }
@@ -50,8 +49,8 @@ func TestMeter(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		steps []step
-		want  map[string]float64 // seconds by program
-		err   string             // of the last step
+		want  map[string]float64 // CPU time in seconds, by program
+		err   string             // error of the last step
 	}{
 		{"one program, alone in its pod", []step{
 			{podAt(100), enter("a")}, {podAt(103), leave("a")}, {podAt(109), nil},
@@ -127,7 +126,7 @@ func TestOwnMemory(t *testing.T) {
 	}
 }
 
-// What sidecars used is told by their names, of each pod.
+// The usage of sidecars is listed by their names, for each pod.
 func TestSidecarUsage(t *testing.T) {
 	client, server := clientAt, serverAt
 	client.role, server.role = "client", "server"

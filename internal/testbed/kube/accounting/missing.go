@@ -16,7 +16,7 @@ import (
 // from these arms only. Costs can be compared only if all their parts are known in every arm.
 type Missing struct {
 	foreign, throttling, sidecars unknown
-	threads                       bool // set if CPU time of kernel threads counts as that of foreign programs
+	threads                       bool // set if kernel threads' CPU time counts as foreign programs' CPU time
 }
 
 // unknown holds the arms in which one value is unknown, by the reason.

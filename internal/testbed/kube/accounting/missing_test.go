@@ -59,8 +59,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// What one arm does not know is left out of the trials of all; what all of them know
-// must be known in every trial.
+// A value that is unknown in one arm is left out in the trials of all arms. A value that is known in all arms must be
+// known in every trial.
 func TestLeaveOut(t *testing.T) {
 	whole := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: 0.5, Throttled: 3}, Sidecars: map[string]testbed.Usage{"proxy": {}}}
 	s := sampledPods{site: []podRef{clientAt}}
@@ -99,8 +99,7 @@ func TestLeaveOut(t *testing.T) {
 	}
 }
 
-// Throttling is that of the pod and of every container in it: the kernel adds
-// nothing up.
+// Throttling is counted in the pod and in every container, since the kernel does not add these numbers up.
 func TestThrottled(t *testing.T) {
 	group := func(own int, within ...cgroup.Usage) agent.Counters {
 		return agent.Counters{Pods: []cgroup.Usage{{Pod: "c", Throttled: own, Containers: within}}}
@@ -123,7 +122,7 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// The sum over the containers of one pod does not pass for that of two.
+// If the usage of sidecars is known for only one of two pods, the sum is unknown.
 func TestSidecarsOfAllPods(t *testing.T) {
 	sidecar := func(p podRef, role string) podRef {
 		p.role, p.sidecars = role, map[string]string{"id": "proxy"}

@@ -137,7 +137,7 @@ func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	return c
 }
 
-// worst returns the larger of two shares, or -1 if one is unknown. If first is set, there is no soFar yet.
+// worst returns the larger of two shares, or -1 if one is unknown. If first is set, only the second share counts.
 func worst(soFar, next float64, first bool) float64 {
 	switch {
 	case first:

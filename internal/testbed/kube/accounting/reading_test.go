@@ -15,17 +15,17 @@ import (
 
 var epoch = time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 
-// seconds is a duration that reads well in tables.
+// seconds is a duration that is printed in a readable form.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// at is what an agent of a node with two CPUs tells at a second: times is user and
-// system, interrupts, steal, and time in which a task waited.
+// at is a reading, at a given second, by the agent of a node with two CPUs. The argument times has the times of user
+// and system, of interrupts, of steal, and of waiting tasks.
 func at(second float64, bootID string, times [4]float64, pods ...cgroup.Usage) agent.Counters {
 	return agent.Counters{BootID: bootID, Pods: pods, Totals: machine.Totals{Time: epoch.Add(seconds(second)), CPUs: 2, Load: second,
 		Busy: seconds(times[0] + times[1]), Interrupts: seconds(times[1]), Steal: seconds(times[2]), Waiting: seconds(times[3])}}
 }
 
-// cgroupOf is what a pod's cgroups tell.
+// cgroupOf is the usage of a pod's cgroups.
 func cgroupOf(uid string, cpu float64, throttled int) cgroup.Usage {
 	return cgroup.Usage{Pod: uid, CPU: seconds(cpu), WorkingSet: 100, Throttled: throttled}
 }
@@ -54,8 +54,8 @@ func TestConditions(t *testing.T) {
 				"n1": at(0, "b1", [4]float64{100, 10, 1, 0}, cgroupOf("c", 50, 1), cgroupOf("h1", 1, 0)),
 				"n2": at(0, "b2", [4]float64{200, 20, 2, 0}, cgroupOf("s", 60, 2), cgroupOf("h2", 1, 0))},
 			after: nodes{
-				"n1": at(10, "b1", [4]float64{110, 11, 1, 1}, cgroupOf("c", 57, 1), cgroupOf("h1", 2, 0)),  // 10 user, 1 irq, 8 own
-				"n2": at(10, "b2", [4]float64{212, 24, 3, 5}, cgroupOf("s", 64, 5), cgroupOf("h2", 1, 0))}, // 12 user, 4 irq, 4 own
+				"n1": at(10, "b1", [4]float64{110, 11, 1, 1}, cgroupOf("c", 57, 1), cgroupOf("h1", 2, 0)),  // 10 s user, 1 s irq, 8 s own
+				"n2": at(10, "b2", [4]float64{212, 24, 3, 5}, cgroupOf("s", 64, 5), cgroupOf("h2", 1, 0))}, // 12 s user, 4 s irq, 4 s own
 			s:    sampledPods{site: []podRef{clientAt, serverAt}, nodePods: nodePods, onNode: true},
 			want: machine.Conditions{ForeignCPU: 8.0 / 20, Steal: 1.0 / 20, KernelCPU: 4.0 / 20, Busy: 27 * time.Second, CPUPressure: 0.5, Throttled: 3, Load: 10},
 		},
@@ -116,11 +116,11 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// Where the node tells what all its processes use, the kernel's threads are not
-// taken for programs of others: they may encrypt for the trial.
+// If the node reports the CPU time of all its processes, kernel threads do not count as foreign programs: they may
+// encrypt for the trial.
 func TestConditionsWithoutKernelThreads(t *testing.T) {
 	b, a := readings(map[string]agent.Counters{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0))},
-		map[string]agent.Counters{"n1": at(10, "b", [4]float64{15, 1, 0, 0}, cgroupOf("c", 4, 0))}) // 15 s, 4 of them the pod's
+		map[string]agent.Counters{"n1": at(10, "b", [4]float64{15, 1, 0, 0}, cgroupOf("c", 4, 0))}) // 15 s, of which 4 s are the pod's
 	s := sampledPods{site: []podRef{clientAt}, onNode: true}
 	if c := sample(b, a, s).Conditions; c.ForeignCPU != 11.0/20 || c.KernelCPU != 1.0/20 {
 		t.Errorf("not told: foreign %v, kernel %v", c.ForeignCPU, c.KernelCPU)
@@ -135,8 +135,8 @@ func TestConditionsWithoutKernelThreads(t *testing.T) {
 	}
 }
 
-// With accounting: container the agents in the pods tell their own containers'
-// time, where the runtime shows it.
+// With accounting: container the agents in the pods read the CPU time of their own containers, if the runtime shows
+// it.
 func TestConditionsInContainer(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -223,7 +223,7 @@ func TestWall(t *testing.T) {
 	}
 }
 
-// between gives the sample between two readings.
+// between returns the sample between two readings.
 func between(before, after *reading) func(sampledPods) testbed.Sample {
 	return func(s sampledPods) testbed.Sample { return sample(before, after, s) }
 }

@@ -107,7 +107,7 @@ func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
 	return err
 }
 
-// watchAll begins to watch the components that the experiment observes. Only its first call does so.
+// watchAll begins to watch the components that the experiment observes. Only its first call has an effect.
 func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -68,7 +68,7 @@ type CountersRequest struct {
 	Cgroups []string `json:"cgroups,omitempty"`
 	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod does not see it.
 	Root string `json:"root,omitempty"`
-	// Follow asks the agent to begin to sample the memory of a pod; nil: it does not.
+	// Follow asks the agent to begin to sample the memory of a pod. If Follow is nil, the agent does not begin.
 	Follow *Follow `json:"follow,omitempty"`
 	// Followed is the Name of an earlier Follow. The agent stops sampling for it, and returns the peak.
 	Followed string `json:"followed,omitempty"`

@@ -22,7 +22,7 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// serve runs an agent in this process until the test ends, and gives its directory.
+// serve runs an agent in this process until the test ends, and returns the agent's directory.
 func serve(t testing.TB, s *Server) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "agent") // a socket's path must be short
@@ -35,14 +35,14 @@ func serve(t testing.TB, s *Server) string {
 	return dir
 }
 
-// serveIn runs an agent in a directory until it is stopped.
+// serveIn runs an agent in a directory until the agent is stopped.
 func serveIn(t testing.TB, s *Server, dir string) (stop func()) {
 	t.Helper()
 	s.Dir = dir
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx) }()
-	conn, err := dialSocket(ctx, filepath.Join(dir, socketName)) // it listens
+	conn, err := dialSocket(ctx, filepath.Join(dir, socketName)) // the agent listens
 	if err != nil {
 		cancel()
 		t.Fatalf("no agent: %v, %v", err, <-ended)
@@ -56,14 +56,14 @@ func serveIn(t testing.TB, s *Server, dir string) (stop func()) {
 	}
 }
 
-// dialer opens connections to the agent in dir as they are.
+// dialer opens unchanged connections to the agent in dir.
 func dialer(dir string) dial {
 	return func(context.Context) (io.ReadWriteCloser, error) {
 		return net.Dial("unix", filepath.Join(dir, socketName))
 	}
 }
 
-// session gives a session with a new agent.
+// session returns a session with a new agent.
 func session(t testing.TB) *Client {
 	t.Helper()
 	return sessionWith(t, dialer(serve(t, &Server{})), Options{})
@@ -81,7 +81,7 @@ func sessionWith(t testing.TB, dial dial, o Options) *Client {
 	return s
 }
 
-// shell is a command of the shell's.
+// shell returns a command that the shell runs.
 func shell(script string) testbed.Command {
 	return testbed.Command{Args: []string{"/bin/sh", "-c", script}}
 }
@@ -98,7 +98,7 @@ func start(t testing.TB, s *Client, cmd testbed.Command) (p testbed.Process, std
 	return p, stdout, stderr
 }
 
-// messages makes a pipe by which programs tell the test something while they run.
+// messages makes a pipe through which programs send messages to the test while they run.
 func messages(t testing.TB) (path string, lines func() string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "told")
@@ -114,8 +114,7 @@ func messages(t testing.TB) (path string, lines func() string) {
 	}
 }
 
-// gone says whether no process of that number runs. One that has ended and is not
-// reaped yet is gone.
+// gone reports whether no process with this id runs. A process that has ended and is not reaped yet counts as gone.
 func gone(t testing.TB, pid string) bool {
 	t.Helper()
 	number, err := strconv.Atoi(pid)
@@ -148,7 +147,7 @@ func TestRun(t *testing.T) {
 	if stdout.String() != "in\n/usr\n" || stderr.String() != "me\n" {
 		t.Errorf("stdout %q, stderr %q", stdout, stderr)
 	}
-	if usage.Wall <= 0 || usage.CPU() <= 0 || usage.Unavailable { // it may end before anybody looks at its memory
+	if usage.Wall <= 0 || usage.CPU() <= 0 || usage.Unavailable { // the program may end before its memory is read
 		t.Errorf("usage %+v", usage)
 	}
 	if err := p.Kill(); err != nil {
@@ -212,7 +211,7 @@ func TestStandardInput(t *testing.T) {
 	if _, err := p.Wait(); err != nil || strings.TrimSpace(stdout.String()) != strconv.Itoa(bodyLimit) {
 		t.Errorf("%v, %s", err, stdout)
 	}
-	// A reader that never ends holds nobody up.
+	// A reader that never ends does not delay the program.
 	r, w := io.Pipe()
 	defer w.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -277,7 +276,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestDescendants: whatever a program leaves behind is gone after its end.
+// TestDescendants: all processes that a program leaves behind are gone after its end.
 func TestDescendants(t *testing.T) {
 	s := session(t)
 	for name, script := range map[string]string{
@@ -320,8 +319,7 @@ func TestKillEndsDescendants(t *testing.T) {
 	}
 }
 
-// TestCPU: the time of children counts, of those that are waited for and of those
-// that were left behind.
+// TestCPU: the CPU time of all children counts, whether or not the program waited for them.
 func TestCPU(t *testing.T) {
 	s := session(t)
 	work := "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
@@ -356,7 +354,7 @@ func TestCPU(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	s := session(t)
-	want := proc.OwnPeak() + 50e6 // less than the agent's own peak cannot be told exactly
+	want := proc.OwnPeak() + 50e6 // a peak below the agent's own peak is not known exactly
 	p, _, _ := start(t, s, shell(fmt.Sprintf("head -c %[1]d /dev/zero | tail -c %[1]d >/dev/null", want)))
 	usage, err := p.Wait()
 	if err != nil || usage.MaxRSS < want || usage.MaxRSS > 2*want {
@@ -372,7 +370,7 @@ func TestFirstAgentServes(t *testing.T) {
 	}
 }
 
-// TestEndOfAgent: with the agent everything ends, and its files are gone.
+// TestEndOfAgent: when the agent ends, all its programs end, and its files are removed.
 func TestEndOfAgent(t *testing.T) {
 	dir := t.TempDir()
 	stop := serveIn(t, &Server{}, dir)

@@ -5,8 +5,8 @@ import (
 	"testing/fstest"
 )
 
-// TestBounds checks what is told of the bounds of a process: the capabilities that
-// it cannot exceed, and its user namespace.
+// TestBounds checks the facts about the limits of a process: its bounding set of capabilities, and its user
+// namespace.
 func TestBounds(t *testing.T) {
 	for name, test := range map[string]struct{ status, uidMap, capBnd, shown string }{
 		"none":      {"CapBnd:\t0000000000000000\n", "         0          0 4294967295\n", "0000000000000000", "0 0 4294967295"},

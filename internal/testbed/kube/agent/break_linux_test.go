@@ -18,12 +18,12 @@ import (
 	"tare/internal/testbed"
 )
 
-// fragile is a connection that breaks after so many bytes in one direction: what
-// is before the break arrives, what is after it does not.
+// fragile is a connection that breaks after a number of bytes in one direction. The bytes before the break arrive,
+// and the bytes after it do not.
 type fragile struct {
 	io.ReadWriteCloser
 	mu          sync.Mutex
-	read, write int // bytes left; negative: without end
+	read, write int // remaining bytes; negative: the connection never breaks
 }
 
 var errCut = errors.New("cut")
@@ -65,7 +65,7 @@ func (f *fragile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// piped dials an agent over net.Pipe, which holds nothing back in buffers.
+// piped dials an agent over net.Pipe, which has no buffers.
 func piped(s *Server) dial {
 	return func(context.Context) (io.ReadWriteCloser, error) {
 		ours, theirs := net.Pipe()
@@ -77,8 +77,8 @@ func piped(s *Server) dial {
 	}
 }
 
-// TestBreaks cuts the first connections at every point of the exchange. The
-// program runs once, and its result is whole.
+// TestBreaks cuts the first connections at every byte of the exchange. The program runs once, and its result is
+// whole.
 func TestBreaks(t *testing.T) {
 	server := &Server{}
 	dials := map[string]dial{"socket": dialer(serve(t, server)), "pipe": piped(server)}
@@ -122,8 +122,7 @@ func TestBreaks(t *testing.T) {
 	}
 }
 
-// TestBreaksForever: a connection that always breaks is an error in the end, and
-// never half a result.
+// TestBreaksForever: if every connection breaks, the result is an error in the end, and never half a result.
 func TestBreaksForever(t *testing.T) {
 	dir := serve(t, &Server{})
 	for _, cut := range []int{1, 40, 150, 300, 1000, 3000} {
@@ -150,7 +149,7 @@ func TestBreaksForever(t *testing.T) {
 	}
 }
 
-// lying is a connection whose agent's answers are changed on their way.
+// lying is a connection that changes the agent's responses.
 func lying(t *testing.T, change func(*response, []byte) []byte) dial {
 	server := &Server{}
 	serve(t, server)
@@ -186,7 +185,7 @@ func lying(t *testing.T, change func(*response, []byte) []byte) dial {
 	}
 }
 
-// TestDamagedOutput: what is not what the program wrote is an error.
+// TestDamagedOutput: output that differs from the program's output is an error.
 func TestDamagedOutput(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*response, []byte) []byte
@@ -225,8 +224,8 @@ func TestDamagedOutput(t *testing.T) {
 	}
 }
 
-// TestSilence: a connection on which nothing comes back, although it is open, is
-// given up, and the program's result comes over the next.
+// TestSilence: an open connection without responses is given up, and the program's result comes over the next
+// connection.
 func TestSilence(t *testing.T) {
 	dial := dialer(serve(t, &Server{}))
 	var first *mute

@@ -16,12 +16,12 @@ import (
 	"tare/internal/run/machine/proc"
 )
 
-// firstRole has this test program be the first process of a process id namespace,
-// with the agent in the directory that follows.
+// firstRole makes this test program the first process of a process id namespace, as an agent in the directory of its
+// argument.
 const firstRole = "be-first"
 
 func beFirst(dir string) error {
-	// What is mounted here is nobody else's.
+	// Mounts made here are visible to no other process.
 	if err := syscall.Mount("", "/", "", syscall.MS_PRIVATE|syscall.MS_REC, ""); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func beFirst(dir string) error {
 	return (&Server{Dir: dir}).Serve(ctx)
 }
 
-// first starts an agent as a pod's first process, and gives what ends it.
+// first starts an agent as a pod's first process. It returns a function that ends the agent.
 func first(t *testing.T) (dir string, stop func()) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "first")
@@ -70,8 +70,7 @@ func first(t *testing.T) (dir string, stop func()) {
 	return dir, stop
 }
 
-// TestFirst: as the first process of a pod the agent ends everything that nobody
-// else could know of: processes without a mark and in a session of their own.
+// TestFirst: as the first process of a pod, the agent ends even processes without a mark in a session of their own.
 func TestFirst(t *testing.T) {
 	dir, _ := first(t)
 	s := sessionWith(t, dialer(dir), Options{})
@@ -97,13 +96,12 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// TestReaping: orphans that end while their program runs do not stay as zombies,
-// and count as the program's.
+// TestReaping: orphans that end while their program runs do not stay as zombies, and count as the program's.
 func TestReaping(t *testing.T) {
 	dir, _ := first(t)
 	s := sessionWith(t, dialer(dir), Options{})
-	// Each orphan works, and says that it ends by closing the pipe; the last to read
-	// is the shell, which then waits until the agent has reaped them.
+	// Each orphan does some work, and then closes the pipe. The shell reads the pipe until all orphans have closed
+	// it, and then waits until the agent has reaped them.
 	p, stdout, _ := start(t, s, shell(`
 		for n in 1 2 3; do
 			(setsid sh -c 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; echo over' &)
@@ -124,7 +122,7 @@ func TestReaping(t *testing.T) {
 	}
 }
 
-// TestEndOfFirst: the agent ends at SIGTERM, whatever runs.
+// TestEndOfFirst: the agent ends at SIGTERM, whatever programs run.
 func TestEndOfFirst(t *testing.T) {
 	dir, stop := first(t)
 	s := NewClient(dialer(dir), Options{Alive: func(context.Context) error { return errors.New("the pod is gone") }})

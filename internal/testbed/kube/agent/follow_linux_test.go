@@ -16,7 +16,7 @@ func set(t *testing.T, root, group string, bytes int) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"cpu.stat": "usage_usec 1\n", "memory.current": fmt.Sprintln(bytes)} {
-		// Renamed into place: a reader never sees half of it.
+		// The file is renamed into place, so that a reader never sees a half of it.
 		if err := os.WriteFile(filepath.Join(dir, "new"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -26,8 +26,7 @@ func set(t *testing.T, root, group string, bytes int) {
 	}
 }
 
-// The peak of a pod's memory is that between two questions, without the containers
-// that are not asked for.
+// The peak is that of the pod's memory between two requests, without the memory of the excluded containers.
 func TestFollow(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "cgroup.controllers"), nil, 0o644); err != nil {
@@ -54,8 +53,8 @@ func TestFollow(t *testing.T) {
 	set(t, root, pod+"/proxy", 2000)
 	of.follows["1"].sample()
 	set(t, root, pod, 3000)
-	ask(of, CountersRequest{Follow: follow}) // the same question again: nothing begins anew
-	for range 2 {                            // nor does an answer that is asked for again change
+	ask(of, CountersRequest{Follow: follow}) // a repeated request does not begin anew
+	for range 2 {                            // a repeated request gets the same response
 		if got := ask(of, CountersRequest{Followed: "1"}); got != 7000 {
 			t.Errorf("peak of %d bytes, want 9000 without the 2000 of the proxy", got)
 		}

@@ -14,7 +14,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// held are the bytes and programs that an agent holds.
+// held holds the numbers of bytes and programs that an agent holds.
 func held(s *Server) string {
 	var parts []string
 	for _, b := range []*quota{&s.memory, &s.store, &s.started} {
@@ -25,14 +25,14 @@ func held(s *Server) string {
 	return strings.Join(parts, " ")
 }
 
-// expectHeld waits until an agent holds so much: it gives back after it has answered.
+// expectHeld waits until an agent holds the expected amounts: it frees them only after a response.
 func expectHeld(t *testing.T, s *Server, want string) {
 	t.Helper()
 	fit.Await(t, "memory, store and programs held: "+want, func() bool { return held(s) == want })
 }
 
-// TestConnectionLimit: one connection too many is told so, and another is taken when one
-// has ended.
+// TestConnectionLimit: a connection beyond the limit is refused with the reason. After another connection has ended,
+// a new one is accepted.
 func TestConnectionLimit(t *testing.T) {
 	dir := serve(t, &Server{})
 	var first io.Closer
@@ -53,7 +53,7 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// TestSessionLimit: so many clients at once, and no more. Each may come back.
+// TestSessionLimit: no more sessions than the limit are accepted at once. Each session may reconnect.
 func TestSessionLimit(t *testing.T) {
 	dir := serve(t, &Server{})
 	for i := range sessionsLimit {
@@ -71,8 +71,8 @@ func TestSessionLimit(t *testing.T) {
 	newPeer(t, dialer(dir), "another", time.Minute)
 }
 
-// TestMemoryLimit: requests are taken as far as there is room for them by all of the
-// connections together; then the client is told, and later served.
+// TestMemoryLimit: requests of all connections together are accepted while there is memory for them. Further requests
+// are refused with the reason, and accepted later.
 func TestMemoryLimit(t *testing.T) {
 	s := &Server{}
 	s.memory.limit = 20 << 20
@@ -81,7 +81,7 @@ func TestMemoryLimit(t *testing.T) {
 		p.say(string(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 10), bytes)))
 	}
 	p := newPeer(t, dialer(dir), "greedy", time.Minute)
-	claim(p, bodyLimit) // of which nothing arrives
+	claim(p, bodyLimit) // requests of which no byte arrives
 	expectHeld(t, s, fmt.Sprint(bodyLimit+10, " 0 0"))
 	other := newPeer(t, dialer(dir), "other", time.Minute)
 	claim(other, bodyLimit)
@@ -90,7 +90,7 @@ func TestMemoryLimit(t *testing.T) {
 		a.Failure.Text != "the agent of this pod has no more bytes of memory: 16777226 in use, 16777226 more requested, 20971520 at most" {
 		t.Errorf("%+v, %v", a.Failure, err)
 	}
-	// The same through a Session, which says why it gave up.
+	// A Session gets the same refusal, and its error has the reason.
 	c := sessionWith(t, dialer(dir), Options{})
 	_, err := c.Start(t.Context(), testbed.Command{Args: []string{"wc"}, Stdin: bytes.NewReader(make([]byte, bodyLimit))})
 	var lost *LostError
@@ -105,7 +105,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestManyRequests: requests that are not answered yet hold memory, too, and give it back.
+// TestManyRequests: pending requests hold memory, and free it when they are answered.
 func TestManyRequests(t *testing.T) {
 	s := &Server{}
 	s.memory.limit = programCost + 100*requestCost
@@ -119,7 +119,7 @@ func TestManyRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { // the agent stops reading at some point, and ends the connection
+	go func() { // the agent stops reading at some time, and ends the connection
 		for range 1000 {
 			if _, err := flood.conn.Write(wait); err != nil {
 				return
@@ -138,8 +138,8 @@ func TestManyRequests(t *testing.T) {
 	expectHeld(t, s, "0 0 0")
 }
 
-// TestProgramsLimit: programs that were started hold room until they are dropped, in all
-// sessions together; those that could not be started as well.
+// TestProgramsLimit: the programs of all sessions count until they are dropped, also programs that could not be
+// started.
 func TestProgramsLimit(t *testing.T) {
 	s := &Server{}
 	s.started.limit = 3
@@ -168,8 +168,7 @@ func TestProgramsLimit(t *testing.T) {
 	expectHeld(t, s, "0 0 0")
 }
 
-// TestStoreLimit: what programs write is kept as far as there is room for it, whatever
-// their number.
+// TestStoreLimit: the outputs of all programs together are kept up to the limit.
 func TestStoreLimit(t *testing.T) {
 	s := &Server{}
 	s.store.limit = 1 << 20
@@ -179,7 +178,7 @@ func TestStoreLimit(t *testing.T) {
 	if _, err := first.Wait(); err != nil || stdout.Len() != 700000 {
 		t.Fatalf("%d bytes, %v", stdout.Len(), err)
 	}
-	expectHeld(t, s, "0 0 0") // it was dropped when its output had arrived
+	expectHeld(t, s, "0 0 0") // the output was dropped after it had arrived
 	holding, _, _ := start(t, c, shell(text+"; sleep 1000"))
 	expectHeld(t, s, fmt.Sprint(programCost+int64(len("/bin/sh-c"+text+"; sleep 1000")+3*16)+requestCost+waitSize(t, c), " 700000 1"))
 	second, _, _ := start(t, c, shell(text))
@@ -197,7 +196,7 @@ func TestStoreLimit(t *testing.T) {
 	expectHeld(t, s, "0 0 0")
 }
 
-// waitSize is the size of the request of a program that is waited for.
+// waitSize is the size of a request that waits for a program.
 func waitSize(t *testing.T, c *Client) int64 {
 	t.Helper()
 	c.mu.Lock()
@@ -211,8 +210,7 @@ func waitSize(t *testing.T, c *Client) int64 {
 	return int64(len(frame)) - 8
 }
 
-// TestDroppedLimit: of the programs that a long session has dropped, the latest are
-// remembered.
+// TestDroppedLimit: a long session remembers only the latest dropped programs.
 func TestDroppedLimit(t *testing.T) {
 	s := &Server{}
 	serve(t, s)
@@ -228,7 +226,7 @@ func TestDroppedLimit(t *testing.T) {
 	}
 }
 
-// TestSlowReader: who does not read the answers does not keep others from being served.
+// TestSlowReader: a client that does not read responses does not delay other clients.
 func TestSlowReader(t *testing.T) {
 	dir := serve(t, &Server{})
 	p := newPeer(t, dialer(dir), "slow", time.Minute)
@@ -238,7 +236,7 @@ func TestSlowReader(t *testing.T) {
 	if a := p.ask(request{Op: opWait, Program: "1"}); a.End == nil {
 		t.Fatal(a.Failure)
 	}
-	for range 50 { // more than the socket takes
+	for range 50 { // more than the socket's buffer holds
 		p.send(request{Op: opFetch, Program: "1", Fetch: &fetchRequest{Stream: "stdout"}})
 	}
 	if _, err := sessionWith(t, dialer(dir), Options{}).RoundTrip(t.Context()); err != nil {

@@ -15,7 +15,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// peer is a client that says what it likes.
+// peer is a client that sends arbitrary frames.
 type peer struct {
 	t    *testing.T
 	conn io.ReadWriteCloser
@@ -72,7 +72,7 @@ func (p *peer) ask(q request) reply {
 	return a
 }
 
-// ended says whether the agent has closed the connection.
+// ended reports whether the agent has closed the connection.
 func (p *peer) ended() bool {
 	_, err := p.r.ReadByte()
 	return err != nil
@@ -82,7 +82,7 @@ func order(script string) *startRequest {
 	return &startRequest{Args: []string{"/bin/sh", "-c", script}, Stdout: true}
 }
 
-// TestIdempotent: a program is started once, whatever is asked for how often.
+// TestIdempotent: a program is started once, however often a request is repeated.
 func TestIdempotent(t *testing.T) {
 	dir := serve(t, &Server{})
 	counter := filepath.Join(t.TempDir(), "runs")
@@ -107,7 +107,7 @@ func TestIdempotent(t *testing.T) {
 	if a := p.ask(request{Op: opDrop, Program: "7"}); a.Failure != nil {
 		t.Fatal(a.Failure)
 	}
-	// A request that was held up on a dying connection arrives after all.
+	// A request that was delayed on a dying connection arrives later.
 	if a := p.ask(q); a.Failure == nil || a.Failure.Text != "start: the program 7 was dropped before" {
 		t.Errorf("got %v", a.Failure)
 	}
@@ -120,14 +120,13 @@ func TestIdempotent(t *testing.T) {
 	if runs, err := os.ReadFile(counter); err != nil || string(runs) != "run\n" {
 		t.Errorf("it ran as often as this: %q, %v", runs, err)
 	}
-	// The same name in another session is another program.
+	// A program of this name in another session is another program.
 	if a := newPeer(t, dialer(dir), "two", time.Minute).ask(request{Op: opWait, Program: "7"}); a.Failure == nil || a.Failure.Kind != notKnown {
 		t.Errorf("got %+v", a.response)
 	}
 }
 
-// TestLease: what a client leaves running that is never heard of again is killed
-// and forgotten.
+// TestLease: programs of a client that is silent for the lease are killed and forgotten.
 func TestLease(t *testing.T) {
 	dir := serve(t, &Server{})
 	path, lines := messages(t)
@@ -140,7 +139,7 @@ func TestLease(t *testing.T) {
 		t.Fatal(a.Failure)
 	}
 	pid := lines()
-	a := p.ask(request{Op: opWait, Program: "1"}) // and not another word
+	a := p.ask(request{Op: opWait, Program: "1"}) // the client is silent from here on
 	if want := "it was killed because the agent had not heard of Tare for 1s"; a.End == nil || a.End.Failure != want {
 		t.Errorf("got %+v, want %q", a.End, want)
 	}
@@ -159,8 +158,7 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestLostProgram: when the agent knows nothing of a program any more, its end is
-// an error that says so.
+// TestLostProgram: if the agent no longer knows a program, the error of its end says so.
 func TestLostProgram(t *testing.T) {
 	dir := t.TempDir()
 	stop := serveIn(t, &Server{}, dir)
@@ -247,7 +245,7 @@ func TestHostilePeers(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: answers come in any order.
+// TestManyAtOnce: responses come in any order.
 func TestManyAtOnce(t *testing.T) {
 	s := session(t)
 	slow, _, _ := start(t, s, testbed.Command{Args: []string{"sleep", "1000"}})
@@ -271,7 +269,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// handling dials something that says one thing.
+// handling dials a peer that sends one given text.
 func handling(text string) dial {
 	return func(context.Context) (io.ReadWriteCloser, error) {
 		ours, theirs := net.Pipe()
@@ -284,7 +282,7 @@ func handling(text string) dial {
 	}
 }
 
-// TestNotOurAgent: what is at the other end is named in the error.
+// TestNotOurAgent: the error names the program at the other end of the connection.
 func TestNotOurAgent(t *testing.T) {
 	never := func(context.Context) (io.ReadWriteCloser, error) { return nil, errors.New("exec refused") }
 	for name, c := range map[string]struct {
@@ -338,8 +336,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestHangingDial: a dial that does not return is not waited for longer than
-// patience allows, and one that is not heard of after it has connected is closed.
+// TestHangingDial: a dial that hangs is given up when the patience ends. If it connects later, its connection is
+// closed.
 func TestHangingDial(t *testing.T) {
 	hang := func(ctx context.Context) (io.ReadWriteCloser, error) {
 		<-ctx.Done()
@@ -358,8 +356,8 @@ func TestHangingDial(t *testing.T) {
 	}
 }
 
-// TestForsaken: a program that was given up while the agent was out of reach is
-// ended before anything else is done over the next connection.
+// TestForsaken: if a program was given up while the agent was out of reach, the client first ends this program over
+// the next connection.
 func TestForsaken(t *testing.T) {
 	dir := serve(t, &Server{})
 	broken := make(chan struct{})
@@ -395,7 +393,7 @@ func TestForsaken(t *testing.T) {
 	}
 }
 
-// TestClose: programs end with the session.
+// TestClose: programs end with their session.
 func TestClose(t *testing.T) {
 	s := session(t)
 	path, lines := messages(t)

@@ -87,7 +87,7 @@ func TestFactsOfThisMachine(t *testing.T) {
 	}
 }
 
-// factsRole has this test program print its facts.
+// factsRole makes this test program print its facts.
 const factsRole = "tell-facts"
 
 func TestMain(m *testing.M) {

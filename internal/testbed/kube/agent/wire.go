@@ -140,8 +140,8 @@ func encode(head any, body []byte) ([]byte, error) {
 	return append(append(frame, text...), body...), nil
 }
 
-// decode reads one frame. It allocates memory only for bytes that arrive. It first calls reserve, unless it is
-// nil, with the size that the frame claims to have, and returns the error of reserve.
+// decode reads one frame. It allocates memory only for bytes that arrive. If reserve is not nil, decode first calls
+// it with the size that the frame claims to have, and returns its error.
 func decode(r io.Reader, head any, reserve func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {

@@ -143,9 +143,9 @@ func (e *TimeoutError) Error() string {
 	return text
 }
 
-// Await calls poll again and again, with growing pauses, until ok is true, poll fails, or the limit is
-// reached. Progress lines and errors contain the awaited state ("condition Ready of VarmorPolicy demo") and
-// the latest state, now ("status Pending").
+// Await calls poll again and again, with growing pauses, until ok is true, poll fails, or the limit is reached.
+// Progress lines and errors contain the awaited state ("condition Ready of VarmorPolicy demo") and the latest state
+// that poll returned ("status Pending").
 func (c *Cluster) Await(
 	ctx context.Context, awaited string, limit time.Duration, poll func(context.Context) (ok bool, now string, err error),
 ) error {

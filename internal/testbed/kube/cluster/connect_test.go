@@ -26,7 +26,7 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// timeouts are a testbed's.
+// timeouts are the timeouts of a testbed.
 var timeouts = experiment.Timeouts{Request: quantity.Duration(30 * time.Second)}
 
 // writeKubeconfig writes a kubeconfig with the contexts one and two for a server.
@@ -46,8 +46,8 @@ users: [{name: u, user: {token: secret}}]
 	return path
 }
 
-// apiServer answers the first request of a connection with a certificate that is
-// valid until then, and gives its CA.
+// apiServer is a server whose certificate is valid until a given time. It answers the first request of a connection.
+// apiServer returns its CA, too.
 func apiServer(t *testing.T, until time.Time, answer http.HandlerFunc) (url, ca string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -65,13 +65,13 @@ func apiServer(t *testing.T, until time.Time, answer http.HandlerFunc) (url, ca 
 	}
 	server := httptest.NewUnstartedServer(answer)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshakes that are to fail
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // errors of the handshakes that must fail
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server.URL, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// namespaceOf answers what connect asks, and notes the user agent.
+// namespaceOf answers the first request of Connect, and records the user agent.
 func namespaceOf(agent *string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		*agent = r.UserAgent()

@@ -16,7 +16,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// These are limits of what an error tells about an object, from the cluster's events and logs.
+// These are limits of the events and logs that an error about an object contains.
 const (
 	eventsShown = 5
 	linesShown  = 5

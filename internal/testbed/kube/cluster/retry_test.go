@@ -25,11 +25,11 @@ func get(limit time.Duration, url string) error {
 	return err
 }
 
-// Answers that are about the server's state are asked for again; others are not.
+// A request is repeated if the response is about the server's state, and otherwise not.
 func TestPatience(t *testing.T) {
 	tests := []struct {
 		name    string
-		answers []int // statuses, the last one for ever
+		answers []int // statuses of the responses; the last one repeats
 		limit   time.Duration
 		path    string
 		want    int
@@ -69,8 +69,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A server that is away for good ends in an error that says for how long it was
-// tried, and that client-go does not take for a reason to begin again.
+// If a server stays unavailable, the error has the time since the first try. client-go does not repeat the request
+// again.
 func TestPatienceEnds(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
@@ -85,11 +85,11 @@ func TestPatienceEnds(t *testing.T) {
 	}
 }
 
-// A certificate that does not fit will not fit the next time.
+// A request is not repeated if the certificate is wrong.
 func TestPatienceWithCertificates(t *testing.T) {
 	var tries atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { tries.Add(1) }))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake that is to fail
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // error of the handshake that must fail
 	defer server.Close()
 	err := get(time.Hour, server.URL)
 	if err == nil || tries.Load() != 0 || !strings.Contains(err.Error(), "certificate") {

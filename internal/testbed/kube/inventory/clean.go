@@ -67,9 +67,9 @@ func clean(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftove
 	return removed, errors.Join(errs...)
 }
 
-// RemoveEarlier removes the leftovers of earlier sessions of the same run, which were killed. Only its first
-// call does so. It looks in a namespace, or in all namespaces if namespace is "". It reports errors only as
-// progress, since the run can continue.
+// RemoveEarlier removes the leftovers of earlier sessions of the same run, which were killed. Only its first call has
+// an effect. It looks in a namespace, or in all namespaces if namespace is "". It reports errors only as progress,
+// since the run can continue.
 func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	r.earlier.Do(func() {
 		if err := r.removeSessions(ctx, namespace, holderGone+heartbeat); err != nil {

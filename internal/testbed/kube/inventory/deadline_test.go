@@ -10,8 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// guarded is a record with a deadline in the namespace given, which it does not renew by
-// itself.
+// guarded is a record with a deadline in the given namespace. It does not renew the deadline by itself.
 func guarded(t *testing.T) *Record {
 	t.Helper()
 	c := fakeCluster(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "given"}})
@@ -31,8 +30,8 @@ func job(t *testing.T, r *Record) *batchv1.Job {
 	return j
 }
 
-// The Job is on record, starts no pods, and ends by itself; objects in its namespace go
-// with it.
+// The deadline's Job is in the record, starts no pods, and ends by itself. Objects in its namespace are deleted with
+// it.
 func TestGuard(t *testing.T) {
 	r := guarded(t)
 	j := job(t, r)
@@ -57,8 +56,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A deadline is an hour from now, by the clock that has gone on furthest, and never earlier
-// than it was.
+// A renewed deadline is an hour from now, by the clock that is ahead of the others, and never earlier than before.
 func TestPutOff(t *testing.T) {
 	r := guarded(t)
 	d := r.deadline("given")
@@ -79,7 +77,7 @@ func TestPutOff(t *testing.T) {
 	}
 }
 
-// A deadline that is over ends the run.
+// A deadline that has passed ends the run.
 func TestDeadlineOver(t *testing.T) {
 	for name, change := range map[string]func(*batchv1.Job){
 		"failed": func(j *batchv1.Job) {

@@ -130,7 +130,7 @@ func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([
 	return found, errors.Join(errs...)
 }
 
-// ownNamespaces returns the namespaces with the label of a run, among all or, if it is not "", the namespace.
+// ownNamespaces returns the namespaces with the label of a run: at most the given one, or with "" all.
 func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
 	var err error
@@ -246,7 +246,8 @@ func groupByOwner(
 	return sessions, errs
 }
 
-// leftovers returns the leftovers of a session, or its objects with Alive set. all: in all namespaces.
+// leftovers returns the leftovers of a session, or for a living session its objects with Alive set. If all is set, it
+// looks in all namespaces.
 func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) {
 	if s.unreadable {
 		return nil, nil // groupByOwner has returned the error
@@ -291,8 +292,8 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 	return found, errors.Join(errs...)
 }
 
-// fromNamespaces returns the leftover of a session as its namespaces show it, the first of which is made before
-// the record. If the holder in the annotation of a namespace seems to be alive, the session is alive.
+// fromNamespaces returns the leftover of a session as its namespaces show it: the first namespace is made before the
+// record. If the holder in the annotation of a namespace seems to be alive, the session is alive.
 func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
 	made := Leftover{Owner: s.owner}
 	for _, n := range s.namespaces {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fakeCluster has objects, and an API server that tells no time.
+// fakeCluster has objects, and an API server that does not report its time.
 func fakeCluster(t *testing.T, objects ...runtime.Object) *cluster.Cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -31,7 +31,7 @@ func fakeCluster(t *testing.T, objects ...runtime.Object) *cluster.Cluster {
 	return &cluster.Cluster{Context: "test", Client: typed, Dynamic: dynamicfake.NewSimpleDynamicClient(scheme, objects...), Config: &rest.Config{Host: "127.0.0.1:1"}}
 }
 
-// remaining are the objects that are there: "namespaces/a pods/b/c".
+// remaining lists the existing objects: "namespaces/a pods/b/c".
 func remaining(t *testing.T, c *cluster.Cluster) string {
 	t.Helper()
 	var names []string
@@ -47,8 +47,8 @@ func remaining(t *testing.T, c *cluster.Cluster) string {
 	return strings.Join(names, " ")
 }
 
-// What a record can have deleted: of no run that lives, and outside of its own
-// namespace only where that is the run's.
+// A record can cause the deletion only of objects of dead runs. Outside of its own namespace, these objects must be
+// in a namespace that the run has made.
 func TestCleanTrust(t *testing.T) {
 	long, now := time.Now().Add(-time.Hour), time.Now()
 	own := func(owner string) *corev1.Namespace {
@@ -72,9 +72,9 @@ func TestCleanTrust(t *testing.T) {
 	fresh.CreationTimestamp, fresh.Annotations = metav1.NewTime(now), map[string]string{holderAnnotation: elsewhere().String()}
 	tests := []struct {
 		name    string
-		look    string // in one namespace
+		look    string // a single namespace
 		objects []runtime.Object
-		want    string // what is there afterwards
+		want    string // the remaining objects
 		errs    []string
 	}{
 		{"a stale copy of a living run's record", "",
@@ -124,7 +124,7 @@ func TestCleanTrust(t *testing.T) {
 					t.Errorf("got %v\nwant %s", err, want)
 				}
 			}
-			got := remaining(t, c) // the fake does not delete with a namespace what is in it
+			got := remaining(t, c) // the fake does not delete a namespace's objects with the namespace
 			if got != tt.want {
 				t.Errorf("what is there afterwards:\n%s\nwant:\n%s", got, tt.want)
 			}
@@ -142,7 +142,7 @@ func recordOn(t *testing.T, run string, c *cluster.Cluster) *Record {
 	return NewRecord(c, session, cleanTimeouts)
 }
 
-// A run whose record is gone is told so before it makes anything.
+// A run whose record is gone gets an error before it makes any object.
 func TestCleanedAway(t *testing.T) {
 	c := fakeCluster(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "given"}})
 	r := recordOn(t, "", c)
@@ -182,8 +182,8 @@ func TestInventoryLimit(t *testing.T) {
 	}
 }
 
-// A run that goes on removes what its earlier sessions have left, whatever its
-// directory is called now; what may be at work stays, and is named.
+// A resumed run removes the leftovers of its earlier sessions, even if the run directory has another name. Objects of
+// sessions that may be alive stay, and are named.
 func TestRemoveSessions(t *testing.T) {
 	dir := t.TempDir()
 	id, err := runID(dir)

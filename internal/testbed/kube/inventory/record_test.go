@@ -36,7 +36,7 @@ func endedProcess(t *testing.T) holder {
 	return h
 }
 
-// elsewhere is a holder that cannot be seen from here.
+// elsewhere is a holder that is not visible from this machine.
 func elsewhere() holder { return holder{Host: "other\x1b[31m", Boot: "another", PID: 17} }
 
 func TestJudge(t *testing.T) {
@@ -79,7 +79,7 @@ func TestJudge(t *testing.T) {
 	judge("hidden, ended", gone, time.Second, false, "which has ended")
 }
 
-// recordOf is a record as a run writes it.
+// recordOf is a record in a run's form.
 func recordOf(t *testing.T, owner, namespace string, h holder, renewed time.Time, items ...Item) *corev1.ConfigMap {
 	t.Helper()
 	inventory, err := json.Marshal(items)
@@ -92,20 +92,19 @@ func recordOf(t *testing.T, owner, namespace string, h holder, renewed time.Time
 	}
 }
 
-// owned is an object's metadata.
+// owned is the metadata of an object with an owner.
 func owned(owner, namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{ManagedBy: "tare", OwnerLabel: owner}}
 }
 
-// serve lets the fake API server know the kinds of the tests.
+// serve makes the fake API server know the kinds that the tests use.
 func serve(c *fake.Clientset) {
 	c.Resources = []*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{
 		{Name: "namespaces"}, {Name: "persistentvolumes"}, {Name: "pods", Namespaced: true}, {Name: "services", Namespaced: true}, {Name: "configmaps", Namespaced: true},
 	}}}
 }
 
-// What is cleaned is what a record lists and what carries its owner's label, of
-// holders that are gone; nothing else, whatever a record says.
+// Clean removes only objects that a record lists, that have the label of its owner, and whose holder is gone.
 func TestRemoveAll(t *testing.T) {
 	dead := recordOf(t, "dead", "given", elsewhere(), time.Now().Add(-time.Hour),
 		Core("pods", "given", "client"),
@@ -132,7 +131,7 @@ func TestRemoveAll(t *testing.T) {
 	}
 	typed := fake.NewClientset(objects...)
 	untyped := dynamicfake.NewSimpleDynamicClient(scheme, objects...)
-	// The fake knows no deletion of collections.
+	// The fake does not support the deletion of collections.
 	listed := map[string][]string{OwnerLabel + "=dead": {"server"}}
 	untyped.PrependReactor("delete-collection", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		d := a.(clienttesting.DeleteCollectionAction)
@@ -205,8 +204,7 @@ func FuzzReadRecord(f *testing.F) {
 	})
 }
 
-// checkPath fails where the request for an item goes anywhere but to the objects of
-// its kind.
+// checkPath fails if the request for an item goes to anything but objects of the item's kind.
 func checkPath(t *testing.T, i Item) {
 	t.Helper()
 	var asked *url.URL

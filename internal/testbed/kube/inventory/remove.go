@@ -87,9 +87,9 @@ func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 // podsFirst is how long removeAll waits until pods are gone. It then deletes the pods' namespaces.
 const podsFirst = 10 * time.Second
 
-// removeAll removes all items of a record: first the objects that layers applied and the objects in namespaces
-// that stay, the newest first, while their namespaces and controllers exist; then Tare's namespaces; last the
-// record, in the namespace recordIn. If recordIn is "", the record is kept.
+// removeAll removes all items of a record. First it removes the objects that layers applied and the objects in
+// namespaces that stay, the newest first, while their namespaces and controllers exist. It then removes Tare's
+// namespaces, and last the record, in the namespace recordIn. If recordIn is "", the record is kept.
 func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) error {
 	var namespaces, rest []Item
 	for _, i := range slices.Backward(items) {

@@ -17,8 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// strict is an API server with two Deployments in the namespace given, for a user
-// with some verbs on them.
+// strict is an API server with two Deployments in the given namespace, for a user with some verbs on them.
 type strict struct {
 	mu      sync.Mutex
 	allowed []string
@@ -67,8 +66,7 @@ func (s *strict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// What a workload has made of a kind is removed with RemovalVerbs, with none less,
-// and none more.
+// RemovalVerbs are exactly the rights for removing the objects of a kind that a workload has made.
 func TestRemovalVerbs(t *testing.T) {
 	remove := func(limit time.Duration, allowed ...string) (*strict, error) {
 		s := &strict{allowed: allowed, left: []string{"churn-0-1", "churn-1-1"}}

@@ -138,8 +138,8 @@ func Pin(pod *corev1.Pod, n *corev1.Node) {
 	pod.Spec.NodeSelector[corev1.LabelHostname] = n.Labels[corev1.LabelHostname]
 }
 
-// chooseMembers chooses the nodes of members after the first: in turn the server's node and others without a
-// client, or with placement same-node one node.
+// chooseMembers chooses the nodes of members after the first. With placement same-node, this is one node. Otherwise
+// it takes, in turn, the server's node and other nodes without a client.
 func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	c.Members = nil
 	if len(r.Members) == 0 {
@@ -157,8 +157,8 @@ func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	return nil
 }
 
-// chooseClients chooses the nodes of clients after the first: in turn the client's node and all others without
-// a server, those of an earlier choice first, or with placement same-node one node.
+// chooseClients chooses the nodes of clients after the first. With placement same-node, this is one node. Otherwise
+// it takes, in turn, the client's node and all nodes without a server, nodes of an earlier choice first.
 func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	c.Clients = nil
 	if len(r.Clients) == 0 {

@@ -16,7 +16,7 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// testNode is a node that is ready, in a zone, changed by some functions.
+// testNode is a ready node in a zone, which functions may change.
 func testNode(name, zone string, change ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-of-" + "x", Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelTopologyZone: zone}},
@@ -106,7 +106,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// request asks for the nodes of two pods with a CPU each, changed by some functions.
+// request requests nodes for two pods with one CPU each. Functions may change the request.
 func request(level func(*experiment.Kubernetes), client func(*corev1.Pod), place experiment.Placement) Request {
 	k := &experiment.Kubernetes{}
 	if level != nil {
@@ -127,7 +127,7 @@ func request(level func(*experiment.Kubernetes), client func(*corev1.Pod), place
 	return r
 }
 
-// All arms are on the same nodes, and others only where a layer asks for others.
+// All arms are on the same nodes, unless a layer needs other nodes.
 func TestChoiceIsKept(t *testing.T) {
 	clients := fake.NewClientset(testNode("b", "z1"), testNode("c", "z2"))
 	chooser := NewChooser(&cluster.Cluster{Context: "test", Client: clients})

@@ -13,7 +13,7 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// withMembers asks for the nodes of a service of so many members, of a CPU each.
+// withMembers requests nodes for a service with this many members, which have one CPU each.
 func withMembers(members int, level func(*experiment.Kubernetes), place experiment.Placement) Request {
 	r := request(level, nil, place)
 	for range members - 1 {
@@ -22,7 +22,7 @@ func withMembers(members int, level func(*experiment.Kubernetes), place experime
 	return r
 }
 
-// said is the nodes of a choice: "client server members…".
+// said lists the nodes of a choice: "client server members…".
 func said(c Choice, err error) string {
 	if err != nil {
 		return err.Error()
@@ -84,8 +84,8 @@ func TestChooseForMembers(t *testing.T) {
 	}
 }
 
-// Arms have the same nodes, also where one has more members than the one before, and where a
-// node came in between.
+// All arms have the same nodes, also if one arm has more members than the previous one, or if a node has joined
+// meanwhile.
 func TestChoiceForMembersIsKept(t *testing.T) {
 	all := chooser(testNode("b", ""), testNode("c", ""), testNode("e", ""))
 	choose := func(members int) string {
@@ -104,8 +104,8 @@ func TestChoiceForMembersIsKept(t *testing.T) {
 	}
 }
 
-// Further clients go round the client's node and those on which there is no server, and stay
-// where they were.
+// Further clients are assigned in turn to the client's node and the nodes without a server. Later choices are the
+// same.
 func TestChooseForClients(t *testing.T) {
 	a, b, c, d := testNode("a", "z1"), testNode("b", "z1"), testNode("c", "z2"), testNode("d", "z2")
 	tainted := testNode("e", "z1")

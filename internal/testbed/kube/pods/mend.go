@@ -22,7 +22,8 @@ func Mend(ctx context.Context, list []*Pod) error {
 	return cluster.Each(list, func(_ int, p *Pod) error { return p.Mend(ctx) })
 }
 
-// Mend pings the pod's agents. It makes a lost pod again, on the same node, since numbers of nodes differ.
+// Mend pings the pod's agents. It makes a lost pod again, on the same node, since measured values differ between
+// nodes.
 func (p *Pod) Mend(ctx context.Context) error {
 	err := p.ping(ctx)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"tare/internal/testbed/kube/agent"
 )
 
-// What the experiment tolerates is what its pods do; without a value, any value.
+// Pods have the tolerations of the experiment. A toleration without a value is for any value.
 func TestPlanTolerates(t *testing.T) {
 	level := experiment.NewKubernetes()
 	level.Tolerate = []experiment.Toleration{{Key: "pool", Value: "big", Effect: "NoSchedule"}, {Key: "spot"}}
@@ -23,7 +23,7 @@ func TestPlanTolerates(t *testing.T) {
 	}
 }
 
-// Every volume that a pod of Tare's fills has a size: what the agent keeps has room in it.
+// Every volume that Tare's pods fill has a size limit, which leaves room for the agent's outputs.
 func TestPlanHasSizes(t *testing.T) {
 	plan := Plan("me", experiment.NewKubernetes(), "client", "client")
 	Install(plan, "tare:latest", "other:1")
@@ -37,8 +37,7 @@ func TestPlanHasSizes(t *testing.T) {
 	}
 }
 
-// A sidecar that is put into a pod looks for its control plane by the names of the cluster, in a
-// pod on its node's network as well.
+// An injected sidecar looks up its control plane by the cluster's names, also in a pod on its node's network.
 func TestPlanKnowsTheClustersNames(t *testing.T) {
 	pod := Plan("me", experiment.NewKubernetes(), "client", "client")
 	if got := pod.Spec.DNSPolicy; got != corev1.DNSClusterFirst {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Where the nodes have too little left, the error says why that is so and what to change.
+// If the nodes have too little CPU or memory left, the error says why, and what to change.
 func TestStuckForWantOfRoom(t *testing.T) {
 	unscheduled := func(message string) corev1.PodStatus {
 		return corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{

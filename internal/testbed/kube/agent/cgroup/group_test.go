@@ -69,8 +69,8 @@ func TestPods(t *testing.T) {
 			m["cpuacct/"+at+"/cpuacct.stat"] = file("user 1\nsystem 3\n")
 			version1(m, "cpuacct", "cpu", at+"/aaaa", "1000")
 			version1(m, "cpuacct", "cpu", at+"/bbbb", "2000")
-			m["cpuacct/"+at+"/bbbb/cpuacct.stat"] = file("user 0\nsystem 1\n") // rounded by the kernel
-			m["cpuacct/"+at+"/cccc/notify_on_release"] = file("0\n")           // being removed
+			m["cpuacct/"+at+"/bbbb/cpuacct.stat"] = file("user 0\nsystem 1\n") // the kernel has rounded this number
+			m["cpuacct/"+at+"/cccc/notify_on_release"] = file("0\n")           // this cgroup is being removed
 		}, []Usage{{Pod: uid1, CPU: 50 * time.Millisecond, System: 30 * time.Millisecond, WorkingSet: 700, Throttled: 3, Containers: []Usage{
 			{ID: "aaaa", CPU: 1000, WorkingSet: 700, Throttled: 3}, {ID: "bbbb", CPU: 2000, System: 2000, WorkingSet: 700, Throttled: 3}}}}},
 		"version 2, CRI-O with its monitors": {func(m fstest.MapFS) {
@@ -87,7 +87,7 @@ func TestPods(t *testing.T) {
 		"version 2, cgroupfs": {func(m fstest.MapFS) { version2(m, "kubepods/pod"+uid1, "7") },
 			[]Usage{{Pod: uid1, CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
 		"in one hierarchy only": {func(m fstest.MapFS) {
-			m["memory/memory.usage_in_bytes"] = file("123456789\n") // of the whole node
+			m["memory/memory.usage_in_bytes"] = file("123456789\n") // this cgroup is the whole node's
 			m["cpu/cpu.stat"] = file("nr_throttled 9\n")
 			m["cpuacct/kubepods/pod"+uid1+"/cpuacct.usage"] = file("5\n")
 		}, []Usage{{Pod: uid1, CPU: 5, Throttled: -1}}},
@@ -124,7 +124,7 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// TestPodsThatMove: a pod's place is remembered only as long as it is there.
+// TestPodsThatMove: the path of a pod's cgroup is remembered only while the cgroup exists.
 func TestPodsThatMove(t *testing.T) {
 	known := map[string]string{}
 	files := fstest.MapFS{}
@@ -156,7 +156,7 @@ func TestPodNames(t *testing.T) {
 	}
 }
 
-// groupsIn reads the text of /proc/self/cgroup.
+// groupsIn parses the text of /proc/self/cgroup.
 func groupsIn(t *testing.T, text string) map[string]string {
 	t.Helper()
 	root := t.TempDir()
@@ -231,8 +231,8 @@ func FuzzCgroups(f *testing.F) {
 	})
 }
 
-// BenchmarkRead reads the cgroup of a pod of this machine, if there is one, else this
-// process's own. That is what following a pod's memory costs a few times a second.
+// BenchmarkRead reads the cgroup of a pod of this machine or, without one, of this process. Following a pod's memory
+// costs this time at each of the few samples in a second.
 func BenchmarkRead(b *testing.B) {
 	of := Own(os.DirFS("/"), proc.Groups(proc.Below("/")))
 	of.pod = uid1 // so that what is below is read as well

@@ -7,8 +7,8 @@ import (
 )
 
 func TestGrouped(t *testing.T) {
-	// top is the top of a node's cgroups of version 2, by systemd, with changes; a
-	// file that changes to "" is not there.
+	// top is the top of a node's cgroups of version 2, as systemd makes them, with changed files. A file that is
+	// changed to "" does not exist.
 	top := func(changes map[string]string) fstest.MapFS {
 		files := fstest.MapFS{}
 		for name, text := range map[string]string{
@@ -30,7 +30,7 @@ func TestGrouped(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		changes map[string]string
-		want    time.Duration // -1: not told
+		want    time.Duration // -1: unknown
 	}{
 		{"a node", nil, 7 * time.Second},
 		{"version 1", map[string]string{"cgroup.controllers": ""}, -1},
