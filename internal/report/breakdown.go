@@ -35,8 +35,7 @@ func partTable(of []*analysis.Breakdown) doc.Table {
 		g := groupOf(&t, plain(b.Cell))
 		name := plain(wording.BreakdownName(b))
 		part := doc.Part{Title: append(doc.In(doc.Strong, plain(b.Metric.Name)), doc.Span{Words: " " + join(", ", name, better(b.Metric))})}
-		for i := range b.Parts {
-			p := &b.Parts[i]
+		for _, p := range pointers(b.Parts) {
 			point, interval := wording.Overhead(p.Comparison)
 			row := doc.Row{Cells: append(doc.Cells(plain(b.Metric.Name), name, plain(wording.PartName(b, p.Part))), doc.Of(gradedVerdict(&p.Comparison, false)))}
 			row.Cells = append(row.Cells, doc.Cells(point, interval, wording.PartAmount(p), number(p.Rounds), when(!p.Verdict.Claims(), brief(wording.Verdict(&p.Comparison))))...)
@@ -105,24 +104,19 @@ func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
 		{Title: "layers", Kind: doc.Name}, {Title: "verdict"}, {Title: "effect", Right: true}, {Title: "interval", Right: true, Tight: true},
 		{Title: "found with " + wording.Share(float64(s.plan.Power)), Right: true, In: doc.Markdown | doc.Page}, {Title: "rounds", Right: true, In: doc.Markdown | doc.Page},
 		{Title: "in words", Kind: doc.Prose}}}
-	for i := range f.Effects {
-		e := &f.Effects[i]
+	for _, e := range pointers(f.Effects) {
 		if e.Metric.Headline != headline {
 			continue
 		}
 		g := groupOf(&t, plain(e.Cell))
 		title := append(doc.In(doc.Strong, plain(e.Metric.Name)), doc.Span{Words: when(e.Metric.Better != "", " "+better(e.Metric))})
 		part := findOrAdd(&g.Parts, func(p doc.Part) bool { return slices.Equal(p.Title, title) }, doc.Part{Title: title})
-		part.Add(effectRow(e))
+		point, interval := wording.EffectOverhead(e)
+		mde := when(wording.HasNumbers(e.Comparison) && e.MDE > 0, wording.Size(e.Metric, e.MDE))
+		cells := append(doc.Cells(plain(e.Metric.Name), plain(wording.EffectName(e))), doc.Of(gradedVerdict(&e.Comparison, false)))
+		part.Add(doc.Row{Cells: append(cells, doc.Cells(point, interval, mde, number(e.Rounds), brief(wording.EffectVerdict(e)))...)})
 	}
 	return t
-}
-
-func effectRow(e *analysis.Effect) doc.Row {
-	point, interval := wording.EffectOverhead(e)
-	mde := when(wording.HasNumbers(e.Comparison) && e.MDE > 0, wording.Size(e.Metric, e.MDE))
-	cells := append(doc.Cells(plain(e.Metric.Name), plain(wording.EffectName(e))), doc.Of(gradedVerdict(&e.Comparison, false)))
-	return doc.Row{Cells: append(cells, doc.Cells(point, interval, mde, number(e.Rounds), brief(wording.EffectVerdict(e)))...)}
 }
 
 // effectFields returns the CSV line of an effect, in the columns of a comparison.

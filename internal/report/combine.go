@@ -36,7 +36,6 @@ func Combine(r *combine.Result, o CompareOptions) *doc.Document {
 		doc.On(doc.Page, combinedReading(r)))
 }
 
-// combinedSummary returns the warnings, and the answers in sentences.
 func combinedSummary(r *combine.Result) []doc.Block {
 	var answers []doc.Answer
 	for i := range r.Comparisons {
@@ -70,7 +69,6 @@ func combinedTable(r *combine.Result, headline bool) doc.Table {
 	return t
 }
 
-// occasionTable has a row for each arm, metric and run.
 func occasionTable(r *combine.Result, all bool) doc.Table {
 	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name},
 		{Title: "run", Right: true}, {Title: "overhead", Right: true}, {Title: "weight", Right: true}, {Title: "", Kind: doc.Prose}}}

@@ -16,8 +16,7 @@ import (
 	comparing "tare/internal/runs/compare"
 )
 
-// Compare shows a comparison of runs: the differences between them, then the changes of overheads, then
-// the levels.
+// Compare shows a comparison of runs: their differences, the changes of overheads, and the levels.
 func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	r = labels.Shown(r, r.Plans...)
 	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: figure.PageCSS(),
@@ -57,7 +56,6 @@ func comparedRuns(r *comparing.Result) []doc.Block {
 			{Title: "what", Kind: doc.Prose}, {Title: "arms", Kind: doc.Prose}}, rows))}
 }
 
-// compareSummary returns the warnings, and the changes in sentences.
 func compareSummary(r *comparing.Result) []doc.Block {
 	var answers []doc.Answer
 	for _, c := range r.Changes {
@@ -82,8 +80,7 @@ func comparedSummary(observational string, warnings []analysis.Finding, answers 
 		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}
 }
 
-// compareDifferences lists properties that differ, properties that are the same, and properties that are
-// unknown.
+// compareDifferences lists properties that differ, that are the same, and that are unknown.
 func compareDifferences(r *comparing.Result) doc.Section {
 	minor, main := partition(r.Differences, func(p comparing.Property) bool { return p.Minor })
 	var rest []string
@@ -213,7 +210,6 @@ func changeForest(r *comparing.Result) figure.Forest {
 	return withRows(f)
 }
 
-// withRows removes the groups without a drawn row.
 func withRows(f figure.Forest) figure.Forest {
 	f.Groups = slices.DeleteFunc(f.Groups, func(g figure.Group) bool {
 		return !slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return r.Drawn })
@@ -242,7 +238,6 @@ func (t *comparedTable) row(cell string, m experiment.Metric, name string) *doc.
 	return findOrAdd(&part.Rows, func(r doc.Row) bool { return r.Cells[1].Lines[0].First() == name }, doc.Row{Cells: cells})
 }
 
-// groupOf returns the group of a cell, and adds it if there is none.
 func groupOf(t *doc.Table, cell string) *doc.Group {
 	return findOrAdd(&t.Groups, func(g doc.Group) bool { return g.Title.First() == cell }, doc.Group{Title: doc.Words(cell)})
 }
@@ -320,7 +315,6 @@ func changeName(c comparing.Change) string {
 	return c.From.Arm + " → " + c.To.Arm
 }
 
-// runNote states the verdict on a comparison of a run.
 func runNote(run int, c *analysis.Comparison) string {
 	return fmt.Sprintf("Run %d: %s.", run, plain(wording.Qualified(c)))
 }

@@ -20,8 +20,7 @@ func Cost(r *cost.Result, o CompareOptions) *doc.Document {
 	d.Add(doc.Say(sentence(plain(wording.CostQuestion(r)))),
 		doc.If(observed != "", doc.Alert{Title: "Observational: " + brief(observed)}),
 		doc.If(!r.Finished, doc.Alert{Title: "The run is not finished: these figures are interim"}))
-	for i := range r.Bills {
-		b := &r.Bills[i]
+	for _, b := range pointers(r.Bills) {
 		d.Add(doc.Section{Title: plain(b.Metric.Name), Note: plain(b.Cell), Flush: true, Blocks: []doc.Block{billTable(r, b)}})
 	}
 	return d.Add(doc.Section{Title: "What this assumes", Blocks: []doc.Block{doc.List{Items: doc.Each(plainAll(wording.CostAssumptions(r)))}}})
@@ -36,8 +35,7 @@ func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 	}
 	in := when(r.Currency != "", ", "+plain(r.Currency))
 	var rows []doc.Row
-	for i := range b.Arms {
-		a := &b.Arms[i]
+	for _, a := range pointers(b.Arms) {
 		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(a.Arm), wording.Value(a.Level.Point, b.Metric.Unit), ""), needs(r, a.Needs, wording.Amounts, false)...)})
 		if a.More != nil {
 			word := gradedVerdict(&analysis.Comparison{Verdict: a.More.Verdict, Grade: a.More.Grade}, r.Observation != nil && a.More.Verdict.Claims())
@@ -52,7 +50,6 @@ func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 	return t
 }
 
-// needs returns the cells of cores, nodes and prices.
 func needs(r *cost.Result, n cost.Needs, write func(analysis.Interval, bool) string, more bool) []doc.Cell {
 	return doc.Cells(write(n.Cores, n.PointOnly), write(n.Nodes, n.PointOnly), wording.Whole(n.Whole, more),
 		write(r.PerHour(n.Nodes), n.PointOnly), write(r.PerMonth(n.Nodes), n.PointOnly), write(r.PerMonth(n.Whole), n.Whole.Lo == n.Whole.Hi))
@@ -62,10 +59,8 @@ func needs(r *cost.Result, n cost.Needs, write func(analysis.Interval, bool) str
 // "arm" have the arm's needs, lines of kind "more" the difference from the baseline.
 func CostCSV(w io.Writer, r *cost.Result) error {
 	var lines [][]field
-	for i := range r.Bills {
-		b := &r.Bills[i]
-		for k := range b.Arms {
-			a := &b.Arms[k]
+	for _, b := range pointers(r.Bills) {
+		for _, a := range pointers(b.Arms) {
 			lines = append(lines, costFields(r, b, a, "arm", a.Needs))
 			if a.More != nil {
 				lines = append(lines, costFields(r, b, a, "more", a.More.Needs))

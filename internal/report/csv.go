@@ -114,8 +114,7 @@ func CSV(w io.Writer, r *analysis.Run) error {
 			lines = append(lines, s.effectFields(e))
 		}
 	}
-	for i := range r.Breakdowns {
-		b := &r.Breakdowns[i]
+	for _, b := range pointers(r.Breakdowns) {
 		for k := range b.Parts {
 			lines = append(lines, s.partFields(b, &b.Parts[k]))
 		}

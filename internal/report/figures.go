@@ -139,7 +139,6 @@ func (s *sheet) seriesGroup(cell, metric string) *group {
 	return nil
 }
 
-// chart returns the chart of a series over the runs of its experiment.
 func (p experimentHistory) chart(s *history.Series, o HistoryOptions) figure.History {
 	return figure.History{Name: seriesName(s), Series: s, Runs: p.Runs,
 		Point:  func(at history.Point) (title, link string) { return p.pointTitle(s, at), o.link(p.Runs[at.Run]) },
@@ -166,7 +165,6 @@ type plot struct {
 	margin float64
 }
 
-// column returns the column of v in a plot with the given width.
 func (p plot) column(v float64, width int) int { return int(p.axis.At(v)*float64(width-1) + 0.5) }
 
 // labels writes the ends of the axis and the zero above the plot.
@@ -217,7 +215,6 @@ func (p plot) interval(c analysis.Comparison, control bool, width int) string {
 	return string(row)
 }
 
-// sparks are the characters of a small plot, by height.
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
 // spark plots a series over its runs in at most width columns, with the range of its values. If there are
@@ -265,7 +262,6 @@ func spark(s *history.Series, runs, width int) []string {
 	return lines
 }
 
-// axisEnd labels the end of an axis of a series.
 func axisEnd(s *history.Series, v float64) string {
 	if s.Of == history.OfLevel {
 		return wording.ScaleOf(s.Metric.Unit, v).Short(v)
@@ -273,7 +269,6 @@ func axisEnd(s *history.Series, v float64) string {
 	return wording.Brief(s.Metric, v)
 }
 
-// maxBar is the largest width of a bar, in columns.
 const maxBar = 40
 
 // barLines draws bars with characters of a terminal, each after its arm and its value with the interval.

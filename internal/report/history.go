@@ -151,7 +151,6 @@ func (p experimentHistory) seriesSection(id string, s *history.Series, open bool
 	return section
 }
 
-// changes list the changes of series in the order of time.
 func (p experimentHistory) changes(id string, list []*history.Series, o HistoryOptions) []doc.Answer {
 	var answers []doc.Answer
 	for _, f := range findings(list) {
@@ -173,7 +172,6 @@ func (p experimentHistory) comparisonLinks(c history.Change, o HistoryOptions) d
 		{Words: "both compared", Link: link("", o.Compared(before, after))}}
 }
 
-// chartID returns the ID of a series' chart within a page.
 func (p experimentHistory) chartID(id string, s *history.Series) string {
 	for i := range p.Series {
 		if &p.Series[i] == s {
@@ -242,7 +240,6 @@ func (p experimentHistory) runRow(i int, changed bool, o HistoryOptions) doc.Row
 		doc.C(moment(r)), doc.C(plain(r.TareVersion)), doc.C(state), doc.Of(doc.Each(runEvents(r))...)}}
 }
 
-// runEvents list the first events of a run.
 func runEvents(r *history.Run) []string {
 	list := plainAll(wording.Differences(r.Events[:min(len(r.Events), maxRunEvents)]))
 	if n := len(r.Events) - maxRunEvents; n > 0 {

@@ -30,7 +30,6 @@ func (p experimentHistory) series(headline bool) []*history.Series {
 	return slices.DeleteFunc(pointers(p.Series), func(s *history.Series) bool { return s.Metric.Headline != headline })
 }
 
-// seriesName names a series within its cell.
 func seriesName(s *history.Series) string {
 	name := plain(s.Metric.Name) + ", " + plain(s.Arm)
 	if s.Machine {
@@ -71,7 +70,6 @@ func shiftMark(c history.Change) string {
 	return "≈"
 }
 
-// runTitle names a run with its start and its labels.
 func (p experimentHistory) runTitle(i int) string {
 	at := join(", ", moment(p.Runs[i]), wording.Labels(p.Runs[i].Labels))
 	return plain(p.Runs[i].Directory) + when(at != "", " ("+at+")")
@@ -166,7 +164,6 @@ func (p experimentHistory) heading() string {
 		when(left > 0, fmt.Sprintf(", %d of them left out", left))
 }
 
-// leftOut returns the runs that the statistics exclude.
 func (p experimentHistory) leftOut() []*history.Run {
 	return slices.DeleteFunc(slices.Clone(p.Runs), func(r *history.Run) bool { return r.LeftOut == nil })
 }

@@ -15,7 +15,6 @@ import (
 // imported reports whether another tool ran the trials.
 func (s *sheet) imported() bool { return s.plan.Import != nil }
 
-// tool names the format that a run was imported from.
 func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
 
 // claimsObservational reports whether v is a claim and the run is no experiment. The verdict "" stands
@@ -27,8 +26,7 @@ func (s *sheet) claimsObservational(v analysis.Verdict) bool {
 // claimsObservational reports whether a comparison makes a claim without an experiment.
 func claimsObservational(c analysis.Comparison) bool { return wording.ObservationalClaim(&c) }
 
-// observationalNotice explains why a run's conclusions are weaker than those of an experiment; "" for an
-// experiment.
+// observationalNotice explains why a run shows less than an experiment; "" for an experiment.
 func (s *sheet) observationalNotice() string {
 	if s.run.Observation == nil {
 		return ""
@@ -38,7 +36,6 @@ func (s *sheet) observationalNotice() string {
 		brief(wording.Observation(s.run.Observation)), between)
 }
 
-// sources lists the origin of each arm's trials.
 func (s *sheet) sources() []doc.Fact {
 	var list []doc.Fact
 	for _, a := range s.plan.Import.Arms {
@@ -92,19 +89,14 @@ func reasonOf(t journal.Trial) (name, reason string) {
 // contradicts the typical round, the variation between set-ups, the interval that proves equivalence, and
 // the verdict if trials with failed operations are included.
 func (s *sheet) aside(c analysis.Comparison) string {
-	other := ""
-	if c.WithInvalid != nil {
-		other = brief(wording.AlternativeText(c.WithInvalid))
-	}
 	factor := when(c.Verdict == analysis.Costs, wording.Factor(&c))
 	if c.Metric.Objective != "" && c.Verdict.Claims() && !c.Control {
 		factor = brief(wording.Effect(&c))
 	}
 	return join("; ", factor, wording.MeanIfDifferent(&c), wording.BetweenSetUps(&c),
-		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
+		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), brief(wording.AlternativeText(c.WithInvalid)))
 }
 
-// valueCount writes the number of values behind a comparison.
 func valueCount(c analysis.Comparison) string {
 	if !c.Paired && c.Baseline.N != c.Treated.N {
 		return number(c.Baseline.N) + " and " + number(c.Treated.N)
@@ -122,7 +114,6 @@ func (s *sheet) sampled(rounds, samples string) string {
 
 func (s *sheet) sizeHead() string { return s.sampled("rounds", "values per arm") }
 
-// importedTrials states how many of the imported trials are valid.
 func (s *sheet) importedTrials() string {
 	bad, failed := s.spoiltTrials(), s.failedTrials()
 	return fmt.Sprintf("Imported from %s of %s: %s gave data", wording.Count(s.files(), "file", "files"), s.tool(),
@@ -135,19 +126,16 @@ func (s *sheet) importedTrials() string {
 const blockNote = "Each block is compared with its own baseline. The interval of a block covers the variation of its repeats, not that of another deployment. " +
 	"The interval and the verdict over all blocks rest on one value per block."
 
-// blockBlocks show the overhead in each block of an import. A terminal shows headline metrics only,
-// unless all is set.
+// blockBlocks show the overhead in each block of an import. All adds exploratory metrics on a terminal.
 func (s *sheet) blockBlocks(all bool) []doc.Block {
 	return notedSection("blocks", "Block by block", blockNote, tables(all, s.blockTable(true), s.blockTable(false)))
 }
 
-// blockTable lists the overheads of blocks by cell, metric and arm, and below them the overhead over all
-// blocks.
+// blockTable lists the overheads of blocks by cell, metric and arm, and the overhead over all blocks.
 func (s *sheet) blockTable(headline bool) doc.Table {
 	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
 		{Title: "block", Kind: doc.Name}, {Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "rounds", Right: true}, {Title: "verdict"}}}
-	for i := range s.run.Comparisons {
-		c := &s.run.Comparisons[i]
+	for _, c := range pointers(s.run.Comparisons) {
 		if c.Blocks == nil || c.Metric.Headline != headline {
 			continue
 		}

@@ -19,13 +19,14 @@ const scalingNote = "A line is fitted through the levels in each round; the slop
 // unslopedNote explains why a metric has no slopes.
 const unslopedNote = "A headline metric whose values fit no line has no slopes, only a table of levels."
 
-// scalingBlocks show the growth of metrics with factors. A terminal shows only the chosen metrics, unless
-// all is set.
+// scalingBlocks show the growth of metrics with factors. All adds all metrics on a terminal.
 func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	if len(s.run.Scaling)+len(s.run.PowerLaws) == 0 {
 		return nil
 	}
-	section := doc.Section{ID: "scaling", Title: "How it grows", Blocks: append(s.powerLawBlocks(), doc.SayIf(len(s.run.Scaling) > 0, s.levelsNote()),
+	levels := "Each level shows the median of an arm's trials" +
+		when(!s.alone(), ", and the overhead relative to "+s.baseline+" with its "+s.confidence()+" interval, as in the results") + "."
+	section := doc.Section{ID: "scaling", Title: "How it grows", Blocks: append(s.powerLawBlocks(), doc.SayIf(len(s.run.Scaling) > 0, levels),
 		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return sloped(&sc) }), scalingNote),
 		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 && !sloped(&sc) }), unslopedNote),
 		doc.If(len(s.run.Scaling) > 0, doc.On(doc.Page, doc.Say(s.figureKey()))))}
@@ -47,11 +48,6 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 		section.Blocks = append(section.Blocks, doc.On(shown, growth))
 	}
 	return []doc.Block{doc.On(in, section)}
-}
-
-func (s *sheet) levelsNote() string {
-	return "Each level shows the median of an arm's trials" +
-		when(!s.alone(), ", and the overhead relative to "+s.baseline+" with its "+s.confidence()+" interval, as in the results") + "."
 }
 
 func (s *sheet) figureKey() string {
@@ -85,15 +81,9 @@ func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 		base, based = doc.Forms(0), doc.Markdown|doc.Page
 	}
 	for _, a := range sc.Arms {
-		steeper, higher := doc.Cell{}, doc.Cell{}
-		if a.Difference != nil {
-			steeper = doc.C(brief(wording.LineDifference(sc, a.Difference)))
-		}
-		if a.BaseDifference != nil {
-			higher = doc.C(brief(wording.LineDifference(sc, a.BaseDifference)))
-		}
-		rows = append(rows, doc.Row{Muted: s.role(a.Arm) == experiment.Control,
-			Cells: []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.SlopeAlone(sc, &a))), steeper, doc.C(brief(wording.Base(sc, &a))), higher, doc.C(brief(wording.Fit(sc, a.Fit)))}})
+		rows = append(rows, doc.Row{Muted: s.role(a.Arm) == experiment.Control, Cells: doc.Cells(append([]string{plain(a.Arm)},
+			plainAll([]string{wording.SlopeAlone(sc, &a), wording.LineDifference(sc, a.Difference), wording.Base(sc, &a),
+				wording.LineDifference(sc, a.BaseDifference), wording.Fit(sc, a.Fit)})...)...)})
 	}
 	return doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope, per " + plain(wording.Per(sc)), NoBreak: true},
 		{Title: "more than " + s.baseline, NoBreak: true}, {Title: "base, with none", NoBreak: true, In: base}, {Title: "base above " + s.baseline, NoBreak: true, In: based}, {Title: "fit", Kind: doc.Prose}}, rows)
@@ -105,7 +95,6 @@ func chosen(m experiment.Metric) bool {
 	return m.Headline || m.Scale == experiment.Difference && (m.Unit == "cores" || strings.HasPrefix(m.Name, "memory of "))
 }
 
-// where names the cells that a line is fitted to.
 func (s *sheet) where(sc *analysis.Scaling) string {
 	text := join(", ", plain(sc.Workload), labels.Levels(s.kind(sc.Workload), sc.Held, ", "))
 	if n := len(sc.X); n > 0 {
@@ -189,7 +178,6 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 	return l
 }
 
-// medianEstimate returns the median of an arm's trials with its interval.
 func medianEstimate(b analysis.Summary) figure.Estimate {
 	none := b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median
 	return figure.Estimate{Known: b.N > 0 && wording.Finite(b.Median), Point: none, At: analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi}}

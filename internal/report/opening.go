@@ -168,7 +168,6 @@ func (s *sheet) boundWarnings() (list []string) {
 	return list
 }
 
-// restOfWarnings shows the warnings that are not at the top of the page.
 func (s *sheet) restOfWarnings() doc.Block {
 	list := s.warnings(true)
 	if len(list) <= firstWarnings {

@@ -42,7 +42,6 @@ func publishedBlocks(t *published.Table, decimals int) []doc.Block {
 	return blocks
 }
 
-// publishedTables returns a table of means and a table of differences.
 func publishedTables(t *published.Table, metrics []published.Metric, decimals int) []doc.Block {
 	if len(metrics) == 0 {
 		return nil
@@ -117,7 +116,6 @@ func countedTrials(arms []published.Arm) (text string, invalid int) {
 	return strings.Join(parts, ", "), invalid
 }
 
-// differenceCounts counts the verdicts on the differences.
 func differenceCounts(t *published.Table) string {
 	total, byVerdict := 0, map[analysis.Verdict]int{}
 	for _, c := range t.Cells {
@@ -146,11 +144,7 @@ func differenceText(d published.Difference) string {
 	if d.Verdict == nil {
 		return "not judged"
 	}
-	other := ""
-	if a := d.Verdict.WithInvalid; a != nil {
-		other = brief(wording.AlternativeText(a))
-	}
-	return plain(d.B) + ": " + join("; ", brief(wording.Qualified(d.Verdict)), other)
+	return plain(d.B) + ": " + join("; ", brief(wording.Qualified(d.Verdict)), brief(wording.AlternativeText(d.Verdict.WithInvalid)))
 }
 
 // Between these bounds of the largest mean, values are written in the metric's own unit, as in
@@ -198,7 +192,6 @@ func uncertainty(m published.Metric, d published.Difference) float64 {
 	return math.Sqrt(sum)
 }
 
-// maxDecimals is the largest number of decimals of a published number.
 const maxDecimals = 6
 
 // decimalsFor returns the decimals that show two digits of a spread; maxDecimals without a spread.

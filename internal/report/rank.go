@@ -14,8 +14,7 @@ import (
 	"tare/internal/report/wording"
 )
 
-// manyArms is the largest number of treatments with a sentence and bars each. More treatments are ranked
-// in a table.
+// manyArms is the largest number of treatments with a sentence each. More treatments are ranked in a table.
 const manyArms = 6
 
 // many reports whether the run has too many treatments to show each at length.
@@ -29,8 +28,7 @@ func (s *sheet) many() bool {
 	return n > manyArms
 }
 
-// unlessMany returns the blocks for every form. If the run has many arms, a terminal shows them only if
-// all is set.
+// unlessMany returns blocks. Of many arms, a terminal shows them only if all is set.
 func (s *sheet) unlessMany(all bool, blocks ...doc.Block) doc.Block {
 	if s.many() && !all {
 		return doc.On(doc.Markdown|doc.Page, blocks...)
@@ -54,7 +52,6 @@ func (c rankedArm) size() float64 {
 	return c.worst.Overhead.Point
 }
 
-// ranking returns the treatments, sorted by their largest overhead.
 func (s *sheet) ranking(groups []group) []rankedArm {
 	var list []rankedArm
 	for _, a := range s.plan.Arms {
@@ -106,8 +103,7 @@ func groupNames(groups []group) []string {
 // maxSigns is the largest number of verdicts of an arm that a terminal shows one by one.
 const maxSigns = 8
 
-// rankBlocks show many arms, sorted by effect. A terminal has a line for each arm, other forms have a row
-// with all cells.
+// rankBlocks show many arms, sorted by effect: in a line each on a terminal, else with all cells.
 func (s *sheet) rankBlocks() []doc.Block {
 	groups := slices.DeleteFunc(s.groups(true), func(g group) bool { return len(g.rows) == 0 })
 	if len(groups) == 0 {
@@ -128,7 +124,6 @@ func (s *sheet) rankBlocks() []doc.Block {
 // maxWhere is the largest width of a cell's name on a terminal, in columns.
 const maxWhere = 24
 
-// rankTable has a line for each arm.
 func rankTable(list []rankedArm, groups []group, short []string) doc.Table {
 	t := doc.Table{Groups: []doc.Group{{Parts: []doc.Part{{}}}}, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "cells"},
 		{Title: "largest", Right: true}, {Title: "overhead", Right: true, Tight: true}, {Title: "median"}, {Title: "in"}}}
@@ -215,7 +210,6 @@ func (s *sheet) matrixCell(c *analysis.Comparison) doc.Cell {
 	return cell
 }
 
-// shade returns the shade of a cell with an overhead.
 func shade(overhead float64) int {
 	n := 1
 	for _, above := range []float64{0.05, 0.2} {
@@ -232,8 +226,7 @@ func shade(overhead float64) int {
 // maxSorted is the number of sorted overheads in one picture, as many as fit a printed page.
 const maxSorted = 36
 
-// sortedForest plots the overheads of many arms, the largest first. The pictures have at most maxSorted
-// rows and share one axis.
+// sortedForest plots many overheads, the largest first, in pictures of maxSorted rows on one axis.
 func (s *sheet) sortedForest() []doc.Block {
 	f := s.forest()
 	var of []group

@@ -22,11 +22,23 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	"tare/internal/report/columns"
 	doc "tare/internal/report/document"
+	"tare/internal/report/wording"
+	"tare/internal/runs/gate"
 	"tare/internal/runs/history"
 	"tare/internal/runs/published"
+	"tare/internal/text/safetext"
 )
 
 // RunOptions selects the content of a run's report, and adds content besides the analysis.
@@ -73,8 +85,13 @@ func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []do
 		blocks = append(blocks, headline)
 	}
 	blocks = append(blocks, below...)
+	in := doc.Markdown | doc.Page
+	if all {
+		in |= doc.Terminal
+	}
 	if rest.Groups != nil {
-		blocks = append(blocks, exploratorySection(all, rest))
+		blocks = append(blocks, doc.On(in, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
+			Blocks: []doc.Block{rest}}))
 	}
 	return blocks
 }
@@ -87,12 +104,136 @@ func notedSection(id, title, note string, blocks []doc.Block) []doc.Block {
 	return []doc.Block{doc.Section{ID: id, Title: title, Blocks: append([]doc.Block{doc.Say(note)}, blocks...)}}
 }
 
-// exploratorySection shows exploratory metrics. A terminal shows them only if all is set.
-func exploratorySection(all bool, table doc.Table) doc.Block {
-	in := doc.Markdown | doc.Page
-	if all {
-		in |= doc.Terminal
+// plain makes one line of safe text from any string. Writers still escape it for their format.
+func plain(s string) string { return safetext.Line(s) }
+
+// brief is plain for texts of any length: it leaves out the middle of a very long text.
+func brief(s string) string { return columns.Shorten(plain(s), 600, " … ") }
+
+func plainAll(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = brief(s)
 	}
-	return doc.On(in, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
-		Blocks: []doc.Block{table}})
+	return out
 }
+
+// when and join have short names, since nearly every line of a view uses them.
+var when, join = wording.When, wording.Join
+
+func nonEmpty(texts ...string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
+}
+
+// enumerate joins names with commas and "and". More names than limit are counted instead.
+func enumerate(names []string, limit int, noun string) string {
+	switch n := len(names); {
+	case n == 0:
+		return "nothing"
+	case n > limit && n > 1:
+		return fmt.Sprintf("%d %s", n, noun)
+	}
+	return wording.List(names)
+}
+
+func firstFew(list []string, most int, separator, more string) string {
+	if extra := len(list) - most; extra > 0 {
+		return strings.Join(list[:most], separator) + fmt.Sprintf("%s%d more", more, extra)
+	}
+	return strings.Join(list, separator)
+}
+
+// number writes a count without a noun.
+func number(n int) string { return wording.Number(float64(n), 9) }
+
+// sentence adds a capital and a full stop.
+func sentence(text string) string {
+	return when(text != "", upperFirst(text)+".")
+}
+
+func upperFirst(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(r)) + s[n:]
+}
+
+const beforeTrusting = "Before trusting these numbers"
+
+// exploratoryTitle heads exploratory metrics, and exploratoryNote explains them.
+const (
+	exploratoryTitle = "Exploratory metrics"
+	exploratoryNote  = "not corrected for their number: hints, not findings"
+)
+
+// observedMark marks observational claims, and observedNote explains the mark below them.
+const (
+	observedMark = "(obs.)"
+	observedNote = observedMark + ": observational, no experiment; see above."
+)
+
+// ifNormalMark marks claims that assume normal noise, and ifNormalNote explains the mark below them.
+const (
+	ifNormalMark = "if normal"
+	ifNormalNote = "if normal: a claim that holds if noise is normal, which so few values cannot show."
+)
+
+// better states the better direction of a metric, if known.
+func better(m experiment.Metric) string {
+	return when(m.Better != "", plain(string(m.Better))+" is better")
+}
+
+func notShown(n int) string {
+	return wording.Count(n, "exploratory metric is", "exploratory metrics are") + " not shown (--all shows them)"
+}
+
+// generatedOn states when a page was made; "" if unknown.
+func generatedOn(t time.Time) string { return when(!t.IsZero(), " on "+minuteOf(t)) }
+
+// minuteOf writes a time to the minute; "" for a zero time.
+func minuteOf(t time.Time) string {
+	return when(!t.IsZero(), t.UTC().Format("2 January 2006, 15:04 UTC"))
+}
+
+// verdict returns a verdict as a word in its style, with a mark if it is observational.
+func verdict(v analysis.Verdict, observed bool) doc.Text {
+	word := plain(string(v))
+	if v == "" {
+		word = "mixed"
+	}
+	return badged(doc.In(verdictStyle(v), word), observed, "obs.")
+}
+
+// badged adds a remark to a text if holds is true.
+func badged(text doc.Text, holds bool, remark string) doc.Text {
+	if holds {
+		text = append(text, doc.Span{Words: " "}, doc.Span{Words: remark, Style: doc.Badge})
+	}
+	return text
+}
+
+// gradedVerdict returns the verdict of a comparison as a word, with its grade.
+func gradedVerdict(c *analysis.Comparison, observed bool) doc.Text {
+	return badged(verdict(c.Verdict, observed), ifNormal(c), ifNormalMark)
+}
+
+// ifNormal reports whether a comparison makes a claim that assumes normal noise.
+func ifNormal(c *analysis.Comparison) bool { return c.Grade == analysis.Normal && c.Verdict.Claims() }
+
+// verdictStyles are the styles of verdicts; "" stands for several verdicts.
+var verdictStyles = map[analysis.Verdict]doc.Style{"": doc.Mixed, analysis.Costs: doc.Cost, analysis.Gains: doc.Gain,
+	analysis.Equivalent: doc.Equal, analysis.Fails: doc.Cost, analysis.MoreTogether: doc.Cost, analysis.LessTogether: doc.Gain, analysis.AddsUp: doc.Equal, analysis.NotResolved: doc.Open, analysis.Interim: doc.Open, analysis.Restated: doc.Open}
+
+func verdictStyle(v analysis.Verdict) doc.Style { return cmp.Or(verdictStyles[v], doc.Invalid) }
+
+var shiftStyles = map[string]doc.Style{history.Worse: doc.Cost, history.Better: doc.Gain, history.Rose: doc.Rise,
+	history.Fell: doc.Fall}
+
+func changeVerdict(c history.Change) doc.Text {
+	return doc.In(cmp.Or(shiftStyles[c.Direction], doc.Mixed), c.Direction)
+}
+
+var gateStyles = map[gate.Outcome]doc.Style{gate.Pass: doc.Passed, gate.Fail: doc.Failed, gate.Invalid: doc.Invalid}
+
+func gateStyle(o gate.Outcome) doc.Style { return cmp.Or(gateStyles[o], doc.Open) }

@@ -37,7 +37,10 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	}
 	d.Add(doc.On(forms, s.partBlocks()...))
 	if o.Published != nil {
-		d.Add(doc.On(doc.Markdown|doc.Page, publishedSection(labels.Shown(o.Published, r.Plan), o.Decimals)))
+		t := labels.Shown(o.Published, r.Plan)
+		intro := publishedTitle(t) + ". Most benchmarks are published in this form. Only the last column shows how certain a difference is."
+		d.Add(doc.On(doc.Markdown|doc.Page, doc.Section{ID: "published", Title: "The published table", Short: "Published table",
+			Blocks: append([]doc.Block{doc.Say(intro)}, publishedBlocks(t, o.Decimals)...)}))
 	}
 	d.Add(doc.On(doc.Page, s.restOfWarnings(), s.trialSection(), s.diagnosticSection()), doc.On(doc.Terminal, s.warningBlocks(o.All)...),
 		doc.On(doc.Terminal, doc.Section{Blocks: s.state()}))
@@ -53,7 +56,6 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
 }
 
-// longestTitle is the largest number of characters of a title.
 const longestTitle = 120
 
 // title returns the title of a run, which is the first sentence of its description, and what stands below: the
@@ -77,7 +79,6 @@ func (s *sheet) occasion() doc.Block {
 	return doc.SayIf(text != "", plain(text))
 }
 
-// facts summarizes the run as keys and values.
 func (s *sheet) facts() []doc.Fact {
 	r := s.run
 	state := cmp.Or(when(!r.Finished, "not finished"), "complete") + when(!r.Valid, ", invalid")
@@ -190,16 +191,15 @@ func (s *sheet) warnings(headline bool) []string {
 		}
 	}
 	if f := s.run.Factorial; f != nil {
-		for i := range f.Effects {
-			if e := &f.Effects[i]; e.Metric.Headline == headline {
+		for _, e := range pointers(f.Effects) {
+			if e.Metric.Headline == headline {
 				of(&e.Comparison, wording.EffectName(e))
 			}
 		}
 	}
-	for i := range s.run.Breakdowns {
-		b := &s.run.Breakdowns[i]
-		for k := range b.Parts {
-			if p := &b.Parts[k]; p.Metric.Headline == headline && p.Part != analysis.Installed { // the comparison has the same
+	for _, b := range pointers(s.run.Breakdowns) {
+		for _, p := range pointers(b.Parts) {
+			if p.Metric.Headline == headline && p.Part != analysis.Installed { // the comparison has the same
 				of(&p.Comparison, wording.BreakdownName(b)+", "+wording.PartName(b, p.Part))
 			}
 		}

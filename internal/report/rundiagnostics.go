@@ -113,7 +113,6 @@ func (s *sheet) diagnosticRow(c analysis.Comparison) doc.Row {
 		when(c.Paired, wording.Fixed(c.Lag1, 2)), when(c.Paired, wording.Probability(c.OrderP)))...)}
 }
 
-// methods names the methods of the headline intervals in a group.
 func (g group) methods() string {
 	var list []string
 	for _, c := range g.lines() {
@@ -124,7 +123,6 @@ func (g group) methods() string {
 	return strings.Join(list, " and ")
 }
 
-// maxSeries is the largest number of metrics in the table of series.
 const maxSeries = 60
 
 // seriesBlocks show the diagnostics of independent samples, arm by arm.
@@ -218,7 +216,6 @@ func (s *sheet) definitions() []doc.Fact {
 	}
 }
 
-// importedDefinitions defines the words of a report on imported trials.
 func (s *sheet) importedDefinitions(margin string) []doc.Fact {
 	list := []doc.Fact{
 		{Key: "Observational", Value: "The trials did not run side by side in random order, so any other difference between the arms is part of every result. A verdict states that the arms differ, not why."},

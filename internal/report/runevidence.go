@@ -42,8 +42,7 @@ func (s *sheet) proofSection() doc.Section {
 			{Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows)}})}}
 }
 
-// proofMatrix has a row for each arm and a column for each layer: whether the layer was on there, and the
-// number of checks.
+// proofMatrix has a row for each arm and a column for each layer, with the number of checks.
 func (s *sheet) proofMatrix() doc.Table {
 	type count struct {
 		passed, failed int
@@ -66,7 +65,7 @@ func (s *sheet) proofMatrix() doc.Table {
 		row := doc.Row{Cells: []doc.Cell{doc.C(plain(arm))}}
 		for _, layer := range layers {
 			c, state := counts[[2]string{arm, layer}], "off"
-			if s.treats(arm, layer) {
+			if a := s.plan.Arm(arm); a != nil && slices.ContainsFunc(a.Layers, func(l experiment.PlannedLayer) bool { return l.Kind == layer }) {
 				state = "on"
 			}
 			switch of := wording.Count(c.passed+c.failed, "check", "checks"); {
@@ -81,11 +80,6 @@ func (s *sheet) proofMatrix() doc.Table {
 		rows = append(rows, row)
 	}
 	return doc.Simple(columns, rows)
-}
-
-func (s *sheet) treats(arm, layer string) bool {
-	a := s.plan.Arm(arm)
-	return a != nil && slices.ContainsFunc(a.Layers, func(l experiment.PlannedLayer) bool { return l.Kind == layer })
 }
 
 // proofs merges the run's checks by arm, layer and name. If the expected value depends on the trial
@@ -132,8 +126,7 @@ func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 // Invalid files that a terminal lists, and that Markdown lists.
 const maxFiles, maxMarkdownFiles = 12, 50
 
-// fileList lists the first imported files without data, each with its reason, and where the others are
-// listed.
+// fileList lists the first imported files without data, each with its reason.
 func (s *sheet) fileList(most int, elsewhere string) doc.List {
 	files := s.invalidFiles()
 	if n := len(files) - most; n > 0 {
@@ -185,10 +178,7 @@ func (s *sheet) invalidNote() string {
 	case s.imported():
 		return broke + " and gave no data. Rules never look at whether a value is high or low."
 	}
-	end := "no planned trial was lost."
-	if lost > 0 {
-		end = wording.Count(lost, "planned trial was", "planned trials were") + " lost."
-	}
+	end := cmp.Or(when(lost > 0, wording.Count(lost, "planned trial was", "planned trials were")+" lost."), "no planned trial was lost.")
 	return broke + " that was fixed before the run, and gave no data." +
 		when(failed > 0, fmt.Sprintf(" In %s the program failed, which is a result of its arm.", number(failed))) +
 		fmt.Sprintf(" Trials spoilt by the machine's condition or a failed proof are repeated within their round, up to %s in all; %s",
@@ -229,16 +219,9 @@ func (s *sheet) failureBlocks() []doc.Block {
 }
 
 func (s *sheet) failureRow(f analysis.Failures) doc.Row {
-	rule, p, difference := "", "", ""
-	if f.Reference != nil {
-		difference = wording.ShareDifference(f.Difference)
-	}
-	switch len(f.Rules) {
-	case 0:
-	case 1:
+	rule, p, difference := when(len(f.Rules) > 1, "any"), "", when(f.Reference != nil, wording.ShareDifference(f.Difference))
+	if len(f.Rules) == 1 {
 		rule = plain(f.Rules[0].Rule)
-	default:
-		rule = "any"
 	}
 	var word doc.Text
 	switch f.Role {

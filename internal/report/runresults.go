@@ -71,7 +71,6 @@ func drawn(of interface{ Draw(wide bool) string }) doc.Figure {
 	return doc.Figure{Wide: func() string { return of.Draw(true) }, Narrow: func() string { return of.Draw(false) }}
 }
 
-// resultBlocks show the results of headline and of exploratory metrics.
 func (s *sheet) resultBlocks(all bool) []doc.Block {
 	in := doc.Terminal | doc.Markdown | doc.Page
 	switch {
@@ -172,8 +171,7 @@ func (s *sheet) resultPart(g group) doc.Part {
 // collapseShare is the share of its capacity below which an overloaded arm counts as collapsed.
 const collapseShare = 0.8
 
-// overload states the work of arms loaded beyond their capacity, and which of them collapse; "" if the
-// metric is no capacity.
+// overload states the work of arms loaded beyond their capacity; "" if the metric is no capacity.
 func (s *sheet) overload(g group) string {
 	of := "answers %s of it"
 	rate := s.seriesGroup(g.cell, labels.Metric("http", "rate-beyond"))
@@ -197,17 +195,13 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string
 	control := s.role(c.Arm) == experiment.Control
 	point, interval := wording.Overhead(c)
 	judged := wording.HasNumbers(c)
-	value := ""
-	if judged && c.Treated.N > 0 {
-		value, _, _ = medianOrRange(c.Treated, c.Metric.Unit)
-	}
+	value, _, _ := medianOrRange(c.Treated, c.Metric.Unit)
+	value = when(judged && c.Treated.N > 0, value)
 	mde := when(judged && c.MDE > 0, wording.Size(c.Metric, c.MDE))
 	floor := when(judged && !control && len(s.run.Controls) > 0, wording.Size(c.Metric, c.Floor))
 	mean := when(judged, wording.MeanOverhead(&c))
-	reason := when(!control, openReason(&c))
-	if reason == shared {
-		reason = ""
-	}
+	reason := openReason(&c)
+	reason = when(!control && reason != shared, reason)
 	word := gradedVerdict(&c, s.claimsObservational(c.Verdict) || claimsObservational(c))
 	if control {
 		word = doc.In(doc.Muted, "noise floor")
@@ -232,25 +226,17 @@ func openReason(c *analysis.Comparison) string {
 	case analysis.Interim:
 		return brief(wording.Reason(c.Reason))
 	case analysis.Costs, analysis.Gains:
-		if c.Reason != nil { // missing trials that the claim withstands
-			return brief(wording.Why(c))
-		}
+		return when(c.Reason != nil, brief(wording.Why(c))) // missing trials that the claim withstands
 	}
 	return ""
 }
 
 // sharedReason returns the reason that all of several rows share, so that it is shown once.
 func sharedReason(rows []analysis.Comparison) string {
-	if len(rows) < 2 {
+	if len(rows) < 2 || slices.ContainsFunc(rows, func(c analysis.Comparison) bool { return openReason(&c) != openReason(&rows[0]) }) {
 		return ""
 	}
-	reason := openReason(&rows[0])
-	for i := range rows {
-		if openReason(&rows[i]) != reason {
-			return ""
-		}
-	}
-	return reason
+	return openReason(&rows[0])
 }
 
 func (s *sheet) legend() string {

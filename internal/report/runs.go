@@ -155,8 +155,7 @@ func relativePath(page, dir string) string {
 	return when(rel != ".", filepath.ToSlash(rel))
 }
 
-// link returns the address of a file of the run, as seen from the page. It is always a path below the run
-// directory, for any name.
+// link returns the address of a file of the run. For any name it is a path below the run directory.
 func link(base, name string) string {
 	to := path.Join(base, path.Clean("/" + name)[1:])
 	if !path.IsAbs(to) {
@@ -165,7 +164,6 @@ func link(base, name string) string {
 	return (&url.URL{Path: to}).EscapedPath() + when(strings.HasSuffix(name, "/"), "/")
 }
 
-// directoryLinks link to the files of the run.
 func (s *sheet) directoryLinks(o RunOptions) doc.Block {
 	names := []string{"experiment.yaml", "plan.json", "environment.json", "trials.jsonl", "raw/"}
 	if s.imported() {
@@ -190,7 +188,6 @@ type LiveOptions struct {
 	Live    *doc.Live
 }
 
-// maxLive is the number of latest trials that a live page lists.
 const maxLive = 15
 
 // Live shows the progress of a run: finished and remaining trials, estimates without verdicts, and the
@@ -230,7 +227,6 @@ func suspended(r *analysis.Run) *analysis.Run {
 	return &run
 }
 
-// roundNow writes the round of the last trial.
 func (s *sheet) roundNow(trials []journal.Trial) string {
 	if len(trials) == 0 {
 		return ""

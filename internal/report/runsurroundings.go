@@ -12,7 +12,6 @@ import (
 	doc "tare/internal/report/document"
 	"tare/internal/report/wording"
 	"tare/internal/run/machine"
-	"tare/internal/runs/published"
 	"tare/internal/testbed"
 )
 
@@ -68,7 +67,6 @@ func machineDetail(title string, list []doc.Fact) doc.Block {
 	return doc.If(list != nil, doc.Folded(title, doc.Facts{List: list}))
 }
 
-// byName returns facts sorted by name.
 func byName(m map[string]string) []doc.Fact {
 	var list []doc.Fact
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -157,12 +155,6 @@ func compact(config any) string {
 		return "(parameters that cannot be written: " + plain(err.Error()) + ")"
 	}
 	return plain(b.String())
-}
-
-func publishedSection(t *published.Table, decimals int) doc.Section {
-	intro := publishedTitle(t) + ". Most benchmarks are published in this form. Only the last column shows how certain a difference is."
-	return doc.Section{ID: "published", Title: "The published table", Short: "Published table",
-		Blocks: append([]doc.Block{doc.Say(intro)}, publishedBlocks(t, decimals)...)}
 }
 
 // maxValues is the largest number of values listed for a fact. Each file may have its own value.

@@ -13,11 +13,9 @@ import (
 	"tare/internal/report/wording"
 )
 
-// manyCells is the largest number of cells with the same metric that are worded one by one. More cells
-// are counted by verdict.
+// manyCells is the largest number of cells that are worded one by one. More cells are counted by verdict.
 const manyCells = 3
 
-// questionText states what the run compares.
 func (s *sheet) questionText() string {
 	if s.alone() {
 		return fmt.Sprintf("%s is the only arm: this report shows its levels, and compares nothing. Use tare history or tare compare to compare runs.", s.baseline)
@@ -29,10 +27,7 @@ func (s *sheet) questionText() string {
 		}
 	}
 	cells := len(s.plan.Cells)
-	what := "what the arms cost"
-	if len(arms) > 0 {
-		what = "what " + enumerate(arms, 6, "arms") + " cost" + when(len(arms) == 1, "s")
-	}
+	what := "what " + cmp.Or(when(len(arms) > 0, enumerate(arms, 6, "arms")), "the arms") + " cost" + when(len(arms) == 1, "s")
 	return fmt.Sprintf("Asked: %s compared with %s%s.", what, s.baseline,
 		when(cells > 0, ", in "+wording.Count(cells, "cell", "cells")))
 }
@@ -76,7 +71,6 @@ func (s *sheet) noiseFloor() (n int, worst, reach float64, off []string) {
 	return n, worst, reach, off
 }
 
-// controlSentence states how far the control is from the baseline.
 func (s *sheet) controlSentence() string {
 	n, worst, reach, off := s.noiseFloor()
 	if n == 0 {
@@ -125,11 +119,7 @@ func (s *sheet) answers() []doc.Answer {
 			if c.Verdict == analysis.Restated {
 				continue // the sentence on the restated metric mentions it
 			}
-			other := ""
-			if c.WithInvalid != nil {
-				other = sentence(brief(wording.AlternativeText(c.WithInvalid)))
-			}
-			say(c.Verdict, c, s.answer(c), other)
+			say(c.Verdict, c, s.answer(c), sentence(brief(wording.AlternativeText(c.WithInvalid))))
 		}
 	}
 	return list
@@ -144,8 +134,8 @@ func (s *sheet) interactions() (list []doc.Answer) {
 	if s.run.Factorial == nil {
 		return nil
 	}
-	for i := range s.run.Factorial.Effects {
-		if e := &s.run.Factorial.Effects[i]; e.Metric.Headline && e.Interaction() && e.Verdict != analysis.Restated {
+	for _, e := range pointers(s.run.Factorial.Effects) {
+		if e.Metric.Headline && e.Interaction() && e.Verdict != analysis.Restated {
 			list = append(list, answerOn(gradedVerdict(&e.Comparison, false), wording.EffectName(e), e.Metric, e.Cell, brief(wording.EffectVerdict(e))))
 		}
 	}
@@ -154,8 +144,8 @@ func (s *sheet) interactions() (list []doc.Answer) {
 
 // breakdownAnswers state the parts of a cost on headline metrics.
 func (s *sheet) breakdownAnswers() (list []doc.Answer) {
-	for i := range s.run.Breakdowns {
-		if b := &s.run.Breakdowns[i]; b.Metric.Headline && len(b.Parts) > 0 && b.Parts[0].Verdict != analysis.Restated {
+	for _, b := range pointers(s.run.Breakdowns) {
+		if b.Metric.Headline && len(b.Parts) > 0 && b.Parts[0].Verdict != analysis.Restated {
 			each := &b.Parts[len(b.Parts)-1]
 			list = append(list, answerOn(gradedVerdict(&each.Comparison, false), wording.BreakdownName(b), b.Metric, b.Cell, brief(wording.BreakdownText(b))))
 		}
@@ -204,7 +194,6 @@ func commonVerdict(cs []analysis.Comparison) analysis.Verdict {
 	return cs[0].Verdict
 }
 
-// answer states one comparison in a sentence.
 func (s *sheet) answer(c analysis.Comparison) string {
 	arm, where := plain(c.Arm), plain(c.Metric.Name)+" "+wording.In(plain(c.Cell))
 	switch c.Verdict {
@@ -232,8 +221,7 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	return fmt.Sprintf("%s on %s: %s.", arm, where, brief(wording.Verdict(&c)))
 }
 
-// countedAnswer counts the verdicts on one arm and metric over many cells, with the smallest and the
-// largest effect.
+// countedAnswer counts the verdicts on one arm and metric, with the smallest and the largest effect.
 func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 	var parts []string
 	for _, v := range []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid} {

@@ -121,7 +121,6 @@ func partition[T any](list []T, holds func(T) bool) (those, others []T) {
 	return those, others
 }
 
-// pointers returns pointers to the elements of a list.
 func pointers[T any](list []T) []*T {
 	all := make([]*T, len(list))
 	for i := range list {
@@ -182,11 +181,9 @@ func (b cellGroups) only(headline bool) []group {
 	return slices.DeleteFunc(slices.Clone(b.groups), func(g group) bool { return g.metric.Headline != headline })
 }
 
-// confidence writes the confidence of the intervals: "95 %".
 func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
-// reference names the arms that overheads are relative to, for a sentence that has named the baseline: "it
-// and the control".
+// reference names the other side of overheads after the baseline was named: "it and the control".
 func (s *sheet) reference() string {
 	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
 		return "it and the control"
@@ -194,7 +191,6 @@ func (s *sheet) reference() string {
 	return "it"
 }
 
-// margin returns the equivalence margin as a share.
 func (s *sheet) margin() float64 { return float64(s.plan.Equivalence) }
 
 // marginFor returns the margin on a metric's scale; only ratio metrics have one.

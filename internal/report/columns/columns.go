@@ -74,7 +74,6 @@ func Abbreviate(names []string, n int) map[string]string {
 	return out
 }
 
-// commonPrefix returns the longest common prefix, in whole characters.
 func commonPrefix(a, b string) string {
 	for i, r := range a {
 		if !strings.HasPrefix(b[min(i, len(b)):], string(r)) {

@@ -130,7 +130,6 @@ type Facts struct {
 	List []Fact
 }
 
-// factsLook is the look of facts.
 type factsLook int
 
 // Keyed is a table, Glance a row at the top of a page, and Terms a list of words with their explanations.
@@ -152,8 +151,7 @@ type picture func() string
 // Figure is a picture, in one size or in two.
 type Figure struct {
 	Wide, Narrow picture
-	// Plot draws the figure for a terminal in lines of at most width columns; nil: a terminal omits the
-	// figure.
+	// Plot draws the figure in lines of at most width columns; nil: a terminal omits the figure.
 	Plot func(width int) []string
 }
 

@@ -84,7 +84,6 @@ func configuration(r Run) [][2]string {
 	return slices.DeleteFunc(all, func(c [2]string) bool { return c[1] == "" })
 }
 
-// metrics returns the metrics of all cells, without repetitions.
 func metrics(p *experiment.Plan) []experiment.Metric {
 	var all []experiment.Metric
 	for _, c := range p.Cells {

@@ -101,7 +101,6 @@ func runFamilies(r Run) []*family {
 		start, trials}
 }
 
-// verdicts lists all verdicts in the order of the output.
 var verdicts = []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.Fails, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid}
 
 // comparisonFamilies describe each arm, the control included, relative to the baseline. Overheads on the

@@ -59,7 +59,6 @@ func (a Axis) scale(write func(float64) string) string {
 	return ""
 }
 
-// even reports whether the axis is linear.
 func (a Axis) even() bool { return !a.Log && a.Bend <= 0 }
 
 // bendRatio is a limit: an axis bends if its largest bound exceeds the typical bound by this factor.
@@ -94,8 +93,7 @@ func overheads(list []analysis.Interval, margin, bendAbove float64) Axis {
 	return Axis{Lo: a.Lo - room, Hi: a.Hi + room}
 }
 
-// bounded limits a value to a range that can be computed with and labelled. Values beyond it are drawn at
-// the edge.
+// bounded limits a value to a range that can be labelled. Values beyond are drawn at the edge.
 func bounded(v float64) float64 { return min(1e15, max(-1e15, v)) }
 
 // ticks returns about n round values on the axis.
@@ -164,8 +162,7 @@ func (a Axis) logTicks(n int) []float64 {
 	return list
 }
 
-// bentTicks returns zero, and round values on both sides that leave room for labels. Powers of ten come
-// before their multiples.
+// bentTicks returns zero and round values that leave room for labels, powers of ten first.
 func (a Axis) bentTicks(n int) []float64 {
 	list := []float64{0}
 	gap := 0.75 / float64(n)
@@ -219,8 +216,7 @@ func costOrGain(v float64, label string) string {
 	return label
 }
 
-// axisOver returns an axis over values, with a little room at both ends. A single value gets room in
-// proportion to its size.
+// axisOver returns an axis over values, with a little room at both ends.
 func axisOver(values ...float64) Axis {
 	a := Axis{Lo: math.Inf(1), Hi: math.Inf(-1)}
 	for _, v := range values {

@@ -177,7 +177,6 @@ func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, 
 	d.laneLabel(top, a.Look, name, a.Name, fmt.Sprintf("median %s, n = %d", unit.With(m.Median), m.N))
 }
 
-// quartiles draws the box of an arm with its whiskers.
 func (d *drawing) quartiles(a Arm, x func(float64) float64, mid float64) {
 	m := a.Summary
 	lo, hi := a.whiskers()
@@ -205,8 +204,7 @@ func (a Arm) whiskers() (lo, hi float64) {
 	return lo, hi
 }
 
-// laneLabel writes an arm's name above its lane, and a note at the right. It is drawn last, over anything
-// that reaches up there.
+// laneLabel writes an arm's name above its lane, and a note at the right, over all that reaches up there.
 func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
 	d.rect(0, top, d.w, 18, "paper")
 	d.marker(8, top+9, 4, l, "")
@@ -226,7 +224,6 @@ func (d *drawing) mark(at, bottom float64, label string) {
 	d.tick(at, bottom, label)
 }
 
-// dots draws the trials of an arm as dots, and outliers as circles.
 func (d *drawing) dots(a Arm, x func(float64) float64, mid float64) {
 	lo, hi := a.fences()
 	step := max(1, (len(a.Values)+ManyDots-1)/ManyDots)

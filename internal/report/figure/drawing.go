@@ -35,7 +35,6 @@ func px(v float64) string {
 	return s
 }
 
-// at writes a point of a path.
 func at(x, y float64) string { return px(x) + " " + px(y) }
 
 // svg returns the picture. It fills the width of its container, unless the attributes in size set its
@@ -78,8 +77,7 @@ func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	d.words(x, y, class, "start", whole, short)
 }
 
-// groupTitle writes the metric and the cell of a group, shortened to a width. The tooltip has both, and a
-// note.
+// groupTitle writes the metric and the cell of a group within a width. The tooltip adds a note.
 func (d *drawing) groupTitle(x, y, width float64, metric, cell, note string) {
 	room := int(width / (letter * 12))
 	name := columns.Shorten(safetext.Line(metric), room*6/10, columns.Ellipsis)
@@ -131,8 +129,7 @@ var (
 	Any      = Look{class: "c0", shape: 1}
 )
 
-// Treatment returns the look of the treatment with an index in the plan's order, a unique pair of shape
-// and colour.
+// Treatment returns the shape and colour of the treatment with an index in the plan's order.
 func Treatment(index int) Look {
 	return Look{"c" + strconv.Itoa(index%colours), 1 + index%(len(shapes)-1)}
 }
@@ -151,7 +148,6 @@ var shapes = []string{
 	"M-1-.6L1-.6L0 1z M-1-1h2v.25h-2z",
 }
 
-// marker draws an arm's shape with a radius.
 func (d *drawing) marker(x, y, r float64, l Look, extra string) {
 	d.WriteString(`<path transform="translate(` + at(x, y) + `) scale(` + px(r) + `)" d="` + shapes[l.shape] +
 		`"` + styled("mark "+l.class+extra) + "/>\n")

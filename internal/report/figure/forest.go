@@ -16,8 +16,7 @@ const (
 	forestNarrow = 370
 )
 
-// Forest is a plot of overheads with their intervals on one axis. It has a row for each arm, grouped by
-// metric and cell.
+// Forest is a plot of overheads on one axis. It has a row for each arm, grouped by metric and cell.
 type Forest struct {
 	Baseline string  // name of the baseline
 	Margin   float64 // margin of equivalence; 0: none
@@ -78,8 +77,7 @@ func (f Forest) File(name, title, note string) string {
 	return outer.svg("Overheads measured by the experiment "+name, ` width="`+px(outer.w)+`" height="`+px(outer.h)+`"`)
 }
 
-// forest is a forest plot that is being drawn. On a narrow page, labels stand above the intervals instead
-// of beside them.
+// forest is a plot that is being drawn. On a narrow page, labels stand above the intervals.
 type forest struct {
 	drawing
 	Forest
@@ -147,7 +145,9 @@ func (p *forest) draw() {
 	p.background(bottom)
 	y := float64(forestTop)
 	for _, g := range p.Groups {
-		p.header(g, y)
+		p.rect(0, y+2, p.w, 20, "paper")
+		p.line(0, y+2.5, p.w, y+2.5, "grid")
+		p.groupTitle(0, y+17, p.w, g.Metric, g.Cell, "")
 		y += forestHeader
 		for _, r := range g.Rows {
 			p.arm(r, y)
@@ -178,12 +178,6 @@ func (p *forest) background(bottom float64) {
 	if p.Margin > 0 && !p.narrow {
 		p.text(p.verdictX, 14, "small muted", "start", "shaded: within ±"+wording.Share(p.Margin))
 	}
-}
-
-func (p *forest) header(g Group, y float64) {
-	p.rect(0, y+2, p.w, 20, "paper")
-	p.line(0, y+2.5, p.w, y+2.5, "grid")
-	p.groupTitle(0, y+17, p.w, g.Metric, g.Cell, "")
 }
 
 func (p *forest) arm(r Row, y float64) {

@@ -130,7 +130,6 @@ func (c *historyChart) y(v float64) float64 {
 	return c.bottom - 4 - c.axis.At(v)*(c.bottom-historyTop-8)
 }
 
-// pitch returns the distance between two runs.
 func (c *historyChart) pitch() float64 { return c.x(1) - c.x(0) }
 
 func (c *historyChart) grid() {
@@ -165,7 +164,6 @@ func (c *historyChart) parameterChanges() {
 	}
 }
 
-// dates labels some runs with their date, time or number.
 func (c *historyChart) dates() {
 	runs, labels := c.labelled()
 	for i, run := range runs {
@@ -180,14 +178,11 @@ func (c *historyChart) dates() {
 	c.line(c.layout.left, c.bottom, c.w-c.layout.right, c.bottom, "grid")
 }
 
-// maxLabel is the largest number of a label's characters below a run.
 const maxLabel = 11
 
-// labelWidth estimates the width of a run's label in pixels.
 func labelWidth(s string) float64 { return 6.4 * float64(columns.Width(s)) }
 
-// labelled chooses the runs with labels along the time axis: days if all days differ, else times, else
-// the numbers of the runs.
+// labelled labels runs by their days if all days differ, else by their times or numbers.
 func (c *historyChart) labelled() (runs []int, labels []string) {
 	for _, layout := range []string{time.DateOnly, "01-02 15:04", ""} {
 		runs, labels = c.spread(layout)
@@ -230,10 +225,8 @@ func (c *historyChart) events() {
 	}
 }
 
-// escapeLines escapes text for a title and keeps its lines.
 func escapeLines(text string) string { return html.EscapeString(safetext.Lines(text)) }
 
-// points draws the runs. On a wide page each run is a link with a title.
 func (c *historyChart) points() {
 	radius := min(4, max(1.6, c.pitch()/2.4))
 	whiskers, dots, crosses := "", "", ""

@@ -70,7 +70,6 @@ func (l Lines) Draw(wide bool) string {
 	return c.svg(l.Metric+" by "+l.Factor, "")
 }
 
-// linesChart is a picture that is being drawn.
 type linesChart struct {
 	drawing
 	Lines
@@ -96,7 +95,7 @@ func (l Lines) layOut(wide bool) *linesChart {
 			c.left = min(c.w/4, max(c.left, textWidth(t.label, 11)+14))
 		}
 	}
-	if c.stacks(c.Metric, commaList(c.valueAxis.unit(c.Unit).Label, c.valueAxis.scale(nil))) {
+	if c.stacks(c.Metric, wording.Join(", ", c.valueAxis.unit(c.Unit).Label, c.valueAxis.scale(nil))) {
 		head += 14
 	}
 	c.top = head
@@ -113,7 +112,6 @@ func (l Lines) layOut(wide bool) *linesChart {
 	return c
 }
 
-// differs reports whether any overhead is drawn.
 func (l Lines) differs() bool {
 	return slices.ContainsFunc(l.Arms, func(a Line) bool { return slices.ContainsFunc(a.Overheads, known) })
 }
@@ -149,11 +147,10 @@ func (c *linesChart) drawAxes() {
 	}
 	label := c.Factor
 	label += wording.When(c.FactorUnit != "", " ("+c.FactorUnit+")")
-	label = commaList(label, c.levelAxis.scale(func(v float64) string { return wording.Number(v, 6) }))
+	label = wording.Join(", ", label, c.levelAxis.scale(func(v float64) string { return wording.Number(v, 6) }))
 	c.text((c.left+c.right)/2, c.overheadBottom+30, "small muted", "middle", fit(label, c.w-2*laneTop, 11))
 }
 
-// tick is a value on an axis with its label.
 type tick struct {
 	at    float64
 	label string
@@ -170,16 +167,14 @@ func ticksIn(a Axis, unit string, n int) (list []tick) {
 	return list
 }
 
-// tickLine draws a line with its label across a plot.
 func (c *linesChart) tickLine(y float64, label, class string) {
 	c.line(c.left, y, c.right, y, class)
 	c.text(c.left-6, y+4, "small muted num", "end", fit(label, c.left-4, 11))
 }
 
-// heading writes the subject of a plot above it, with unit and scale. If the two do not fit side by side,
-// they stand below each other.
+// heading writes the subject of a plot above it, with unit and scale, in one row or in two.
 func (c *linesChart) heading(top float64, name string, about ...string) {
-	short, note, y := fit(name, c.w-8, 12), commaList(about...), top-9
+	short, note, y := fit(name, c.w-8, 12), wording.Join(", ", about...), top-9
 	if c.stacks(name, note) {
 		c.text(0, y, "small muted", "start", fit(note, c.w-8, 11))
 		c.labelled(0, y-14, "", short, name)
@@ -194,13 +189,7 @@ func (c *linesChart) stacks(name, note string) bool {
 	return textWidth(name, 12)+textWidth(note, 11)+16 > c.right
 }
 
-// commaList joins the non-empty texts by commas.
-func commaList(texts ...string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), ", ")
-}
-
-// interval draws the intervals of the fitted line, or of the estimates, as a band. The band has gaps at
-// levels without an interval.
+// interval draws the intervals of the fitted line, or of the estimates, as a band.
 func (c *linesChart) interval(a Line, index int) {
 	if a.Fitted != nil {
 		if !a.Point && len(a.Fitted) == len(c.X) {
@@ -246,8 +235,7 @@ func stretches(x []float64, estimates []Estimate, wanted func(Estimate) bool) (l
 	return list
 }
 
-// trials draws trials as dots, evenly chosen ones if there are many. The dots of different arms are
-// offset from each other.
+// trials draws trials as dots, evenly chosen ones if there are many.
 func (c *linesChart) trials(a Line, index int) {
 	dots := ""
 	aside := c.offset(index, len(c.Arms), 5)
@@ -274,7 +262,6 @@ func (c *linesChart) offset(index, n int, step float64) float64 {
 	return step * (float64(index) - float64(n-1)/2)
 }
 
-// estimates draws an arm's line and its estimate at each level.
 func (c *linesChart) estimates(a Line) {
 	if a.Fitted != nil {
 		var line []string
@@ -309,7 +296,6 @@ func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y fu
 	c.path("M"+strings.Join(line, "L"), class)
 }
 
-// missing draws a cross at each level where an arm has no value.
 func (c *linesChart) missing(a Line, index int) {
 	for k := range min(len(c.X), len(a.Estimates)) {
 		if !a.Estimates[k].Known && slices.ContainsFunc(a.Estimates, known) {

@@ -152,7 +152,6 @@ type entry struct {
 	name string
 }
 
-// legend arranges the names of arms in rows.
 func (c *linesChart) legend() (rows [][]entry) {
 	x := c.w
 	for i, a := range c.Arms {
@@ -210,13 +209,11 @@ func (c *linesChart) beside() {
 	}
 }
 
-// textWidth estimates the width of a text in pixels.
 func textWidth(s string, fontSize float64) float64 {
 	return float64(columns.Width(safetext.Line(s))) * letter * fontSize
 }
 
-// drawOverheads draws the overhead of each arm at each level with its interval, around the line of no
-// difference.
+// drawOverheads draws the overhead of each arm at each level, around the line of no difference.
 func (c *linesChart) drawOverheads() {
 	y := func(v float64) float64 {
 		return c.overheadTop + (1-c.overheadAxis.At(bounded(v)))*(c.overheadBottom-c.overheadTop)
@@ -274,14 +271,13 @@ func (c *linesChart) overheadTicks() (list []tick) {
 	return list
 }
 
-// overheadHeading returns the heading of the plot of overheads.
 func (c *linesChart) overheadHeading() (name, note string) {
 	name = "overhead relative to " + c.Baseline
 	if c.Ratio {
 		return name, c.overheadAxis.scale(wording.Share)
 	}
 	unit := c.overheadAxis.unit(c.Unit)
-	return name, commaList(unit.Label, c.overheadAxis.scale(unit.Short))
+	return name, wording.Join(", ", unit.Label, c.overheadAxis.scale(unit.Short))
 }
 
 // gridOrZero returns the class of the line at a tick of an axis of overheads.

@@ -16,21 +16,18 @@ var palette = []colour{
 	{"c4", "#b87900", "#ebb643"}, {"c5", "#2f9bd8", "#a5d8f8"}, {"c6", "#3b3f45", "#d3d8dd"},
 }
 
-// armColours are the colours of arms, by class.
 var armColours = []struct{ class, colour string }{
 	{"base", "ink"}, {"ctrl", "control"},
 	{"c0", "c0"}, {"c1", "c1"}, {"c2", "c2"}, {"c3", "c3"}, {"c4", "c4"}, {"c5", "c5"}, {"c6", "c6"},
 }
 
-// colours is the number of colours for treatments.
 const colours = 7
 
 // property is a presentation attribute of SVG. Its value may be a colour of the palette, or "arm" for the
 // colour of the arm that an element belongs to.
 type property struct{ name, value string }
 
-// classes define the look of elements. If two classes set the same property, the later one in this table
-// wins.
+// classes define the look of elements. Of two classes that set one property, the later one wins.
 var classes = []struct {
 	class      string
 	properties []property
@@ -77,8 +74,7 @@ var lights = func() map[string]string {
 	return all
 }()
 
-// styled returns the class attribute of an element, and the presentation attributes of its classes for
-// light pages.
+// styled returns the class attribute of an element, and the attributes of its classes for light pages.
 func styled(class string) string {
 	own := strings.Fields(class)
 	arm := ""

@@ -127,7 +127,11 @@ func (c *runChart) lane(a Lane, top float64, name string) {
 		crosses += "M" + at(c.x(started)-3, mid+laneHalf-4) + "l6 6m0-6l-6 6"
 	}
 	c.path(crosses, "cross")
-	c.laneLabel(top, a.Look, name, a.Name, "lane ±"+c.reachText())
+	reach := wording.ScaleOf(c.Unit, c.reach).Short(c.reach)
+	if c.Ratio {
+		reach = wording.Share(c.reach)
+	}
+	c.laneLabel(top, a.Look, name, a.Name, "lane ±"+reach)
 }
 
 // startOf returns the start of a trial in seconds. Without times, trials are a second apart.
@@ -136,14 +140,6 @@ func startOf(a Lane, i int) float64 {
 		return a.Seconds[i]
 	}
 	return float64(i)
-}
-
-// reachText writes the deviation at the edge of a lane.
-func (c *runChart) reachText() string {
-	if c.Ratio {
-		return wording.Share(c.reach)
-	}
-	return wording.ScaleOf(c.Unit, c.reach).Short(c.reach)
 }
 
 // trace draws every trial. Lines join the trials of a session.
@@ -161,7 +157,6 @@ func (c *runChart) trace(a Lane, y func(float64) float64) {
 	c.path(dots, "dots "+a.Look.class)
 }
 
-// beyond draws arrows at trials that lie beyond the lane's edge.
 func (c *runChart) beyond(a Lane, y func(float64) float64) {
 	arrows, n := "", 0
 	for i, v := range a.Values {
@@ -206,7 +201,6 @@ func (c *runChart) trialAxis(bottom float64) {
 	c.text(c.w/2, bottom+30, "small muted", "middle", "trials, in the order measured")
 }
 
-// timeAxis draws the time axis and the breaks between sessions.
 func (c *runChart) timeAxis(bottom float64) {
 	unit, name := time.Second.Seconds(), "seconds"
 	switch total := c.time.total; {

@@ -131,7 +131,7 @@ func (p *page) block(level int, b document.Block) {
 	case document.Pair:
 		p.put(`<div class="pair"><div>`, b.Left(), "</div><div>", b.Right(), "</div></div>\n")
 	case document.Code:
-		p.element("pre", escapeLines(b.Text))
+		p.element("pre", html.EscapeString(safetext.Lines(b.Text)))
 	}
 }
 
@@ -229,7 +229,6 @@ func (p *page) facts(f document.Facts) {
 	p.put(after, "\n")
 }
 
-// figure writes a picture for wide and for narrow windows.
 func (p *page) figure(f document.Figure) {
 	switch {
 	case f.Wide == nil:
@@ -243,20 +242,15 @@ func (p *page) figure(f document.Figure) {
 // escape makes any string safe as text or as the value of an attribute.
 func escape(s string) string { return html.EscapeString(safetext.Line(s)) }
 
-// escapeLines is escape for text whose line breaks are kept.
-func escapeLines(s string) string { return html.EscapeString(safetext.Lines(s)) }
-
 // around puts markup into an element. The tag may have attributes.
 func around(tag, markup string) string {
 	name, _, _ := strings.Cut(tag, " ")
 	return "<" + tag + ">" + markup + "</" + name + ">"
 }
 
-// flag matches command line flags.
 var flag = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
 
-// prose escapes a string and keeps lines from breaking between a number and its unit, or within a command
-// line flag.
+// prose escapes a string, and keeps quantities and command line flags on one line.
 func prose(s string) string {
 	s = columns.Tie(escape(s))
 	if !strings.Contains(s, "--") {

@@ -69,7 +69,6 @@ func (p *page) row(t document.Table, columns []int, row document.Row, indented b
 	p.put("</tr>\n")
 }
 
-// cellTag returns the tag of a cell with its class.
 func cellTag(c document.Column, shade int, indented bool) string {
 	class := map[document.Kind]string{document.Name: "name", document.Prose: "text"}[c.Kind]
 	switch {

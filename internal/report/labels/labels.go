@@ -211,7 +211,6 @@ func (n *names) label(field, id, kind string) string {
 	return safetext.Line(id)
 }
 
-// metric returns the label of a metric.
 func (n *names) metric(kind, name string) string {
 	if label := n.metrics[kind+" "+name]; label != "" {
 		return label

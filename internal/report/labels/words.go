@@ -66,8 +66,7 @@ func level(kind string, l factor.Level) string {
 	case strings.Trim(value, "0123456789") == "" && strings.HasSuffix(name, "s"):
 		text = value + " " + name
 	}
-	text += wording.When(layer != "", " of "+layer)
-	return text
+	return text + wording.When(layer != "", " of "+layer)
 }
 
 // metricLabels are the labels of metrics whose names no rule turns into words.
@@ -142,7 +141,6 @@ func resourceWords(of []string, resource, program string) string {
 	return acronyms(text)
 }
 
-// acronyms writes acronyms in capital letters.
 func acronyms(text string) string {
 	words := strings.Split(text, " ")
 	for i, w := range words {

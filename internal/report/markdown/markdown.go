@@ -101,7 +101,6 @@ func (m *writer) section(level int, s document.Section) {
 	}
 }
 
-// present returns the strings that are not empty.
 func present(parts ...string) []string {
 	return slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 }
@@ -227,7 +226,6 @@ var special = strings.NewReplacer(
 // escape makes any string inert as one line of Markdown, also within a table.
 func escape(s string) string { return special.Replace(safetext.Line(s)) }
 
-// joined writes the lines of a cell as one line.
 func joined(lines []document.Text) string {
 	parts := make([]string, len(lines))
 	for i, l := range lines {

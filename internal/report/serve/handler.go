@@ -68,7 +68,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// respond sends the page or file at the request's address.
 func (h *handler) respond(w http.ResponseWriter, q *http.Request) error {
 	address := strings.TrimPrefix(q.URL.Path, "/")
 	switch address {
@@ -192,7 +191,6 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// equal compares secrets in constant time.
 func equal(one, other string) bool {
 	a, b := sha256.Sum256([]byte(one)), sha256.Sum256([]byte(other))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1

@@ -106,8 +106,7 @@ func (l *Library) list() ([]*run, error) {
 	return all, nil
 }
 
-// find returns the run that an address below runsDir belongs to, and the part of the address behind the
-// run's name.
+// find returns the run that an address below runsDir belongs to, and the address within the run.
 func (l *Library) find(address string) (r *run, rest string, err error) {
 	all, err := l.list()
 	for _, r := range all {
@@ -191,8 +190,7 @@ func (r *run) changed(was string) (stamp string, changed bool) {
 	return stamp, stamp != was
 }
 
-// open reads and analyses the run. Readers see the run's address in place of its directory, which stays
-// private.
+// open reads and analyses the run. The run's address replaces its directory, which stays private.
 func (r *run) open() (*journal.Run, *analysis.Run, error) {
 	record, err := journal.Open(r.dir)
 	if err != nil {
@@ -275,8 +273,7 @@ func newUnfinished(record *journal.Run, result *analysis.Run) *unfinished {
 	return g
 }
 
-// left estimates the remaining time from the speed of this session, repeated trials and set-ups included;
-// 0 if unknown.
+// left estimates the remaining time from the speed of this session, with repeated trials; 0 if unknown.
 func (g *unfinished) left(now time.Time) time.Duration {
 	n := len(g.trials) - g.earlierTrials
 	if n < 1 || g.began.IsZero() {
@@ -290,13 +287,6 @@ func (g *unfinished) left(now time.Time) time.Duration {
 
 // working reports whether a process was working on the run when it was read.
 func (r *reading) working() bool { return strings.HasSuffix(r.stamp, working) }
-
-func (r *reading) word() string {
-	if r.working() {
-		return "in progress"
-	}
-	return "interrupted"
-}
 
 func (r *reading) live(now time.Time) *document.Document {
 	page := r.page(livePage)

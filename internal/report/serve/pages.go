@@ -31,13 +31,10 @@ const (
 	choosePage  = "compare.html" // list of runs to compare a run with; servers only
 )
 
-// address returns the address of the run's directory.
 func (r *run) address() string { return runsDir + r.name }
 
-// page returns the address of a page of the run.
 func (r *run) page(name string) string { return r.address() + "/" + name }
 
-// compared returns the address of the comparison with an earlier run.
 func (r *run) compared(before *run) string { return r.page(comparedDir + before.name + ".html") }
 
 // home links to the pages about all runs.
@@ -53,7 +50,10 @@ func index(all []*reading, skipped []history.Skipped, unread int, server bool) *
 		one := r.listed
 		one.Pages = []report.Link{{Words: "report", To: r.page(reportPage)}}
 		if r.unfinished != nil {
-			one.State = r.word()
+			one.State = "interrupted"
+			if r.working() {
+				one.State = "in progress"
+			}
 		}
 		if r.unfinished != nil && server {
 			if r.working() {
@@ -142,7 +142,6 @@ func (l *Library) pair(after *run, rest string) (pair, error) {
 	return pair{before, after}, nil
 }
 
-// choose returns the page that lists the runs to compare a run with.
 func (r *run) choose(all []*reading) (*document.Document, error) {
 	chosen := r.refresh()
 	if chosen.err != nil {

@@ -249,7 +249,6 @@ func (e *InTheWay) Error() string {
 // manifestFile lists the files of a site, so that the next site can replace them.
 const manifestFile = "site.json"
 
-// siteSchema names the format of the manifest.
 const siteSchema = "tare.site/v1"
 
 type manifest struct {

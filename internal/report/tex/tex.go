@@ -40,19 +40,15 @@ func (t *writer) blocks(heading string, list []document.Block) {
 		case document.Section:
 			t.blocks(cmp.Or(b.Title, heading), b.Blocks)
 		case document.Alert:
-			t.alert(b)
+			items := make([]string, len(b.Items))
+			for i, item := range b.Items {
+				items[i] = escape(item.String())
+			}
+			t.put("\n\\noindent\\textbf{%s} %s\n", escape(b.Title), strings.Join(items, "; "))
 		case document.Table:
 			t.table(heading, b)
 		}
 	}
-}
-
-func (t *writer) alert(a document.Alert) {
-	items := make([]string, len(a.Items))
-	for i, item := range a.Items {
-		items[i] = escape(item.String())
-	}
-	t.put("\n\\noindent\\textbf{%s} %s\n", escape(a.Title), strings.Join(items, "; "))
 }
 
 // table writes one table, or one for each group.
@@ -125,8 +121,7 @@ var special = strings.NewReplacer(
 // escape makes any string inert as text on one line of LaTeX.
 func escape(s string) string { return special.Replace(safetext.Line(s)) }
 
-// lines writes the lines of a cell as one line. It leaves out the signs of verdicts, since the words say
-// the same.
+// lines writes the lines of a cell as one line, without the signs of verdicts.
 func lines(c document.Cell) string {
 	var parts []string
 	for _, line := range c.Lines {

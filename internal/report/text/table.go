@@ -74,8 +74,7 @@ func (g *grid) part(indent string, part document.Part) {
 	}
 }
 
-// row writes the cells of a row side by side if they fit, else one below the other. Sentences and notes
-// follow.
+// row writes the cells of a row side by side if they fit, then its sentences and notes.
 func (g *grid) row(row document.Row) {
 	height := 1
 	for _, c := range g.side {
@@ -262,7 +261,6 @@ func newColumn(table document.Table, at int) *column {
 	return c
 }
 
-// signed reports whether a text contains the sign of a verdict.
 func signed(t document.Text) bool {
 	sign, _ := t.Sign()
 	return sign != ""

@@ -45,7 +45,6 @@ type writer struct {
 	begun bool // a line has been written
 }
 
-// line writes one line.
 func (t *writer) line(s string) {
 	_, _ = t.out.WriteString(strings.TrimRight(s, " ") + "\n") // Flush returns the error
 	t.begun = true
@@ -72,7 +71,6 @@ func (t *writer) item(indent, bullet, s string) {
 	t.hanging(indent+bullet, indent+strings.Repeat(" ", columns.Width(bullet)), tidy(s))
 }
 
-// title writes the document's title after the sign of its verdict.
 func (t *writer) title(d *document.Document) {
 	sign := d.Style.Sign()
 	if sign == "" {

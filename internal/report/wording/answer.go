@@ -16,8 +16,7 @@ const (
 	mostNamed  = 3
 )
 
-// minUneven is the factor by which the costs of an arm in two cells must differ before an answer names the
-// more expensive cell.
+// minUneven is the ratio of an arm's costs in two cells above which an answer names the worse cell.
 const minUneven = 1.5
 
 // Answer states in one sentence the cost of an arm: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times
@@ -106,8 +105,7 @@ func pointText(p *analysis.Point) string {
 		return fmt.Sprintf("%s %s, %s", strings.TrimSpace(point+" "+m.Name), interval, p.Verdict)
 	}
 	text := "no verdict"
-	text += When(p.Reason != nil, ", "+Reason(p.Reason))
-	return text
+	return text + When(p.Reason != nil, ", "+Reason(p.Reason))
 }
 
 // moreOrLess writes a claim as an amount of the metric: "4.0 % [3.1, 4.8] less bandwidth".
@@ -152,8 +150,7 @@ func (w signWords) extent(m experiment.Metric, least, most float64, reach analys
 	return extent(least, most, reach, func(o analysis.Interval) (string, string) { return w.interval(m, o, pointOnly) })
 }
 
-// extent writes two estimates, "7.0 to 7.1 % less" and "[5.0, 9.2]". It writes one estimate if both have
-// the same text.
+// extent writes two estimates, "7.0 to 7.1 % less" and "[5.0, 9.2]", or one if both read alike.
 func extent(least, most float64, reach analysis.Interval, write func(analysis.Interval) (point, interval string)) (point, interval string) {
 	reach.Point = least
 	a, _ := write(reach)

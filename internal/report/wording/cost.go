@@ -20,8 +20,7 @@ func AmountsMore(i analysis.Interval, pointOnly bool) string {
 	return amountText(moreWords(i), i, pointOnly, experiment.Metric{})
 }
 
-// moreWords returns the words for an amount that a heading already calls "more": none, unless a part of
-// the interval is less.
+// moreWords returns the words for an amount below the heading "more": none, unless a part is less.
 func moreWords(i analysis.Interval) signWords {
 	if i.Lo < 0 {
 		return more
@@ -40,21 +39,18 @@ func Whole(i analysis.Interval, more bool) string {
 
 // CostRate writes the rate that the user asked for: "12,000 op/s", "40 Gbit/s".
 func CostRate(r *cost.Result) string {
-	if r.Unit == "" {
-		return Number(r.Rate, 6) + "/s"
-	}
-	return Number(r.Rate, 6) + " " + r.Unit + "/s"
+	return Join(" ", Number(r.Rate, 6), r.Unit) + "/s"
 }
 
 // CostQuestion repeats the user's question: "12,000 op/s on nodes of 8 CPUs, of which 70 % are used, at
 // 0.40 EUR per hour".
 func CostQuestion(r *cost.Result) string {
-	text := fmt.Sprintf("%s on nodes of %s, of which %s are used", CostRate(r), Count(int(r.NodeCPUs), "CPU", "CPUs"), Share(r.Utilisation))
+	cpus := Count(int(r.NodeCPUs), "CPU", "CPUs")
 	if r.NodeCPUs != float64(int(r.NodeCPUs)) {
-		text = fmt.Sprintf("%s on nodes of %s CPUs, of which %s are used", CostRate(r), Number(r.NodeCPUs, 3), Share(r.Utilisation))
+		cpus = Number(r.NodeCPUs, 3) + " CPUs"
 	}
-	text += When(r.NodePrice > 0, ", at "+strings.TrimSpace(TrimZeros(Fixed(r.NodePrice, 4))+" "+r.Currency)+" per hour")
-	return text
+	text := fmt.Sprintf("%s on nodes of %s, of which %s are used", CostRate(r), cpus, Share(r.Utilisation))
+	return text + When(r.NodePrice > 0, ", at "+strings.TrimSpace(TrimZeros(Fixed(r.NodePrice, 4))+" "+r.Currency)+" per hour")
 }
 
 // CostAssumptions lists the assumptions behind a cost.

@@ -13,10 +13,7 @@ func EffectName(e *analysis.Effect) string { return strings.Join(e.Of, " × ") }
 // EffectSentence is EffectVerdict, marked as exploratory if the metric is no headline: "exploratory:
 // costs 7.1 % [6.2, 8.0] on average over mtls".
 func EffectSentence(e *analysis.Effect) string {
-	if e.Metric.Headline {
-		return EffectVerdict(e)
-	}
-	return "exploratory: " + EffectVerdict(e)
+	return When(!e.Metric.Headline, "exploratory: ") + EffectVerdict(e)
 }
 
 // EffectVerdict states the verdict on an effect with its numbers. Verdicts on interactions read "together
@@ -29,8 +26,7 @@ func EffectVerdict(e *analysis.Effect) string {
 	if e.Verdict == analysis.Invalid || e.Reason != nil && !HasNumbers(e.Comparison) {
 		return text
 	}
-	text += When(len(e.Over) > 0, ", on average over "+List(e.Over))
-	return text
+	return text + When(len(e.Over) > 0, ", on average over "+List(e.Over))
 }
 
 func interaction(e *analysis.Effect) string {
@@ -39,11 +35,7 @@ func interaction(e *analysis.Effect) string {
 	case analysis.MoreTogether, analysis.LessTogether:
 		return beyondSum(e) + ifNormal(e.Grade) + withstands(c)
 	case analysis.AddsUp:
-		text := beyondSum(e)
-		if c.Inner != nil {
-			text += "; " + innerText(c) + " lies within"
-		}
-		return "adds up within ±" + Size(c.Metric, c.Margin) + ifNormal(e.Grade) + " (" + text + ")"
+		return "adds up within ±" + Size(c.Metric, c.Margin) + ifNormal(e.Grade) + " (" + Join("; ", beyondSum(e), innerText(c)) + ")"
 	case analysis.NotResolved:
 		if !HasNumbers(*c) {
 			return "no interaction shown: " + Why(c)
@@ -53,14 +45,12 @@ func interaction(e *analysis.Effect) string {
 	return Verdict(c)
 }
 
-// EffectOverhead writes the overhead of an effect. The overhead of an interaction is relative to the sum
-// of its parts.
+// EffectOverhead writes the overhead of an effect; of an interaction, relative to the sum of its parts.
 func EffectOverhead(e *analysis.Effect) (point, interval string) {
 	return Overhead(*againstSum(e))
 }
 
-// againstSum returns an effect as a comparison. An interaction becomes a comparison with the sum of its
-// parts.
+// againstSum returns an effect as a comparison; an interaction is compared with the sum of its parts.
 func againstSum(e *analysis.Effect) *analysis.Comparison {
 	c := e.Comparison
 	if e.Interaction() {
@@ -143,10 +133,7 @@ func BreakdownText(b *analysis.Breakdown) string {
 	if n := len(b.Parts); n > 0 && b.Parts[n-1].Part == analysis.EachPart && (verb == "costs" || verb == "gains") {
 		text += " more"
 	}
-	if miss := NotALine(b); miss != "" {
-		text += "; " + miss
-	}
-	return text
+	return Join("; ", text, NotALine(b))
 }
 
 // partEffect splits the effect of a part into its verb and its amount.
@@ -167,11 +154,7 @@ func partEffect(p *analysis.Part) (verb, amount string) {
 
 // PartSentence states the verdict on a part together with the part's name.
 func PartSentence(b *analysis.Breakdown, p *analysis.Part) string {
-	text := PartName(b, p.Part) + " " + Verdict(&p.Comparison)
-	if !p.Metric.Headline {
-		return "exploratory: " + text
-	}
-	return text
+	return When(!p.Metric.Headline, "exploratory: ") + PartName(b, p.Part) + " " + Verdict(&p.Comparison)
 }
 
 // PartAmount writes the cost of a part in the metric's unit: "12 ns more [10, 14]"; "" if its overhead
@@ -198,6 +181,5 @@ func NotALine(b *analysis.Breakdown) string {
 	if miss.X == 1 {
 		text = strings.Replace(text, "1 "+b.Factor+" cost ", "1 "+one(b)+" costs ", 1)
 	}
-	text += When(miss.Bend != "", "; "+miss.Bend+" at higher levels than at lower ones")
-	return text
+	return text + When(miss.Bend != "", "; "+miss.Bend+" at higher levels than at lower ones")
 }

@@ -11,7 +11,6 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// shares is the metric used to write shares of trials.
 var shares = experiment.Metric{Scale: experiment.Ratio, Better: experiment.Lower}
 
 // frequency writes the share of trials in which an event happened, with its interval: "30 % [18, 45]".
@@ -47,10 +46,7 @@ func Failed(f *analysis.Failures, baseline string) string {
 		text += "; " + baseline + " " + frequency(*f.Reference) + "; " + ShareDifference(f.Difference)
 	}
 	text += When(f.Verdict == analysis.NotResolved, " (not shown to differ, Holm "+pValue(f.PAdjusted)+")")
-	if f.Observational && f.Verdict.Claims() {
-		text = "observational: " + text
-	}
-	return text
+	return When(f.Observational && f.Verdict.Claims(), "observational: ") + text
 }
 
 // MeanOverhead writes the overhead of the mean: "7.3 % more [6.0, 8.9]"; "" if the mean was not estimated.
@@ -66,10 +62,7 @@ func MeanOverhead(c *analysis.Comparison) string {
 
 // Mean is MeanOverhead with its name before it: "mean 7.3 % more [6.0, 8.9]".
 func Mean(c *analysis.Comparison) string {
-	if c.Mean == nil {
-		return ""
-	}
-	return "mean " + MeanOverhead(c)
+	return When(c.Mean != nil, "mean "+MeanOverhead(c))
 }
 
 // MeanIfDifferent is Mean if the mean contradicts the typical round, else "". It contradicts if the verdict
@@ -84,8 +77,7 @@ func MeanIfDifferent(c *analysis.Comparison) string {
 	return Mean(c)
 }
 
-// missingTrials states whether a verdict still holds if the missing trials are counted as bad as they
-// might have been.
+// missingTrials states whether a verdict still holds if the missing trials count as bad ones.
 func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	text, they := fmt.Sprintf("%d of %d %s are missing, since their trials failed; ", r.Missing, r.Of, noun), "these"
 	if r.Missing == 1 {
@@ -113,13 +105,8 @@ func withstands(c *analysis.Comparison) string {
 
 // wouldBe writes a verdict in the conditional: "it would be equivalent".
 func wouldBe(v analysis.Verdict) string {
-	switch v {
-	case analysis.Costs:
-		return "it would cost"
-	case analysis.Gains:
-		return "it would gain"
-	}
-	return "it would be " + string(v)
+	verb := map[analysis.Verdict]string{analysis.Costs: "cost", analysis.Gains: "gain"}[v]
+	return "it would " + cmp.Or(verb, "be "+string(v))
 }
 
 // maxQuoted is the largest number of characters that a sentence quotes from a line of a program's output.
@@ -148,8 +135,7 @@ func markText(f analysis.OtherBehaviour) string {
 		}
 		what = cmp.Or(amounts[what], what) + map[experiment.Aspect]string{experiment.Output: " on stdout", experiment.Answers: " in answers"}[f.Aspect]
 	}
-	what += When(f.More > 0, fmt.Sprintf(" (and %d more of the kind)", f.More))
-	return what
+	return what + When(f.More > 0, fmt.Sprintf(" (and %d more of the kind)", f.More))
 }
 
 // behaviourFinding is behaviourText with its consequence for the verdicts.

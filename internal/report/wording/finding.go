@@ -56,7 +56,6 @@ func Findings(list []analysis.Finding) []string {
 	return each(list, Finding)
 }
 
-// runFinding words a finding about a whole run.
 func runFinding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case analysis.OtherBehaviour:
@@ -138,7 +137,6 @@ func runFinding(f analysis.Finding) string {
 	return severalFinding(f)
 }
 
-// severalFinding words a finding about several runs.
 func severalFinding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case compare.UnfinishedRun:
@@ -167,7 +165,6 @@ func severalFinding(f analysis.Finding) string {
 
 func headlines(n int) string { return Count(n, "headline comparison", "headline comparisons") }
 
-// maxMetrics is the largest number of metrics that one warning names.
 const maxMetrics = 6
 
 // oddSeries states how an oddity in a series of values affects the interval, and which metrics show it.

@@ -38,8 +38,8 @@ func GateReason(r gate.Reason) string { return gateReasons[r] }
 
 // GateReasons lists the reasons why the run of a gate has no verdicts; empty if it has verdicts.
 func GateReasons(r *gate.Result) []string {
-	for i := range r.Cases {
-		if c := &r.Cases[i]; r.Valid && c.Outcome == gate.Invalid {
+	for _, c := range r.Cases {
+		if r.Valid && c.Outcome == gate.Invalid {
 			return []string{GateReason(c.Reason)}
 		}
 	}
@@ -57,8 +57,7 @@ func GateLine(r *gate.Result) string {
 		return "gate passed: " + budgets + " kept"
 	case gate.Fail:
 		text := fmt.Sprintf("gate failed: %d of %s exceeded", r.Count(gate.Fail), budgets)
-		text += When(unresolved > 0, fmt.Sprintf(", %d not resolved", unresolved))
-		return text
+		return text + When(unresolved > 0, fmt.Sprintf(", %d not resolved", unresolved))
 	case gate.Invalid:
 		if r.Valid {
 			return "gate invalid: " + GateReasons(r)[0]
@@ -92,8 +91,7 @@ func GateScope(r *gate.Result) string {
 			normal++
 		}
 	}
-	text += When(normal > 0, fmt.Sprintf("; %d of %s judged as if noise were normal", normal, Count(len(r.Cases), "case", "cases")))
-	return text
+	return text + When(normal > 0, fmt.Sprintf("; %d of %s judged as if noise were normal", normal, Count(len(r.Cases), "case", "cases")))
 }
 
 // gateSize counts the rounds, pairs, values or runs behind a result: "12 rounds".
@@ -120,10 +118,7 @@ func gateBaseline(r *gate.Result) string { return cmp.Or(safetext.Line(r.Baselin
 
 // GateObservational labels a gate's run that is no experiment; "" for an experiment.
 func GateObservational(r *gate.Result) string {
-	if r.Observation == nil {
-		return ""
-	}
-	return "observational: " + safetext.Line(Observation(r.Observation))
+	return When(r.Observation != nil, "observational: "+safetext.Line(Observation(r.Observation)))
 }
 
 // GateShared lists explanations that hold for several cases, which then need not repeat them.
@@ -157,7 +152,6 @@ func GateBrief(r *gate.Result, c gate.Case, shared []string) string {
 	return When(c.Reason == gate.NoHistory, "nothing to compare with")
 }
 
-// gateMetric returns the metric of a case on the scale of its limit.
 func gateMetric(c gate.Case) experiment.Metric {
 	m := c.Metric
 	m.Scale = c.Limit.Scale
@@ -208,8 +202,7 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 			one, many = "complete "+one, "complete "+many
 		}
 		text := Count(c.Size, one, many) + of + " " + plural(c.Size, "is", "are") + " too few for an interval that holds for any noise"
-		text += When(c.Needed > 0, "; at least "+Count(c.Needed, "is", "are")+" needed")
-		return text
+		return text + When(c.Needed > 0, "; at least "+Count(c.Needed, "is", "are")+" needed")
 	case gate.NotFinished:
 		return "the run is not finished; tare resume continues it"
 	case gate.NotRandom:
@@ -223,8 +216,7 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 		return fmt.Sprintf("the typical round %s, within the limit of %s, but the mean is over it: some trials take far longer", gateBound(c, "at most", c.Overhead.Hi), limit)
 	}
 	text := GateReason(c.Reason)
-	text += When(c.Gap != nil, ": "+Reason(c.Gap))
-	return text
+	return text + When(c.Gap != nil, ": "+Reason(c.Gap))
 }
 
 // gateBound states a bound of an overhead, or of its growth: "costs at most 4.2 %".

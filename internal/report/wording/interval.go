@@ -29,8 +29,7 @@ const maxRatio = 1000
 // unmeasured replaces a size that cannot be measured.
 const unmeasured = "not measurable"
 
-// unmeasurable reports whether the interval of an overhead is too wide to describe a size. Tare then
-// shows no number.
+// unmeasurable reports whether an interval is too wide to describe a size.
 func unmeasurable(c *analysis.Comparison) bool {
 	return !c.PointOnly && tooWide(c.Metric, c.Overhead)
 }
@@ -219,7 +218,6 @@ func manifold(m experiment.Metric, o analysis.Interval) bool {
 	return IsRatio(m) && m.Better == experiment.Higher && o.Lo < -1
 }
 
-// factors converts overheads to ratios of the arm to the baseline.
 func factors(m experiment.Metric, o analysis.Interval) analysis.Interval {
 	if m.Better == experiment.Higher {
 		return analysis.Interval{Point: 1 - o.Point, Lo: 1 - o.Hi, Hi: 1 - o.Lo}

@@ -33,8 +33,7 @@ type member struct {
 	value any
 }
 
-// JSON wraps a result, or a part of one, so that encoding/json adds its words. A value without words is
-// returned as it is.
+// JSON wraps a result, or a part of one, so that encoding/json adds its words, if it has any.
 func JSON(v any) any {
 	if added := words(v); added != nil {
 		return object{v, added}
@@ -178,11 +177,7 @@ func answers(r *analysis.Run) []object {
 		baseline = cmp.Or(r.Plan.ArmWith(experiment.Baseline), baseline)
 	}
 	return each(analysis.ArmSummaries(r), func(a analysis.ArmSummary) object {
-		text := Answer(&a, baseline)
-		if r.Observation != nil && a.Verdict.Claims() {
-			text = "observational: " + text
-		}
-		return withText(a, text)
+		return withText(a, When(r.Observation != nil && a.Verdict.Claims(), "observational: ")+Answer(&a, baseline))
 	})
 }
 
@@ -190,10 +185,7 @@ func answers(r *analysis.Run) []object {
 func comparisonWords(c *analysis.Comparison, text string) []member {
 	list := []member{{"text", text}, {"reason", figure(c.Reason)}, {"warnings", Findings(c.Warnings)}, {"findings", figuresOf(c.Warnings)}}
 	if a := c.WithInvalid; a != nil {
-		alternative := AlternativeText(a)
-		if c.Observational {
-			alternative = "observational: " + alternative
-		}
+		alternative := When(c.Observational, "observational: ") + AlternativeText(a)
 		list = append(list, member{"withInvalid",
 			object{a, append(comparisonWords(&a.Comparison, ""), member{"text", alternative}, member{"trials", a.Trials})}})
 	}

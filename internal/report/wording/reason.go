@@ -56,8 +56,7 @@ func Reasons(list []analysis.Reason) []string {
 	return each(list, Reason)
 }
 
-// historyReason words the reason why a history's statistics leave a run out, or why a new run cannot be
-// compared with a history.
+// historyReason words why a history leaves a run out, or why a new run cannot be compared with it.
 func historyReason(r analysis.Reason) string {
 	switch r := r.(type) {
 	case history.NoTrial:
@@ -146,10 +145,7 @@ func Difference(d history.Difference) string {
 
 // Imported words the reason why a run of a history is no experiment; "" for an experiment.
 func Imported(r *history.Run) string {
-	if r.Imported == "" {
-		return ""
-	}
-	return "imported from " + r.Imported + ": its trials did not run in rounds of random order"
+	return When(r.Imported != "", "imported from "+r.Imported+": its trials did not run in rounds of random order")
 }
 
 // PastValue writes an estimate of a history's series with its interval, if it has one.

@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -17,21 +18,9 @@ func Ending(r *analysis.Run) string {
 	if e == nil {
 		return ""
 	}
-	parts := []string{fmt.Sprintf("%d of %s", e.Rounds, Count(e.Of, "round", "rounds"))}
-	if e.Arm != "" {
-		parts[0] += " without " + e.Arm
-	}
-	if e.Why != "" {
-		parts = append(parts, e.Why)
-	}
-	resume := "tare resume " + r.Directory + " continues it"
-	switch {
-	case e.Judged:
-		resume = "tare resume " + r.Directory + " adds the rest, as a second look"
-	case e.Arm == "":
-		parts = append(parts, "no verdict before the rest is done")
-	}
-	return strings.Join(append(parts, resume), "; ")
+	done := fmt.Sprintf("%d of %s", e.Rounds, Count(e.Of, "round", "rounds")) + When(e.Arm != "", " without "+e.Arm)
+	next := cmp.Or(When(e.Judged, " adds the rest, as a second look"), " continues it")
+	return Join("; ", done, e.Why, When(!e.Judged && e.Arm == "", "no verdict before the rest is done"), "tare resume "+r.Directory+next)
 }
 
 // Occasion states that a single run shows only one occasion, and the machine's load at its start. It is
@@ -70,13 +59,8 @@ func BetweenSetUps(c *analysis.Comparison) string {
 	if b == nil {
 		return ""
 	}
-	most, what := "", "set-ups"
-	if c.Blocks != nil {
-		what = "blocks"
-	}
-	if b.Most >= 0 {
-		most = "at most " + Size(c.Metric, b.Most) + ", "
-	}
+	what := cmp.Or(When(c.Blocks != nil, "blocks"), "set-ups")
+	most := When(b.Most >= 0, "at most "+Size(c.Metric, b.Most)+", ")
 	return fmt.Sprintf("between %s ±%s (%s%d %s in %d rounds, %s)", what, Size(c.Metric, b.SD), most, b.SetUps, what, b.Rounds, pValue(b.P))
 }
 
@@ -85,11 +69,7 @@ const shortCommit = 8
 
 // Labels writes the labels of a run: "commit 1a2b3c4d, board rpi4".
 func Labels(l experiment.Labels) string {
-	var parts []string
-	for _, name := range l.Names() {
-		parts = append(parts, safetext.Line(name)+" "+labelValue(l, name))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(each(l.Names(), func(name string) string { return safetext.Line(name) + " " + labelValue(l, name) }), ", ")
 }
 
 // Label writes the value of a run's first label, which names the run on an axis.

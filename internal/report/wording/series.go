@@ -14,15 +14,10 @@ import (
 func Loop(s *analysis.LoopSummary) string {
 	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %s)", s.Latency, s.Throughput,
 		requests(s.Median), requests(s.Least), requests(s.Most), Count(s.Trials, "trial", "trials"))
-	if s.Known {
-		text += ", as many as the " + workers(s.Workers)
-	} else {
-		text += " whatever the latency, as with a fixed number of workers"
-	}
+	text += cmp.Or(When(s.Known, ", as many as the "+workers(s.Workers)), " whatever the latency, as with a fixed number of workers")
 	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
 }
 
-// workers writes a number of workers, which is a whole number.
 func workers(n float64) string {
 	if n == 1 {
 		return "1 worker"
@@ -76,11 +71,13 @@ func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
 }
 
 // LineDifference writes by how much the slope or the height of an arm's line differs from the baseline's:
-// "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved".
+// "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved"; "" for nil.
 func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
+	if d == nil {
+		return ""
+	}
 	text := amountText(moreWords(d.Interval), d.Interval, d.PointOnly, s.Metric)
-	text += When(!d.PointOnly && d.Lo <= 0 && d.Hi >= 0, ", not resolved")
-	return text
+	return text + When(!d.PointOnly && d.Lo <= 0 && d.Hi >= 0, ", not resolved")
 }
 
 // amountText writes an amount in the unit of a metric, also if the metric's overheads are ratios.
@@ -117,8 +114,7 @@ func Fit(s *analysis.Scaling, f analysis.Fit) string {
 	}
 	side := cmp.Or(When(f.Below, "below"), "above")
 	text := fmt.Sprintf("not a line: at %s it lies %s %% of the rise %s", Level(f.At, s.Unit), Fixed(100*f.Off, 0), side)
-	text += When(f.Bend != "", "; "+f.Bend+" at higher levels than at lower ones")
-	return text
+	return text + When(f.Bend != "", "; "+f.Bend+" at higher levels than at lower ones")
 }
 
 // Level writes a level of a factor: "1,000", "25 %", "64 KiB".
@@ -139,26 +135,16 @@ func ExpectedLaw(l *analysis.PowerLaw) string {
 			free += ", whatever " + f.Factor
 		}
 	}
-	over = strings.TrimPrefix(over, " × ")
-	if over == "" {
-		over = "constant"
-	}
-	return l.Metric.Name + " = " + over + under + free
+	return l.Metric.Name + " = " + cmp.Or(strings.TrimPrefix(over, " × "), "constant") + under + free
 }
 
 // toThe writes an exponent; "" for an exponent of 1.
-func toThe(exponent float64) string {
-	if exponent == 1 {
-		return ""
-	}
-	return "^" + Number(exponent, 3)
-}
+func toThe(exponent float64) string { return When(exponent != 1, "^"+Number(exponent, 3)) }
 
 // Exponent writes the fitted exponent of a factor: "1.002 [0.997, 1.008]", "0.90 [0.88, 0.92], not 1".
 func Exponent(f *analysis.PowerLawFactor, e *analysis.Exponent) string {
 	text := amountText(plain, e.Interval, e.PointOnly, experiment.Metric{})
-	text += When(e.Unexpected, ", not "+Number(f.Expected, 3))
-	return text
+	return text + When(e.Unexpected, ", not "+Number(f.Expected, 3))
 }
 
 // ValueAtOne writes the value of a law where all factors are 1: "1.01/s [0.98, 1.03]".
@@ -190,8 +176,5 @@ func law(l *analysis.PowerLaw, a *analysis.PowerLawArm) string {
 // LawAnswer states in one sentence the fitted and the expected law of an arm.
 func LawAnswer(l *analysis.PowerLaw, a *analysis.PowerLawArm) string {
 	text := fmt.Sprintf("%s in %s: %s; expected is %s", a.Arm, l.Workload, law(l, a), ExpectedLaw(l))
-	if miss := Misfit(&a.Misfit); miss != "" {
-		text += "; " + miss
-	}
-	return text
+	return Join("; ", text, Misfit(&a.Misfit))
 }

@@ -78,8 +78,7 @@ var (
 	}
 )
 
-// ObservationAcross words the reason why compared runs are no experiment; "" if all data come from one
-// experiment.
+// ObservationAcross words why compared runs are no experiment; "" if they are one.
 func ObservationAcross(r *compare.Result) string {
 	o := r.Observation
 	if o == nil {
@@ -133,10 +132,7 @@ func machines(o *compare.Observation) string {
 // NotShared words the reason why metrics of the same name in several runs cannot be compared; "" if only some
 // runs have the metric.
 func NotShared(a compare.NotShared) string {
-	if a.Other == nil {
-		return ""
-	}
-	return "unit, direction or scale differ in " + runs(a.Other)
+	return When(a.Other != nil, "unit, direction or scale differ in "+runs(a.Other))
 }
 
 // PropertyValues lists the values of a machine property, one per run. The processor's many flags are

@@ -15,35 +15,15 @@ import (
 // Sentence is the verdict on a comparison with all its labels, for CSV and JSON: "observational:
 // exploratory: restates rate: costs 7.1 % [6.2, 8.0]".
 func Sentence(c *analysis.Comparison) string {
-	text := Verdict(c)
-	if c.Restates != "" && c.Verdict != analysis.Restated {
-		text = "restates " + c.Restates + ": " + text
-	}
-	if !c.Metric.Headline {
-		text = "exploratory: " + text
-	}
-	if c.Observational {
-		text = "observational: " + text
-	}
-	return text
+	return When(c.Observational, "observational: ") + When(!c.Metric.Headline, "exploratory: ") +
+		When(c.Restates != "" && c.Verdict != analysis.Restated, "restates "+c.Restates+": ") + Verdict(c)
 }
 
 // Qualified is the verdict on a comparison for a paragraph:
 // "observational, exploratory: costs 7.1 % [6.2, 8.0]; restates rate". Only claims are labelled observational.
 func Qualified(c *analysis.Comparison) string {
-	var kinds []string
-	if ObservationalClaim(c) {
-		kinds = append(kinds, "observational")
-	}
-	if !c.Metric.Headline {
-		kinds = append(kinds, "exploratory")
-	}
-	text := Verdict(c)
-	if kinds != nil {
-		text = strings.Join(kinds, ", ") + ": " + text
-	}
-	text += When(c.Restates != "" && c.Verdict != analysis.Restated, "; restates "+c.Restates)
-	return text
+	kinds := Join(", ", When(ObservationalClaim(c), "observational"), When(!c.Metric.Headline, "exploratory"))
+	return Join(": ", kinds, Verdict(c)) + When(c.Restates != "" && c.Verdict != analysis.Restated, "; restates "+c.Restates)
 }
 
 // ObservationalClaim reports whether a comparison makes a claim without an experiment.
@@ -60,11 +40,7 @@ func Verdict(c *analysis.Comparison) string {
 		}
 		return Effect(c) + withstands(c)
 	case analysis.Equivalent:
-		text := Effect(c)
-		if c.Inner != nil {
-			text += "; " + innerText(c) + " lies within"
-		}
-		return fmt.Sprintf("equivalent within ±%s%s (%s)", Size(c.Metric, c.Margin), ifNormal(c.Grade), text)
+		return fmt.Sprintf("equivalent within ±%s%s (%s)", Size(c.Metric, c.Margin), ifNormal(c.Grade), Join("; ", Effect(c), innerText(c)))
 	case analysis.NotResolved:
 		return "not resolved: " + unresolved(c)
 	case analysis.Interim:
@@ -74,8 +50,7 @@ func Verdict(c *analysis.Comparison) string {
 	}
 	text := "no verdict"
 	text += When(c.Reason != nil, ", "+Reason(c.Reason))
-	text += When(!c.PointOnly && c.Rounds > 0, ": "+estimated(c))
-	return text
+	return text + When(!c.PointOnly && c.Rounds > 0, ": "+estimated(c))
 }
 
 // Effect writes an overhead with its direction: "costs 7.1 % [6.2, 8.0]", or for the difference of two
@@ -116,11 +91,7 @@ func effect(c *analysis.Comparison, versus string) string {
 		word = strings.TrimSpace(word) + ifNormal(c.Grade) + " "
 	}
 	text := word + plain.Interval(c.Metric, o)
-	text += When(versus != "", more+versus)
-	if factor := Factor(c); factor != "" {
-		text += ", " + factor
-	}
-	return text
+	return Join(", ", text+When(versus != "", more+versus), Factor(c))
 }
 
 // capacityEffect is the effect on a capacity: "holds 11 % [8, 14] less load at p99 ≤ 20 ms".
@@ -133,28 +104,14 @@ func capacityEffect(c *analysis.Comparison) string {
 		more, o = " more", negated(o)
 	}
 	grade := When(c.Verdict == analysis.Costs || c.Verdict == analysis.Gains, ifNormal(c.Grade))
-	text := "holds" + grade + " " + plain.Interval(c.Metric, o) + more + " load at " + c.Metric.Objective
-	if factor := Factor(c); factor != "" {
-		text += ", " + factor
-	}
-	return text
+	return Join(", ", "holds"+grade+" "+plain.Interval(c.Metric, o)+more+" load at "+c.Metric.Objective, Factor(c))
 }
 
 // estimateIfJudged returns the estimate behind a colon; "" if the comparison has no numbers.
-func estimateIfJudged(c *analysis.Comparison) string {
-	if !HasNumbers(*c) {
-		return ""
-	}
-	return ": " + estimated(c)
-}
+func estimateIfJudged(c *analysis.Comparison) string { return When(HasNumbers(*c), ": "+estimated(c)) }
 
 // ifNormal returns the remark behind a claim that assumes normal noise.
-func ifNormal(g analysis.Grade) string {
-	if g != analysis.Normal {
-		return ""
-	}
-	return " (if noise is normal)"
-}
+func ifNormal(g analysis.Grade) string { return When(g == analysis.Normal, " (if noise is normal)") }
 
 func isZero(c *analysis.Comparison) bool {
 	if manifold(c.Metric, c.Overhead) {
@@ -164,7 +121,6 @@ func isZero(c *analysis.Comparison) bool {
 	return o.Point == 0 || vanishes(o.Point, decimalsOf(o))
 }
 
-// negated swaps costs and gains of an interval.
 func negated(i analysis.Interval) analysis.Interval {
 	return analysis.Interval{Point: -i.Point, Lo: -i.Hi, Hi: -i.Lo}
 }
@@ -178,20 +134,21 @@ func estimated(c *analysis.Comparison) string {
 	return estimate(wordsOf(c).interval(c.Metric, c.Overhead, c.PointOnly))
 }
 
-// innerText writes the narrower interval that a verdict of equivalence rests on.
+// innerText writes the narrower interval that a verdict of equivalence rests on: "the 90 % interval [0.1
+// less, 0.2 more] lies within"; "" if there is none.
 func innerText(c *analysis.Comparison) string {
+	if c.Inner == nil {
+		return ""
+	}
 	inner := c.Inner.Interval
 	inner.Point = c.Overhead.Point // gives the interval the sign words of the point beside it
-	return "the " + Confidence(c.Inner.Confidence) + " interval " + wordsOf(c).Bounds(c.Metric, inner)
+	return "the " + Confidence(c.Inner.Confidence) + " interval " + wordsOf(c).Bounds(c.Metric, inner) + " lies within"
 }
 
 // Inner states which interval proves equivalence: "the 90 % interval [0.1 less, 0.2 more] lies within ±2
 // %"; "" if the interval shown does.
 func Inner(c *analysis.Comparison) string {
-	if c.Inner == nil {
-		return ""
-	}
-	return innerText(c) + " lies within ±" + Size(c.Metric, c.Margin)
+	return When(c.Inner != nil, innerText(c)+" ±"+Size(c.Metric, c.Margin))
 }
 
 // versusText names the other side of a comparison: "release-1.1 in run 1".
@@ -207,8 +164,11 @@ func versusText(v *analysis.Versus) string {
 	return fmt.Sprintf("%s in run %d", v.Arm, v.Run)
 }
 
-// AlternativeText states the verdict if trials with failed operations are included.
+// AlternativeText states the verdict if trials with failed operations are included; "" for nil.
 func AlternativeText(a *analysis.Alternative) string {
+	if a == nil {
+		return ""
+	}
 	return fmt.Sprintf("with the %s that had failed operations, %s", Count(a.Trials, "trial", "trials"), Verdict(&a.Comparison))
 }
 
@@ -256,11 +216,9 @@ func Why(c *analysis.Comparison) string {
 	case analysis.Ties:
 		return pValue(c.PAdjusted) + ": so many values are the same that the interval cannot exclude 0"
 	case analysis.FarReaching:
-		text := "the tests of equivalence pass, but the interval reaches beyond twice"
-		if c.Inner != nil {
-			text = innerText(c) + " lies within ±" + Size(c.Metric, c.Margin) + ", but this one reaches beyond twice"
-		}
-		return fmt.Sprintf("%s that margin: a few %s decide", text, noun(c.Paired))
+		shown := cmp.Or(When(c.Inner != nil, "this one"), "the interval")
+		return fmt.Sprintf("%s, but %s reaches beyond twice that margin: a few %s decide",
+			cmp.Or(Inner(c), "the tests of equivalence pass"), shown, noun(c.Paired))
 	case analysis.MeanNotShown:
 		if c.Mean == nil {
 			return "the mean is not shown to lie within ±" + Share(c.Margin)
@@ -283,8 +241,7 @@ func Why(c *analysis.Comparison) string {
 	return detectable(c)
 }
 
-// detectable states the smallest difference that the data would show, and the number of rounds that a
-// verdict would take.
+// detectable states the smallest difference that the data would show, and the rounds for a verdict.
 func detectable(c *analysis.Comparison) string {
 	if c.MDE <= 0 || !Finite(c.MDE) {
 		return "the " + noun(c.Paired) + " do not vary, so the smallest difference that could be found is unknown"
@@ -315,13 +272,10 @@ func missing(c *analysis.Comparison, l *analysis.Loss) string {
 	}
 	whose := cmp.Or(When(l.Baseline, ": of the baseline, "), ": ")
 	lost := fmt.Sprintf("%d of %d trials ", l.Lost, l.Trials)
-	switch {
-	case l.Metric != "":
+	if l.Metric != "" {
 		return head + whose + lost + "have no usable value of " + l.Metric
-	case len(l.Rules) == 1:
-		return head + whose + lost + "broke rule " + l.Rules[0]
 	}
-	return head + whose + lost + "broke rules " + strings.Join(l.Rules, ", ")
+	return head + whose + lost + "broke " + plural(len(l.Rules), "rule ", "rules ") + strings.Join(l.Rules, ", ")
 }
 
 // values counts the values of two independent samples: "6 values per arm".
@@ -332,9 +286,7 @@ func values(baseline, treated int) string {
 	return fmt.Sprintf("%s of the baseline and %d of the arm", Count(baseline, "value", "values"), treated)
 }
 
-func noun(paired bool) string {
-	return cmp.Or(When(paired, "pairs"), "values")
-}
+func noun(paired bool) string { return cmp.Or(When(paired, "pairs"), "values") }
 
 func contrastName(s experiment.Scale) string {
 	return cmp.Or(When(s == experiment.Difference, "difference"), "ratio")
