@@ -34,6 +34,7 @@ func TestMetric(t *testing.T) {
 		{"xds", "push-p50", "median push time"},
 		{"vault", "sign-latency-p99", "p99 sign latency"},
 		{"dns", "answers-aaaa", "answers AAAA"},
+		{"command", "run-cpu-server", "CPU time per run, server"},
 		{"command", "wall-clock", "wall-clock time"},
 		{"command", "my-own-p50", "my-own-p50"},
 		{"table", "latency-p50", "latency-p50"},

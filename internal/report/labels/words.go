@@ -95,7 +95,7 @@ func Metric(kind, name string) string {
 	if label, ok := metricLabels[name]; ok && kind != "" {
 		return label
 	}
-	if !slices.Contains(ownMetrics, kind) {
+	if cost := strings.HasPrefix(name, "run-cpu") || strings.HasPrefix(name, "run-memory"); !slices.Contains(ownMetrics, kind) && !(kind == "command" && cost) {
 		return name
 	}
 	parts := strings.Split(name, "-")
@@ -126,7 +126,7 @@ func Metric(kind, name string) string {
 
 // work names the unit of work that CPU time is divided by, by the part of a metric's name before "cpu".
 var work = map[string]string{"tcp": "Gbit", "udp": "Gbit", "read": "GB", "write": "GB",
-	"request": "request", "query": "query", "start": "start", "sidecar": "sidecar"}
+	"request": "request", "query": "query", "start": "start", "sidecar": "sidecar", "run": "run"}
 
 // resourceWords returns the words for CPU time or memory of a unit of work, of all programs or of one.
 func resourceWords(of []string, resource, program string) string {
