@@ -27,7 +27,7 @@ import (
 // formats are the values of -o for commands that show a run.
 var formats = []string{"table", "json", "yaml", "markdown", "tex", "csv"}
 
-// addFormat adds the flag -o with its allowed values, of which the first is the default.
+// addFormat adds the flag -o with its allowed values. The first value is the default.
 func addFormat(c *cobra.Command, out *string, allowed ...string) {
 	all := strings.Join(allowed, ", ")
 	c.Flags().StringVarP(out, "output", "o", allowed[0], "output format: "+all)

@@ -165,7 +165,7 @@ func otherParts(a, b *experiment.Plan) (names []string) {
 	return names
 }
 
-// compared returns the parts of a plan that are compared, as JSON values like those of a stored plan.
+// compared returns the parts of a plan that resume compares with the stored plan, as JSON values.
 func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	cells := slices.Clone(p.Cells)
 	for i := range cells {

@@ -217,7 +217,8 @@ func (Aspect) Values() []string {
 	return []string{string(Stderr), string(Exit), string(Output), string(Answers), string(Files)}
 }
 
-// allowed returns the aspects in which an arm may differ from the baseline: the arm's own, and those of all arms.
+// allowed returns the aspects in which an arm may differ from the baseline: aspects that the arm allows, and
+// aspects that the experiment allows for all arms.
 func allowed(x *Experiment, a Arm) (list []Aspect) {
 	for _, aspect := range Aspects {
 		if slices.Contains(a.Allow, aspect) || slices.Contains(x.Allow, string(aspect)) {

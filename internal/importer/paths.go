@@ -135,8 +135,8 @@ func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	return arms, fmt.Sprintf("each directory is an arm: %s; the baseline is %s (--arm NAME makes them one arm)", strings.Join(names, ", "), names[0]), nil
 }
 
-// directories returns the directories among the named paths, including those of a pattern that matches
-// directories only. other is the first path that is no directory.
+// directories returns the directories among the named paths. A pattern that matches only directories counts as these
+// directories. other is the first path that is no directory.
 func directories(from []string) (dirs []string, other string) {
 	for _, at := range from {
 		paths, fixed, err := expand(at)

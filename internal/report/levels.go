@@ -92,7 +92,7 @@ func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 // chosen reports whether a metric's line is always shown: for a headline metric, and for the CPU time and
 // memory of a component that the experiment observes, such as istiod.
 func chosen(m experiment.Metric) bool {
-	return m.Headline || m.Scale == experiment.Difference && (m.Unit == "cores" || strings.HasPrefix(m.Name, "memory of "))
+	return m.Headline || m.Scale == experiment.Difference && (strings.HasPrefix(m.Name, "CPU of ") || strings.HasPrefix(m.Name, "memory of "))
 }
 
 func (s *sheet) where(sc *analysis.Scaling) string {

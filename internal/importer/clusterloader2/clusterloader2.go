@@ -2,8 +2,8 @@
 // summaries of the type PerfData, resource usage, scheduling throughput, and junit.xml. Other summaries are ignored.
 //
 // A summary's file is called MEASUREMENT_TEST_TIME.json. Measurement and test, with the labels of an item, name the
-// cell: "PodStartupLatency_..._load.pod_startup". Each run adds one trial to a cell. The quantiles are those of
-// ClusterLoader2. The 99th percentile is the headline if an objective of Kubernetes limits the latency, as for pod
+// cell: "PodStartupLatency_..._load.pod_startup". Each run adds one trial to a cell. ClusterLoader2 has
+// computed the quantiles. The 99th percentile is the headline if an objective of Kubernetes limits the latency, as for pod
 // startup and network programming. API calls have too many cells for headlines: the user may choose some.
 //
 // junit.xml contains the duration of each test. A failed test is invalid in junit.xml only. ClusterLoader2 also fails

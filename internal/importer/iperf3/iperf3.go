@@ -197,7 +197,7 @@ func (t *test) facts() map[string]string {
 			facts[f.name] = whole(f.value) + f.unit
 		}
 	}
-	// The format is that of uname -a: "Linux host 6.1.0 …".
+	// SystemInfo holds the output of uname -a: "Linux host 6.1.0 …".
 	if uname := strings.Fields(s.SystemInfo); len(uname) > 2 {
 		facts["kernel"] = uname[2]
 	}

@@ -56,8 +56,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestNoSample reads a row of which no sample succeeded. Its throughput is 0. The import rejects 0, as on every
-// ratio scale.
+// TestNoSample reads a row without a successful sample. The row's throughput is 0. The import rejects the row, since
+// metrics on a ratio scale are never 0.
 func TestNoSample(t *testing.T) {
 	trials, err := importertest.Read(Format, "f", header+strings.Replace(row1, "100.5", "NaN", 1))
 	if err != nil || len(trials) != 1 || trials[0].Values[0].Value != 0 {

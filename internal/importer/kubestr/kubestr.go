@@ -1,7 +1,7 @@
 // Package kubestr reads the output of `kubestr fio -o json`.
 //
-// The output holds a part of fio's report, of which package fio makes trials: mean latencies without percentiles and
-// histogram, and few options. The other options are read from the job file, which the output also holds.
+// The output holds a part of fio's report: mean latencies without percentiles and histogram, and few options. Package
+// fio makes trials of this part. The other options are read from the job file, which the output also holds.
 //
 // kubestr's default job file runs four jobs at the same time, on one volume. The result read_iops therefore is random
 // reading while two jobs write and one reads, and is no property of the volume alone. A fact of the trials records this.
@@ -124,8 +124,8 @@ func join(report, file fio.Options) fio.Options {
 	return all
 }
 
-// parse reads a job file: the options of [global] and those of each job. A job's name is the title of its
-// section, or its option name. An option without a value has the value 1.
+// parse reads a job file: the options of the section [global], and the options of each job. A job's name is the
+// title of its section, or the value of its option `name`. An option without a value has the value 1.
 func parse(text string) (global fio.Options, jobs map[string]fio.Options) {
 	global, jobs = fio.Options{}, map[string]fio.Options{}
 	section, options := "", global

@@ -24,6 +24,9 @@ func Shown[T any](result *T, plans ...*experiment.Plan) *T {
 			n.add(p)
 		}
 	}
+	distinct(n.arms)
+	distinct(n.cells)
+	distinct(n.metrics)
 	return n.copy(reflect.ValueOf(result), "", "").Interface().(*T)
 }
 
@@ -32,7 +35,7 @@ type names struct {
 	arms    map[string]string // by name
 	cells   map[string]string // by ID
 	kinds   map[string]string // kind of workload by cell ID
-	metrics map[string]string // labels that files set, by kind of workload and name
+	metrics map[string]string // labels that files set, by kind of workload, a zero byte and name
 }
 
 func (n *names) add(p *experiment.Plan) {
@@ -56,12 +59,11 @@ func (n *names) add(p *experiment.Plan) {
 			}
 		}
 	}
-	taken := map[string]int{}
 	for _, c := range p.Cells {
 		n.kinds[c.ID] = c.Kind
 		for _, m := range c.Metrics {
 			if m.Label != "" {
-				n.metrics[c.Kind+" "+m.Name] = safetext.Line(m.Label)
+				n.metrics[c.Kind+"\x00"+m.Name] = safetext.Line(m.Label)
 			}
 		}
 		n.cells[c.ID] = c.ID
@@ -81,11 +83,18 @@ func (n *names) add(p *experiment.Plan) {
 			}
 			n.cells[c.ID] = strings.Join(parts, ", ")
 		}
-		taken[n.cells[c.ID]]++
 	}
-	for _, c := range p.Cells {
-		if taken[n.cells[c.ID]] > 1 {
-			n.cells[c.ID] = c.ID
+}
+
+// distinct replaces labels that several identifiers share by these identifiers.
+func distinct(labels map[string]string) {
+	taken := map[string]int{}
+	for _, label := range labels {
+		taken[label]++
+	}
+	for id, label := range labels {
+		if taken[label] > 1 {
+			labels[id] = safetext.Line(id[strings.LastIndex(id, "\x00")+1:])
 		}
 	}
 }
@@ -212,7 +221,7 @@ func (n *names) label(field, id, kind string) string {
 }
 
 func (n *names) metric(kind, name string) string {
-	if label := n.metrics[kind+" "+name]; label != "" {
+	if label := n.metrics[kind+"\x00"+name]; label != "" {
 		return label
 	}
 	return Metric(kind, name)

@@ -108,6 +108,19 @@ func TestShown(t *testing.T) {
 	}
 }
 
+// TestNoTwoShareALabel keeps the names of arms and metrics to which a file gives one label, also in two runs.
+func TestNoTwoShareALabel(t *testing.T) {
+	arm := func(name string) *experiment.Plan {
+		return &experiment.Plan{Arms: []experiment.PlannedArm{{Name: name, Label: "Same"}}, Cells: []experiment.Cell{{ID: name, Workload: name, Kind: "command",
+			Metrics: []experiment.Metric{{Name: "m-" + name, Label: "Same"}}}}}
+	}
+	a, b := arm("a"), arm("b")
+	s := Shown(b, a, b)
+	if s.Arms[0].Name != "b" || s.Cells[0].Metrics[0].Name != "m-b" {
+		t.Errorf("arm %q, metric %q", s.Arms[0].Name, s.Cells[0].Metrics[0].Name)
+	}
+}
+
 // TestNoTwoCellsShareALabel keeps the identifiers of cells that levels do not tell apart.
 func TestNoTwoCellsShareALabel(t *testing.T) {
 	p := &experiment.Plan{Cells: []experiment.Cell{{ID: "network.a", Workload: "network", Kind: "network"}, {ID: "network.b", Workload: "network", Kind: "network"}}}
