@@ -99,7 +99,6 @@ func TestHistoryGolden(t *testing.T) {
 	golden.Check(t, "testdata/history.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 80}))
 	golden.Check(t, "testdata/history-narrow.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 40}))
 	golden.Check(t, "testdata/history-all.txt", asText(t, History(h, HistoryOptions{All: true}), text.Options{Width: 100}))
-	golden.Check(t, "testdata/history.md", asMarkdown(t, History(h, HistoryOptions{})))
 	golden.Check(t, "testdata/history.csv", asCSV(t, HistoryCSV, h))
 	p := experimentHistories(h)[0]
 	golden.Check(t, "testdata/history-wide.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(true))

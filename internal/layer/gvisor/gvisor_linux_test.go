@@ -17,6 +17,7 @@ import (
 func TestMain(m *testing.M) { layertest.Main(m) }
 
 func TestProofs(t *testing.T) {
+	localtest.Long(t)
 	found := Kind.Probe(t.Context())
 	for _, f := range found {
 		t.Run(f.Name, func(t *testing.T) {

@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 // openSite opens a site at which the program can run, or skips the test.
 func openSite(t *testing.T, p program) testbed.Site {
 	t.Helper()
+	localtest.Long(t)
 	if _, err := p.implementation().find(); err != nil {
 		t.Skipf("%v: %s", err, p.implementation().hint)
 	}

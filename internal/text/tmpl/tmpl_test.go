@@ -1,0 +1,79 @@
+package tmpl_test
+
+import (
+	"strings"
+	"testing"
+	"text/template"
+
+	"tare/internal/text/tmpl"
+)
+
+var data = map[string]any{"Name": "a-1", "Index": 7, "None": "", "Zero": 0, "Yes": true, "No": false, "Half": 0.5,
+	"Below": map[string]any{"Name": "b"}}
+
+// The standard library gives the same texts.
+func TestAsTextTemplate(t *testing.T) {
+	for _, text := range []string{
+		"", "text", "{{.Name}} {{.Index}} {{.Yes}} {{.Half}} {{.Below.Name}}",
+		"{{if .Yes}}a{{else}}b{{end}}{{if .No}}a{{else if .Zero}}b{{else}}c{{end}}{{if .None}}d{{end}}",
+		"{{with .Name}}<{{.}} {{$.Index}}>{{end}}{{with .None}}x{{else}}none{{end}}{{with .Below}}{{.Name}}{{end}}",
+		"{{$a := .Index}}{{if .Yes}}{{$a = 8}}{{$b := 9}}{{$b}}{{end}}{{$a}}", "{{with $x := .Name}}{{$x}}{{end}}",
+		`{{define "t"}}[{{.}}{{$}}]{{end}}{{template "t" .Name}}{{template "t" 3}}`, "a {{- /* comment */ -}} b",
+		`{{and .Yes .Name}}{{or .None .Name}}{{not .No}}{{and .No .None}}{{or .No .Zero}}{{.Name | or .None}}`,
+		`{{eq .Index 7}}{{eq .Name "x" "a-1"}}{{ne .Index 7}}{{lt 1 2}}{{le 2 2}}{{gt 1.5 0.5}}{{ge "a" "b"}}{{eq .Yes true}}`,
+		`{{printf "%03d-%s" .Index .Name}}{{print 1 "a" 2 3}}{{println "x"}}{{.Name | printf "%q"}}{{(print .Name)}}`,
+	} {
+		want, got := new(strings.Builder), new(strings.Builder)
+		if err := template.Must(template.New("object").Parse(text)).Execute(want, data); err != nil {
+			t.Fatal(text, err)
+		}
+		own, err := tmpl.Parse("object", text, nil)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		if err := own.Execute(got, data); err != nil || got.String() != want.String() {
+			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	own := map[string]tmpl.Func{"twice": func(args ...any) (any, error) { return args[0].(int) * 2, nil }}
+	for text, want := range map[string]string{
+		"{{.Gone}}":                       "object:1:2: {{.Gone}}: there is no .Gone",
+		"\n{{.Name.Gone}}":                "there is no .Gone",
+		"{{range .Name}}{{end}}":          "this action is not possible here",
+		"{{.Name 3}}":                     ".Name is not a function",
+		"{{eq .Index .Name}}":             "eq: 7 and a-1 cannot be compared",
+		"{{not}}":                         "not: 0 arguments in place of one",
+		"{{printf}}":                      "printf: no format",
+		"{{printf 3}}":                    "printf: 3 is not a format",
+		"{{eq 1}}":                        "eq: fewer than two arguments",
+		"{{lt 1}}":                        "lt: 1 arguments in place of two",
+		"{{and}}":                         "and needs an argument",
+		`{{template "gone"}}`:             `template "gone" is not defined`,
+		`{{template "object" .}}`:         "more than 100 templates call each other",
+		"{{twice .Index}}{{(.Below).No}}": "is not possible here",
+	} {
+		p, err := tmpl.Parse("object", text, own)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		if err := p.Execute(new(strings.Builder), data); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := tmpl.Parse("object", "{{unknown 1}}", own); err == nil || !strings.Contains(err.Error(), `object:1: function "unknown" not defined`) {
+		t.Error(err)
+	}
+}
+
+// FuzzExecute checks that no template makes an execution fail in another way than by an error.
+func FuzzExecute(f *testing.F) {
+	f.Add(`{{with $x := .Name | printf "%s"}}{{$x}}{{else}}{{.Index}}{{end}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if p, err := tmpl.Parse("object", text, nil); err == nil {
+			_ = p.Execute(new(strings.Builder), data)
+		}
+	})
+}
