@@ -20,18 +20,18 @@ import (
 	"tare/internal/run/machine/owned"
 )
 
-// Bulk writes a whole run at once, from trials that were measured before. The run's directory does not
-// exist before Finish. If the program fails or is killed before, only a temporary directory is left,
-// which Unfinished finds. Hence no single file needs to be durable: Finish syncs everything, many files
-// at the same time, and then gives the directory its name.
+// Bulk writes a whole run at once, from trials that were measured before. Finish makes the run's directory. If
+// the program fails or is killed before Finish, only a temporary directory is left, which Unfinished finds.
+// Single files need not be durable: Finish syncs all files, many at the same time, and then renames the
+// directory.
 //
-// Several goroutines may write raw files, each its own. All other methods are for one goroutine.
+// Several goroutines may create and write files, each its own files. All other methods are for one goroutine.
 type Bulk struct {
 	dir       string // directory of the finished run
 	temporary string // directory of the unfinished run
 	root      *os.Root
 	lock      *os.File
-	trials    *os.File // lines without chains, since these start from the plan
+	trials    *os.File // lines without chains; Finish adds the chains, which start from the plan
 	buffer    *bufio.Writer
 	size      int64 // length of trials.jsonl, in bytes
 	count     int
@@ -158,8 +158,8 @@ func (f *BulkFile) Write(p []byte) (int, error) {
 // Close closes the file.
 func (f *BulkFile) Close() error { return f.bulk.failed(f.name, f.file.Close()) }
 
-// Finish writes the remaining files, marks the run as finished, makes it durable and gives the directory
-// its name. The remarks become notes.
+// Finish writes the remaining files, marks the run as finished, makes all files durable and renames the
+// directory. The remarks become notes.
 func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := b.buffer.Flush(); err != nil {
 		return b.failed(TrialsFile, err)

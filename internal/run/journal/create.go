@@ -49,8 +49,12 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 		return nil, errors.Join(err, checkEmpty(dir))
 	}
 	defer func() {
-		if err != nil {
-			removeFailed(root, dir, missing)
+		if err != nil { // a file that cannot be removed does no harm: a directory without a plan is no run directory
+			_, _ = removeMade(root)
+			_ = root.Remove(lockFile)
+			if missing {
+				os.Remove(dir)
+			}
 		}
 	}()
 	if err := populate(root, file, files, plan, env); err != nil {
@@ -237,8 +241,8 @@ func isUnfinished(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// dirMode is the mode of a run directory. The output of programs is private until the user publishes it.
-// The umask alone sets the mode of files in it and of directories around it.
+// dirMode is the mode of a run directory. The output of programs is private until the user publishes it. Files
+// in the directory, and its parents, have the modes that the umask allows.
 const dirMode = 0o700
 
 // makeParents makes the missing parents of a directory. It returns the directories that get a new entry
@@ -250,15 +254,5 @@ func makeParents(dir string) (changed []string, err error) {
 		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) {
 			return changed, os.MkdirAll(parent, 0o777)
 		}
-	}
-}
-
-// removeFailed removes the files of a failed Create, and the directory if Create made it. A file that cannot
-// be removed stays. This does no harm: a directory without a plan is no run directory.
-func removeFailed(root *os.Root, dir string, made bool) {
-	_, _ = removeMade(root)
-	_ = root.Remove(lockFile)
-	if made {
-		os.Remove(dir)
 	}
 }

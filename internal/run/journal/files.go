@@ -40,7 +40,7 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxLine))
 }
 
-// readJSON reads a JSON document of this schema. Numbers in values of unknown type become json.Number,
+// readJSON reads a JSON document with the given schema. Numbers in values of unknown type become json.Number,
 // which keeps all digits.
 func readJSON(root *os.Root, name, schema string, into any) error {
 	data, err := readFile(root, name)
@@ -50,8 +50,8 @@ func readJSON(root *os.Root, name, schema string, into any) error {
 	return decode(data, name, schema, into)
 }
 
-// decode checks the schema of a JSON document and decodes it. Errors begin with where, its position. A
-// document that JSON parsers read differently is damage.
+// decode checks the schema of a JSON document and decodes it. Errors begin with the argument where, the
+// document's position. A document that two JSON parsers may read differently is damage.
 func decode(data []byte, where, schema string, into any) error {
 	var head struct {
 		Schema string `json:"schema"`
@@ -76,7 +76,7 @@ func decode(data []byte, where, schema string, into any) error {
 // errNewer is the error for a document that only a newer Tare can read.
 var errNewer = errors.New("written by a newer Tare")
 
-// checkSchema compares a document's schema with the newest schema that this program reads. Both have the
+// checkSchema compares a document's schema with the newest schema that this program reads. Schemas have the
 // form "tare.plan/v1". Older versions are accepted.
 func checkSchema(got, want string) error {
 	if got == want {
@@ -135,17 +135,12 @@ func writeFile(root *os.Root, name string, data []byte) error {
 }
 
 // syncDir makes the entries of a directory below root durable.
-func syncDir(root *os.Root, name string) error {
-	d, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	return syncClose(d)
-}
+func syncDir(root *os.Root, name string) error { return syncOpened(root.Open(name)) }
 
 // SyncDir makes the entries of a directory durable, such as the new name of a renamed file.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
+func SyncDir(dir string) error { return syncOpened(os.Open(dir)) }
+
+func syncOpened(d *os.File, err error) error {
 	if err != nil {
 		return err
 	}

@@ -57,11 +57,11 @@ func (j *Journal) Rounds() int { return locked(j, func(r *Run) int { return r.Ro
 // Finished reports whether the run was marked complete.
 func (j *Journal) Finished() bool { return locked(j, func(r *Run) bool { return r.Finished }) }
 
-// Append records a finished trial and closes its raw output. When it returns, both are on the disk. It
-// sets the trial's Seq and Session, and converts its Start to UTC.
+// Append records a finished trial and closes its raw output. When it returns, the trial and the raw output are on
+// the disk. It sets the trial's Seq and Session, and converts its Start to UTC.
 //
-// The raw output is made durable before the line: a recorded trial always has its raw output. All data
-// are synced at once: recording one trial causes no disk activity during the next.
+// The raw output is made durable before the line: a recorded trial always has its raw output. Append syncs all
+// data, so that recording one trial causes no disk activity during the next trial.
 //
 // If the line cannot be written, for example on a full disk, the file is cut back to its last whole line
 // and the error is a *WriteError. All earlier records are intact, and this session records nothing more.
@@ -145,7 +145,7 @@ func (j *Journal) FixSetUps(every int, why string) error {
 	return j.note(Note{Kind: NoteSetUps, Rounds: every, Text: why})
 }
 
-// SetUps returns the number recorded by FixSetUps in any session.
+// SetUps returns the number recorded by FixSetUps in any session; false: none is recorded.
 func (j *Journal) SetUps() (every int, fixed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -280,8 +280,8 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	return nil
 }
 
-// writeNoted writes a file and notes its digest. The digest of the present content is always on record:
-// a new file is noted after it is written, a replaced file before.
+// writeNoted writes a file and notes its digest. A new file is noted after it is written, a replaced file before.
+// The digest of the present content is thus on record at any time.
 func (j *Journal) writeNoted(name string, content []byte) error {
 	note := func() error {
 		return j.note(Note{Kind: noteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})

@@ -76,7 +76,8 @@ func walk(root string, visit func(path string) (deeper bool, err error)) error {
 			return nil
 		}
 		deeper, err := visit(path)
-		if err == nil && (!deeper || depth(root, path) >= findDepth) {
+		below, _ := filepath.Rel(root, path) // cannot fail: path begins with root
+		if err == nil && (!deeper || below != "." && strings.Count(below, string(filepath.Separator))+1 >= findDepth) {
 			err = fs.SkipDir
 		}
 		return err
@@ -98,14 +99,6 @@ func IsRun(dir string) bool {
 		}
 	}
 	return true
-}
-
-func depth(root, path string) int {
-	rel, err := filepath.Rel(root, path)
-	if err != nil || rel == "." {
-		return 0
-	}
-	return strings.Count(rel, string(filepath.Separator)) + 1
 }
 
 func environmentFile(session int) string {

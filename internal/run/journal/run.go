@@ -21,7 +21,7 @@ import (
 type Run struct {
 	Dir         string
 	Experiment  []byte               // the bytes of experiment.yaml, unchanged
-	Plan        *experiment.Plan     // parameters of unknown shape are JSON values, their numbers json.Number
+	Plan        *experiment.Plan     // a number in a parameter of unknown type is a json.Number
 	Environment *machine.Environment // environment of the first session; nil if none was recorded
 	Trials      []Trial              // ordered by Seq
 	Notes       []Note               // ordered as written
@@ -99,12 +99,12 @@ func Open(dir string) (*Run, error) {
 	return read(dir, root)
 }
 
-// read reads everything except the raw output. It reads notes before trials: if another process writes
-// the run and the notes call it finished, all trials are there.
+// read reads everything except the raw output. It reads the notes before the trials. If another process writes
+// the run meanwhile, and the notes call the run finished, all trials are thus read.
 func read(dir string, root *os.Root) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
 	if _, err := root.Stat(PlanFile); errors.Is(err, fs.ErrNotExist) {
-		// an empty trials file belongs to a run that was only begun
+		// the trials file is empty if Create was killed
 		if trials, err := root.Stat(TrialsFile); err == nil && trials.Size() > 0 {
 			return nil, &DamageError{Dir: dir, Where: PlanFile, What: "it is missing"}
 		}
@@ -261,7 +261,7 @@ type Trial struct {
 	Session  int    `json:"session"`  // number of the session, from 1
 	Round    int    `json:"round"`    // counted from 1
 	Attempt  int    `json:"attempt"`  // counted from 1 within the round
-	Position int    `json:"position"` // position in its block of arms, from 1; 0: unknown
+	Position int    `json:"position"` // position among the trials of the cell and round, from 1; 0: unknown
 	Cell     string `json:"cell"`
 	Arm      string `json:"arm"`
 	// SetUp is the number of the set-up in which the trial ran, from 1. It increases whenever all arms

@@ -15,10 +15,10 @@ const maxDepth = 64
 type object struct {
 	list  bool
 	names [][]byte        // the first names
-	many  map[string]bool // all names, if there are more than few
+	many  map[string]bool // all names of an object with more than smallObject names
 }
 
-// smallObject is the number of names that are compared one by one, without a map.
+// smallObject is the maximum number of names that are compared one by one, without a map.
 const smallObject = 32
 
 // strict returns an error if an object has two members of one name, or if the document is nested too

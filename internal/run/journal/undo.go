@@ -64,11 +64,6 @@ func (u *Undos) read() error {
 	return nil
 }
 
-// owe adds a change to the list and makes it durable.
-func (u *Undos) owe(one layer.Undo) error {
-	return u.write(append(u.without(one.Key), one))
-}
-
 // Undone removes a change from the list.
 func (u *Undos) Undone(key string) error {
 	if rest := u.without(key); len(rest) < len(u.list) {
@@ -102,7 +97,7 @@ func (u *Undos) Close() error { return errors.Join(u.lock.Close(), u.root.Close(
 
 // NoteUndo records a change that must be undone if the run is killed.
 func (j *Journal) NoteUndo(one layer.Undo) error {
-	return j.undos(func(u *Undos) error { return u.owe(one) })
+	return j.undos(func(u *Undos) error { return u.write(append(u.without(one.Key), one)) })
 }
 
 // Undone records that a change is undone.
@@ -120,8 +115,8 @@ func (j *Journal) undos(do func(*Undos) error) error {
 	return do(u)
 }
 
-// WithUndos lists the run directories below root that have changes to undo, as Find does. The list
-// includes runs in progress.
+// WithUndos lists the run directories that Find finds below root and that have changes to undo. The list includes
+// runs in progress.
 func WithUndos(root string) ([]string, error) {
 	runs, err := Find(root)
 	return slices.DeleteFunc(runs, func(dir string) bool { return !isFile(dir, UndoFile) }), err

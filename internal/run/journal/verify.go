@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// verified is the extent of a check by Verify.
+// verified is the result of Verify: the parts of a run that were checked.
 type verified struct {
 	Trials, Notes int
 	Files         int      // number of raw files with unchanged content
@@ -172,7 +172,7 @@ func Contents(dir string) (*Run, []Content, error) {
 	return r, all, nil
 }
 
-// Copy writes the listed content of a file. If the file has changed since, Copy returns a *DamageError.
+// Copy writes the content of a listed file. If the file has changed since the listing, Copy returns a *DamageError.
 func (c Content) Copy(w io.Writer, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -266,8 +266,8 @@ func verifyImported(root *os.Root, v *verified) error {
 	return err
 }
 
-// neverCopied reports whether an import names a copy of the file that it never made. Older versions of
-// Tare did so if they kept series or histograms of its trials.
+// neverCopied reports whether an import has recorded a copy of the file that it never made. Older versions of
+// Tare did so if they kept series or histograms of the file's trials.
 func neverCopied(root *os.Root, f *ImportedFile) bool {
 	if len(f.Within) > 0 {
 		return false

@@ -18,8 +18,8 @@ import (
 )
 
 // parseStat reads the CPU lines of /proc/stat (proc_stat(5)). It sets all totals except Time, Waiting and
-// Load. The parser of prometheus/procfs is not used for two reasons: it fails on unknown softirq lines, and
-// it is slow because it also reads all interrupt counters. The clock must be read right after the file.
+// Load. The parser of prometheus/procfs fails on unknown softirq lines. It also reads all interrupt counters and
+// is thus slow, while the clock must be read right after the file.
 func parseStat(data []byte) (Totals, error) {
 	var t Totals
 	total := false
@@ -111,7 +111,6 @@ func readInt(sys fs.FS, name string) int {
 	return n
 }
 
-// exists reports whether a file exists.
 func exists(sys fs.FS, name string) bool {
 	_, err := fs.Stat(sys, name)
 	return err == nil
@@ -151,8 +150,8 @@ func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	return t, nil
 }
 
-// Since returns the conditions since an earlier reading. The argument wall is the time between both readings. It does
-// not set ForeignCPU, KernelCPU and Throttled. The function share converts a CPU time to a share of the machine's
+// Since returns the conditions since an earlier reading, without ForeignCPU, KernelCPU and Throttled. The argument
+// wall is the time between the two readings. The function share converts a CPU time to a share of the machine's
 // capacity.
 func (t Totals) Since(before Totals, wall time.Duration) (c Conditions, share func(time.Duration) float64) {
 	capacity := wall.Seconds() * float64(max(1, t.CPUs))

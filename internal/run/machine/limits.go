@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// limit is a limit that the system sets on a process. Its value is the option of the shell's ulimit that
-// shows and sets it.
+// limit is a limit that the system sets on a process. The value is the limit's option in the shell's command
+// ulimit.
 type limit byte
 
 // The limits that Tare can reach.
@@ -19,7 +19,7 @@ const (
 	FileSize      limit = 'f' // bytes
 )
 
-// Needs are the least limits with which something works.
+// Needs are the lowest limits that an operation can work with.
 type Needs map[limit]uint64
 
 // LimitError reports a limit that is lower than needed.
@@ -60,8 +60,8 @@ func CheckLimits(needs Needs) error {
 	return nil
 }
 
-// Exhausted returns the limit that caused an error, if one did. The limit concerns the whole process:
-// later operations will fail, too.
+// Exhausted returns the limit that caused an error; false: no limit did. Such a limit holds for the whole process.
+// Later operations will fail, too.
 func Exhausted(err error) (limit, bool) {
 	var start *fs.PathError
 	switch {

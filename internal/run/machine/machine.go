@@ -75,8 +75,7 @@ type Conditions struct {
 	ForeignCPU float64 `json:"foreignCPU"`
 	// CPU time taken by the hypervisor, as a share of the machine's capacity; -1: unknown
 	Steal float64 `json:"steal"`
-	// unattributed CPU time of kernel threads and interrupts, as a share of the machine's capacity; -1:
-	// unknown
+	// CPU time of kernel threads and interrupts, as a share of the machine's capacity; -1: unknown
 	KernelCPU float64 `json:"kernelCPU"`
 	// Busy is the CPU time of the whole machine, including interrupts, kernel threads and other programs.
 	Busy time.Duration `json:"busy"`
@@ -89,8 +88,8 @@ type Conditions struct {
 	Programs []Program `json:"-"`
 }
 
-// Joined joins the conditions of two periods with these durations; o is the later one. Adding both as
-// Activity is more exact, if both are known.
+// Joined joins the conditions of two periods with the durations first and later; o is of the later period. Adding
+// the two Activities is more exact, if they are known.
 func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions {
 	share := func(a, b float64) float64 {
 		switch whole := (first + later).Seconds(); {
@@ -123,7 +122,7 @@ type Cluster struct {
 	// Components maps names of workloads to their images, for those that can affect results, such as the
 	// network plug-in or the service mesh.
 	Components map[string]string `json:"components,omitempty"`
-	// StandIns maps names of components to their own remarks about a part that is a substitute.
+	// StandIns maps names of components to remarks about their parts that are substitutes.
 	StandIns map[string]string `json:"standIns,omitempty"`
 	// Notes lists peculiarities of the cluster that a reader of the run should know.
 	Notes []string `json:"notes,omitempty"`

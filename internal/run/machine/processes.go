@@ -79,8 +79,8 @@ func byName(before, after map[int]process) map[string]time.Duration {
 	return names
 }
 
-// survivor returns the process that now holds the CPU time which a process had at the first reading. It
-// is the process itself, or its nearest ancestor that still runs.
+// survivor returns the process that now holds the CPU time which a process had used at the first reading. The
+// survivor is the process itself, or its nearest ancestor that still runs.
 func survivor(before, after map[int]process, pid int) int {
 	for range before { // limits the walk to the longest possible chain of parents
 		p, known := before[pid]
@@ -99,13 +99,11 @@ type Program struct {
 	CPU  float64
 }
 
-// Limits of the list of programs: its length, and the least share of a program in it.
 const (
-	mostPrograms = 3
-	leastShare   = 0.01
+	mostPrograms = 3    // maximum number of programs that busiest lists
+	leastShare   = 0.01 // minimum share of a listed program
 )
 
-// busiest lists the programs that used most CPU time.
 func busiest(names map[string]time.Duration, share func(time.Duration) float64) (list []Program) {
 	for name, used := range names {
 		if p := (Program{name, share(used)}); p.CPU >= leastShare {
@@ -146,7 +144,7 @@ func addTimes(a, b map[string]time.Duration) map[string]time.Duration {
 type kernelThreads struct {
 	root   string       // root directory of the machine's files
 	others map[int]bool // processes known not to be kernel threads
-	serves map[int]bool // kernel threads of the last reading, with whether they serve softirqs
+	serves map[int]bool // kernel threads of the last reading; true: the thread serves softirqs
 }
 
 const kthreadd = 2

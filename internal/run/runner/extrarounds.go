@@ -9,8 +9,8 @@ import (
 	"tare/internal/report/wording"
 )
 
-// plannedPerExtra limits the extra rounds that replace rounds spoilt by the machine's condition: one for
-// every four planned rounds, and at least one.
+// plannedPerExtra limits the extra rounds, which replace rounds spoilt by the machine's condition. A run has at
+// most one extra round for every four planned rounds, rounded up.
 const plannedPerExtra = 4
 
 // resume returns the first round of this session. Arms that the previous session left out take part again
@@ -24,36 +24,27 @@ func (r *run) resume() (first int) {
 			first, left = trials[i].Round, r.Journal.LeftOut(trials[i].Session)
 		}
 	}
-	r.since = make([]int, len(r.plan.Arms))
+	done := settled(r.plan, trials, r.cpuLimited())
+	r.since, r.clock.missed = make([]int, len(r.plan.Arms)), map[[2]string]int{}
 	for a, arm := range r.plan.Arms {
 		r.since[a] = first
 		if slices.Contains(left, arm.Name) {
 			r.since[a]++
 		}
-	}
-	r.clock.missed = r.missed()
-	return first
-}
-
-// missed counts, by cell and arm, the rounds that an earlier session ran without the arm.
-func (r *run) missed() map[[2]string]int {
-	done := settled(r.plan, r.Journal.Trials(), r.cpuLimited())
-	passed := map[[2]string]int{}
-	for a, arm := range r.plan.Arms {
 		for _, cell := range r.plan.Cells {
 			for round := 1; round < r.since[a]; round++ {
 				if r.plan.TakesPart(a, round) && !done[trialKey{round, cell.ID, arm.Name}] {
-					passed[[2]string{cell.ID, arm.Name}]++
+					r.clock.missed[[2]string{cell.ID, arm.Name}]++
 				}
 			}
 		}
 	}
-	return passed
+	return first
 }
 
-// total returns the number of rounds to run, of which the argument planned were planned. It adds one extra round for
-// each round that a left-out arm has missed. The result spoilt is the number of extra rounds that replace rounds
-// spoilt by the machine's condition. All arms run in extra rounds.
+// total adds extra rounds to the number of planned rounds: one for each round that a left-out arm has missed,
+// and those that replace rounds spoilt by the machine's condition. The result spoilt counts the latter. All
+// arms run in extra rounds.
 func (r *run) total(planned int) (rounds, spoilt int) {
 	missed := 0
 	for a, arm := range r.plan.Arms {
@@ -67,8 +58,8 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 	return planned + missed + spoilt, spoilt
 }
 
-// costRounds counts, up to the round last, the rounds in which the last attempt at a trial was spoilt. It counts in
-// the cell with most of these rounds.
+// costRounds counts the spoilt rounds up to the round last, in the cell with most spoilt rounds. A round is
+// spoilt if the last attempt at one of its trials is spoilt.
 func (r *run) costRounds(last int) int {
 	trials := r.Journal.Trials()
 	stands, tried := map[trialKey]bool{}, map[trialKey]bool{}
@@ -96,7 +87,7 @@ func (r *run) costRounds(last int) int {
 	return most
 }
 
-// addExtraRounds records that rounds are added to replace rounds spoilt by the machine's condition.
+// addExtraRounds records the number of extra rounds in the journal if the number has grown.
 func (r *run) addExtraRounds(planned, spoilt int) error {
 	if spoilt <= r.Journal.ExtraRounds() {
 		return nil

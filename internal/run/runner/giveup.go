@@ -12,8 +12,8 @@ import (
 	"tare/internal/workload"
 )
 
-// repeats reports whether a trial is to be repeated: at least one of its broken rules asks for it. The
-// other violations may have the same cause.
+// repeats reports whether a trial must be repeated. One broken rule that asks for a repeat is enough: the
+// violations of other rules may have the same cause.
 func repeats(t *journal.Trial, cpuLimited bool) bool {
 	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.Repeated(v.Rule, cpuLimited) })
 }
@@ -56,18 +56,10 @@ func (e *NoDataError) Error() string {
 	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
 }
 
-// giveUp drops an arm after a round, or ends the session, if more rounds would give no data. A resumed
-// session starts with no memory of earlier failures.
-func (r *run) giveUp(ctx context.Context, round int) error {
-	if err := r.dropSpoilt(ctx, round); err != nil {
-		return err
-	}
-	return r.checkBaseline()
-}
-
-// dropSpoilt drops an arm if, in one cell, this round and the previous one gave only spoilt trials: proofs
+// dropSpoilt drops an arm if, in one cell, this round and the previous round gave only spoilt trials: proofs
 // failed, the site was lost, or the machine was busy. A busy machine affects all arms and ends the
-// session. An arm whose program fails stays: the failure is its result.
+// session. An arm whose program fails is not dropped, since the failure is a result. A resumed session
+// ignores failures of earlier sessions.
 func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	trials := r.Journal.Trials()
 	for c, cell := range r.plan.Cells {
@@ -111,8 +103,8 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 
 // endEarly ends a run successfully if the machine is too busy for more rounds, and enough whole rounds
 // for a claim are recorded. The last two rounds, in which the machine spoilt all trials of an arm, do
-// not count. This decision does not depend on measured values. Hence the number of rounds carries no
-// information about the values, and the tests hold as for a planned number.
+// not count. This decision does not depend on measured values. Statistical tests are therefore as valid as
+// with a planned number of rounds.
 func (r *run) endEarly(round int, why error) error {
 	var e *NoDataError
 	n := round - 2
@@ -167,16 +159,16 @@ func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt boo
 	return rule, spoilt
 }
 
-// The limits on failures in the baseline. A program that fails at random must not end a run: with a
-// failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
+// These numbers of failed trials in the baseline end a run. A program that fails at random must not end a run:
+// with a failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
 const (
-	failedFromStart = 6
+	failedFromStart = 6 // failures since the run began
 	failedInARow    = 12
 )
 
-// checkBaseline ends the session if the baseline and its control give nothing to compare with: in one cell,
-// none of their trials has succeeded since the beginning, or the last ones all failed. A run of few
-// rounds ends this way after its last round.
+// checkBaseline returns an error if the baseline and its control give nothing to compare with in one cell:
+// none of their trials has succeeded since the run began, or the last failedInARow trials failed. A run with
+// too few rounds for failedFromStart gets the error after its last round.
 func (r *run) checkBaseline() error {
 	trials := r.Journal.Trials()
 	references := slices.DeleteFunc(slices.Clone(r.plan.Arms), func(arm experiment.PlannedArm) bool { return arm.Role == experiment.Treatment })

@@ -88,17 +88,17 @@ func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	}
 }
 
-// isDisturbance reports whether an error is due to the surroundings of a trial: the trial is invalid, and the
+// isDisturbance reports whether an error is due to the surroundings of a trial. The trial is then invalid, and the
 // run continues.
 func isDisturbance(err error) bool {
 	_, is := errors.AsType[*testbed.Disturbance](err)
 	return is
 }
 
-// drop leaves out an arm for the rest of the session. round is the first round without it; 0: all
-// rounds. drop returns the error unchanged if the other arms cannot continue: if the baseline, a planned
-// control or the last treatment is lost, in a pilot (which fixes the number of rounds for all arms), or
-// if the context is done.
+// drop leaves out an arm for the rest of the session, from a round on; 0: from the beginning. If the session
+// cannot go on without the arm, drop returns the error unchanged. This holds for the baseline, a planned
+// control and the last treatment, in a pilot (which fixes the number of rounds for all arms), and if the
+// context is done.
 func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	left := false
 	for a, other := range r.plan.Arms {
@@ -133,7 +133,7 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	return nil
 }
 
-// dropAlone leaves out an arm because of an error of this arm only. It returns all other errors.
+// dropAlone leaves out an arm if the error is an *armError. It returns all other errors.
 func (r *run) dropAlone(ctx context.Context, arm, round int, why error) error {
 	if _, alone := errors.AsType[*armError](why); alone {
 		return r.drop(ctx, arm, round, why)

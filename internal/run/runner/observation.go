@@ -26,8 +26,8 @@ type observation struct {
 	stopped string // the interruption; "": there was none
 }
 
-// watch runs a part of a trial and observes it. limited is the part's time limit. The wall-clock time
-// excludes the observation itself.
+// watch runs a part of a trial and observes it. The context limited ends at the part's time limit. The
+// wall-clock time excludes the observation itself.
 func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(context.Context) error) (s observation, err error) {
 	before, err := p.account()
 	if err != nil {
@@ -37,12 +37,12 @@ func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(cont
 	if err := r.Sampler.Start(limited, p.bare); err != nil {
 		return s, err
 	}
-	pauses := watchPauses()
+	stopped := watchPauses()
 	start := time.Now()
 	measuredErr := measured(limited)
 	s.wall = time.Since(start)
 	after, err := p.account()
-	s.stopped = pauses.end()
+	s.stopped = stopped()
 	if err != nil {
 		return s, err
 	}
@@ -55,7 +55,7 @@ func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(cont
 	return s, cmp.Or(measuredErr, err)
 }
 
-// plus joins the observations of two periods of a trial; o is the later one.
+// plus joins the observations of two periods of a trial; o is of the later period.
 func (s observation) plus(o observation) observation {
 	return observation{
 		wall: s.wall + o.wall, used: s.used.plus(o.used),
@@ -79,7 +79,16 @@ func (s observation) record(t *journal.Trial) cost {
 		}
 		addValues(t, values)
 	}
-	return s.cost()
+	layers := cost{parts: map[string]testbed.Usage{}, unavailable: s.sample.SidecarsUnavailable}
+	for part, own := range s.used.layers {
+		if own.CPU > 0 {
+			layers.parts[part] = testbed.Usage{User: own.CPU, Wall: s.wall, MaxRSS: own.Memory}
+		}
+	}
+	for name, u := range s.sample.Sidecars {
+		layers.parts["sidecar:"+name] = u
+	}
+	return layers
 }
 
 // account is the CPU time used so far by Tare itself, by the ended programs that it started, and by the
@@ -89,7 +98,6 @@ type account struct {
 	layers        map[string]layer.Cost
 }
 
-// account reads the CPU time used so far by Tare, its programs and the layers of this site.
 func (p *armSite) account() (account, error) {
 	layers := map[string]layer.Cost{}
 	for _, u := range p.layers {
@@ -115,7 +123,7 @@ func (p *armSite) account() (account, error) {
 	return account{own: own, children: children, layers: layers}, err
 }
 
-// since returns the CPU time used from the earlier account b to the later account a. The result has the memory of a.
+// since returns the CPU time used since the earlier account b. The memory in the result is that of a.
 func (a account) since(b account) account {
 	used := account{own: a.own - b.own, children: a.children - b.children, layers: map[string]layer.Cost{}}
 	for part, c := range a.layers {
@@ -125,7 +133,7 @@ func (a account) since(b account) account {
 	return used
 }
 
-// plus returns the sum of two periods. The result has the memory of the later period, o.
+// plus adds the CPU times of two periods; o is the later period. The memory in the result is that of o.
 func (a account) plus(o account) account {
 	sum := account{own: a.own + o.own, children: a.children + o.children, layers: map[string]layer.Cost{}}
 	maps.Copy(sum.layers, a.layers)
@@ -149,20 +157,6 @@ func (a account) total() time.Duration {
 type cost struct {
 	parts       map[string]testbed.Usage
 	unavailable bool // there are sidecars, but their usage is unknown
-}
-
-// cost returns the cost of a trial's layers.
-func (s observation) cost() cost {
-	c := cost{parts: map[string]testbed.Usage{}, unavailable: s.sample.SidecarsUnavailable}
-	for part, own := range s.used.layers {
-		if own.CPU > 0 {
-			c.parts[part] = testbed.Usage{User: own.CPU, Wall: s.wall, MaxRSS: own.Memory}
-		}
-	}
-	for name, u := range s.sample.Sidecars {
-		c.parts["sidecar:"+name] = u
-	}
-	return c
 }
 
 func (c cost) total() time.Duration {
@@ -208,37 +202,30 @@ func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, lay
 	maps.Copy(t.Values, values)
 }
 
-// interruption detects an interruption of a trial. Either Tare was stopped (Ctrl-Z) while the workload ran,
-// and saw its end too late, or the whole machine was suspended.
-type interruption struct {
-	continued chan os.Signal
-	asleep    time.Duration // total time for which the machine was suspended since it started
-}
-
-// watchPauses begins the detection. The method end ends it.
-func watchPauses() *interruption {
-	p := &interruption{continued: make(chan os.Signal, 1), asleep: asleep()}
-	notifyContinued(p.continued)
-	return p
-}
-
 // signalDelay is the time that a delivered signal may take to reach a Go channel through two goroutines. A
 // workload that ended while Tare was stopped may be seen before the signal arrives.
 const signalDelay = 2 * time.Millisecond
 
-// minSuspension is the difference of the two clocks that can occur without a suspension.
+// minSuspension is the shortest suspension that is reported. Shorter values of asleep also occur without a
+// suspension.
 const minSuspension = 10 * time.Millisecond
 
-// end describes the interruption; "" if there was none.
-func (p *interruption) end() string {
-	defer signal.Stop(p.continued)
-	if d := asleep() - p.asleep; d > minSuspension {
-		return fmt.Sprintf("the machine was suspended for %v", d.Round(time.Millisecond))
-	}
-	select {
-	case <-p.continued:
-		return "Tare was stopped and continued"
-	case <-time.After(signalDelay):
-		return ""
+// watchPauses detects interruptions of a trial: Tare was stopped (Ctrl-Z) while the workload ran, and saw the
+// workload's end too late, or the whole machine was suspended. The returned function ends the detection and
+// describes the interruption; "": there was none.
+func watchPauses() func() string {
+	continued, before := make(chan os.Signal, 1), asleep()
+	notifyContinued(continued)
+	return func() string {
+		defer signal.Stop(continued)
+		if d := asleep() - before; d > minSuspension {
+			return fmt.Sprintf("the machine was suspended for %v", d.Round(time.Millisecond))
+		}
+		select {
+		case <-continued:
+			return "Tare was stopped and continued"
+		case <-time.After(signalDelay):
+			return ""
+		}
 	}
 }

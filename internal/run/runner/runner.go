@@ -68,21 +68,18 @@ type Options struct {
 // run is one session of a run.
 type run struct {
 	Options
-	plan  *experiment.Plan
-	sites *sites
-	clock *clock
-	// last is the time up to which all time is attributed to trials. The time for recording a trial
-	// comes later and counts towards the next trial.
-	last    time.Time
-	cleared time.Duration // duration of the clean-up after the last trial
-	dropped map[int]bool  // arms that this session has left out
-	reasons []error       // the reasons for leaving out these arms
-	since   []int         // first round of this session in which an arm takes part, by arm
-	setUp   int           // number of the present set-up
-	used    bool          // a trial has run in the present set-up
-	// blocks groups the rounds that share a set-up. While undecided is set, the grouping is not fixed yet.
-	blocks    blocks
-	undecided bool
+	plan      *experiment.Plan
+	sites     *sites
+	clock     *clock
+	last      time.Time     // time up to which all time is attributed to trials
+	cleared   time.Duration // duration of the clean-up after the last trial
+	dropped   map[int]bool  // arms that this session has left out
+	reasons   []error       // the reasons for leaving out arms
+	since     []int         // first round of this session in which an arm takes part, by arm
+	setUp     int           // number of the present set-up
+	used      bool          // a trial has run in the present set-up
+	groups    groups        // the rounds that share a set-up
+	undecided bool          // groups is not fixed yet
 }
 
 // Run carries out the rest of the plan, after the trials in the journal. It returns when the run is
@@ -113,7 +110,7 @@ func Run(ctx context.Context, o Options) (err error) {
 // piloting reports whether the number of rounds is not fixed yet.
 func (r *run) piloting() bool { return r.plan.Precision > 0 && r.Journal.Rounds() == 0 }
 
-// skip excludes the time since the last trial from the time attributed to trials.
+// skip attributes the time since the last trial to no trial.
 func (r *run) skip() { r.last = time.Now().Add(-r.cleared) }
 
 // rounds runs every round that is not complete yet. With a precision goal, it fixes and records the
@@ -163,13 +160,18 @@ func (r *run) rounds(ctx context.Context) error {
 		if err := r.round(ctx, round); err != nil {
 			return err
 		}
-		if err := r.giveUp(ctx, round); err != nil {
+		err := r.dropSpoilt(ctx, round)
+		if err == nil {
+			err = r.checkBaseline()
+		}
+		if err != nil {
 			return r.endEarly(round, err)
 		}
 	}
 }
 
-// decided looks at the results after a round, if the plan has a look there. It reports whether the run ends.
+// decided reports whether the run ends after a round. If the plan has a look after that round, decided looks at
+// the results.
 func (r *run) decided(round int) (bool, error) {
 	if r.Journal.Decided() > 0 {
 		return true, nil
@@ -234,8 +236,8 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 // longestRest limits a single wait for the machine to become quiet.
 const longestRest = 5 * time.Minute
 
-// rest waits before trials spoilt by the machine's condition are repeated. The first wait is a Pause;
-// each later one is twice as long. The disturbance may last, and attempts are few.
+// rest waits before trials spoilt by the machine's condition are repeated. The first wait is a Pause. Each
+// later wait is twice as long: a disturbance may last, and attempts are few.
 func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	pause := longestRest
 	if doublings := pass - 2; doublings < 16 {
@@ -248,8 +250,8 @@ func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	return err
 }
 
-// attempts counts the recorded attempts at a step. The result stands is set if one of them is data or a failure of
-// its arm. The result position is the highest position of any trial in the block.
+// attempts counts the recorded attempts at a step. The result stands is set if an attempt is data or a failure of
+// its arm. The result position is the highest position of all trials of this cell and round.
 func (r *run) attempts(round int, step experiment.Step) (attempts int, stands bool, position int) {
 	cell, arm := r.plan.Cells[step.Cell].ID, r.plan.Arms[step.Arm].Name
 	trials := r.Journal.Trials()

@@ -50,7 +50,7 @@ type armTrial struct {
 	ctx    context.Context // context of a sliced trial, over all its slices
 	cancel context.CancelFunc
 	limit  time.Duration // time limit of the trial
-	left   time.Duration // remaining part of limit for a sliced trial; other arms' slices do not count
+	left   time.Duration // remaining part of limit for a sliced trial; the slices of other arms do not count
 	sliced workload.Sliced
 	seen   observation // observations of the slices so far
 }
@@ -103,10 +103,13 @@ func (r *run) beginTrial(ctx context.Context, id trialID) (*armTrial, error) {
 	if sliced {
 		m = m.Cut(cell.Slices)
 	}
-	u := &armTrial{id: id, p: p, load: load, site: &watchedSite{Site: p.site}, limit: m.Bound(), left: m.Bound()}
+	u := &armTrial{id: id, p: p, load: load, site: &watchedSite{Site: p.site, behaviour: workload.Behaviour{}}, limit: m.Bound(), left: m.Bound()}
 	u.t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, SetUp: r.setUp, Slices: cell.Slices, Cell: cell.ID, Arm: arm.Name,
 		Raw: raw.Dir(), Start: time.Now(), Checks: slices.Clone(p.once)}
-	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.service(load), Lateness: r.lateness()}
+	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Lateness: r.lateness()}
+	if w, ok := load.(workload.Resident); ok {
+		u.trial.Standing = p.services[w.Shared()]
+	}
 	var checks []layer.Check
 	err = whole
 	if err == nil && !sliced {
@@ -157,13 +160,12 @@ func (r *run) measure(ctx context.Context, u *armTrial) error {
 	return r.conclude(ctx, u, result, layers)
 }
 
-// failed says in which trial an error occurred.
 func (u *armTrial) failed(err error) error {
 	return fmt.Errorf("%s in arm %s, round %d: %w", u.t.Cell, u.t.Arm, u.t.Round, err)
 }
 
-// conclude completes a trial after its program has ended: it adds the results, gathers the proofs after
-// it, and applies the rules.
+// conclude completes a trial after its program has ended. It adds the results, makes the proofs after the
+// trial, and applies the rules.
 func (r *run) conclude(ctx context.Context, u *armTrial, result workload.Result, layers cost) error {
 	t, cell := u.t, r.plan.Cells[u.id.step.Cell]
 	u.site.judge(t)
@@ -189,8 +191,8 @@ func (r *run) conclude(ctx context.Context, u *armTrial, result workload.Result,
 	return nil
 }
 
-// record records the trials of a block in the journal and cleans up after them. The time spent by Tare
-// itself is divided equally among them.
+// record records trials that ran together in the journal, and cleans up after them. The time spent by Tare
+// itself is divided equally among these trials.
 func (r *run) record(ctx context.Context, turns []*armTrial) (trials []*journal.Trial, err error) {
 	if len(turns) == 0 {
 		return nil, nil
@@ -220,8 +222,8 @@ func (r *run) record(ctx context.Context, turns []*armTrial) (trials []*journal.
 	return trials, nil
 }
 
-// search prepares a trial whose preparation is a search. The limits on the machine's conditions hold
-// during the search as they do during the measured part.
+// search prepares a trial whose preparation is a search. The limits on the machine's conditions also apply to
+// the search.
 func (r *run) search(ctx context.Context, u *armTrial) (workload.Measured, error) {
 	before, err := u.p.account()
 	if err != nil {
@@ -243,7 +245,6 @@ func (r *run) search(ctx context.Context, u *armTrial) (workload.Measured, error
 	return measured, prepareErr
 }
 
-// addValues adds values to a trial.
 func addValues(t *journal.Trial, values map[string]float64) {
 	if t.Values == nil {
 		t.Values = map[string]float64{}
@@ -268,8 +269,8 @@ func (u *armTrial) failure(err error, late string) error {
 	return nil
 }
 
-// recordProofs adds the checks to the trial. It records all failed checks of the trial, or the error in making
-// the proofs, as broken rules.
+// recordProofs adds checks to the trial. It records the failed checks of the trial as broken rules, or the error
+// that prevented a check.
 func (u *armTrial) recordProofs(checks []layer.Check, err error) {
 	u.t.Checks = append(u.t.Checks, checks...)
 	switch {

@@ -43,7 +43,7 @@ type TriedLayer struct {
 	Later  bool  // a trial adds further proofs
 }
 
-// Try sets up every arm as Run does, gathers the proofs that a trial needs beforehand, tries the
+// Try sets up every arm as Run does, makes the proofs that a trial needs beforehand, tries the
 // workloads that can be tried, and takes everything down. A failure in one arm does not stop the others.
 // The caller closes the testbed. events receives SiteReady and Trying.
 //
@@ -101,7 +101,7 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 	return tried, nil
 }
 
-// try gathers all proofs that a trial needs beforehand, even if some fail.
+// try makes all proofs that a trial needs beforehand, even if some fail.
 func (p *armSite) try(ctx context.Context) []TriedLayer {
 	var layers []TriedLayer
 	for _, e := range p.evidence() {
@@ -112,7 +112,7 @@ func (p *armSite) try(ctx context.Context) []TriedLayer {
 			}
 		}
 		if e.before != nil {
-			checks, err := e.before(ctx)
+			checks, err := e.before(ctx, layer.Did{})
 			one.Checks, one.Err = append(one.Checks, checks...), err
 		}
 		layers = append(layers, one)
