@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
 	"tare/internal/experiment/strictyaml"
 )
@@ -20,7 +19,8 @@ import (
 // of a run depends on a budget.
 type Budget map[string]quantity.Limit
 
-// For returns the limit of a metric in a cell: the limit of the nearest key (Nearness), the first in alphabetical order.
+// For returns the limit of a metric in a cell: the limit of the key with the highest Nearness. Of equally near keys, the
+// first in alphabetical order counts.
 func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	best, found := "", 0
 	for key := range b {
@@ -134,7 +134,6 @@ func (m Metric) LimitHint() string {
 	return "give a share of the baseline such as 10%, or " + amount
 }
 
-// budgets checks that some cell has each metric with a budget, in the budget's unit.
 func (l *loader) budgets(x *Experiment, cells []Cell) {
 	l.budget("budget", x.Budget, cells)
 	l.budget("design.margins", x.Design.Margins, cells)
@@ -240,6 +239,3 @@ func replaces(baseline, a Arm) bool {
 	}
 	return !reflect.DeepEqual(programs(baseline), programs(a))
 }
-
-// oneOrMore is a list. A list of one item may be written as the item alone.
-type oneOrMore[T any] = factor.Levels[T]

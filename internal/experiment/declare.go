@@ -26,8 +26,8 @@ type WorkloadConfig interface {
 
 // Declaration describes a layer or a workload before anything runs. Declare is called whenever a part of the
 // declaration is needed, also before validation. Before validation, factors may have several levels or none,
-// and fields hold any value in the file. If a field is zero, the layer or workload does not need what the
-// field stands for.
+// and fields hold any value in the file. A zero field means that the layer or workload does not have or need
+// the feature.
 type Declaration struct {
 	// Fill sets fields that the file leaves out to values that depend on other fields, such as the values of
 	// a named profile. The function given reports whether the file sets a field, by its yaml name. Fill is
@@ -159,8 +159,8 @@ func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 // Volumes reports whether some pod has a volume.
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
-// And combines two Needs. Of two volumes it takes the larger, of two images the first, of two numbers of
-// members or clients the larger, and of two protocols tcp.
+// And combines two Needs. It takes the larger of two volumes, member counts and client counts, the first of two
+// images, and tcp for two different protocols.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
@@ -216,7 +216,7 @@ func (r Right) IsPath() bool { return strings.HasPrefix(r.Resource, "/") }
 type Tool struct {
 	Name    string
 	Path    string   // the path of the program; "": it is looked up in PATH by its name
-	Version []string // the arguments that make it print its version
+	Version []string // the arguments with which the program prints its version
 }
 
 // Measures describes the metrics of one trial of a workload, and what the workload expects of these metrics.

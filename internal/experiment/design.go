@@ -22,19 +22,15 @@ type Rounds struct {
 // stop is the condition that ends a run.
 type stop string
 
-// The conditions.
 const (
 	StopPlanned stop = "planned" // the planned number of rounds is done
 	stopDecided stop = "decided" // every headline comparison is decided at one of the planned looks
 )
 
-// Describe describes the valid texts of Stop.
 func (stop) Describe() string { return "planned or decided" }
 
-// Pattern returns the regular expression of Stop.
 func (stop) Pattern() string { return `^(planned|decided)$` }
 
-// UnmarshalText parses a condition.
 func (s *stop) UnmarshalText(text []byte) error {
 	if *s = stop(text); *s != StopPlanned && *s != stopDecided {
 		return fmt.Errorf("%q is not %s", text, s.Describe())
@@ -56,7 +52,6 @@ func UsualLooks(most int) (looks []int) {
 	return append(looks, most)
 }
 
-// stops checks the condition that ends the run.
 func (l *loader) stops(d *design) {
 	decided := d.Stop == stopDecided
 	switch {
@@ -115,9 +110,8 @@ func (p *Plan) LooksBefore(rounds int) []int {
 // needs several set-ups (Kalibera and Jones 2013, section 4).
 type SetUps int
 
-// The special values.
 const (
-	// SetUpsAuto sets up anew before every round if this is cheap, and otherwise before blocks of rounds.
+	// SetUpsAuto sets up anew before every round if this is cheap, and otherwise before groups of rounds.
 	SetUpsAuto SetUps = 0
 	// SetUpsOnce sets up once. The result then holds for this set-up alone.
 	SetUpsOnce SetUps = 1
@@ -167,12 +161,9 @@ func (s SetUps) String() string { return cmp.Or(setUpsNames[s], strconv.Itoa(int
 // the same time for this reason). The trial stays the unit of analysis.
 type Slices int
 
-// The special values.
 const (
-	// slicesNone means whole trials.
-	slicesNone Slices = 0
-	// slicesAuto cuts trials if the workload can be cut and the trials stay short.
-	slicesAuto Slices = -1
+	slicesNone Slices = 0  // whole trials
+	slicesAuto Slices = -1 // trials are cut if the workload can be cut and the trials stay short
 )
 
 const mostSlices = 100 // the largest number of slices of a trial, since each slice has its own raw output
@@ -321,7 +312,6 @@ func (x *Experiment) GoOnBusy(why string) {
 	}
 }
 
-// judgeCPU makes the CPU time of a workload a headline.
 func (m Measures) judgeCPU(metrics []Metric) {
 	for i := range metrics {
 		if name := metrics[i].Name; name == m.CPU || m.Cost != nil && name == m.Cost.Prefix+"-cpu" {

@@ -36,17 +36,17 @@ const (
 
 // Experiment is one experiment file with its defaults filled in.
 type Experiment struct {
-	APIVersion  string            `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
-	Kind        string            `yaml:"kind" required:"true" enum:"Experiment" doc:"kind of document: Experiment"`
-	Name        string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment"`
-	Description string            `yaml:"description" doc:"question that the experiment answers, as a sentence for the report"`
-	Testbed     Testbed           `yaml:"testbed" doc:"where trials run"`
-	Arms        []Arm             `yaml:"arms" required:"true" doc:"arms that are compared; the first is the baseline"`
-	Workloads   []WorkloadItem    `yaml:"workloads" required:"true" doc:"workloads that run in every arm and are measured"`
-	Design      design            `yaml:"design" doc:"number of rounds, and rules of the verdicts"`
-	Limits      Limits            `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
-	Budget      Budget            `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
-	Allow       oneOrMore[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
+	APIVersion  string                `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
+	Kind        string                `yaml:"kind" required:"true" enum:"Experiment" doc:"kind of document: Experiment"`
+	Name        string                `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment"`
+	Description string                `yaml:"description" doc:"question that the experiment answers, as a sentence for the report"`
+	Testbed     Testbed               `yaml:"testbed" doc:"where trials run"`
+	Arms        []Arm                 `yaml:"arms" required:"true" doc:"arms that are compared; the first is the baseline"`
+	Workloads   []WorkloadItem        `yaml:"workloads" required:"true" doc:"workloads that run in every arm and are measured"`
+	Design      design                `yaml:"design" doc:"number of rounds, and rules of the verdicts"`
+	Limits      Limits                `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
+	Budget      Budget                `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
+	Allow       factor.Levels[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
 	// Files are the files that the configs name and Load has read, by their names in the experiment file. They
 	// are part of the experiment like its text.
 	Files map[string][]byte
@@ -61,7 +61,6 @@ type Testbed struct {
 	Kubernetes *Kubernetes `yaml:"kubernetes" doc:"a cluster that a kubeconfig reaches: pods on nodes"`
 }
 
-// The names of the testbeds.
 const (
 	TestbedLocal      = "local"
 	TestbedKubernetes = "kubernetes"
@@ -114,11 +113,11 @@ type Link struct {
 
 // Arm is a named set of layers. The first arm of an experiment is the baseline.
 type Arm struct {
-	Name   string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
-	Label  string            `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the arm that people see in reports; the arm's name if absent"`
-	Layers []LayerItem       `yaml:"layers" doc:"the layers around the workload, from the inside out"`
-	Budget Budget            `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
-	Allow  oneOrMore[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
+	Name   string                `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
+	Label  string                `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the arm that people see in reports; the arm's name if absent"`
+	Layers []LayerItem           `yaml:"layers" doc:"the layers around the workload, from the inside out"`
+	Budget Budget                `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
+	Allow  factor.Levels[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
 	// Factors lists the factors of design.factorial that are on, in an arm that Load made of them.
 	Factors []string
 }
@@ -186,7 +185,6 @@ type Kinds struct {
 // Better is the good direction of a metric.
 type Better string
 
-// The two directions.
 const (
 	Higher Better = "higher"
 	Lower  Better = "lower"

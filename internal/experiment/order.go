@@ -78,7 +78,6 @@ func (p *Plan) Trials(rounds int) (n int) {
 	return n
 }
 
-// arms returns the order of the arms in a cell of a round.
 func (p *Plan) arms(cell, round int) []int {
 	k := len(p.Arms)
 	square, rows := williamsRows(k), balancedRows(k)

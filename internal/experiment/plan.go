@@ -22,7 +22,6 @@ const PlanSchemaV1 = "tare.plan/v1"
 // Role is an arm's part in the comparison.
 type Role string
 
-// The roles of arms.
 const (
 	Baseline  Role = "baseline"
 	Control   Role = "control" // the baseline's A/A copy, added by Tare

@@ -56,7 +56,6 @@ design:
 	return []byte(b.String())
 }
 
-// write writes the part as an item of a list.
 func (p Part) write(b *strings.Builder, indent string) {
 	below := indent + "    "
 	fmt.Fprintf(b, "%s# %s\n", indent, p.Summary)

@@ -1,6 +1,7 @@
 package quantity
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -77,9 +78,9 @@ func (l Limit) In(unit string) (float64, error) {
 	has, wants := measureOf(l.Unit), measureOf(unit)
 	if has.family == nil || wants.family == nil || &has.family[0] != &wants.family[0] ||
 		has.per != wants.per && (&has.family[0] != &bitUnits[0] || has.per != "" || wants.per != "/s") {
-		return 0, fmt.Errorf("%s is not in %s", l, orCount(unit))
+		return 0, fmt.Errorf("%s is not in %s", l, cmp.Or(unit, "a count, which has no unit"))
 	}
-	return l.Number * has.factor / wants.factor, nil
+	return l.Number * has.size / wants.size, nil
 }
 
 // AmountIn returns an example of an amount in a unit, for hints.
@@ -101,13 +102,6 @@ func AmountIn(unit string) string {
 // bare are the units of plain numbers. All except the first are shares, which may also be percentages.
 var bare = []string{"", "1", "share", "ratio"}
 
-func orCount(unit string) string {
-	if unit == "" {
-		return "a count, which has no unit"
-	}
-	return unit
-}
-
 var timeUnits = []unit{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}
 
 var bitUnits = []unit{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}
@@ -115,10 +109,10 @@ var bitUnits = []unit{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3
 // families are groups of units that can be converted into each other.
 var families = [][]unit{timeUnits, sizesRead, bitUnits}
 
-// measure is a unit in its parts. "ms/Gbit": the family of times, the factor 0.001 (in s), and per "/Gbit".
+// measure is a unit in its parts. The parts of "ms/Gbit" are the family of times, the size 0.001 (in s), and "/Gbit".
 type measure struct {
 	family []unit // nil: the unit is in no family
-	factor float64
+	size   float64
 	per    string
 }
 
@@ -130,7 +124,7 @@ func measureOf(text string) measure {
 	for _, family := range families {
 		for _, u := range family {
 			if u.suffix == head {
-				return measure{family, u.factor, per}
+				return measure{family, u.size, per}
 			}
 		}
 	}

@@ -28,11 +28,10 @@ type Duration time.Duration
 // Percent is a share as a fraction: 2% is 0.02.
 type Percent float64
 
-// unit is a suffix, and the size of the unit in base units (factor). In tables of units, the longest matching
-// suffix comes first.
+// unit is a suffix with its size in base units. In tables of units, the longest matching suffix comes first.
 type unit struct {
 	suffix string
-	factor float64
+	size   float64
 }
 
 var rateUnits = []unit{
@@ -64,10 +63,10 @@ func split(text string, units []unit, describe string) (float64, error) {
 			break
 		}
 		v, err := strconv.ParseFloat(number, 64)
-		if err != nil || v*u.factor > 1<<62 {
+		if err != nil || v*u.size > 1<<62 {
 			break
 		}
-		return v * u.factor, nil
+		return v * u.size, nil
 	}
 	return 0, fmt.Errorf("%q is not %s", text, describe)
 }
@@ -75,10 +74,9 @@ func split(text string, units []unit, describe string) (float64, error) {
 // join prints v with the largest unit that keeps it at 1 or more.
 func join(v float64, units []unit) string {
 	for _, u := range units {
-		if strings.HasSuffix(u.suffix, "/s") || math.Abs(v) < u.factor {
-			continue
+		if !strings.HasSuffix(u.suffix, "/s") && math.Abs(v) >= u.size {
+			return digits(v/u.size) + u.suffix
 		}
-		return digits(v/u.factor) + u.suffix
 	}
 	return digits(v) + units[len(units)-1].suffix
 }
@@ -164,8 +162,8 @@ func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s Size) String() string {
 	v := float64(s)
 	for _, u := range sizeUnits {
-		if v >= u.factor && math.Mod(v, u.factor) == 0 {
-			return strconv.FormatFloat(v/u.factor, 'f', -1, 64) + u.suffix
+		if v >= u.size && math.Mod(v, u.size) == 0 {
+			return strconv.FormatFloat(v/u.size, 'f', -1, 64) + u.suffix
 		}
 	}
 	return strconv.FormatInt(int64(s), 10) + "B"

@@ -124,7 +124,7 @@ var amount = regexp.MustCompile(`^[0-9]{1,2}$`)
 // withoutCredentials matches a URL, or the keywords of a driver, without a password.
 var withoutCredentials = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^@]*$|^[A-Za-z][A-Za-z0-9+.-]*://[^@:/]*@[^@]*$|^([a-z]+=\S* ?)+$`)
 
-// Texts that stand in place of a secret: words, and patterns.
+// standIn and standInForm are the words and patterns that stand in place of a secret.
 var (
 	standIn     = words(`true false yes no on off none null nil always never auto default required optional enabled disabled basic bearer digest negotiate redacted masked any all ask prompt stdin env`)
 	standInForm = regexp.MustCompile("^(" + strings.Join([]string{
@@ -139,7 +139,7 @@ var (
 	}, "|") + ")$")
 )
 
-// stands reports whether a value only represents a secret, or names the secret's place.
+// stands reports whether a value is a stand-in for a secret, or the path or variable that holds the secret.
 func stands(value string) bool {
 	value = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), `"'`))
 	return value == "" || standIn[strings.ToLower(value)] || standInForm.MatchString(value)

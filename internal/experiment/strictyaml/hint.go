@@ -86,7 +86,6 @@ func listed(text string) string {
 	return quoted(text)
 }
 
-// unitHint returns the hint for a quantity with a wrong unit or none.
 func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) string {
 	units, ok := asked[interface{ Units() []string }](t)
 	number := strings.TrimRight(n.Value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/% ")
@@ -122,7 +121,8 @@ func Nearest(word string, candidates []string) string {
 		d := distance([]rune(folded), []rune(f))
 		// A short word may have one mistake, a longer word more, but fewer mistakes than letters.
 		if d > 1+len(f)/4 || d >= len(f) {
-			if !extends(f, folded) {
+			// An abbreviation or a plural may differ by more.
+			if min(len(f), len(folded)) < 3 || !strings.HasPrefix(f, folded) && !strings.HasPrefix(folded, f) {
 				continue
 			}
 			d = 1 + len(f)/4
@@ -153,11 +153,6 @@ func suggest(word string, what string, candidates []string, may func(string) boo
 
 func fold(s string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
-}
-
-// extends reports whether one of two words of at least three letters begins with the other: an abbreviation, a plural.
-func extends(a, b string) bool {
-	return len(a) >= 3 && len(b) >= 3 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
 }
 
 // distance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal

@@ -9,10 +9,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// form is the form of a node.
 type form int
 
-// The forms of nodes.
 const (
 	Null form = iota // a key without a value, or the word null
 	Text             // quoted text, or plain text that is neither a number nor a bool
@@ -217,7 +215,6 @@ func (t *tree) mapping(out *Node, values []*ast.MappingValueNode, flow bool, dep
 	}
 }
 
-// merge adds the missing entries of a merge key's map.
 func (t *tree) merge(out, from *Node) {
 	switch from.Form {
 	case Map:

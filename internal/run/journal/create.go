@@ -193,7 +193,6 @@ func Resume(dir string) (j *Journal, err error) {
 	return j, nil
 }
 
-// load reads a run directory and opens its logs for writing.
 func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
 	r, err := read(dir, root)
 	if err != nil {

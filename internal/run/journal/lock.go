@@ -23,7 +23,6 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("run %s is being written by %s: wait for it to end, or stop it", e.Dir, by)
 }
 
-// lockDir opens a run directory and takes its lock.
 func lockDir(dir string) (*os.Root, *os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

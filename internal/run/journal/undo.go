@@ -13,7 +13,6 @@ import (
 // only if there are such changes. It is not part of the results.
 const UndoFile = "undo.json"
 
-// undoSchema is the format of UndoFile.
 const undoSchema = "tare.undo/v1"
 
 type undoDocument struct {

@@ -199,7 +199,6 @@ func copyContent(root *os.Root, w io.Writer, name string, size int64) (Content, 
 	return Content{Name: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }
 
-// digest returns the SHA-256 digest of a file.
 func digest(root *os.Root, name string) (string, error) {
 	c, err := copyContent(root, io.Discard, name, math.MaxInt64)
 	return c.SHA256, err

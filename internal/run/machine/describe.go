@@ -113,7 +113,7 @@ func notes(sys fs.FS, e *Environment) []string {
 	add(e.Hypervisor != "", "the machine is virtual (%s): others may share its processors", e.Hypervisor)
 	where := container(sys)
 	add(where != "", "Tare runs in a container (%s)", where)
-	add(!seesKernelThreads(sys), "kernel threads cannot be seen: their CPU time counts as that of other programs")
+	add(readText(sys, "proc/2/comm") != "kthreadd", "kernel threads cannot be seen: their CPU time counts as that of other programs")
 	add(slices.Contains(slowClocks, e.ClockSource), "the clock source is %s: reading the time is slow", e.ClockSource)
 	add(e.Cgroup.CPUs > 0 && e.Cgroup.CPUs < float64(e.CPU.Online),
 		"a cgroup limits Tare to %.4g of %d processors", e.Cgroup.CPUs, e.CPU.Online)

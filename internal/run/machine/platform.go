@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -93,13 +92,12 @@ func countList(list string) int {
 // governors lists the frequency governors in force, which may differ by core.
 func governors(sys fs.FS) string {
 	files, _ := fs.Glob(sys, path.Join(cpuDir, "cpu[0-9]*/cpufreq/scaling_governor"))
-	names := map[string]bool{}
+	names := []string{""} // unknown governors are not listed
 	for _, f := range files {
-		if g := readText(sys, f); g != "" {
-			names[g] = true
-		}
+		names = append(names, readText(sys, f))
 	}
-	return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names)[1:], ", ")
 }
 
 // turbo is "on" if the clock may exceed its nominal rate, "off" if not, and "" if unknown.

@@ -36,10 +36,9 @@ import (
 // are not visible, and all their time counts as foreign (Describe notes it). Under network load on a kernel with
 // tick accounting, programs outside of such a container are underestimated.
 type Sampler struct {
-	root   string // root directory of the machine's files
-	now    func() time.Time
-	self   int // process id of Tare
-	kernel kernelThreads
+	root string // root directory of the machine's files
+	now  func() time.Time
+	self int // process id of Tare
 
 	begun  bool
 	before snapshot
@@ -50,10 +49,9 @@ type Sampler struct {
 func NewSampler() *Sampler { return newSampler("/") }
 
 func newSampler(root string) *Sampler {
-	return &Sampler{root: root, now: time.Now, self: os.Getpid(), kernel: kernelThreads{root: root}}
+	return &Sampler{root: root, now: time.Now, self: os.Getpid()}
 }
 
-// snapshot is the state of the machine's counters at one moment.
 type snapshot struct {
 	Totals
 	threads   map[int]time.Duration // CPU time of kernel threads, by process id
@@ -94,9 +92,9 @@ func (s *Sampler) Stop(own time.Duration) (Activity, error) {
 
 // readSlow reads the counters whose reading takes long. It is called outside the measured time.
 func (s *Sampler) readSlow(shot *snapshot) {
-	shot.threads = s.kernel.read()
-	shot.others = others(proc.All(proc.Below(s.root)), s.self)
-	sys := os.DirFS(s.root)
+	files, sys := proc.Below(s.root), os.DirFS(s.root)
+	all := proc.All(files)
+	shot.threads, shot.others = kernelTimes(files, all), others(all, s.self)
 	shot.throttled = thermalEvents(sys) + s.paths.throttled(sys)
 }
 
@@ -114,7 +112,6 @@ type Activity struct {
 	Programs map[string]time.Duration
 }
 
-// between returns the activity between two snapshots.
 func between(before, after *snapshot, own time.Duration) Activity {
 	return Activity{
 		Totals: after.plus(before.Totals, -1, after.CPUs), Wall: after.Time.Sub(before.Time), Threads: threadTime(before.threads, after.threads),

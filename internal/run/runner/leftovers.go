@@ -134,14 +134,11 @@ func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context)
 		if ctx.Err() != nil {
 			return nil
 		}
+		attempts := "one attempt"
+		if tries > 1 {
+			attempts = fmt.Sprintf("%d attempts", tries)
+		}
 		return fmt.Errorf("clear up after %s in arm %s, round %d (%s in %v, the limit is %v): %w",
-			cell.ID, arm.Name, id.round, attemptsText(tries), time.Since(start).Round(time.Millisecond), quantity.Duration(limit), err)
+			cell.ID, arm.Name, id.round, attempts, time.Since(start).Round(time.Millisecond), quantity.Duration(limit), err)
 	}
-}
-
-func attemptsText(n int) string {
-	if n == 1 {
-		return "one attempt"
-	}
-	return fmt.Sprintf("%d attempts", n)
 }

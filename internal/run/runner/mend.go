@@ -40,14 +40,17 @@ func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	_, renewable := testbed.As[testbed.Closer](p.bare)
 	why := p.suspect
 	p.suspect = ""
-	if why == "" {
-		why = p.serviceFailure(ctx)
+	for _, standing := range p.services {
+		if why == "" {
+			if err := standing.Check(ctx); err != nil && ctx.Err() == nil {
+				why = err.Error()
+			}
+		}
 	}
 	if m, ok := testbed.As[testbed.Mender](p.bare); ok && (why == "" || !renewable) {
 		err := m.Mend(ctx)
-		var broken *testbed.Broken
-		switch {
-		case errors.As(err, &broken) && renewable:
+		switch broken, is := errors.AsType[*testbed.Broken](err); {
+		case is && renewable:
 			why = broken.Error()
 		case err != nil && !isDisturbance(err):
 			return &armError{err}
@@ -141,7 +144,6 @@ func (r *run) dropAlone(ctx context.Context, arm, round int, why error) error {
 	return why
 }
 
-// complete ends a session that has run all its rounds.
 func (r *run) complete() error {
 	if len(r.reasons) == 0 {
 		return r.Journal.Finish()

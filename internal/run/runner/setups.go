@@ -209,7 +209,6 @@ func (r *run) setUpsLeft(round, total int) int {
 	return n
 }
 
-// siteStep is one step of the set-up of a site.
 type siteStep func(*armSite, context.Context) error
 
 // setUpAtOnce is the maximum number of sites that inParallel sets up at a time.
@@ -266,7 +265,6 @@ func (r *run) inParallel(ctx context.Context, list []*armSite, step siteStep) si
 	return func(p *armSite, _ context.Context) error { return errs[slices.Index(list, p)] }
 }
 
-// forEach carries out one step of the set-up for all sites.
 func (r *run) forEach(ctx context.Context, round int, list []*armSite, step siteStep) error {
 	for _, p := range list {
 		if r.dropped[p.index] {

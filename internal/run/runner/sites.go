@@ -153,7 +153,6 @@ type armSite struct {
 	suspect string
 }
 
-// layerError is an error of one layer.
 type layerError struct {
 	kind string
 	err  error
@@ -162,7 +161,6 @@ type layerError struct {
 func (e *layerError) Error() string { return "layer " + e.kind + ": " + e.err.Error() }
 func (e *layerError) Unwrap() error { return e.err }
 
-// activeLayer is a layer that has been put up.
 type activeLayer struct {
 	kind string
 	*layer.Active
@@ -263,16 +261,6 @@ func (p *armSite) serve(ctx context.Context) error {
 	return nil
 }
 
-// serviceFailure describes a broken service of this site; "": none is broken.
-func (p *armSite) serviceFailure(ctx context.Context) string {
-	for _, standing := range p.services {
-		if err := standing.Check(ctx); err != nil && ctx.Err() == nil {
-			return err.Error()
-		}
-	}
-	return ""
-}
-
 // abandon takes down the parts of a site whose set-up failed.
 func (p *armSite) abandon(ctx context.Context, why error) error {
 	return errors.Join(why, p.remove(context.WithoutCancel(ctx)))
@@ -316,7 +304,6 @@ func (p *armSite) down(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// remove takes down a site, layers first.
 func (p *armSite) remove(ctx context.Context) error {
 	err := p.down(ctx)
 	if site, ok := testbed.As[testbed.Closer](p.bare); ok {

@@ -159,7 +159,6 @@ func (r *run) slice(ctx context.Context, u *armTrial, i int) error {
 	})
 }
 
-// finish ends the trial and concludes it.
 func (r *run) finish(ctx context.Context, u *armTrial) error {
 	start := time.Now()
 	var result workload.Result

@@ -20,7 +20,6 @@ import (
 // samplingLimit is the time limit for reading the conditions of a trial.
 const samplingLimit = 30 * time.Second
 
-// trialID identifies a trial.
 type trialID struct {
 	round, attempt, position int
 	step                     experiment.Step

@@ -120,7 +120,6 @@ func (p *armSite) try(ctx context.Context) []TriedLayer {
 	return layers
 }
 
-// try tries the workloads that would run at a site.
 func (s *sites) try(ctx context.Context, x *experiment.Expansion, p *armSite, events func(Event)) []TriedWorkload {
 	var tried []TriedWorkload
 	for c, cell := range x.Cells {
