@@ -40,16 +40,12 @@ type Declaration struct {
 	// Validate checks the conditions that struct tags cannot express, and returns every problem. A field that
 	// is already known to be wrong holds its default.
 	Validate func() []FieldError
-	// Needs lists the testbed's features that the layer or workload needs.
-	Needs Needs
-	// Elsewhere names the counterpart on the other testbeds if Needs.Only names one testbed:
-	// "examples/kubernetes/cilium-wireguard.yaml: …". This text is the hint of the error on the other
-	// testbeds.
+	Needs    Needs // the testbed's features that the layer or workload needs
+	// Elsewhere is the hint for an experiment on another testbed than Needs.Only:
+	// "examples/kubernetes/cilium-wireguard.yaml: …".
 	Elsewhere string
-	// Programs lists the programs that are started, as far as the file names them.
-	Programs []Program
-	// Tools lists the programs whose versions are recorded with the environment.
-	Tools []Tool
+	Programs  []Program // the programs that are started, as far as the file names them
+	Tools     []Tool    // the programs whose versions are recorded with the environment
 	// Tests is the resource that the workload measures, one of the constants that begin with Tests. If it is
 	// "", Tare does not examine which resource limits the results. If it is TestsServer, the local testbed's
 	// wire has no limit unless the file sets its rate.
@@ -221,17 +217,12 @@ type Tool struct {
 
 // Measures describes the metrics of one trial of a workload, and what the workload expects of these metrics.
 type Measures struct {
-	Metrics []Metric // the metrics, except the metrics of Cost
-	// OnClusters and OnMachine list additional metrics of one testbed.
-	OnClusters, OnMachine []Metric
-	// Cost describes the metrics of CPU time and memory per unit of work; nil: there are no such metrics.
-	Cost *Cost
-	// CPU names a metric of CPU time besides the metrics of Cost; "": there is no such metric.
-	CPU string
-	// Loop names two metrics that a closed loop ties together; nil: there are no such metrics.
-	Loop *Loop
-	// PowerLaw names a metric that is expected to be a product of powers of the workload's factors; nil: none.
-	PowerLaw *PowerLaw
+	Metrics               []Metric  // the metrics, except the metrics of Cost
+	OnClusters, OnMachine []Metric  // additional metrics of the testbeds kubernetes and local
+	Cost                  *Cost     // the metrics of CPU time and memory per unit of work; nil: there are no such metrics
+	CPU                   string    // the name of a metric of CPU time besides the metrics of Cost; "": there is no such metric
+	Loop                  *Loop     // two metrics that a closed loop ties together; nil: there are no such metrics
+	PowerLaw              *PowerLaw // a metric that is expected to be a product of powers of the workload's factors; nil: none
 	// Searches is set if a search before the measured part of a trial decides what is measured. On a busy
 	// machine a search finds another load, so that the limits on the machine's condition apply to the search,
 	// too.

@@ -28,8 +28,7 @@ const (
 )
 
 func (stop) Describe() string { return "planned or decided" }
-
-func (stop) Pattern() string { return `^(planned|decided)$` }
+func (stop) Pattern() string  { return `^(planned|decided)$` }
 
 func (s *stop) UnmarshalText(text []byte) error {
 	if *s = stop(text); *s != StopPlanned && *s != stopDecided {
@@ -111,22 +110,17 @@ func (p *Plan) LooksBefore(rounds int) []int {
 type SetUps int
 
 const (
-	// SetUpsAuto sets up anew before every round if this is cheap, and otherwise before groups of rounds.
-	SetUpsAuto SetUps = 0
-	// SetUpsOnce sets up once. The result then holds for this set-up alone.
-	SetUpsOnce SetUps = 1
-	// SetUpsEveryRound sets up anew before every round.
-	SetUpsEveryRound SetUps = -1
+	SetUpsAuto       SetUps = 0  // a new set-up before every round if this is cheap, and otherwise before groups of rounds
+	SetUpsOnce       SetUps = 1  // a single set-up; the result then holds for this set-up alone
+	SetUpsEveryRound SetUps = -1 // a new set-up before every round
 )
 
 var setUpsNames = map[SetUps]string{SetUpsAuto: "auto", SetUpsOnce: "once", SetUpsEveryRound: "every-round"}
 
-// Describe describes the valid texts of SetUps.
+// Describe and Pattern describe the valid texts of SetUps.
 func (SetUps) Describe() string {
 	return "auto, every-round, once, or the number of set-ups in the run, such as 6"
 }
-
-// Pattern returns the regular expression of SetUps.
 func (SetUps) Pattern() string { return `^(auto|every-round|once|[1-9][0-9]{0,5})$` }
 
 // UnmarshalText parses a number of set-ups or a special value.
@@ -150,11 +144,9 @@ func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, 
 	return nil
 }
 
-// MarshalText returns the text of the value.
+// MarshalText and String return the text of the value.
 func (s SetUps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// String returns the text of the value.
-func (s SetUps) String() string { return cmp.Or(setUpsNames[s], strconv.Itoa(int(s))) }
+func (s SetUps) String() string               { return cmp.Or(setUpsNames[s], strconv.Itoa(int(s))) }
 
 // Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that
 // changes of the machine affect all arms alike (Bulej et al. 2020, Duet benchmarking, runs both programs at
@@ -170,12 +162,10 @@ const mostSlices = 100 // the largest number of slices of a trial, since each sl
 
 var slicesNames = map[Slices]string{slicesNone: "none", slicesAuto: "auto"}
 
-// Describe describes the valid texts of Slices.
+// Describe and Pattern describe the valid texts of Slices.
 func (Slices) Describe() string {
 	return fmt.Sprintf("none, auto, or an even number from 2 to %d", mostSlices)
 }
-
-// Pattern returns the regular expression of Slices.
 func (Slices) Pattern() string { return `^(none|auto|[2468]|[1-9][02468]|100)$` }
 
 // UnmarshalText parses a number of slices or a special value. Numbers are even, since every second slice runs
@@ -184,11 +174,9 @@ func (s *Slices) UnmarshalText(text []byte) error {
 	return wordOrNumber(s, slicesNames, text, 2, mostSlices)
 }
 
-// MarshalText returns the text of the value.
+// MarshalText and String return the text of the value.
 func (s Slices) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// String returns the text of the value.
-func (s Slices) String() string { return cmp.Or(slicesNames[s], strconv.Itoa(int(s))) }
+func (s Slices) String() string               { return cmp.Or(slicesNames[s], strconv.Itoa(int(s))) }
 
 // Slice is the time that each slice after the first adds to a trial; zero if the slices share a whole trial's time.
 type Slice struct {

@@ -7,16 +7,8 @@
 //
 // # How to write the config of a layer or workload
 //
-// A config is a struct whose fields carry yaml and doc tags; a pointer to it
-// implements LayerConfig or WorkloadConfig. The values that New sets are its defaults.
-//
-//	type Config struct {
-//		Mode  Mode                 `yaml:"mode" doc:"how it is done"`
-//		Size  factor.Levels[quantity.Size] `yaml:"size" doc:"bytes per request"`
-//		Paths factor.Levels[Path]  `yaml:"paths" factor:"path" doc:"ways to the server"`
-//		Run   []string             `yaml:"run" required:"true" doc:"program and arguments"`
-//		Tries int                  `yaml:"tries" min:"1" doc:"times it is tried"`
-//	}
+// A config is a struct whose fields carry yaml and doc tags; a pointer to it implements LayerConfig or
+// WorkloadConfig. The values that New sets are its defaults. docs/extending.md shows a complete layer.
 //
 // Text types with a method Values() []string are enumerations. Sweepable parameters are factor.Levels.
 // Quantities with units are the types of package quantity. Declaration.Validate checks the conditions that
@@ -113,13 +105,12 @@ type Link struct {
 
 // Arm is a named set of layers. The first arm of an experiment is the baseline.
 type Arm struct {
-	Name   string                `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
-	Label  string                `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the arm that people see in reports; the arm's name if absent"`
-	Layers []LayerItem           `yaml:"layers" doc:"the layers around the workload, from the inside out"`
-	Budget Budget                `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
-	Allow  factor.Levels[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
-	// Factors lists the factors of design.factorial that are on, in an arm that Load made of them.
-	Factors []string
+	Name    string                `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
+	Label   string                `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the arm that people see in reports; the arm's name if absent"`
+	Layers  []LayerItem           `yaml:"layers" doc:"the layers around the workload, from the inside out"`
+	Budget  Budget                `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
+	Allow   factor.Levels[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
+	Factors []string              // the factors of design.factorial that are on, in an arm that Load made of factors
 }
 
 // LayerItem is one layer of an arm. In the file, it is a map with one key, the layer's kind, and its parameters

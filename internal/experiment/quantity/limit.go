@@ -25,12 +25,10 @@ const limitPattern = `^` + decimal + `( ?[^\s0-9.,+\-].{0,39}| \S.{0,39})?$`
 
 var isLimit = regexp.MustCompile(limitPattern)
 
-// Describe describes the valid texts of a Limit.
+// Describe and Pattern describe the valid texts of a Limit.
 func (Limit) Describe() string {
 	return `a share of the baseline such as 10%, or an amount such as 1ms, 5MiB or 0.5`
 }
-
-// Pattern returns the regular expression of a Limit.
 func (Limit) Pattern() string { return limitPattern }
 
 // UnmarshalText parses a limit.

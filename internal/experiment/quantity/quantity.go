@@ -102,14 +102,10 @@ func suffixes(units []unit) []string {
 	return out
 }
 
-// Describe describes the valid texts of a Rate.
+// Describe, Pattern and Units describe the valid texts of a Rate.
 func (Rate) Describe() string { return `a rate such as 1Gbit, 12.5Mbit or unlimited` }
-
-// Pattern returns the regular expression of a Rate.
-func (Rate) Pattern() string { return `^unlimited$|` + pattern(rateUnits) }
-
-// Units lists the units of a Rate.
-func (Rate) Units() []string { return suffixes(rateUnits[len(rateUnits)/2:]) }
+func (Rate) Pattern() string  { return `^unlimited$|` + pattern(rateUnits) }
+func (Rate) Units() []string  { return suffixes(rateUnits[len(rateUnits)/2:]) }
 
 // UnmarshalText parses a rate; "unlimited" gives 0.
 func (r *Rate) UnmarshalText(text []byte) error {
@@ -136,14 +132,10 @@ func (r Rate) String() string {
 	return join(float64(r), rateUnits)
 }
 
-// Describe describes the valid texts of a Size.
+// Describe, Pattern and Units describe the valid texts of a Size. UnmarshalText also reads the units of Kubernetes, such as Gi.
 func (Size) Describe() string { return `a size such as 64KiB, 1MiB or 1500B` }
-
-// Pattern returns the regular expression of a Size.
-func (Size) Pattern() string { return pattern(sizesRead) }
-
-// Units lists the units of a Size. UnmarshalText also reads the units of Kubernetes, such as Gi.
-func (Size) Units() []string { return suffixes(sizeUnits) }
+func (Size) Pattern() string  { return pattern(sizesRead) }
+func (Size) Units() []string  { return suffixes(sizeUnits) }
 
 // UnmarshalText parses a size, which must be a whole number of bytes.
 func (s *Size) UnmarshalText(text []byte) error {
@@ -169,14 +161,10 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10) + "B"
 }
 
-// Describe describes the valid texts of a Duration.
+// Describe, Pattern and Units describe the valid texts of a Duration.
 func (Duration) Describe() string { return `a duration such as 500ms, 3s or 2m` }
-
-// Pattern returns the regular expression of a Duration.
-func (Duration) Pattern() string { return `^(` + decimal + `(ns|us|µs|μs|ms|s|m|h))+$` }
-
-// Units lists the units of a Duration.
-func (Duration) Units() []string { return []string{"h", "m", "s", "ms", "us", "ns"} }
+func (Duration) Pattern() string  { return `^(` + decimal + `(ns|us|µs|μs|ms|s|m|h))+$` }
+func (Duration) Units() []string  { return []string{"h", "m", "s", "ms", "us", "ns"} }
 
 var isDuration = regexp.MustCompile(Duration(0).Pattern())
 
@@ -207,16 +195,12 @@ func (d Duration) String() string {
 // Std returns the duration as the standard library's type.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
-// Describe describes the valid texts of a Percent.
-func (Percent) Describe() string { return `a percentage such as 2% or 0.5%` }
-
 var percentUnits = []unit{{"%", 1}}
 
-// Pattern returns the regular expression of a Percent.
-func (Percent) Pattern() string { return pattern(percentUnits) }
-
-// Units lists the unit of a Percent.
-func (Percent) Units() []string { return suffixes(percentUnits) }
+// Describe, Pattern and Units describe the valid texts of a Percent.
+func (Percent) Describe() string { return `a percentage such as 2% or 0.5%` }
+func (Percent) Pattern() string  { return pattern(percentUnits) }
+func (Percent) Units() []string  { return suffixes(percentUnits) }
 
 // UnmarshalText parses a percentage, which must not be negative.
 func (p *Percent) UnmarshalText(text []byte) error {
@@ -225,11 +209,9 @@ func (p *Percent) UnmarshalText(text []byte) error {
 	return err
 }
 
-// MarshalText returns the text of the percentage.
+// MarshalText and String return the text of the percentage.
 func (p Percent) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// String returns the text of the percentage.
-func (p Percent) String() string { return digits(float64(p)*100) + "%" }
+func (p Percent) String() string               { return digits(float64(p)*100) + "%" }
 
 // Frequency is a number of events per second.
 type Frequency float64
@@ -239,14 +221,10 @@ var frequencyUnits = []unit{{"/min", 1. / 60}, {"/s", 1}}
 
 const rarest = 1e-6 // the smallest frequency: about once in ten days
 
-// Describe describes the valid texts of a Frequency.
+// Describe, Pattern and Units describe the valid texts of a Frequency.
 func (Frequency) Describe() string { return `a number per time such as 50/s or 30/min` }
-
-// Pattern returns the regular expression of a Frequency.
-func (Frequency) Pattern() string { return pattern(frequencyUnits) }
-
-// Units lists the units of a Frequency.
-func (Frequency) Units() []string { return suffixes(frequencyUnits) }
+func (Frequency) Pattern() string  { return pattern(frequencyUnits) }
+func (Frequency) Units() []string  { return suffixes(frequencyUnits) }
 
 // UnmarshalText parses a frequency, which must not be zero.
 func (f *Frequency) UnmarshalText(text []byte) error {

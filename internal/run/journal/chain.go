@@ -123,8 +123,7 @@ type chain struct {
 	sealed bool   // whether the lines have chains
 	head   string // chain of the last line
 	lines  int
-	// heads maps numbers of lines to the chain after that many lines. The caller sets the keys.
-	heads map[int]string
+	heads  map[int]string // chains by the number of lines before them; the caller sets the keys
 }
 
 // check checks the next line's chain.

@@ -209,7 +209,7 @@ func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
 }
 
 func (j *Journal) startSession(text string) error {
-	return j.note(Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text})
+	return j.Record(Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text})
 }
 
 // checkEmpty returns an error if dir holds anything but a lock or the remains of a killed Create.
@@ -218,16 +218,13 @@ func checkEmpty(dir string) error {
 	if err != nil || isUnfinished(dir) {
 		return err
 	}
-	for _, e := range entries {
-		if e.Name() == lockFile {
-			continue
-		}
-		if run, err := Open(dir); err == nil && !run.Finished {
-			return fmt.Errorf("%s is not empty: choose another directory, or go on with this one: tare resume %s", dir, dir)
-		}
-		return fmt.Errorf("%s is not empty: choose another directory", dir)
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile }) {
+		return nil
 	}
-	return nil
+	if run, err := Open(dir); err == nil && !run.Finished {
+		return fmt.Errorf("%s is not empty: choose another directory, or go on with this one: tare resume %s", dir, dir)
+	}
+	return fmt.Errorf("%s is not empty: choose another directory", dir)
 }
 
 // isUnfinished reports whether dir is a run directory whose plan, the last file to be written, is missing.

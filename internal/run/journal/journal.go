@@ -100,12 +100,7 @@ func (j *Journal) Append(t *Trial) error {
 // Note records a remark about the run, for example that a session was interrupted. The remark is durable
 // on return.
 func (j *Journal) Note(text string) error {
-	return j.note(Note{Kind: NoteRemark, Text: text})
-}
-
-// LeaveOut records that this session continues without an arm. The note is durable on return.
-func (j *Journal) LeaveOut(arm, why string) error {
-	return j.note(Note{Kind: NoteLeftOut, Arm: arm, Text: why})
+	return j.Record(Note{Kind: NoteRemark, Text: text})
 }
 
 // LeftOut lists the arms that a session left out.
@@ -133,7 +128,7 @@ func (j *Journal) SetRounds(n int, why string) error {
 	case fixed != 0:
 		return fmt.Errorf("the number of rounds is fixed at %d and cannot become %d", fixed, n)
 	}
-	return j.note(Note{Kind: noteRounds, Rounds: n, Text: why})
+	return j.Record(Note{Kind: noteRounds, Rounds: n, Text: why})
 }
 
 // FixSetUps records, once in the life of a run, the number of rounds that share a set-up of all arms; 0:
@@ -142,7 +137,7 @@ func (j *Journal) FixSetUps(every int, why string) error {
 	if k, fixed := j.SetUps(); fixed {
 		return fmt.Errorf("that a set-up lasts for %d rounds is fixed and cannot be changed", k)
 	}
-	return j.note(Note{Kind: NoteSetUps, Rounds: every, Text: why})
+	return j.Record(Note{Kind: NoteSetUps, Rounds: every, Text: why})
 }
 
 // SetUps returns the number recorded by FixSetUps in any session; false: none is recorded.
@@ -157,13 +152,7 @@ func (j *Journal) SetUps() (every int, fixed bool) {
 	return 0, false
 }
 
-// AddExtraRounds records the total number of rounds added to replace rounds spoilt by the machine's
-// condition.
-func (j *Journal) AddExtraRounds(rounds int, why string) error {
-	return j.note(Note{Kind: NoteExtraRounds, Rounds: rounds, Text: why})
-}
-
-// ExtraRounds returns the last number recorded by AddExtraRounds in any session; 0: none.
+// ExtraRounds returns the last number in a note NoteExtraRounds; 0: none.
 func (j *Journal) ExtraRounds() int { return locked(j, func(r *Run) int { return r.ExtraRounds }) }
 
 // Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second stage
@@ -173,7 +162,7 @@ func (j *Journal) Extend(n int, text string) error {
 	if err := locked(j, func(r *Run) error { return r.Extendable(n) }); err != nil {
 		return fmt.Errorf("run %s cannot be extended to %d rounds: %w", j.run.Dir, n, err)
 	}
-	if err := j.note(Note{Kind: NoteExtended, Rounds: n, Text: text}); err != nil {
+	if err := j.Record(Note{Kind: NoteExtended, Rounds: n, Text: text}); err != nil {
 		return err
 	}
 	return j.startSession("extended")
@@ -208,15 +197,10 @@ func (j *Journal) End(rounds int, why string) error {
 	if j.Finished() {
 		return nil
 	}
-	return j.note(Note{Kind: noteEnded, Rounds: rounds, Text: why})
+	return j.Record(Note{Kind: noteEnded, Rounds: rounds, Text: why})
 }
 
-// Decide records that every headline comparison is decided after this many rounds, which ends the run.
-func (j *Journal) Decide(rounds int, why string) error {
-	return j.note(Note{Kind: NoteDecided, Rounds: rounds, Text: why})
-}
-
-// Decided returns the number recorded by Decide in any session; 0: none.
+// Decided returns the number of rounds in the note NoteDecided; 0: none.
 func (j *Journal) Decided() int { return locked(j, func(r *Run) int { return r.Plan.Decided }) }
 
 // Finish marks the run complete. A second call does nothing.
@@ -224,11 +208,12 @@ func (j *Journal) Finish() error {
 	if j.Finished() {
 		return nil
 	}
-	return j.note(Note{Kind: NoteFinished, Text: "finished"})
+	return j.Record(Note{Kind: NoteFinished, Text: "finished"})
 }
 
-// note records n with the current time. It sets the session's number if n has none.
-func (j *Journal) note(n Note) error {
+// Record adds a note with the current time. It sets the session's number if the note has none. The note is durable on
+// return.
+func (j *Journal) Record(n Note) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	n.Time, n.Text = j.now().UTC().Round(0), j.mask.Text(n.Text)
@@ -284,7 +269,7 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 // The digest of the present content is thus on record at any time.
 func (j *Journal) writeNoted(name string, content []byte) error {
 	note := func() error {
-		return j.note(Note{Kind: noteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})
+		return j.Record(Note{Kind: noteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})
 	}
 	_, err := j.root.Stat(name)
 	there := err == nil

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,12 +94,10 @@ func exhausted(err error) bool {
 
 // IsRun reports whether dir has the two files that every run has.
 func IsRun(dir string) bool {
-	for _, name := range []string{PlanFile, TrialsFile} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{PlanFile, TrialsFile}, func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err != nil || !info.Mode().IsRegular()
+	})
 }
 
 func environmentFile(session int) string {

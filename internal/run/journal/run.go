@@ -30,14 +30,12 @@ type Run struct {
 	ExtraRounds int // rounds added to replace rounds spoilt by the machine's condition
 	// Ended is the reason why the last session stopped early. It is empty if the session carried out its
 	// plan, or if the record has no reason.
-	Ended string
-	// Finished is set if the run is complete. Otherwise the run is in progress or can be resumed.
-	Finished bool
+	Ended    string
+	Finished bool // the run is complete; false: it is in progress or can be resumed
 
 	trialsEnd, notesEnd int64 // lengths of the logs' whole lines, in bytes
 	trials, notes       chain
-	// verified lists files at the top and below namedDir whose content matches the recorded digest.
-	verified []string
+	verified            []string // files at the top and below namedDir whose content matches the recorded digest
 }
 
 // Session is the part of a run that one process carried out.
@@ -293,10 +291,9 @@ type Trial struct {
 	Harness   Harness            `json:"harness,omitzero"`
 	// Raw is the directory of the trial's raw output, relative to the run directory. For an imported
 	// trial it is a file.
-	Raw   string            `json:"raw,omitempty"`
-	Files map[string]string `json:"files,omitempty"` // names of the files in Raw, with their SHA-256 digests
-	// Source is the path, as given, of the file that an invalid imported trial came from.
-	Source string `json:"source,omitempty"`
+	Raw    string            `json:"raw,omitempty"`
+	Files  map[string]string `json:"files,omitempty"`  // names of the files in Raw, with their SHA-256 digests
+	Source string            `json:"source,omitempty"` // path of the file, as given, of an invalid imported trial
 }
 
 // Valid reports whether the trial broke no rule. Only valid trials are data.

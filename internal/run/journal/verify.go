@@ -268,13 +268,8 @@ func verifyImported(root *os.Root, v *verified) error {
 // neverCopied reports whether an import has recorded a copy of the file that it never made. Older versions of
 // Tare did so if they kept series or histograms of the file's trials.
 func neverCopied(root *os.Root, f *ImportedFile) bool {
-	if len(f.Within) > 0 {
-		return false
-	}
-	for _, name := range []string{".series.json", ".histograms.json"} {
-		if _, err := root.Stat(f.Raw + name); err == nil {
-			return true
-		}
-	}
-	return false
+	return len(f.Within) == 0 && slices.ContainsFunc([]string{".series.json", ".histograms.json"}, func(name string) bool {
+		_, err := root.Stat(f.Raw + name)
+		return err == nil
+	})
 }

@@ -25,13 +25,10 @@ func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 		return cgroupPaths{version: 2, cpu: dirs, memory: dirs}
 	}
 	p := cgroupPaths{}
-	if group, ok := groups["cpu"]; ok {
-		p.version = 1
-		p.cpu = ancestors(sys, path.Join(cgroupMount, "cpu"), group)
-	}
-	if group, ok := groups["memory"]; ok {
-		p.version = 1
-		p.memory = ancestors(sys, path.Join(cgroupMount, "memory"), group)
+	for controller, dirs := range map[string]*[]string{"cpu": &p.cpu, "memory": &p.memory} {
+		if group, ok := groups[controller]; ok {
+			p.version, *dirs = 1, ancestors(sys, path.Join(cgroupMount, controller), group)
+		}
 	}
 	return p
 }

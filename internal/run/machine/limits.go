@@ -63,13 +63,12 @@ func CheckLimits(needs Needs) error {
 // Exhausted returns the limit that caused an error; false: no limit did. Such a limit holds for the whole process.
 // Later operations will fail, too.
 func Exhausted(err error) (limit, bool) {
-	var start *fs.PathError
-	switch {
+	switch start, is := errors.AsType[*fs.PathError](err); {
 	case errors.Is(err, syscall.EMFILE):
 		return OpenFiles, true
 	case errors.Is(err, syscall.EFBIG):
 		return FileSize, true
-	case errors.Is(err, syscall.EAGAIN) && errors.As(err, &start) && start.Op == "fork/exec":
+	case errors.Is(err, syscall.EAGAIN) && is && start.Op == "fork/exec":
 		return Processes, true
 	}
 	return 0, false

@@ -102,14 +102,13 @@ func (s *Sampler) readSlow(shot *snapshot) {
 // trial's periods can be added (Plus). Adding Conditions instead would be less exact: CPU time is counted in
 // ticks of 10 ms, negative results of a few ticks are set to zero, and the larger of two values counts.
 type Activity struct {
-	Totals                  // totals of the period; Time is zero, and Load is that at the end
-	Wall      time.Duration // duration between the two readings of the clock
-	Threads   time.Duration // CPU time of kernel threads
-	Others    time.Duration // CPU time of all processes that are not Tare's
-	Own       time.Duration // CPU time of Tare and of all programs that it started
-	Throttled int           // number of thermal and cgroup throttling events
-	// Programs is the CPU time in Others, by program name.
-	Programs map[string]time.Duration
+	Totals                             // totals of the period; Time is zero, and Load is that at the end
+	Wall      time.Duration            // duration between the two readings of the clock
+	Threads   time.Duration            // CPU time of kernel threads
+	Others    time.Duration            // CPU time of all processes that are not Tare's
+	Own       time.Duration            // CPU time of Tare and of all programs that it started
+	Throttled int                      // number of thermal and cgroup throttling events
+	Programs  map[string]time.Duration // CPU time in Others, by program name
 }
 
 func between(before, after *snapshot, own time.Duration) Activity {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tare/internal/experiment"
@@ -83,11 +84,11 @@ func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 // lost site that can be mended is not marked.
 func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	_, mended := testbed.As[testbed.Mender](p.bare)
-	for _, v := range t.Invalid {
-		if v.Rule == workload.RuleProof || v.Rule == workload.RuleLost && !mended {
-			p.suspect = v.Detail
-			return
-		}
+	fault := func(v journal.Violation) bool {
+		return v.Rule == workload.RuleProof || v.Rule == workload.RuleLost && !mended
+	}
+	if i := slices.IndexFunc(t.Invalid, fault); i >= 0 {
+		p.suspect = t.Invalid[i].Detail
 	}
 }
 
@@ -119,7 +120,8 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	if round > 0 {
 		from = fmt.Sprintf("from round %d", round)
 	}
-	if err := r.Journal.LeaveOut(name, fmt.Sprintf("arm %s was left out %s on: %v", name, from, why)); err != nil {
+	text := fmt.Sprintf("arm %s was left out %s on: %v", name, from, why)
+	if err := r.Journal.Record(journal.Note{Kind: journal.NoteLeftOut, Arm: name, Text: text}); err != nil {
 		return err
 	}
 	r.Events(ArmDropped{Arm: name, Why: why})

@@ -46,7 +46,7 @@ func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(cont
 	if err != nil {
 		return s, err
 	}
-	s.used = after.since(before)
+	s.used = after.plus(before, -1)
 	// Conditions are sampled even if the trial ran into its limit.
 	sampled, cancel := context.WithTimeout(ctx, samplingLimit)
 	defer cancel()
@@ -58,7 +58,7 @@ func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(cont
 // plus joins the observations of two periods of a trial; o is of the later period.
 func (s observation) plus(o observation) observation {
 	return observation{
-		wall: s.wall + o.wall, used: s.used.plus(o.used),
+		wall: s.wall + o.wall, used: o.used.plus(s.used, 1),
 		sample:  s.sample.Joined(o.sample, s.wall, o.wall),
 		shared:  testbed.Joined(s.shared, o.shared),
 		stopped: cmp.Or(s.stopped, o.stopped),
@@ -123,22 +123,11 @@ func (p *armSite) account() (account, error) {
 	return account{own: own, children: children, layers: layers}, err
 }
 
-// since returns the CPU time used since the earlier account b. The memory in the result is that of a.
-func (a account) since(b account) account {
-	used := account{own: a.own - b.own, children: a.children - b.children, layers: map[string]layer.Cost{}}
+// plus adds the CPU times of an earlier account. A sign of -1 subtracts them. The memory in the result is that of a.
+func (a account) plus(earlier account, sign time.Duration) account {
+	sum := account{own: a.own + sign*earlier.own, children: a.children + sign*earlier.children, layers: map[string]layer.Cost{}}
 	for part, c := range a.layers {
-		c.CPU -= b.layers[part].CPU
-		used.layers[part] = c
-	}
-	return used
-}
-
-// plus adds the CPU times of two periods; o is the later period. The memory in the result is that of o.
-func (a account) plus(o account) account {
-	sum := account{own: a.own + o.own, children: a.children + o.children, layers: map[string]layer.Cost{}}
-	maps.Copy(sum.layers, a.layers)
-	for part, c := range o.layers {
-		c.CPU += a.layers[part].CPU
+		c.CPU += sign * earlier.layers[part].CPU
 		sum.layers[part] = c
 	}
 	return sum

@@ -53,8 +53,7 @@ type Options struct {
 	// Decided reports whether the first rounds decide every headline comparison, for a plan with looks
 	// (analysis.Decided).
 	Decided func(plan *experiment.Plan, trials []journal.Trial, rounds int) bool
-	// Fewest is the number of set-ups or rounds that a claim needs (analysis.FewestRounds).
-	Fewest int
+	Fewest  int // number of set-ups or rounds that a claim needs (analysis.FewestRounds)
 	// Pause is the waiting time before the first repeat of a trial spoilt by the machine's condition. It
 	// doubles with each further repeat.
 	Pause time.Duration
@@ -181,7 +180,8 @@ func (r *run) decided(round int) (bool, error) {
 	}
 	r.Events(Decided{Rounds: round, Of: r.plan.Rounds})
 	r.plan.Decided = round
-	return true, r.Journal.Decide(round, fmt.Sprintf("every headline comparison was decided after %d of at most %d rounds; looks were planned after %s rounds, and the intervals allow for them", round, r.plan.Rounds, r.plan.LookRounds()))
+	why := fmt.Sprintf("every headline comparison was decided after %d of at most %d rounds; looks were planned after %s rounds, and the intervals allow for them", round, r.plan.Rounds, r.plan.LookRounds())
+	return true, r.Journal.Record(journal.Note{Kind: journal.NoteDecided, Rounds: round, Text: why})
 }
 
 // round runs one round cell by cell. In each cell, every arm runs once, and then spoilt trials are

@@ -141,16 +141,14 @@ type armSite struct {
 	starts    []testbed.Place // places in the site where the workloads start programs
 	absent    []absentLayer
 	workloads []workload.Resident // workloads with services, one for each value of Shared
-	// launchers is the number of launchers that start every program under test, equal in all arms.
-	launchers int
+	launchers int                 // number of launchers that start every program under test, equal in all arms
 
 	bare     testbed.Site               // the site as made by the testbed; nil: not set up
 	site     testbed.Site               // the site as the workload sees it, with the layers' wrappers
 	layers   []activeLayer              // ordered from the innermost to the outermost
 	once     []layer.Check              // checks made once, when the layers were put up
 	services map[string]workload.Server // services by Resident.Shared
-	// suspect is the reason to set up this site anew before the next trial; "": there is none.
-	suspect string
+	suspect  string                     // reason to set up this site anew before the next trial; "": there is none
 }
 
 type layerError struct {

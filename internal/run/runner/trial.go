@@ -236,7 +236,7 @@ func (r *run) search(ctx context.Context, u *armTrial) (workload.Measured, error
 	if err != nil {
 		return nil, err
 	}
-	sample, err := r.Sampler.Stop(ctx, after.since(before).total())
+	sample, err := r.Sampler.Stop(ctx, after.plus(before, -1).total())
 	if err != nil {
 		return nil, err
 	}
@@ -254,13 +254,12 @@ func addValues(t *journal.Trial, values map[string]float64) {
 // failure records a workload's error as a broken rule, or returns it if it ends the run. The argument late describes
 // an exceeded time limit; it is "" if none was exceeded.
 func (u *armTrial) failure(err error, late string) error {
-	var invalid *workload.Invalid
-	switch {
+	switch invalid, is := errors.AsType[*workload.Invalid](err); {
 	case isDisturbance(err):
 		violate(u.t, workload.RuleLost, err.Error())
 	case late != "":
 		violate(u.t, workload.RuleTimeout, late)
-	case errors.As(err, &invalid):
+	case is:
 		violate(u.t, invalid.Rule, invalid.Detail)
 	case err != nil:
 		return u.failed(err)

@@ -14,15 +14,13 @@ import (
 
 // Tried is the result of setting up one arm at one level of the testbed.
 type Tried struct {
-	Arm   string
-	Cell  string        // ID of the first cell whose trials need this set-up
-	Ready time.Duration // duration of the set-up
-	Err   error         // reason why the set-up failed; nil: it succeeded
-	Layer string        // kind of the layer that caused Err; "": the site caused it
-	// Layers holds the proofs that a trial needs beforehand. It is empty if the set-up failed.
-	Layers []TriedLayer
-	// Workloads holds the results of workloads that can be tried without a trial (workload.Trier).
-	Workloads []TriedWorkload
+	Arm       string
+	Cell      string          // ID of the first cell whose trials need this set-up
+	Ready     time.Duration   // duration of the set-up
+	Err       error           // reason why the set-up failed; nil: it succeeded
+	Layer     string          // kind of the layer that caused Err; "": the site caused it
+	Layers    []TriedLayer    // proofs that a trial needs beforehand; empty if the set-up failed
+	Workloads []TriedWorkload // results of workloads that can be tried without a trial (workload.Trier)
 }
 
 // TriedWorkload is the result of trying a workload in an arm.
