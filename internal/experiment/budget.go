@@ -31,9 +31,8 @@ func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	return b[best], found > 0
 }
 
-// Nearness ranks how precisely a budget's key names a metric in a cell. 0: the key does not name the metric
-// in the cell. Above 0, a bare METRIC ranks lowest, then a pattern of cells by its length, and the cell's
-// name ranks highest.
+// Nearness ranks how precisely a budget's key names a metric in a cell. 0: the key does not name the metric in the
+// cell. Above 0, a bare METRIC ranks lowest, then a pattern of cells by its length, and the cell's name ranks highest.
 func Nearness(key, metric, cell string) int {
 	pattern, ok := strings.CutPrefix(key, metric+"@")
 	switch {
@@ -97,8 +96,7 @@ func CheckKey(key string, cells []Cell) error {
 	return &KeyError{fmt.Sprintf("no cell %q measures %s", pattern, metric), strictyaml.Suggest(pattern, "cells", having)}
 }
 
-// Bound is the value of a limit for a metric: a share of the baseline (Ratio), or an amount in the metric's unit
-// (Difference).
+// Bound is the limit of a metric: a share of the baseline (Ratio), or an amount in the metric's unit (Difference).
 type Bound struct {
 	Value float64 `json:"value"`
 	Scale Scale   `json:"scale"`

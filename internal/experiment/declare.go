@@ -25,9 +25,8 @@ type WorkloadConfig interface {
 }
 
 // Declaration describes a layer or a workload before anything runs. Declare is called whenever a part of the
-// declaration is needed, also before validation. Before validation, factors may have several levels or none,
-// and fields hold any value in the file. A zero field means that the layer or workload does not have or need
-// the feature.
+// declaration is needed, also before validation. Before validation, factors may have several levels or none, and fields
+// hold any value in the file. A zero field means that the layer or workload does not have or need the feature.
 type Declaration struct {
 	// Fill sets fields that the file leaves out to values that depend on other fields, such as the values of
 	// a named profile. The function given reports whether the file sets a field, by its yaml name. Fill is
@@ -68,15 +67,13 @@ type Declaration struct {
 	// Switches is set if other arms also get the layer while it is on. Such a layer is turned on and off
 	// between the trials of arms (layer.Active.Switch).
 	Switches bool
-	// Launched is set if Tare's launcher (package launcher) starts the programs. The launcher then starts the
-	// programs of the other arms, too.
+	// Launched is set if Tare's launcher (package launcher) starts the programs. It then starts the programs of all arms.
 	Launched bool
 	// ProvesBeside is set if ProveOff and ProveOffAfter also work in an arm that has a layer of the same kind
 	// with other parameters (layer.Session.Own).
 	ProvesBeside bool
-	// OwnProves is about an arm with the same kind of layer but other parameters. It is set if the proof of
-	// that arm's own layer shows which of the two layers is on. ProveOff and ProveOffAfter are then not
-	// called in that arm.
+	// OwnProves is about an arm with the same kind of layer but other parameters. It is set if the proof of that arm's
+	// own layer shows which of the two layers is on. ProveOff and ProveOffAfter are then not called in that arm.
 	OwnProves bool
 }
 
@@ -105,19 +102,16 @@ func (e *FieldErrors) Add(field, format string, args ...any) {
 type Needs struct {
 	Network     bool `json:"network,omitempty"`     // two nodes with a pod each, and a service
 	HostNetwork bool `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
-	// Members is the number of server pods of a service with several members, if Network is set. 0 and 1 mean
-	// one server pod.
+	// Members is the number of server pods of a service with several members, if Network is set. 0 and 1 mean one pod.
 	Members int `json:"members,omitempty"`
 	// Clients is the number of pods that create the load, if Network is set and the testbed supports several
 	// client pods (testbed.Clients). 0 and 1 mean one client pod.
 	Clients int `json:"clients,omitempty"`
-	// MemberVolume is the size of a volume with a file system in the pod of each member, if Network is set;
-	// 0: no volume.
+	// MemberVolume is the size of a volume with a file system in each member's pod, if Network is set; 0: no volume.
 	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
 
-	// AppProtocol is the protocol of the server's ports, in the form of appProtocol in a Kubernetes Service:
-	// "http"; "tcp" for several protocols; "" if the protocol does not matter. Service meshes use this
-	// protocol.
+	// AppProtocol is the protocol of the server's ports, in the form of appProtocol in a Kubernetes Service: "http";
+	// "tcp" for several protocols; "" if the protocol does not matter. Service meshes use this protocol.
 	AppProtocol string `json:"appProtocol,omitempty"`
 
 	// OwnPod asks for a pod if the testbed runs programs in pods. Without Network, the client's pod is the only
@@ -223,9 +217,8 @@ type Measures struct {
 	CPU                   string    // the name of a metric of CPU time besides the metrics of Cost; "": there is no such metric
 	Loop                  *Loop     // two metrics that a closed loop ties together; nil: there are no such metrics
 	PowerLaw              *PowerLaw // a metric that is expected to be a product of powers of the workload's factors; nil: none
-	// Searches is set if a search before the measured part of a trial decides what is measured. On a busy
-	// machine a search finds another load, so that the limits on the machine's condition apply to the search,
-	// too.
+	// Searches is set if a search before the measured part of a trial decides what is measured. On a busy machine a
+	// search finds another load, so that the limits on the machine's condition apply to the search, too.
 	Searches bool
 	Expected time.Duration // the approximate duration of one trial
 	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus half a minute
@@ -296,9 +289,8 @@ const (
 	WrapperPlace              // the place where the workloads' programs run, which this program wraps
 )
 
-// ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in
-// the list only if some arm starts it without a wrapper, since a wrapped program may exist only in a
-// container.
+// ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in the list
+// only if some arm starts it without a wrapper, since a wrapped program may exist only in a container.
 func (x *Experiment) ProgramsHere() []Program {
 	var here []Program
 	add := func(p Program, there bool) {

@@ -273,8 +273,7 @@ func given(root *strictyaml.Node) map[string]bool {
 	return set
 }
 
-// WithoutDefaultLimits returns the limits of the experiment without Tare's default limits on the machine's condition. Limits
-// that the file sets stay.
+// WithoutDefaultLimits returns the limits without Tare's default limits on the machine's condition. The file's limits stay.
 func (x *Experiment) WithoutDefaultLimits() Limits {
 	l := x.Limits
 	for name, limit := range map[string]func(){
@@ -289,10 +288,9 @@ func (x *Experiment) WithoutDefaultLimits() Limits {
 }
 
 // GoOnBusy lets the experiment run on a machine that is too busy for Tare's default limits, which would otherwise
-// invalidate trial after trial. The argument why describes the load. The default limits are lifted. Arms alternate
-// by slices if the workload can be cut and the file does not set slices. CPU time gets a verdict, too, since
-// waiting for a CPU does not add to CPU time. GoOnBusy is called before the first trial: no measured value
-// influences these changes.
+// invalidate trial after trial. The argument why describes the load. The default limits are lifted. Arms alternate by
+// slices if the workload can be cut and the file does not set slices. CPU time gets a verdict, too, since waiting for a
+// CPU does not add to CPU time. GoOnBusy is called before the first trial: no measured value influences these changes.
 func (x *Experiment) GoOnBusy(why string) {
 	x.Limits, x.busy = x.WithoutDefaultLimits(), why
 	if !x.given["design.slices"] {

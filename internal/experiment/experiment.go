@@ -77,8 +77,7 @@ func (t Testbed) Level() any {
 	return t.Local
 }
 
-// LimitsCPU reports whether programs have limits on CPU time, as pods do. Throttling then comes from the limit,
-// which stays, and not from heat.
+// LimitsCPU reports whether programs have CPU limits, as pods do. Throttling is then due to a limit, and not to heat.
 func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 
 // Local is the testbed on this machine.
@@ -113,8 +112,7 @@ type Arm struct {
 	Factors []string              // the factors of design.factorial that are on, in an arm that Load made of factors
 }
 
-// LayerItem is one layer of an arm. In the file, it is a map with one key, the layer's kind, and its parameters
-// as the value.
+// LayerItem is one layer of an arm. In the file, it is a map from the layer's kind, the only key, to the parameters.
 type LayerItem struct {
 	Kind   string
 	Config LayerConfig
@@ -168,8 +166,7 @@ type Kinds struct {
 	// Elsewhere returns a hint for a name that is no layer (or workload, depending on the argument what): "tare
 	// list examples …"; "" if there is no hint. nil: there are no such hints.
 	Elsewhere func(what, name string) string
-	// Recorded is set if the file comes from the record of a run. The text of the file is recorded already,
-	// and is not searched for secrets.
+	// Recorded is set if the file comes from the record of a run. A recorded file is not searched for secrets.
 	Recorded bool
 }
 

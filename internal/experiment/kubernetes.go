@@ -9,8 +9,7 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// DefaultImage is the image of Tare's own pods if the file names none. `make image` builds it and `make
-// cluster` loads it.
+// DefaultImage is the image of Tare's own pods if the file names none. `make image` builds it.
 const DefaultImage = "tare:latest"
 
 // Kubernetes is the testbed on a cluster, where programs run in pods on nodes.

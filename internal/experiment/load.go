@@ -17,9 +17,8 @@ import (
 // Problems are all errors in a file. The error of Load is a *Problems.
 type Problems = strictyaml.Problems
 
-// Load reads an experiment file. The name is the file's, for messages. The error is a *Problems with all errors
-// in the file. Without an error, the experiment is complete, with its defaults filled in, and Expand accepts
-// it.
+// Load reads an experiment file. The name is the file's, for messages. The error is a *Problems with all errors in the
+// file. Without an error, the experiment is complete, with its defaults filled in, and Expand accepts it.
 func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 	l := loader{name: name, file: strictyaml.Read(name, data), kinds: kinds, files: map[string][]byte{}}
 	x := defaults()
@@ -69,8 +68,7 @@ func defaults() Experiment {
 	}
 }
 
-// defaultLocal sets no rate of the wire, since the rate depends on the resource that each workload measures
-// (Declaration.Tests).
+// defaultLocal sets no rate of the wire: the default rate depends on the workload's resource (Declaration.Tests).
 func defaultLocal() *Local { return &Local{Link: Link{MTU: factor.Of(1500)}} }
 
 // testbed decodes the choice of a testbed: its name alone, or a map from its name to its parameters.

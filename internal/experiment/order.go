@@ -120,11 +120,10 @@ func williamsRows(k int) int {
 	return k
 }
 
-// williams returns a row of the square of size k after E. J. Williams, Experimental designs balanced for the
-// estimation of residual effects of treatments, Australian Journal of Scientific Research A 2 (1949) 149–168,
-// sections 3 and 4. The first row is 0, 1, k-1, 2, k-2, …, and each further row adds 1 modulo k. For even k,
-// one square is balanced for the effects of a treatment on the next one. For odd k, the mirrored square is
-// needed as well.
+// williams returns a row of the square of size k after E. J. Williams, Experimental designs balanced for the estimation
+// of residual effects of treatments, Australian Journal of Scientific Research A 2 (1949) 149–168, sections 3 and 4.
+// The first row is 0, 1, k-1, 2, k-2, …, and each further row adds 1 modulo k. For even k, one square is balanced for
+// the effects of a treatment on the next one. For odd k, the mirrored square is needed as well.
 func williams(k, row int, mirrored bool) []int {
 	order := make([]int, k)
 	for i := range order {

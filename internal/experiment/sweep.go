@@ -290,9 +290,8 @@ func combined(baseline Arm, factors []Factor) []Arm {
 	return arms
 }
 
-// Combination returns the arms of a plan's factorial design, indexed by their factors: bit i of the index is
-// set if factor i is on. The first arm is the baseline. The result is nil if the plan has no factorial
-// design.
+// Combination returns the arms of a plan's factorial design, indexed by their factors: bit i of the index is set if
+// factor i is on. The first arm is the baseline. The result is nil if the plan has no factorial design.
 func (p *Plan) Combination() []int {
 	k := len(p.Factorial)
 	if k == 0 || k > mostFactors {

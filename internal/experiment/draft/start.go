@@ -1,5 +1,4 @@
-// Package draft writes experiment files: one for a command line (line.go), and one for a user to start from
-// (start.go).
+// Package draft writes experiment files: one for a command line (line.go), and one for a user to start from (start.go).
 package draft
 
 import (

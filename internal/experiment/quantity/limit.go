@@ -11,16 +11,14 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Limit is the accepted overhead of a metric: a share of the baseline (10%), or an amount in the metric's unit
-// (1ms, 200Mbit/s, 0.5). Metrics have many units, so that only the metric can check the unit of a limit: see
-// Share and In.
+// Limit is the accepted overhead of a metric: a share of the baseline (10%), or an amount in the metric's unit (1ms,
+// 200Mbit/s, 0.5). Metrics have many units, so that only the metric can check the unit of a limit: see Share and In.
 type Limit struct {
 	Number float64 // the number in the text, 0 or more: 10 for 10%
 	Unit   string  // the unit in the text: "%" for a share, "" for a count
 }
 
-// limitPattern admits a unit directly after the number. After a space, it also admits a unit that begins like a
-// number ("200 1/s").
+// limitPattern admits any unit directly after the number. A unit that begins like a number needs a space ("200 1/s").
 const limitPattern = `^` + decimal + `( ?[^\s0-9.,+\-].{0,39}| \S.{0,39})?$`
 
 var isLimit = regexp.MustCompile(limitPattern)

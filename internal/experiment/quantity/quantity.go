@@ -1,5 +1,4 @@
-// Package quantity reads and prints the quantities of an experiment file in their usual notation: 1Gbit, 64KiB,
-// 3s, 2%.
+// Package quantity reads and prints the quantities of an experiment file in their usual notation: 1Gbit, 64KiB, 3s, 2%.
 //
 // Every type implements encoding.TextUnmarshaler and encoding.TextMarshaler, so that YAML and JSON contain
 // this notation. Every type also describes its notation: Describe in words for error messages, Pattern as a

@@ -48,8 +48,7 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// Named reports whether a value of this name may be a secret: the name of a variable, an option or a field. PWD
-// and OLDPWD are directories.
+// Named reports whether a variable, option or field of this name may hold a secret. PWD and OLDPWD hold directories.
 func Named(name string) bool { return classOf(name) != nothing }
 
 func classOf(name string) class {

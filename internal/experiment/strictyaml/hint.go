@@ -155,8 +155,7 @@ func fold(s string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
 }
 
-// distance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal
-// string alignment).
+// distance counts the insertions, deletions, substitutions and swaps that turn a into b (optimal string alignment).
 func distance(a, b []rune) int {
 	var before, above []int
 	row := make([]int, len(b)+1)

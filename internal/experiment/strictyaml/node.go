@@ -20,8 +20,7 @@ const (
 	Map
 )
 
-// Node is a value of the file with its position: a scalar, a list or a map. Aliases and merge keys have been
-// followed.
+// Node is a value of the file with its position: a scalar, a list or a map. Aliases and merge keys have been followed.
 type Node struct {
 	Form         form
 	Line, Column int     // the position of its first character, or of the key for Null
@@ -65,8 +64,7 @@ func (n *Node) found() string {
 	return strconv.Quote(shorten(n.Value))
 }
 
-// find follows a path ("arms[1].name") as far as the file has it. The result exact reports whether the file has
-// the whole path.
+// find follows a path ("arms[1].name") as far as the file has it. exact is false if the file lacks a part of the path.
 func (n *Node) find(path string) (at *Node, exact bool) {
 	for path != "" {
 		step, rest := n.cutStep(path)

@@ -27,12 +27,11 @@
 //
 // Top-level keys that begin with x- are not read. A file may define anchors there.
 //
-// Values that a struct holds before decoding are its defaults: a field that the
-// file does not mention keeps its value, and lists and maps are replaced, not
-// added to. Supported types are bool, whole numbers, floats, text, structs,
-// slices, maps with text keys, pointers to these, factor.Levels of a scalar, Document,
-// every type with UnmarshalText and Describe (the units of package quantity),
-// and text types with a method Values() []string, which lists an enumeration:
+// Values that a struct holds before decoding are its defaults: a field that the file does not mention keeps its value,
+// and lists and maps are replaced, not added to. Supported types are bool, whole numbers, floats, text, structs,
+// slices, maps with text keys, pointers to these, factor.Levels of a scalar, Document, every type with UnmarshalText
+// and Describe (the units of package quantity), and text types with a method Values() []string, which lists an
+// enumeration:
 //
 //	type Mode string
 //
@@ -114,8 +113,7 @@ func (f *File) Has(path string) bool {
 	return exact
 }
 
-// Troubled reports whether the file has a problem at the path or below the path, or at the position where a problem of
-// this path would be shown.
+// Troubled reports whether the file has a problem at or below the path, or at the position where such a problem is shown.
 func (f *File) Troubled(path string) bool {
 	n, _ := f.find(path)
 	for _, p := range f.problems {

@@ -20,10 +20,9 @@ import (
 	"tare/internal/run/machine/owned"
 )
 
-// Bulk writes a whole run at once, from trials that were measured before. Finish makes the run's directory. If
-// the program fails or is killed before Finish, only a temporary directory is left, which Unfinished finds.
-// Single files need not be durable: Finish syncs all files, many at the same time, and then renames the
-// directory.
+// Bulk writes a whole run at once, from trials that were measured before. Finish makes the run's directory. If the
+// program fails or is killed before Finish, only a temporary directory is left, which Unfinished finds. Single files
+// need not be durable: Finish syncs all files, many at the same time, and then renames the directory.
 //
 // Several goroutines may create and write files, each its own files. All other methods are for one goroutine.
 type Bulk struct {
@@ -114,9 +113,8 @@ func (b *Bulk) Add(t *Trial) error {
 // Trials returns the number of trials written so far.
 func (b *Bulk) Trials() int { return b.count }
 
-// RawName returns a raw file's path relative to the run directory, for Trial.Raw. It joins the parts of
-// the name by "-" and replaces characters that are unfit for file names. The caller ensures that names
-// stay distinct.
+// RawName returns a raw file's path relative to the run directory, for Trial.Raw. It joins the parts of the name by "-"
+// and replaces characters that are unfit for file names. The caller ensures that names stay distinct.
 func (b *Bulk) RawName(parts ...string) string {
 	for i, part := range parts {
 		parts[i] = safeName(part)
@@ -124,8 +122,7 @@ func (b *Bulk) RawName(parts ...string) string {
 	return RawDir + "/" + strings.Join(parts, "-")
 }
 
-// Create opens a new file of the run. The argument name is a path from RawName, perhaps with a suffix, or a file at
-// the top of the run directory.
+// Create opens a new file: at the top of the run directory, or at a path from RawName, perhaps with a suffix.
 func (b *Bulk) Create(name string) (*BulkFile, error) {
 	b.creating.Lock()
 	f, err := b.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

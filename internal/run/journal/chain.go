@@ -16,12 +16,11 @@ import (
 	"tare/internal/version"
 )
 
-// Each line of trials.jsonl and notes.jsonl ends with its chain: the SHA-256 of the previous line's
-// chain and of the line itself. The chain proves that the record is whole. The first note holds the
-// digests of the plan and the experiment. Each trial holds the digests of its raw output. The chain of the
-// trials starts from the plan and the first note, and is therefore different in every run. Every later note
-// holds the number of trials so far and the chain of the last trial. Whoever changes or removes a line must
-// change every later line.
+// Each line of trials.jsonl and notes.jsonl ends with its chain: the SHA-256 of the previous line's chain and of the
+// line itself. The chain proves that the record is whole. The first note holds the digests of the plan and the
+// experiment. Each trial holds the digests of its raw output. The chain of the trials starts from the plan and the
+// first note, and is therefore different in every run. Every later note holds the number of trials so far and the chain
+// of the last trial. Whoever changes or removes a line must change every later line.
 //
 // The chain reveals damage and careless edits. It is no signature: a forger can write the whole record
 // anew. A chain that was published or signed earlier reveals a forgery, too.
@@ -66,8 +65,7 @@ func asDamage(dir string, err error) error {
 	return &DamageError{Dir: dir, What: err.Error()}
 }
 
-// mustChain reports whether the plan's version requires chains, with a trials' chain that starts from the plan and
-// the first note.
+// mustChain reports whether the plan's version requires chains.
 func (r *Run) mustChain() bool { return r.Plan.Schema != experiment.PlanSchemaV1 }
 
 // trialsStart returns the start of the trials' chain.
@@ -117,8 +115,7 @@ func unseal(line []byte) (body []byte, chain string) {
 	return line[:at], string(line[at+len(chainBegins) : len(line)-len(chainEnds)])
 }
 
-// chain checks the lines of a log one by one. Either all lines have a chain, or none has: older versions
-// of Tare wrote none.
+// chain checks the lines of a log one by one. All lines have chains, or none has (older versions of Tare).
 type chain struct {
 	sealed bool   // whether the lines have chains
 	head   string // chain of the last line
@@ -165,6 +162,5 @@ func (r *Run) compareFiles(root *os.Root) error {
 	return nil
 }
 
-// Chain returns the chain of the last note, which stands for the whole run. It is "" if the record has
-// no chains.
+// Chain returns the chain of the last note, which stands for the whole run. It is "" if the record has no chains.
 func (r *Run) Chain() string { return r.notes.head }

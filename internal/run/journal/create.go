@@ -148,9 +148,8 @@ func environmentText(env *machine.Environment) (*machine.Environment, []byte, er
 	return &e, text, err
 }
 
-// Resume opens a run directory to continue the run. It takes the lock, removes a torn last line, notes
-// the removal, and begins the next session. A finished run can be opened, too, but records nothing more;
-// Finished reports it.
+// Resume opens a run directory to continue the run. It takes the lock, removes a torn last line, notes the removal, and
+// begins the next session. A finished run can be opened, too, but records nothing more; Finished reports it.
 func Resume(dir string) (j *Journal, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("no run to resume: %w", err)

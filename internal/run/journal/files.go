@@ -41,8 +41,7 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxLine))
 }
 
-// readJSON reads a JSON document with the given schema. Numbers in values of unknown type become json.Number,
-// which keeps all digits.
+// readJSON reads a JSON document with a schema. Numbers in values of unknown type become json.Number, with all digits.
 func readJSON(root *os.Root, name, schema string, into any) error {
 	data, err := readFile(root, name)
 	if err != nil {
@@ -114,8 +113,7 @@ func jsonText(name string, v any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// writeFile writes a file under a temporary name, makes it durable and then renames it. A file of this
-// name is therefore always whole.
+// writeFile writes a file under a temporary name, makes it durable and renames it. The named file is thus always whole.
 func writeFile(root *os.Root, name string, data []byte) error {
 	temporary := name + ".new"
 	f, err := root.Create(temporary)
@@ -151,8 +149,7 @@ func syncOpened(d *os.File, err error) error {
 // namedDir holds copies of the files that the experiment names, such as manifests, made when the run began.
 const namedDir = "files"
 
-// copyPath returns the path of the copy of a file that the experiment calls name. The name is escaped as in
-// a URL: policies%2Fdeny.yaml.
+// copyPath returns the path of the copy of a named file. It escapes the name as in a URL: policies%2Fdeny.yaml.
 func copyPath(name string) string { return filepath.Join(namedDir, url.PathEscape(name)) }
 
 // ReadNamed returns a function that reads the copies of files that the run's experiment names.

@@ -97,8 +97,7 @@ func (j *Journal) Append(t *Trial) error {
 	return nil
 }
 
-// Note records a remark about the run, for example that a session was interrupted. The remark is durable
-// on return.
+// Note records a remark about the run, for example that a session was interrupted. The remark is durable on return.
 func (j *Journal) Note(text string) error {
 	return j.Record(Note{Kind: NoteRemark, Text: text})
 }
@@ -211,8 +210,7 @@ func (j *Journal) Finish() error {
 	return j.Record(Note{Kind: NoteFinished, Text: "finished"})
 }
 
-// Record adds a note with the current time. It sets the session's number if the note has none. The note is durable on
-// return.
+// Record adds a note with the current time, and with this session if the note has none. The note is durable on return.
 func (j *Journal) Record(n Note) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

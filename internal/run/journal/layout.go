@@ -66,8 +66,7 @@ func Find(root string) ([]string, error) {
 	return runs, nil
 }
 
-// walk calls visit for directories below root, under the rules of Find. visit returns whether to
-// continue with the subdirectories.
+// walk calls visit for directories below root as Find does. visit returns whether to walk through the subdirectories.
 func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -85,8 +84,7 @@ func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	})
 }
 
-// exhausted reports whether err is a shortage of this process, such as too many open files, and not a
-// fault of the file.
+// exhausted reports whether an error is a shortage of this process, such as too many open files, not a fault of the file.
 func exhausted(err error) bool {
 	_, reached := machine.Exhausted(err)
 	return reached

@@ -61,8 +61,7 @@ func parseTrials(file io.Reader, c *chain) (trials []Trial, end int64, err error
 	return trials, end, err
 }
 
-// parseTrial reads one line of trials.jsonl. It parses a correct line only once, since a file may have
-// very many lines.
+// parseTrial reads one line of trials.jsonl. It parses a correct line only once, since a file may have very many lines.
 func parseTrial(line []byte, where func() string) (Trial, error) {
 	var t Trial
 	whole := trialLine{Trial: &t}
@@ -74,11 +73,10 @@ func parseTrial(line []byte, where func() string) (Trial, error) {
 	return t, err
 }
 
-// eachLine calls f with every line of a log and returns the length of all whole lines in bytes. f must
-// not keep the line, and must refuse a line that is not JSON. Only the last line may be torn, and a torn
-// line is ignored. A line is torn if it is not valid JSON, even if it ends with a newline: a crash may
-// leave a hole in it. An earlier line that is not valid JSON is damage and always an error. A last line
-// that only lacks its newline is whole.
+// eachLine calls f with every line of a log and returns the length of all whole lines in bytes. f must not keep the
+// line, and must refuse a line that is not JSON. Only the last line may be torn, and a torn line is ignored. A line is
+// torn if it is not valid JSON, even if it ends with a newline: a crash may leave a hole in it. An earlier line that is
+// not valid JSON is damage and always an error. A last line that only lacks its newline is whole.
 func eachLine(file io.Reader, name string, f func(line []byte, where func() string) error) (end int64, err error) {
 	r := bufio.NewReaderSize(file, 64<<10)
 	number := 0

@@ -268,12 +268,10 @@ type Trial struct {
 	// Slices is the number of slices of the trial, between which other arms ran; 0: the trial was not cut.
 	Slices int       `json:"slices,omitempty"`
 	Start  time.Time `json:"start,omitzero"` // start of the trial; zero: unknown
-	// Prepared is the unmeasured time of the trial, in ns: its preparation and end, and the clean-up after
-	// the previous trial.
+	// Prepared is the unmeasured time, in ns: preparation and end of the trial, and the clean-up after the previous trial.
 	Prepared time.Duration `json:"prepared,omitempty"`
 	Wall     time.Duration `json:"wall"` // duration of the measured part, in ns; 0: unknown
-	// Switched is set if a layer was turned on or off for the whole machine or cluster just before this
-	// trial.
+	// Switched is set if a layer was turned on or off for the whole machine or cluster just before this trial.
 	Switched bool               `json:"switched,omitempty"`
 	Values   map[string]float64 `json:"values,omitempty"`
 	Invalid  []Violation        `json:"invalid,omitempty"` // broken rules; empty: the trial is valid
@@ -289,8 +287,7 @@ type Trial struct {
 	// search, only tries near the result count.
 	Resources []testbed.Resource `json:"resources,omitempty"`
 	Harness   Harness            `json:"harness,omitzero"`
-	// Raw is the directory of the trial's raw output, relative to the run directory. For an imported
-	// trial it is a file.
+	// Raw is the path of the raw output, relative to the run directory: a directory, or a file of an imported trial.
 	Raw    string            `json:"raw,omitempty"`
 	Files  map[string]string `json:"files,omitempty"`  // names of the files in Raw, with their SHA-256 digests
 	Source string            `json:"source,omitempty"` // path of the file, as given, of an invalid imported trial

@@ -114,8 +114,7 @@ func (j *Journal) undos(do func(*Undos) error) error {
 	return do(u)
 }
 
-// WithUndos lists the run directories that Find finds below root and that have changes to undo. The list includes
-// runs in progress.
+// WithUndos lists the run directories below root, as Find does, that have changes to undo. It includes runs in progress.
 func WithUndos(root string) ([]string, error) {
 	runs, err := Find(root)
 	return slices.DeleteFunc(runs, func(dir string) bool { return !isFile(dir, UndoFile) }), err

@@ -68,8 +68,7 @@ func Verify(dir string) (*Run, verified, error) {
 	return r, v, nil
 }
 
-// inOrder checks the order of the trials against the plan's seed. Within a session, trials are ordered
-// by round, cell, attempt and arm.
+// inOrder checks that the trials of each session are in the order of the plan's seed: by round, cell, attempt and arm.
 func (r *Run) inOrder() error {
 	if !r.mustChain() || r.Plan.Import != nil || len(r.Plan.Arms) == 0 {
 		return nil
@@ -186,8 +185,7 @@ func (c Content) Copy(w io.Writer, dir string) error {
 	return err
 }
 
-// copyContent writes the first size bytes of a file, or the whole of a smaller file, to w. It returns the
-// content that it wrote.
+// copyContent writes at most the first size bytes of a file to w. It describes the written content.
 func copyContent(root *os.Root, w io.Writer, name string, size int64) (Content, error) {
 	f, err := openFile(root, name, math.MaxInt64)
 	if err != nil {
@@ -218,8 +216,7 @@ type ImportedFile struct {
 	Bytes  int64  `json:"bytes"`            // bytes read; the file's size if it was too large to be read
 	SHA256 string `json:"sha256,omitempty"` // "": the file was not read to its end
 	Raw    string `json:"raw,omitempty"`    // path of the copy, relative to the run directory
-	// Within maps files with data from inside the trials to their SHA-256 digests. Names are relative to
-	// the run directory.
+	// Within maps files with data from inside trials, relative to the run directory, to their SHA-256 digests.
 	Within map[string]string `json:"within,omitempty"`
 	Trials int               `json:"trials"`
 	Broken string            `json:"broken,omitempty"` // reason why the file gave no trials

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// cgroupPaths lists the directories of Tare's own cgroup and of its ancestors, innermost first. Tare is under the
-// limits of all these cgroups.
+// cgroupPaths lists the directories of Tare's own cgroup and of its ancestors, innermost first. The limits of all apply.
 type cgroupPaths struct {
 	version int      // 2, 1, or 0 if there are no cgroups
 	cpu     []string // directories with cpu.max (version 2) or cpu.cfs_quota_us (version 1)

@@ -32,8 +32,7 @@ func parseStat(data []byte) (Totals, error) {
 			t.CPUs++
 			continue
 		}
-		// The columns are: user nice system idle iowait irq softirq steal guest guest_nice. Guest time
-		// is part of user time.
+		// Columns: user nice system idle iowait irq softirq steal guest guest_nice. User time includes guest time.
 		var v [8]time.Duration
 		for i := range v {
 			if i+1 >= len(f) {
@@ -150,9 +149,8 @@ func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	return t, nil
 }
 
-// Since returns the conditions since an earlier reading, without ForeignCPU, KernelCPU and Throttled. The argument
-// wall is the time between the two readings. The function share converts a CPU time to a share of the machine's
-// capacity.
+// Since returns the conditions since an earlier reading, without ForeignCPU, KernelCPU and Throttled. The argument wall
+// is the time between the two readings. The function share converts a CPU time to a share of the machine's capacity.
 func (t Totals) Since(before Totals, wall time.Duration) (c Conditions, share func(time.Duration) float64) {
 	capacity := wall.Seconds() * float64(max(1, t.CPUs))
 	share = func(d time.Duration) float64 {

@@ -177,8 +177,7 @@ const (
 // runner runs a program to its end and writes its output to stdout and stderr.
 type runner func(ctx context.Context, args, env []string, stdout, stderr io.Writer)
 
-// queryTool runs a program to get its version. A missing program has no path. A program without output
-// has no version.
+// queryTool runs a program to get its version. A missing program has no path. A program without output has no version.
 func queryTool(ctx context.Context, q ToolQuery, run runner) Tool {
 	t := Tool{Name: q.Name}
 	path, err := exec.LookPath(cmp.Or(q.Path, q.Name))

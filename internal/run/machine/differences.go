@@ -14,8 +14,7 @@ type property struct {
 	Name   string
 	Tool   string   // name of the tool whose version is the property; "": the property is no version of a tool
 	Values []string // one value for each record; "": unknown
-	// Cluster is set for a property of the clusters on which trials ran. All other properties are of the
-	// machine on which Tare was started.
+	// Cluster is set for a property of the clusters on which trials ran. Other properties are of Tare's machine.
 	Cluster bool
 }
 

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// limit is a limit that the system sets on a process. The value is the limit's option in the shell's command
-// ulimit.
+// limit is a limit that the system sets on a process. The value is the limit's option in the shell's command ulimit.
 type limit byte
 
 // The limits that Tare can reach.
@@ -60,8 +59,7 @@ func CheckLimits(needs Needs) error {
 	return nil
 }
 
-// Exhausted returns the limit that caused an error; false: no limit did. Such a limit holds for the whole process.
-// Later operations will fail, too.
+// Exhausted returns the limit of this process that caused an error; false: no limit did. Later operations will fail, too.
 func Exhausted(err error) (limit, bool) {
 	switch start, is := errors.AsType[*fs.PathError](err); {
 	case errors.Is(err, syscall.EMFILE):

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Environment is the record of the machine that a run was made on: environment.json. Unknown fields are
-// empty.
+// Environment is the record of the machine that a run was made on: environment.json. Unknown fields are empty.
 type Environment struct {
 	Schema       string            `json:"schema"` // EnvironmentSchema
 	Time         time.Time         `json:"time"`
@@ -76,8 +75,7 @@ type Conditions struct {
 	CPUPressure float64       `json:"cpuPressure"` // share of the time in which some task waited for a CPU; -1: unknown
 	Throttled   int           `json:"throttled"`   // number of thermal and cgroup throttling events; -1: unknown
 	Load        float64       `json:"load"`        // 1-minute load average at the end
-	// Programs lists the other programs that used most CPU time. The journal has no separate list, only
-	// the text of a broken limit.
+	// Programs lists the other programs that used most CPU time, for the texts of broken limits. The journal has no list.
 	Programs []Program `json:"-"`
 }
 

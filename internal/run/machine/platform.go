@@ -121,8 +121,7 @@ func mitigations(sys fs.FS) map[string]string {
 	return m
 }
 
-// dmi reads one entry of the firmware's description of the machine. Only entries that are equal on all
-// machines of a kind are ever read.
+// dmi reads one entry of the firmware's description. No entry that identifies a single machine may be read.
 func dmi(sys fs.FS, entry string) string {
 	return readText(sys, path.Join("sys/class/dmi/id", entry))
 }
@@ -130,8 +129,7 @@ func dmi(sys fs.FS, entry string) string {
 // azureTag is the chassis asset tag of every machine on Azure.
 const azureTag = "7783-7084-3265-9085-8269-3286-77"
 
-// instance returns the cloud's instance type, or the name of the cloud if the firmware does not contain
-// the type.
+// instance returns the cloud's instance type, or the name of the cloud if the firmware does not contain the type.
 func instance(sys fs.FS) string {
 	vendor, product := dmi(sys, "sys_vendor"), dmi(sys, "product_name")
 	switch {

@@ -90,8 +90,7 @@ func survivor(before, after map[int]process, pid int) int {
 	return pid
 }
 
-// Program is a program that does not belong to Tare. CPU is its CPU time as a share of the machine's
-// capacity.
+// Program is a program that does not belong to Tare. CPU is its CPU time as a share of the machine's capacity.
 type Program struct {
 	Name string
 	CPU  float64
@@ -112,8 +111,7 @@ func busiest(names map[string]time.Duration, share func(time.Duration) float64) 
 	return list[:min(len(list), mostPrograms)]
 }
 
-// Busiest lists the programs that used most CPU time, except Tare's own: "chromium 31.2%, go 8.0%"; ""
-// if unknown.
+// Busiest lists the programs that used most CPU time, except Tare's own: "chromium 31.2%, go 8.0%"; "" if unknown.
 func (c Conditions) Busiest() string {
 	var names []string
 	for _, p := range c.Programs {

@@ -43,8 +43,7 @@ type TrialDone struct {
 // RoundsFixed is sent when the pilot has fixed the number of rounds.
 type RoundsFixed struct{ Rounds int }
 
-// ExtraRoundsAdded is sent when rounds are added to replace rounds spoilt by the machine's condition. Rounds
-// is the total number added.
+// ExtraRoundsAdded is sent when rounds are added for rounds spoilt by the machine's condition. Rounds counts all of them.
 type ExtraRoundsAdded struct{ Rounds int }
 
 // SettingUp is sent when a new set-up of all arms begins. Number counts the set-ups of the run.
@@ -125,8 +124,7 @@ func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
 	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[int]bool{}}
 }
 
-// progress counts the settled steps. It scales the expected duration of the remaining steps by the speed of
-// this session's trials so far.
+// progress counts the settled steps. It scales the expected duration of the others by the speed of this session's trials.
 func (c *clock) progress(trials []journal.Trial) Progress {
 	if c.first < 0 {
 		c.first = len(trials)
@@ -160,8 +158,7 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 	return p
 }
 
-// settled returns the steps that need no further trial. Either a trial of the step is valid or a failure of its
-// arm, or no attempt is left.
+// settled returns the steps that have a valid trial, a trial that is a failure of its arm, or no attempt left.
 func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[trialKey]bool {
 	steps := map[trialKey]bool{}
 	for i := range trials {

@@ -105,8 +105,7 @@ func (w *watchedSite) judge(t *journal.Trial) {
 		wording.Count(len(w.left), "process", "processes"), named))
 }
 
-// clear repeats a failed clean-up after a pause that doubles each time. A cluster that is unreachable
-// for a while must not end a run.
+// clear repeats a failed clean-up after growing pauses: a cluster that is unreachable for a while must not end a run.
 const (
 	clearTries = 6
 	clearPause = time.Second // pause before the second attempt

@@ -34,9 +34,8 @@ func (e *DroppedError) Error() string {
 // Unwrap returns the reasons.
 func (e *DroppedError) Unwrap() error { return e.Err }
 
-// ensureWhole checks an arm's site before a trial. It sets up the site and its layers anew if the site
-// is broken or a proof failed. A *testbed.Disturbance is returned if the site is not whole yet, an
-// *armError if it cannot be repaired.
+// ensureWhole checks an arm's site before a trial. It sets up the site and its layers anew if the site is broken or a
+// proof failed. A *testbed.Disturbance is returned if the site is not whole yet, an *armError if it cannot be repaired.
 func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	_, renewable := testbed.As[testbed.Closer](p.bare)
 	why := p.suspect
@@ -92,17 +91,15 @@ func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	}
 }
 
-// isDisturbance reports whether an error is due to the surroundings of a trial. The trial is then invalid, and the
-// run continues.
+// isDisturbance reports whether an error comes from a trial's surroundings. The trial is then invalid; the run continues.
 func isDisturbance(err error) bool {
 	_, is := errors.AsType[*testbed.Disturbance](err)
 	return is
 }
 
-// drop leaves out an arm for the rest of the session, from a round on; 0: from the beginning. If the session
-// cannot go on without the arm, drop returns the error unchanged. This holds for the baseline, a planned
-// control and the last treatment, in a pilot (which fixes the number of rounds for all arms), and if the
-// context is done.
+// drop leaves out an arm for the rest of the session, from a round on; 0: from the beginning. If the session cannot go
+// on without the arm, drop returns the error unchanged. This holds for the baseline, a planned control and the last
+// treatment, in a pilot (which fixes the number of rounds for all arms), and if the context is done.
 func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	left := false
 	for a, other := range r.plan.Arms {

@@ -156,8 +156,7 @@ func (c cost) total() time.Duration {
 	return sum
 }
 
-// addTo adds the usage of layers to the usage of programs. The sum over all layers is named "layer"; each
-// part has its own name.
+// addTo adds the usage of each part of the layers, and their sum as "layer", to the usage of programs.
 func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
 	if c.unavailable || len(c.parts) == 0 {
 		return programs // without the sidecars the sum would be too low
@@ -195,8 +194,7 @@ func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, lay
 // workload that ended while Tare was stopped may be seen before the signal arrives.
 const signalDelay = 2 * time.Millisecond
 
-// minSuspension is the shortest suspension that is reported. Shorter values of asleep also occur without a
-// suspension.
+// minSuspension is the shortest suspension that is reported. Shorter values of asleep also occur without a suspension.
 const minSuspension = 10 * time.Millisecond
 
 // watchPauses detects interruptions of a trial: Tare was stopped (Ctrl-Z) while the workload ran, and saw the

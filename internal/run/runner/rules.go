@@ -19,8 +19,7 @@ func violate(t *journal.Trial, rule, detail string) {
 	t.Invalid = append(t.Invalid, journal.Violation{Rule: rule, Detail: detail})
 }
 
-// judge applies the rules that hold for every workload. None of them depends on whether a value is good
-// or bad.
+// judge applies the rules that hold for every workload. None of them depends on whether a value is good or bad.
 func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric, limits experiment.Limits) {
 	for _, m := range metrics {
 		v, ok := t.Values[m.Name]
@@ -39,8 +38,7 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 	conditions(t, t.Conditions, limits, "")
 }
 
-// conditions applies the limits on the machine's condition. The argument when names the part of the trial in the
-// message.
+// conditions applies the limits on the machine's condition. The argument when names the part of the trial in messages.
 func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits, when string) {
 	if exceeds(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU) && len(c.Programs) > 0 {
 		t.Invalid[len(t.Invalid)-1].Detail += ": " + c.Busiest()

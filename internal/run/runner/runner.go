@@ -1,7 +1,6 @@
-// Package runner carries out a plan. It sets up every arm, runs the rounds in random order, proves
-// before and after each trial that the arm's layers are on, applies the rules, and records every trial
-// before the next one starts. It knows testbeds, layers and workloads only by their interfaces, and
-// sleeps while a trial runs.
+// Package runner carries out a plan. It sets up every arm, runs the rounds in random order, proves before and after
+// each trial that the arm's layers are on, applies the rules, and records every trial before the next one starts. It
+// knows testbeds, layers and workloads only by their interfaces, and sleeps while a trial runs.
 package runner
 
 import (
@@ -22,8 +21,7 @@ import (
 type Sampler interface {
 	// Start begins a sample at a site. It must be the last call before the trial.
 	Start(ctx context.Context, site testbed.Site) error
-	// Stop ends the sample. own is the CPU time that Tare and all its programs on this machine have used
-	// since Start.
+	// Stop ends the sample. own is the CPU time that Tare and all its programs on this machine have used since Start.
 	Stop(ctx context.Context, own time.Duration) (testbed.Sample, error)
 }
 
@@ -50,15 +48,12 @@ type Options struct {
 	// Rounds returns the total number of rounds, computed from the pilot's trials, for a plan with a
 	// precision goal (analysis.NeededRounds).
 	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
-	// Decided reports whether the first rounds decide every headline comparison, for a plan with looks
-	// (analysis.Decided).
+	// Decided reports, for a plan with looks, whether the first rounds decide every headline comparison (analysis.Decided).
 	Decided func(plan *experiment.Plan, trials []journal.Trial, rounds int) bool
 	Fewest  int // number of set-ups or rounds that a claim needs (analysis.FewestRounds)
-	// Pause is the waiting time before the first repeat of a trial spoilt by the machine's condition. It
-	// doubles with each further repeat.
+	// Pause is the wait before the first repeat of a trial spoilt by the machine's condition. It doubles with each repeat.
 	Pause time.Duration
-	// Patience is the total time that the run waits for a busy machine before it ends. The machine is
-	// checked after every Pause.
+	// Patience is the total time to wait for a busy machine until the run ends. The machine is checked after every Pause.
 	Patience time.Duration
 	// Events receives all events from one goroutine; nil: events are dropped.
 	Events func(Event)
@@ -169,8 +164,7 @@ func (r *run) rounds(ctx context.Context) error {
 	}
 }
 
-// decided reports whether the run ends after a round. If the plan has a look after that round, decided looks at
-// the results.
+// decided looks at the results after a round with a planned look. It reports whether the run ends.
 func (r *run) decided(round int) (bool, error) {
 	if r.Journal.Decided() > 0 {
 		return true, nil

@@ -27,9 +27,8 @@ func (g groups) begins(round int) bool {
 // every returns groups of this many rounds; 0: all rounds are one group.
 func every(rounds int) groups { return groups{setUps: min(rounds, 1), rounds: rounds} }
 
-// groupsOf returns the groups of a plan with a fixed number of set-ups. With a precision goal, the number
-// of rounds is unknown during the pilot. The pilot then has groups of equal length, and later rounds continue
-// with that length.
+// groupsOf returns the groups of a plan with a fixed number of set-ups. With a precision goal, the number of rounds is
+// unknown during the pilot. The pilot then has groups of equal length, and later rounds continue with that length.
 func groupsOf(p *experiment.Plan) groups {
 	switch n := int(p.SetUps); {
 	case p.SetUps == experiment.SetUpsOnce:
@@ -60,8 +59,7 @@ func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	return int(min(max(math.Ceil(float64(setUp)/(setUpShare*float64(round))), 1), float64(most)))
 }
 
-// begin sets up all arms for the first time in this session, and determines the number of rounds per
-// set-up if it can.
+// begin sets up all arms for the first time in this session, and determines the number of rounds per set-up if it can.
 func (r *run) begin(ctx context.Context) error {
 	all, err := plan(r.Expansion, r.Testbed, r.Journal)
 	if err != nil {
@@ -94,8 +92,7 @@ func (r *run) begin(ctx context.Context) error {
 	return nil
 }
 
-// decide fixes the number of rounds per set-up, before the second round. The durations of a set-up and
-// of a round are known then.
+// decide fixes the number of rounds per set-up before the second round, from the durations of the set-up and a round.
 func (r *run) decide() error {
 	if !r.undecided {
 		return nil
@@ -143,8 +140,7 @@ func roughDuration(d time.Duration) string {
 	return quantity.Duration(d.Round(time.Microsecond)).String()
 }
 
-// renew sets up all arms anew before a round that begins a group. It does nothing if no trial has run
-// since the last set-up.
+// renew sets up all arms anew before a round that begins a group, unless no trial has run since the last set-up.
 func (r *run) renew(ctx context.Context, round int) error {
 	if !r.groups.begins(round) || !r.used {
 		return nil
@@ -247,8 +243,7 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 	return err
 }
 
-// inParallel carries out one step for several sites at the same time. The returned function looks up the error
-// of one site.
+// inParallel carries out one step for several sites at a time. The returned function looks up the error of a site.
 func (r *run) inParallel(ctx context.Context, list []*armSite, step siteStep) siteStep {
 	var group errgroup.Group
 	group.SetLimit(setUpAtOnce)

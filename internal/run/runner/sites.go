@@ -22,8 +22,7 @@ type sites struct {
 	on    *armSite     // the site whose switchable layers are on; nil: all are off
 }
 
-// plan lists the sites of a run, before any is set up. ledger records the changes that layers must undo;
-// nil: no record is kept.
+// plan lists the sites of a run, before any is set up. ledger records the changes that layers must undo; may be nil.
 func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*sites, error) {
 	s := &sites{cells: make([][]*armSite, len(x.Cells))}
 	levels := make([]string, len(x.Cells)) // cells that share sites have equal levels
@@ -129,8 +128,7 @@ func (s *sites) renewable() bool {
 // teardownLimit is the time limit for taking one layer down, unless the layer sets its own.
 const teardownLimit = 20 * time.Second
 
-// armSite is the site of one arm at one level of the testbed, with its layers and the layers of other
-// arms that must be off.
+// armSite is the site of one arm at one level of the testbed, with its layers and with the layers that must be off.
 type armSite struct {
 	index     int    // index of the arm in the plan
 	arm       string // name of the arm
@@ -171,8 +169,7 @@ func (u activeLayer) limited(ctx context.Context, down func(context.Context) err
 	return down(limited)
 }
 
-// open sets up the site and puts its layers up, from the innermost to the outermost. A step that fails leaves
-// nothing of the site behind.
+// open sets up the site and its layers, from the innermost to the outermost. A step that fails leaves nothing behind.
 func (p *armSite) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{p.putUp, p.ready, p.settle, p.serve} {
 		if err := step(ctx); err != nil {
@@ -212,8 +209,7 @@ func (p *armSite) put(ctx context.Context, item experiment.LayerItem) error {
 	return p.keepProofs(active.Proofs)
 }
 
-// ready has the testbed make the site, including the layers' requests. Several sites may be made at the
-// same time.
+// ready has the testbed make the site, including the layers' requests. Several sites may be made at the same time.
 func (p *armSite) ready(ctx context.Context) error {
 	if staged, ok := testbed.As[testbed.Staged](p.bare); ok {
 		if err := staged.Ready(ctx); err != nil {
@@ -264,8 +260,7 @@ func (p *armSite) abandon(ctx context.Context, why error) error {
 	return errors.Join(why, p.remove(context.WithoutCancel(ctx)))
 }
 
-// keepProofs keeps the checks that are not repeated before each trial. It returns an error if a check shows that
-// the layer is not on.
+// keepProofs keeps checks that are made only once. A failed check is an error.
 func (p *armSite) keepProofs(checks []layer.Check) error {
 	for _, check := range checks {
 		if !check.OK {
@@ -282,8 +277,7 @@ func (p *armSite) switches() []activeLayer {
 	return slices.DeleteFunc(slices.Clone(p.layers), func(u activeLayer) bool { return u.Switch == nil })
 }
 
-// down ends the services of a site and then takes its layers down, the last one first. A second call
-// does nothing.
+// down ends the services of a site and then takes its layers down, the last one first. A second call does nothing.
 func (p *armSite) down(ctx context.Context) error {
 	var errs []error
 	for _, w := range slices.Backward(p.workloads) {

@@ -39,9 +39,8 @@ func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Ste
 	}
 }
 
-// blockState returns a sliced block's last attempt, the highest position of its trials, and whether it
-// must run again. If a trial is missing from the last attempt, its recording was interrupted, and the
-// attempt does not count.
+// blockState returns a sliced block's last attempt, the highest position of its trials, and whether it must run again.
+// If a trial is missing from the last attempt, its recording was interrupted, and the attempt does not count.
 func (r *run) blockState(round int, steps []experiment.Step) (attempt, position int, repeat bool) {
 	cell := r.plan.Cells[steps[0].Cell].ID
 	last := map[string]*journal.Trial{} // last trial by arm

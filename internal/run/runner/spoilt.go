@@ -42,8 +42,7 @@ type NoDataError struct {
 // layer. The run may continue after the condition has passed.
 func (e *NoDataError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
 
-// CPULimit reports whether programs were throttled by a limit on their CPU time, such as a pod's limit. Waiting does
-// not lift this limit.
+// CPULimit reports whether a limit on CPU time, such as a pod's, throttled the programs. Waiting does not help.
 func (e *NoDataError) CPULimit() bool { return e.Last.Rule == workload.RuleThrottled && e.CPULimited }
 
 // Error names the arm, the cell and the rule.
@@ -54,10 +53,9 @@ func (e *NoDataError) Error() string {
 	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
 }
 
-// dropSpoilt drops an arm if, in one cell, this round and the previous round gave only spoilt trials: proofs
-// failed, the site was lost, or the machine was busy. A busy machine affects all arms and ends the
-// session. An arm whose program fails is not dropped, since the failure is a result. A resumed session
-// ignores failures of earlier sessions.
+// dropSpoilt drops an arm if, in one cell, this round and the previous round gave only spoilt trials: proofs failed,
+// the site was lost, or the machine was busy. A busy machine affects all arms and ends the session. An arm whose
+// program fails is not dropped, since the failure is a result. A resumed session ignores failures of earlier sessions.
 func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	trials := r.Journal.Trials()
 	for c, cell := range r.plan.Cells {
@@ -99,10 +97,9 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	return nil
 }
 
-// endEarly ends a run successfully if the machine is too busy for more rounds, and enough whole rounds
-// for a claim are recorded. The last two rounds, in which the machine spoilt all trials of an arm, do
-// not count. This decision does not depend on measured values. Statistical tests are therefore as valid as
-// with a planned number of rounds.
+// endEarly ends a run successfully if the machine is too busy for more rounds, and enough whole rounds for a claim are
+// recorded. The last two rounds, in which the machine spoilt all trials of an arm, do not count. This decision does not
+// depend on measured values. Statistical tests are therefore as valid as with a planned number of rounds.
 func (r *run) endEarly(round int, why error) error {
 	e, is := errors.AsType[*NoDataError](why)
 	n := round - 2

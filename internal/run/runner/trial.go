@@ -163,8 +163,7 @@ func (u *armTrial) failed(err error) error {
 	return fmt.Errorf("%s in arm %s, round %d: %w", u.t.Cell, u.t.Arm, u.t.Round, err)
 }
 
-// conclude completes a trial after its program has ended. It adds the results, makes the proofs after the
-// trial, and applies the rules.
+// conclude completes a trial whose program has ended: it adds the results, makes the last proofs, and applies the rules.
 func (r *run) conclude(ctx context.Context, u *armTrial, result workload.Result, layers cost) error {
 	t, cell := u.t, r.plan.Cells[u.id.step.Cell]
 	u.site.judge(t)
@@ -221,8 +220,7 @@ func (r *run) record(ctx context.Context, turns []*armTrial) (trials []*journal.
 	return trials, nil
 }
 
-// search prepares a trial whose preparation is a search. The limits on the machine's conditions also apply to
-// the search.
+// search prepares a trial by a search, under the same limits on the machine's condition as the measured part.
 func (r *run) search(ctx context.Context, u *armTrial) (workload.Measured, error) {
 	before, err := u.p.account()
 	if err != nil {
@@ -267,8 +265,7 @@ func (u *armTrial) failure(err error, late string) error {
 	return nil
 }
 
-// recordProofs adds checks to the trial. It records the failed checks of the trial as broken rules, or the error
-// that prevented a check.
+// recordProofs adds checks to the trial. Failed checks, or the error that prevented a check, become broken rules.
 func (u *armTrial) recordProofs(checks []layer.Check, err error) {
 	u.t.Checks = append(u.t.Checks, checks...)
 	switch {

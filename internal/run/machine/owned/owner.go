@@ -13,8 +13,7 @@ import (
 	"slices"
 )
 
-// Owner identifies a process uniquely until the next boot. Process ids are reused, and differ between
-// process id namespaces.
+// Owner identifies a process until the next boot. A process id alone may be reused, or be of another namespace.
 type Owner struct {
 	pid       int
 	start     uint64 // start time in ticks since boot; 0 if the system has none
@@ -45,8 +44,7 @@ func (o Owner) Orphaned(self Owner) bool {
 	return !o.alive()
 }
 
-// Name returns the beginning of a name that identifies the owner: tare-KIND-OWNER-. KIND is a kind of files,
-// directories or cgroups.
+// Name returns the beginning of a name with the owner, tare-KIND-OWNER-, for a kind of files, directories or cgroups.
 func (o Owner) Name(kind string) string { return "tare-" + kind + "-" + o.String() + "-" }
 
 var named = regexp.MustCompile(`^tare-([a-z]+)-([0-9]+-[0-9]+-[0-9]+)-.+$`)
@@ -61,8 +59,7 @@ func Of(name string) (o Owner, kind string, ok bool) {
 	return o, m[1], err == nil
 }
 
-// Dir makes a directory in the directory parent; "": in TMPDIR. The directory's name identifies this process and
-// begins with the kind.
+// Dir makes a directory whose name begins with the kind and the owner, this process, in parent; "": in TMPDIR.
 func Dir(parent, kind string) (string, error) {
 	self, err := This()
 	if err != nil {
@@ -71,8 +68,7 @@ func Dir(parent, kind string) (string, error) {
 	return os.MkdirTemp(parent, self.Name(kind)+"*")
 }
 
-// File makes a file in the directory parent; "": in TMPDIR. The file's name identifies this process, begins with
-// the kind and ends with suffix.
+// File makes a file whose name begins with the kind and the owner and ends with suffix, in parent; "": in TMPDIR.
 func File(parent, kind, suffix string) (*os.File, error) {
 	self, err := This()
 	if err != nil {
@@ -94,8 +90,7 @@ func Remove(path string) error {
 	return RemoveIn(dir, filepath.Base(path))
 }
 
-// Leftovers lists this user's files and directories left by dead processes in TMPDIR, /tmp and the given
-// directories.
+// Leftovers lists this user's files and directories left by dead processes in TMPDIR, /tmp and the given directories.
 func Leftovers(dirs ...string) (left []string, err error) {
 	self, err := This()
 	if err != nil {
