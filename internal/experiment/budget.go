@@ -49,7 +49,7 @@ func Nearness(key, metric, cell string) int {
 	return 0
 }
 
-// failures is the key for a budget of the share of executions that fail, unless a metric has this name.
+// failures is the key in budgets for the share of failed executions. A metric of this name takes precedence.
 const failures = "failures"
 
 // FailuresMetric describes the share of failed executions like a metric.

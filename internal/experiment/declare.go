@@ -20,7 +20,7 @@ type LayerConfig interface {
 // WorkloadConfig holds a workload's parameters, as LayerConfig holds a layer's. Package workload extends it.
 type WorkloadConfig interface {
 	Declare() Declaration
-	// Measures describes the metrics of one trial, with every factor at one level. Expansion comes first.
+	// Measures describes the metrics of one trial. It is called after expansion, when every factor has one level.
 	Measures() Measures
 }
 
@@ -43,7 +43,7 @@ type Declaration struct {
 	// Elsewhere is the hint for an experiment on another testbed than Needs.Only:
 	// "examples/kubernetes/cilium-wireguard.yaml: …".
 	Elsewhere string
-	Programs  []Program // the programs that are started, as far as the file names them
+	Programs  []Program // the programs that are started, if the file names them
 	Tools     []Tool    // the programs whose versions are recorded with the environment
 	// Tests is the resource that the workload measures, one of the constants that begin with Tests. If it is
 	// "", Tare does not examine which resource limits the results. If it is TestsServer, the local testbed's
@@ -118,7 +118,7 @@ type Needs struct {
 	// pod. On the local testbed nothing is created, and programs run on the machine itself.
 	OwnPod bool `json:"ownPod,omitempty"`
 
-	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod; without Network, there is only that pod
+	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod, which is the only pod if Network is not set
 	Image  string  `json:"image,omitempty"`  // the image of the pods, if the testbed's image does not suit
 	// Only names the single testbed that has the needed features; "" for any.
 	Only string `json:"only,omitempty"`
@@ -286,7 +286,7 @@ type Where int
 const (
 	OnMachine    Where = iota // the machine that Tare runs on, for any testbed
 	AtSite                    // the site's pods and nodes
-	WrapperPlace              // the place where the workloads' programs run, which this program wraps
+	WrapperPlace              // the place where the workloads' programs run, for a wrapper that starts them
 )
 
 // ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in the list

@@ -43,7 +43,7 @@ const (
 	lookApart  = 1.2  // the last look has at least this many times the rounds of the look before
 )
 
-// UsualLooks returns the looks of a run of at most this many rounds.
+// UsualLooks returns the looks of a run with this maximum number of rounds.
 func UsualLooks(most int) (looks []int) {
 	for n := firstLook; lookApart*float64(n) < float64(most); n = int(math.Round(lookGrowth * float64(n))) {
 		looks = append(looks, n)

@@ -161,10 +161,10 @@ type Limits struct {
 type Kinds struct {
 	Layers    map[string]func() LayerConfig // each returns a pointer with the defaults set
 	Workloads map[string]func() WorkloadConfig
-	// Read reads a file that a config names; nil: names are relative to the experiment file.
+	// Read reads a file that a config names; nil: the name is relative to the directory of the experiment file.
 	Read func(name string) ([]byte, error)
-	// Elsewhere returns a hint for a name that is no layer (or workload, depending on the argument what): "tare
-	// list examples …"; "" if there is no hint. nil: there are no such hints.
+	// Elsewhere returns a hint for an unknown name; "": there is no hint. The argument what is "layer", "workload" or
+	// "testbed". Elsewhere may be nil.
 	Elsewhere func(what, name string) string
 	// Recorded is set if the file comes from the record of a run. A recorded file is not searched for secrets.
 	Recorded bool

@@ -95,13 +95,13 @@ func (p *Plan) arms(cell, round int) []int {
 	return order
 }
 
-// SetUpOrder returns a random order of the things that are set up, for one set-up of a run (counted from 1).
-func (p *Plan) SetUpOrder(setUp, things int) []int {
-	return rand.New(rand.NewPCG(p.Seed, streamSetUps|uint64(setUp))).Perm(things)
+// SetUpOrder returns a random order of the sites, for one set-up of a run (counted from 1).
+func (p *Plan) SetUpOrder(setUp, sites int) []int {
+	return rand.New(rand.NewPCG(p.Seed, streamSetUps|uint64(setUp))).Perm(sites)
 }
 
-// TrialSeed returns the seed for the random draws of one trial. It is independent of the seeds of other rounds,
-// cells, arms and runs. A repeated trial has the same seed, so that losing trials does not select among draws.
+// TrialSeed returns the seed for the random draws of one trial. It is independent of the seeds of other rounds, cells,
+// arms and runs. A repeated trial has the same seed, so that invalid trials do not select among draws.
 func (p *Plan) TrialSeed(round int, s Step) uint64 {
 	return rand.NewPCG(p.Seed, streamTrials|uint64(s.Cell)<<44|uint64(s.Arm)<<32|uint64(round)).Uint64()
 }

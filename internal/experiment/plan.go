@@ -50,8 +50,8 @@ type Plan struct {
 	// Fixed is the total number of rounds if a pilot or an extension set this number during the run; 0: not
 	// set (yet). The number comes from the notes of a run and is not in plan.json.
 	Fixed int `json:"fixedRounds,omitempty"`
-	// Ended is the number of rounds that count if the machine's condition ended the run early, after enough
-	// rounds; 0: the run did not end early for this reason. It comes from the notes.
+	// Ended is the number of rounds that count if the machine's condition ended the run early, after enough rounds; 0:
+	// the run did not end early for this reason. The number comes from the notes.
 	Ended int `json:"endedRounds,omitempty"`
 	// DecideAt lists the numbers of rounds after which the run ends if every headline comparison is decided.
 	// The last number is Rounds. If the list is empty, the run ends after Rounds.
@@ -182,7 +182,7 @@ type PlannedArm struct {
 	Role   Role           `json:"role"`
 	Levels []factor.Level `json:"levels,omitempty"`
 	Layers []PlannedLayer `json:"layers"`
-	// Factors lists the factors of the plan's factorial design that are on. An arm without any is the design's
+	// Factors lists the factors of the plan's factorial design that are on. An arm without such factors is the design's
 	// baseline, or not part of the design.
 	Factors []string `json:"factors,omitempty"`
 	Budget  Budget   `json:"budget,omitempty"` // the arm's own budget, the same at every level of its factors

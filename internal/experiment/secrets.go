@@ -40,7 +40,7 @@ func (l *loader) secrets(allow []string) {
 	l.file.Conceal(s.found)
 }
 
-// fieldKinds are the fields whose text is not like an argument.
+// fieldKinds maps fields to the kinds of their texts. The text of any other field is like an argument.
 var fieldKinds = map[string]secret.Kind{"description": secret.Prose, "shell": secret.Code, "patch": secret.Code, "inline": secret.Code}
 
 func (s *search) node(n *strictyaml.Node, path string, kind secret.Kind) {

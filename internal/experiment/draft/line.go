@@ -103,7 +103,7 @@ func program(text string) (Program, error) {
 	return Program{Args: words}, nil
 }
 
-// The amount of measurement.
+// These numbers keep a run short.
 const (
 	mostRounds  = 20
 	rounds      = 12               // the number of rounds that most runs need

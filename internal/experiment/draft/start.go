@@ -15,7 +15,7 @@ type Part struct {
 	Name    string
 	Summary string
 	Example string // the required parameters in the form of a file: "run: [nice]"; "" if there are none
-	Config  any    // a pointer to its parameters with their defaults
+	Config  any    // a pointer to the part's parameters with their defaults
 }
 
 // Start writes a first experiment file: one layer, one workload, and all their parameters as comments.

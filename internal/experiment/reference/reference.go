@@ -48,7 +48,7 @@ type part struct {
 	taken   *Reference
 }
 
-// The forms, in the order of their trial. $(TARE_…) and its escape are kept unchanged for package placeholder.
+// forms matches references and other uses of $. It includes $(TARE_…) and its escape, which package placeholder reads.
 var forms = regexp.MustCompile(`\$?\$\(TARE_[A-Za-z0-9_]*\)|\$\$|\$\(file:([^)]*)\)|(\$\{[A-Za-z_][A-Za-z0-9_]*\})|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 func parse(text string) (parts []part, err error) {

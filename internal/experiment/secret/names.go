@@ -160,7 +160,7 @@ func tokens(text string) (all []Finding) {
 		if len(rule) != 4 || !slices.ContainsFunc(strings.Split(rule[1], ","), func(word string) bool { return strings.Contains(small, word) }) {
 			continue
 		}
-		least, _ := strconv.ParseFloat(rule[2], 64) // tests read all of these numbers
+		least, _ := strconv.ParseFloat(rule[2], 64) // a test checks all of these numbers
 		for _, m := range regexp.MustCompile(rule[3]).FindAllStringSubmatchIndex(text, -1) {
 			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the first group, or the whole match
 				all = append(all, Finding{rule[0], m[2], m[3]})

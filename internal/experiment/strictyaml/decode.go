@@ -102,7 +102,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 				suggest(e.Key.Value, "fields here", Names(fields), func(name string) bool { return n.Get(name) == nil }))
 			continue
 		}
-		if e.Key.Value != field.Name { // the following code treats the alias like the field's own name
+		if e.Key.Value != field.Name { // the following code reads only the field's own name
 			key := *e.Key
 			key.Value = field.Name
 			e.Key = &key

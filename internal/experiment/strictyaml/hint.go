@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// A hint that suggests a text is given only if the file with this text would be read without that problem.
+// A hint suggests a text only if the file with this text would be read without the problem.
 
 const longestHint = 200 // the largest length of a suggested text, in bytes
 
 // takes reports whether a text in place of a node would be read without a problem.
 func (f *File) takes(text, path string, t reflect.Type, field Field) bool {
 	if f.trying || len(text) > longestHint || len(f.problems) >= maxProblems {
-		return false // a hint of that length would help nobody
+		return false // a long hint helps nobody
 	}
 	f.trying = true
 	defer func() { f.trying = false }()

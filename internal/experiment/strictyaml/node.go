@@ -23,7 +23,7 @@ const (
 // Node is a value of the file with its position: a scalar, a list or a map. Aliases and merge keys have been followed.
 type Node struct {
 	Form         form
-	Line, Column int     // the position of its first character, or of the key for Null
+	Line, Column int     // the position of the first character; for Null, of the key
 	Value        string  // the text of a scalar, without quotes
 	Quoted       bool    // set if the text is in quotes or a block
 	Items        []*Node // the items of a list
@@ -246,7 +246,7 @@ func (t *tree) anchor(n *ast.AnchorNode, depth int) *Node {
 	return value
 }
 
-// alias returns the anchored value itself, and counts its size again.
+// alias returns a copy of the anchored value, and counts the value's size again.
 func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 	name := n.Value.GetToken().Value
 	value, known := t.anchors[name]
@@ -259,7 +259,7 @@ func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 		return at
 	}
 	t.count += value.size(maxNodes)
-	copied := *value // a null has the position of its key, and each alias stands at another key
+	copied := *value // each alias has another key, and a null has the position of its key
 	return &copied
 }
 

@@ -43,7 +43,7 @@ type Bulk struct {
 	creating sync.Mutex
 }
 
-// syncsAtOnce is the number of files synced at the same time. A file system combines their changes.
+// syncsAtOnce is the number of files synced at the same time. A file system combines simultaneous syncs.
 const syncsAtOnce = 64
 
 // unfinished is a part of the temporary directory's name, between the run's name and a random number.
@@ -83,7 +83,7 @@ func makeTemporary(dir string) (temporary string, above []string, err error) {
 	if above, err = makeParents(dir); err != nil {
 		return "", nil, err
 	}
-	// MkdirTemp uses the same mode as dirMode.
+	// os.MkdirTemp makes directories with the mode dirMode.
 	temporary, err = os.MkdirTemp(above[0], "."+filepath.Base(dir)+unfinished)
 	return temporary, above, err
 }

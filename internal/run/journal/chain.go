@@ -48,8 +48,8 @@ func (e *DamageError) Found() string {
 	return e.Where + ": " + e.What
 }
 
-// asDamage turns an error in reading a run into a *DamageError. An error that is not due to the run's files, such
-// as a missing permission, stays what it is.
+// asDamage turns an error in reading a run into a *DamageError. It only wraps errors that are not due to the run's
+// files, such as a missing permission.
 func asDamage(dir string, err error) error {
 	var damage *DamageError
 	var file *fs.PathError
@@ -120,7 +120,7 @@ type chain struct {
 	sealed bool   // whether the lines have chains
 	head   string // chain of the last line
 	lines  int
-	heads  map[int]string // chains by the number of lines before them; the caller sets the keys
+	heads  map[int]string // chain after a number of lines, by this number; the caller sets the keys
 }
 
 // check checks the next line's chain.

@@ -240,8 +240,8 @@ func isUnfinished(dir string) bool {
 // in the directory, and its parents, have the modes that the umask allows.
 const dirMode = 0o700
 
-// makeParents makes the missing parents of a directory. It returns the directories that get a new entry
-// with the directory itself, the innermost first.
+// makeParents makes the missing parents of a directory. It returns the parents that get a new entry when the directory
+// is made, the innermost first.
 func makeParents(dir string) (changed []string, err error) {
 	parent := filepath.Dir(filepath.Clean(dir))
 	for d := parent; ; d = filepath.Dir(d) {

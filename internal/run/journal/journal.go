@@ -171,7 +171,7 @@ func (j *Journal) Extend(n int, text string) error {
 func (r *Run) Extendable(n int) error {
 	most := r.Plan.Total()
 	for i := range r.Trials {
-		if r.Plan.Ended == 0 { // otherwise some of the trials' rounds may not count
+		if r.Plan.Ended == 0 { // after an early end, some of the trials' rounds do not count
 			most = max(most, r.Trials[i].Round)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"tare/internal/layer"
 )
 
-// UndoFile lists the run's changes to the whole machine or cluster that are not yet undone. It exists
-// only if there are such changes. It is not part of the results.
+// UndoFile lists the run's changes to the whole machine or cluster that are not yet undone. Without such changes, the
+// file does not exist. It is not part of the results.
 const UndoFile = "undo.json"
 
 const undoSchema = "tare.undo/v1"

@@ -86,9 +86,9 @@ var (
 	anyName        = regexp.MustCompile(``)
 )
 
-// RemoveUnfinished removes a directory that Unfinished found. It removes the files of a run, and the
-// directory if it is empty then. It returns the paths, relative to dir, of files that are not Tare's and
-// stay. It is an error if another process works on the directory or has removed it meanwhile.
+// RemoveUnfinished removes the files of a run from a directory that Unfinished found, and then the directory if it is
+// empty. It returns the paths, relative to dir, of the files that are not Tare's. It fails if another process works on
+// the directory or has removed it meanwhile.
 func RemoveUnfinished(dir string) (kept []string, err error) {
 	root, lock, err := lockDir(dir)
 	if err != nil {

@@ -115,7 +115,7 @@ func exists(sys fs.FS, name string) bool {
 	return err == nil
 }
 
-// Totals are the counters of a machine since boot. On a cluster, a pod reads them on its node.
+// Totals are the counters of a machine since boot. On a cluster, a pod reads the counters of its node.
 type Totals struct {
 	Time       time.Time     `json:"time"`
 	CPUs       int           `json:"cpus"`    // online CPUs

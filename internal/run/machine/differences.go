@@ -28,9 +28,8 @@ func (p property) Same() bool { return len(slices.Compact(slices.Clone(p.Values)
 // spaces. Its value is too long for a sentence.
 const FlagsProperty = "processor flags"
 
-// Properties compares records. It lists, in a fixed order, all properties by which machines differ. It
-// omits properties that change on every machine all the time, such as the time, the load and the notes. The
-// values of a nil record are unknown.
+// Properties compares records. It lists, in a fixed order, all properties by which machines differ, except those that
+// change all the time, such as the load. The values of a nil record are unknown.
 func Properties(records ...*Environment) []property {
 	var list []property
 	add := func(name string, of func(*Environment) any) {

@@ -147,8 +147,8 @@ func instance(sys fs.FS) string {
 	return ""
 }
 
-// hypervisor names the hypervisor below the machine, "" for bare metal. On x86, the flag "hypervisor"
-// shows that there is one. The firmware, the clock or /sys/hypervisor show which one.
+// hypervisor names the hypervisor below the machine, "" for bare metal. On x86, the flag "hypervisor" shows whether
+// there is a hypervisor. The firmware, the clock or /sys/hypervisor show which one.
 func hypervisor(sys fs.FS, flags []string) string {
 	if t := readText(sys, "sys/hypervisor/type"); t != "" {
 		return strings.ToUpper(t[:1]) + t[1:] // "xen"
@@ -185,8 +185,8 @@ func hypervisor(sys fs.FS, flags []string) string {
 	return ""
 }
 
-// confidential names the technology that keeps the machine secret from its host, "" for none. It tests
-// features that only a guest has. A host that can run confidential machines is not one itself.
+// confidential names the technology that keeps the machine secret from its host, "" for none. It tests features that
+// only a guest has, since a host that can run confidential machines is not confidential itself.
 func confidential(sys fs.FS, flags []string) string {
 	has := func(flag string) bool { return slices.Contains(flags, flag) }
 	// A hypervisor shows the SEV flags only to guests that use SEV.

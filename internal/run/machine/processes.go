@@ -147,7 +147,7 @@ func kernelTimes(files procfs.FS, all map[int]proc.Stat) map[int]time.Duration {
 		if pid != kthreadd && stat.PPID != kthreadd || strings.HasPrefix(stat.Comm, "ksoftirqd/") {
 			continue
 		}
-		if p, err := files.Proc(pid); err == nil { // otherwise the thread has ended
+		if p, err := files.Proc(pid); err == nil { // an error: the thread has ended
 			if used, err := p.Schedstat(); err == nil && used.RunningNanoseconds <= math.MaxInt64 {
 				times[pid] = time.Duration(used.RunningNanoseconds)
 			}

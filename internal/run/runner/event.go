@@ -7,7 +7,7 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Event is an event of a run: SiteReady, TrialStarted and the types after them, or Trying.
+// Event is an event of a run. It has one of the types from SiteReady to ArmDropped, or Trying.
 type Event any
 
 // SiteReady is sent when an arm's site is set up with its layers.
@@ -92,7 +92,7 @@ type ArmDropped struct {
 // Progress is the progress of a run.
 type Progress struct {
 	Done, Total int           // numbers of trials; Total excludes repeats of invalid trials
-	Left        time.Duration // the estimated remaining time, from the trials of this session if there are any
+	Left        time.Duration // estimated remaining time, scaled by the speed of this session's trials
 }
 
 // trialKey identifies a trial without its attempt.

@@ -20,7 +20,7 @@ type armError struct{ err error }
 func (e *armError) Error() string { return e.err.Error() }
 func (e *armError) Unwrap() error { return e.err }
 
-// DroppedError reports that a run is complete except for some arms, which it left out.
+// DroppedError reports that a run is complete except for the arms that it left out.
 type DroppedError struct {
 	Arms []string
 	Err  error // the reasons, one for each arm

@@ -91,8 +91,8 @@ func (s observation) record(t *journal.Trial) cost {
 	return layers
 }
 
-// account is the CPU time used so far by Tare itself, by the ended programs that it started, and by the
-// layers' own processes. Layers are listed by part.
+// account is the CPU time used so far by Tare itself, by the ended programs that Tare started, and by the layers' own
+// processes. Layers are listed by part.
 type account struct {
 	own, children time.Duration
 	layers        map[string]layer.Cost
@@ -123,7 +123,7 @@ func (p *armSite) account() (account, error) {
 	return account{own: own, children: children, layers: layers}, err
 }
 
-// plus adds the CPU times of an earlier account. A sign of -1 subtracts them. The memory in the result is that of a.
+// plus adds the CPU times of an earlier account. A sign of -1 subtracts these times. The result has the memory of a.
 func (a account) plus(earlier account, sign time.Duration) account {
 	sum := account{own: a.own + sign*earlier.own, children: a.children + sign*earlier.children, layers: map[string]layer.Cost{}}
 	for part, c := range a.layers {
@@ -173,7 +173,7 @@ func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[s
 	return all
 }
 
-// addCosts adds the cost metrics to the trial's values. It lists the unavailable ones in result.
+// addCosts adds the cost metrics to the trial's values, and the names of unavailable cost metrics to the result.
 func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, layers cost) {
 	result.Unavailable = append(result.Unavailable, workload.Unavailable(by, *result)...)
 	values, err := workload.Price(by, *result, layers.total(), t.Conditions.Busy)

@@ -59,7 +59,7 @@ func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	return int(min(max(math.Ceil(float64(setUp)/(setUpShare*float64(round))), 1), float64(most)))
 }
 
-// begin sets up all arms for the first time in this session, and determines the number of rounds per set-up if it can.
+// begin sets up all arms for the first time in this session, and sets the number of rounds per set-up if it is known.
 func (r *run) begin(ctx context.Context) error {
 	all, err := plan(r.Expansion, r.Testbed, r.Journal)
 	if err != nil {

@@ -64,7 +64,8 @@ func (r *run) blockState(round int, steps []experiment.Step) (attempt, position 
 
 func (r *run) takesPart(arm, round int) bool { return !r.dropped[arm] && round >= r.since[arm] }
 
-// alternate runs and records one trial for each step. Proofs are made before and after all of these trials.
+// alternate runs and records one trial for each step. The proofs are made before the first slice and after the last
+// one.
 func (r *run) alternate(ctx context.Context, round, attempt, position int, steps []experiment.Step) ([]*journal.Trial, error) {
 	cell := r.plan.Cells[steps[0].Cell]
 	start := BlockStarted{Round: round, Rounds: r.clock.rounds, Cell: cell.ID, Slices: cell.Slices, Attempt: attempt, Progress: r.clock.progress(r.Journal.Trials())}

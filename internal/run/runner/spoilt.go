@@ -87,7 +87,7 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 					return e
 				case waited || workload.IndependentOfValues(e.Last.Rule):
 					return nil
-				} // otherwise the generator is late although the machine is not busy
+				} // the load generator is late although the machine is not busy
 			}
 			if err := r.drop(ctx, a, round+1, e); err != nil {
 				return err

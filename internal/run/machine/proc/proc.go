@@ -1,6 +1,5 @@
-// Package proc reads the state, parents, CPU time, memory and cgroups of Linux processes. The sampler of
-// this machine and testbeds that start programs use it. prometheus/procfs parses the files in /proc;
-// this package interprets the numbers.
+// Package proc reads the state, parents, CPU time, memory and cgroups of Linux processes, for the sampler of this
+// machine and for testbeds that start programs. It interprets the numbers that prometheus/procfs reads from /proc.
 package proc
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Tick is the unit of CPU times and start times in /proc (USER_HZ). It is 100 Hz on every architecture
-// that Tare is built for, whatever the kernel's own tick.
+// Tick is the unit of CPU times and start times in /proc (USER_HZ). It is 100 Hz on every architecture that Tare is
+// built for. The kernel's own tick may be another.
 const Tick = 10 * time.Millisecond
 
 // Flags of a process (include/linux/sched.h).
