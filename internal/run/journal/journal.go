@@ -151,7 +151,7 @@ func (j *Journal) SetUps() (every int, fixed bool) {
 	return 0, false
 }
 
-// ExtraRounds returns the last number in a note NoteExtraRounds; 0: none.
+// ExtraRounds returns the number in the last note NoteExtraRounds; 0: there is none.
 func (j *Journal) ExtraRounds() int { return locked(j, func(r *Run) int { return r.ExtraRounds }) }
 
 // Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second stage

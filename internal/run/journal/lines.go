@@ -227,7 +227,7 @@ type WriteError struct {
 	Dir    string // the run directory
 	File   string // name of the file in Dir
 	Fresh  bool   // the run had not begun
-	Unmade bool   // the error is of a Bulk, of which nothing is left
+	Unmade bool   // a Bulk failed, and nothing of it is left
 	Err    error
 }
 

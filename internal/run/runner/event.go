@@ -22,7 +22,7 @@ type TrialStarted struct {
 	Progress      Progress
 }
 
-// BlockStarted is sent when one sliced trial in each arm begins. The arms alternate by slices.
+// BlockStarted is sent when a sliced trial of each arm begins. The arms alternate by slices.
 type BlockStarted struct {
 	Round, Rounds int
 	Cell          string

@@ -65,7 +65,7 @@ type run struct {
 	plan      *experiment.Plan
 	sites     *sites
 	clock     *clock
-	last      time.Time     // time up to which all time is attributed to trials
+	last      time.Time     // start of the time that counts towards Harness.Around of the next trial
 	cleared   time.Duration // duration of the clean-up after the last trial
 	dropped   map[int]bool  // arms that this session has left out
 	reasons   []error       // the reasons for leaving out arms
@@ -104,7 +104,7 @@ func Run(ctx context.Context, o Options) (err error) {
 // piloting reports whether the number of rounds is not fixed yet.
 func (r *run) piloting() bool { return r.plan.Precision > 0 && r.Journal.Rounds() == 0 }
 
-// skip attributes the time since the last trial to no trial.
+// skip keeps the time since the last trial out of Harness.Around.
 func (r *run) skip() { r.last = time.Now().Add(-r.cleared) }
 
 // rounds runs every round that is not complete yet. With a precision goal, it fixes and records the

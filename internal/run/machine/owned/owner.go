@@ -59,7 +59,8 @@ func Of(name string) (o Owner, kind string, ok bool) {
 	return o, m[1], err == nil
 }
 
-// Dir makes a directory whose name begins with the kind and the owner, this process, in parent; "": in TMPDIR.
+// Dir makes a directory in parent; "": in TMPDIR. The directory's name begins with the kind and this process, the
+// owner.
 func Dir(parent, kind string) (string, error) {
 	self, err := This()
 	if err != nil {
@@ -68,7 +69,7 @@ func Dir(parent, kind string) (string, error) {
 	return os.MkdirTemp(parent, self.Name(kind)+"*")
 }
 
-// File makes a file whose name begins with the kind and the owner and ends with suffix, in parent; "": in TMPDIR.
+// File makes a file in parent; "": in TMPDIR. The name begins like that of Dir's directory and ends with suffix.
 func File(parent, kind, suffix string) (*os.File, error) {
 	self, err := This()
 	if err != nil {
