@@ -17,8 +17,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// comparison is the comparison that a command line requests: several programs, or one program without and with
-// layers.
+// comparison is the comparison that a command line requests: several programs, or one program without and with layers.
 //
 //	tare run -- 'gzip -1 -k -f big' 'zstd -1 -k -f big'
 //	tare run --layer bubblewrap -- ./bench --fast
@@ -72,8 +71,7 @@ func Parse(line string, args, layers []string) (*comparison, error) {
 			a.Programs = append(a.Programs, p)
 		}
 	}
-	// If one program needs a shell, a shell starts every program, so that the time of a shell's start is in
-	// every program's time.
+	// If one program needs a shell, a shell starts all programs: the time of a shell's start is then in all times.
 	if slices.ContainsFunc(a.Programs, func(p Program) bool { return p.Shell != "" }) {
 		for i, p := range a.Programs {
 			a.Programs[i].Shell = cmp.Or(p.Shell, "exec "+p.String())
@@ -105,7 +103,7 @@ func program(text string) (Program, error) {
 	return Program{Args: words}, nil
 }
 
-// The amount of measurement.
+// These numbers keep a run short.
 const (
 	mostRounds  = 20
 	rounds      = 12               // the number of rounds that most runs need
@@ -122,8 +120,7 @@ func slicing(arms int, took time.Duration) int {
 	return max(n, 0) &^ 1
 }
 
-// File writes the experiment. The argument took is the approximate duration of one run, and kinds holds the names
-// of the layers.
+// File writes the experiment. took is the approximate duration of one run, and kinds holds the names of the layers.
 func (a *comparison) File(took time.Duration, kinds []string) ([]byte, error) {
 	arms, err := a.arms(kinds)
 	if err != nil {
