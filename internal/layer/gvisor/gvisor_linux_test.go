@@ -10,6 +10,7 @@ import (
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
 	"tare/internal/layer/layertest"
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local/localtest"
 )
@@ -17,7 +18,7 @@ import (
 func TestMain(m *testing.M) { layertest.Main(m) }
 
 func TestProofs(t *testing.T) {
-	localtest.Long(t)
+	slow.Test(t)
 	found := Kind.Probe(t.Context())
 	for _, f := range found {
 		t.Run(f.Name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
 	"tare/internal/layer/layertest"
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local/localtest"
 )
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 // openSite opens a site at which the program can run, or skips the test.
 func openSite(t *testing.T, p program) testbed.Site {
 	t.Helper()
-	localtest.Long(t)
+	slow.Test(t)
 	if _, err := p.implementation().find(); err != nil {
 		t.Skipf("%v: %s", err, p.implementation().hint)
 	}

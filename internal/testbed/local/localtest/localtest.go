@@ -14,6 +14,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
 )
@@ -50,7 +51,7 @@ func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
 // Members opens a site with a network whose service has members, each with a node of its own and a volume.
 func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
-	Long(t)
+	slow.Test(t)
 	if local.NeedsUserNamespace() {
 		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
 	}
@@ -61,21 +62,13 @@ func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Sit
 // (testbed.Staged). If this machine cannot make a volume, Volume skips the test.
 func Volume(t testing.TB, size quantity.Size, block bool) testbed.Site {
 	t.Helper()
-	Long(t)
+	slow.Test(t)
 	for _, f := range local.ProbeVolume(t.Context()) {
 		if f.Status != testbed.Works {
 			t.Skipf("%s: %s (%s)", f.Name, f.Status, f.Detail)
 		}
 	}
 	return open(t, experiment.Needs{Volume: &experiment.Volume{Size: size, Block: block}}, experiment.Testbed{}.Level())
-}
-
-// Long skips a test that `make check` leaves to `make test`: networks, volumes or programs make it slow.
-func Long(t testing.TB) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("slow: left out by -short")
-	}
 }
 
 func open(t testing.TB, needs experiment.Needs, level any) testbed.Site {
