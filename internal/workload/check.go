@@ -8,14 +8,14 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// CheckTime adds an error if the duration is out of bounds.
+// CheckTime adds an error to the field unless the duration d is from least to most.
 func CheckTime(errs *experiment.FieldErrors, field string, d quantity.Duration, least, most time.Duration) {
 	if d.Std() < least || d.Std() > most {
 		errs.Add(field, "%v is not a time from %v to %v", d, quantity.Duration(least), quantity.Duration(most))
 	}
 }
 
-// CheckNumbers adds an error for each level that is not a number of things from 1 to most.
+// CheckNumbers adds an error for each level that is not from 1 to most. The argument things is the noun for the error.
 func CheckNumbers(errs *experiment.FieldErrors, field string, levels []int, most int, things string) {
 	for i, n := range levels {
 		if n < 1 || n > most {

@@ -45,9 +45,8 @@ type Workload interface {
 	Prepare(ctx context.Context, t *Trial) (Measured, error)
 }
 
-// Trier is a workload that makes objects, such as pods from templates, that no other step tests before a
-// trial. Try makes enough of these objects to show whether they work, and removes them again. `tare doctor
-// --try` calls Try at the site of each arm.
+// Trier is a workload whose objects, such as pods from templates, would first be made in a trial. Try makes enough
+// objects to show whether they work, and removes these objects again. `tare doctor --try` calls Try at each arm's site.
 type Trier interface {
 	Try(ctx context.Context, site testbed.Site) error
 }
@@ -78,7 +77,7 @@ type Trial struct {
 	Clear func(ctx context.Context) error
 }
 
-// Late reports whether a load generator's lag exceeds the allowed lag, times Lateness.
+// Late reports whether a load generator's lag exceeds the product of the allowed lag and Lateness.
 func (t *Trial) Late(lag, allowed time.Duration) bool {
 	return lag.Seconds() > cmp.Or(t.Lateness, 1)*allowed.Seconds()
 }
@@ -164,9 +163,9 @@ func OfMachine(rule string, cpuLimited bool) bool {
 // latency.
 func IndependentOfValues(rule string) bool { return rule != RuleLate }
 
-// Repeated reports whether a trial that broke a rule is tried again. A trial is tried again if the machine's
-// condition spoilt the trial, or if a proof failed. The other rules are about the program in its arm. If a
-// trial breaks such a rule, this is a result of the arm, and is counted.
+// Repeated reports whether a trial that broke a rule is tried again: if the machine's condition spoilt the trial,
+// or if a proof failed. The other rules are about the program in its arm. A trial that broke one of them counts as
+// a result of the arm.
 func Repeated(rule string, cpuLimited bool) bool {
 	return rule == RuleProof || OfMachine(rule, cpuLimited)
 }
@@ -191,7 +190,7 @@ func Invalidf(rule, format string, args ...any) error {
 type Kind struct {
 	Name    string
 	Summary string // one line
-	// Example holds parameters that a workload needs to have in a file, for a user to begin with.
+	// Example holds example values for the parameters that a file must give.
 	Example string
 	New     func() Workload
 	// Probe tries whether the workload works on this machine.

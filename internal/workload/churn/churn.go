@@ -48,7 +48,6 @@ import (
 // operation is the change that churn makes to its share of the objects.
 type operation string
 
-// The operations.
 const (
 	recreate operation = "recreate" // all churned objects are deleted, then made again under new names
 	Update   operation = "update"   // every churned object is changed to the next revision of its template
@@ -88,7 +87,6 @@ type Template struct {
 // security is a level of the Pod Security Standards.
 type security string
 
-// The levels.
 const (
 	restricted security = "restricted"
 	baseline   security = "baseline"
@@ -138,7 +136,7 @@ func (c *Config) Declare() experiment.Declaration {
 
 // Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
-	prepare := deleteLimit(c.Objects.One()+c.fixed()) + c.makeLimit() + 2*c.Ready.Std() + 2*c.Settle.Std()
+	prepare := 2*c.paceLimit() + 2*c.Ready.Std() + 2*c.Settle.Std() // deleting leftovers, and making objects
 	limit := prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
 	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: limit}
 }
@@ -179,8 +177,8 @@ func (c *Config) expected() time.Duration {
 	return expected + time.Duration(made)*time.Second/usualPace
 }
 
-// makeLimit is the longest time for making the objects before the measurement.
-func (c *Config) makeLimit() time.Duration {
+// paceLimit is the longest time for making, or for deleting, all objects of a trial outside of the measurement.
+func (c *Config) paceLimit() time.Duration {
 	return time.Minute + time.Duration(c.Objects.One()+c.fixed())*time.Second/slowestPace
 }
 

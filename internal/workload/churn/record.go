@@ -22,7 +22,7 @@ var quantiles = []workload.Quantile{0.5, 0.9, 0.99, 0.999}
 const (
 	shortestSeen = int64(time.Microsecond)
 	longestSeen  = int64(time.Hour)
-	figures      = 3
+	digits      = 3
 )
 
 // histogram is one distribution of a trial.
@@ -32,7 +32,7 @@ type histogram struct {
 }
 
 func newHistogram() *histogram {
-	return &histogram{Histogram: hdrhistogram.New(shortestSeen, longestSeen, figures)}
+	return &histogram{Histogram: hdrhistogram.New(shortestSeen, longestSeen, digits)}
 }
 
 func (h *histogram) add(d time.Duration) {
@@ -124,7 +124,7 @@ func (out *outcome) rate() float64 {
 	return out.perSecond(out.succeeded, out.lastSent+due(1, out.offered))
 }
 
-// readyRate returns the number of objects that became ready per second, over the time until the last one was ready.
+// readyRate returns the number of objects that became ready per second, over the time until the last object was ready.
 func (out *outcome) readyRate() float64 {
 	return out.perSecond(int(out.ready.TotalCount()), out.lastReady)
 }
@@ -165,7 +165,6 @@ func (out *outcome) write(raw workload.Raw) error {
 	return err
 }
 
-// keep writes one raw file.
 func keep(raw workload.Raw, name string, write func(io.Writer) error) error {
 	f, err := raw.Create(name)
 	if err != nil {

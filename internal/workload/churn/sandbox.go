@@ -86,7 +86,7 @@ func absent(name string) func(...any) (string, error) {
 	return func(...any) (string, error) { return "", fmt.Errorf("%s is not available here", name) }
 }
 
-// short joins texts if they are short together.
+// short calls join, unless the texts among args have more than mostText bytes together.
 func short(args []any, join func() string) (string, error) {
 	n := 0
 	for _, a := range args {

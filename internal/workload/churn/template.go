@@ -2,6 +2,7 @@ package churn
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"text/template"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
@@ -42,23 +44,25 @@ const revisionKey = "tare/revision"
 // source is a parsed template.
 type source struct {
 	template *template.Template
-	text     string
 	ready    Condition // condition for the template's kind, never auto
 	fixed    int
 	kind     kind
+	resource schema.GroupVersionResource // resource of the kind; only a target's sources have it
 }
 
 // compile parses the template and renders one object as a check.
 func (t Template) compile() (*source, error) {
-	text, err := t.text()
+	switch {
+	case t.Inline != "" && t.File != "":
+		return nil, errors.New("there are inline and file; give one of them")
+	case t.Inline == "" && t.File == "":
+		return nil, errors.New("there is neither inline nor file")
+	}
+	parsed, err := parseTemplate(cmp.Or(string(t.Inline), t.read))
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := parseTemplate(text)
-	if err != nil {
-		return nil, err
-	}
-	s := &source{template: parsed, text: text, fixed: t.Fixed}
+	s := &source{template: parsed, fixed: t.Fixed}
 	object, err := s.render(values{Name: "name", Namespace: "namespace", Objects: 1, Revision: 1})
 	if err != nil {
 		return nil, err
@@ -68,18 +72,6 @@ func (t Template) compile() (*source, error) {
 	}
 	s.ready = t.Ready.of(s.kind)
 	return s, nil
-}
-
-func (t Template) text() (string, error) {
-	switch {
-	case t.Inline != "" && t.File != "":
-		return "", errors.New("there are inline and file; give one of them")
-	case t.Inline != "":
-		return string(t.Inline), nil
-	case t.File == "":
-		return "", errors.New("there is neither inline nor file")
-	}
-	return t.read, nil
 }
 
 // readFiles reads the files of templates.

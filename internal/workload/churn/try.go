@@ -65,7 +65,7 @@ func (s *runningTrial) firstFailure(ctx context.Context, on *kube.Site) error {
 		switch {
 		case o.failure != "":
 			return fmt.Errorf("make %s: %s", what, o.failure)
-		case o.awaited && o.readyAt.Load() == 0:
+		case o.unready():
 			late := &cluster.DiagnosedError{Err: fmt.Errorf("%s is not ready %v after it was asked for", what, s.config.Ready)}
 			if c, err := on.Cluster(ctx); err == nil {
 				late.Events = c.Events(ctx, s.namespace, o.name, "")

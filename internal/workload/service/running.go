@@ -43,7 +43,7 @@ type Running struct {
 	streams [2]*outputStream // streams of stdout and stderr
 	stop    context.CancelFunc
 	done    chan struct{}
-	err     error // error of its end, valid once done is closed
+	err     error // error with which the program ended; valid once done is closed
 }
 
 // Start starts a program, which runs until Down.
@@ -91,7 +91,7 @@ func (r *Running) Check(context.Context) error {
 	return fmt.Errorf("the %s has ended: %s", r.Name, why)
 }
 
-// BrokenRule returns an error if the program has ended during a trial, which breaks a rule.
+// BrokenRule returns an error if the program has ended. A program that ends during a trial breaks a rule.
 func (r *Running) BrokenRule(ctx context.Context) error {
 	err := r.Check(ctx)
 	var lost *testbed.Disturbance
@@ -110,7 +110,7 @@ func (r *Running) read() error {
 	return errors.Join(r.streams[0].read(p), r.streams[1].read(p))
 }
 
-// Log records the output since the last call with a trial.
+// Log records the output since the last call in a raw file of a trial.
 func (r *Running) Log(raw workload.Raw) error {
 	if err := r.read(); err != nil {
 		return err
@@ -141,13 +141,7 @@ func (r *Running) CPU() (time.Duration, error) { return r.process.CPU() }
 // Memory returns the program's resident memory now, in bytes.
 func (r *Running) Memory() (int64, error) { return r.process.Memory() }
 
-// Account begins an account of what the program uses.
-func (r *Running) Account() (Account, error) { return Begin(r.process) }
-
-// Since returns what the program has used since an account began.
-func (r *Running) Since(a Account) (testbed.Usage, error) { return a.Since(r.process) }
-
-// outputStream receives one output, as it is written, or in pieces that read reads.
+// outputStream receives the stdout or stderr of a program: by Write, or by read on a testbed with testbed.Printer.
 type outputStream struct {
 	name string
 	to   *outputTail
@@ -218,7 +212,7 @@ func (r *outputTail) last() string {
 	return safetext.Line(string(r.text[max(0, len(r.text)-400):]))
 }
 
-// matches reports whether the output since the last take matches.
+// matches reports whether the function match accepts the output since the last call of take.
 func (r *outputTail) matches(match func([]byte) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,8 +242,8 @@ func Begin(process Process) (Account, error) {
 	return Account{time.Now(), cpu, uncounted}, err
 }
 
-// Since returns what the process has used since the account began. All CPU time is given as user time. The
-// memory is the resident memory now.
+// Since returns what the process has used since the account began. All CPU time counts as user time. The memory is
+// the resident memory at the time of the call.
 func (a Account) Since(process Process) (testbed.Usage, error) {
 	now, err := Begin(process)
 	if err != nil {

@@ -34,7 +34,7 @@ type Config struct {
 	Ready Ready               `yaml:"ready" json:"ready" doc:"when the server counts as ready"`
 }
 
-// Declare adds the needs of the server, if there is one.
+// Declare adds the server's needs to a declaration. A Config without a program adds nothing.
 func (c *Config) Declare(d *experiment.Declaration) {
 	if c != nil && len(c.Run) > 0 {
 		d.Needs.Image = c.Image
@@ -56,7 +56,7 @@ func (r Ready) limit() quantity.Duration {
 // portName is the placeholder for the port in arguments.
 const portName = "$(TARE_PORT)"
 
-// Validate returns all errors. The names of their fields begin with the given field.
+// Validate returns all errors. The names of their fields begin with the argument field.
 func (c *Config) Validate(field string) []experiment.FieldError {
 	errs := experiment.FieldErrors(c.Run.ValidateCommand(field + ".run"))
 	errs = append(errs, c.Env.Validate(field+".env")...)
@@ -153,7 +153,7 @@ func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	}
 	ports := network.Ports()
 	if port == 0 {
-		// The first ports are for tools that start again in each trial.
+		// The first ports are left to tools that start again in each trial.
 		if s.Number >= len(ports)-1 {
 			return nil, fmt.Errorf("more servers at a site than the %d ports that its service forwards", len(ports))
 		}
