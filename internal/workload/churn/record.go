@@ -22,7 +22,7 @@ var quantiles = []workload.Quantile{0.5, 0.9, 0.99, 0.999}
 const (
 	shortestSeen = int64(time.Microsecond)
 	longestSeen  = int64(time.Hour)
-	digits      = 3
+	digits       = 3
 )
 
 // histogram is one distribution of a trial.

@@ -16,11 +16,11 @@ import (
 )
 
 // SelfSigned makes a certificate and its key for a builtin server, in PEM. The certificate signs itself.
-// Clients trust it directly, without an authority.
-func SelfSigned(at ByPath) (cert, key string, err error) {
+// Clients trust it directly, without an authority. The argument more lists uses besides that by a server.
+func SelfSigned(at ByPath, more ...x509.ExtKeyUsage) (cert, key string, err error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "tare"},
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: append(more, x509.ExtKeyUsageServerAuth),
 		BasicConstraintsValid: true, IsCA: true,
 	}
 	for _, a := range at {

@@ -31,7 +31,7 @@ type Within struct {
 	Within quantity.Duration `yaml:"within" json:"within" required:"true" alone:"true" doc:"the time limit"`
 }
 
-// kept reports whether enough of n sidecars kept to the limit.
+// kept reports whether enough of n sidecars kept to the limit. The argument kept is the number of those that did.
 func (w Within) kept(kept, n int) bool {
 	return float64(kept) >= cmp.Or(float64(w.Share), 1)*float64(n)-1e-9
 }
@@ -157,8 +157,8 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 	return result, errors.Join(err, workload.KeepIndented(r.t.Raw, "search.json", record))
 }
 
-// try finds out whether the server carries this many sidecars. The server has come to rest before the sidecars
-// connect, and again afterwards.
+// try tries the number of sidecars in t, and records in t whether the server carried them. The server comes to rest
+// before the sidecars connect, and again after they have disconnected.
 func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	if err := r.configure(ctx, t.Sidecars); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	if err := r.start(ctx, t.Sidecars); err != nil {
 		return err
 	}
-	count, err := r.count()
+	usage, err := r.parts().Begin()
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	if err := r.attempt(ctx, t); err != nil {
 		return err
 	}
-	if t.used, err = count(); err != nil {
+	if t.used, err = usage(); err != nil {
 		return err
 	}
 	t.CPU, t.Memory = t.used["server"].CPU().Seconds(), r.peak

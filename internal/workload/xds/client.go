@@ -18,11 +18,10 @@ import (
 // client is a process that simulates sidecars.
 type client struct {
 	*helperrpc.Helper
-	ahead  time.Duration   // time by which the clock at the client's place is ahead of this machine's clock
-	before service.Account // account of the process at the beginning of the measured part
+	ahead time.Duration // time by which the clock at the client's place is ahead of this machine's clock
 }
 
-// start starts the clients for this many sidecars, and gives each client its share of them.
+// start starts the clients, and divides a number of sidecars among them.
 func (r *trial) start(ctx context.Context, sidecars int) error {
 	open, err := r.openRequest(ctx)
 	if err != nil {
@@ -66,7 +65,6 @@ func (r *trial) places() []testbed.Place {
 // share returns the number of sidecars of client i when n sidecars are divided among this many clients.
 func share(n, clients, i int) int { return (n + clients - 1 - i) / clients }
 
-// send sends a request to the client, and returns its response.
 func (c *client) send(ctx context.Context, o fleet.Request) (a fleet.Response, err error) {
 	err = c.Ask(ctx, o, &a)
 	return a, err
@@ -131,7 +129,7 @@ func (r *trial) awaitStage(ctx context.Context, name string, limit time.Duration
 			if err := r.up.server.BrokenRule(ctx); err != nil {
 				return nil, err
 			}
-			used, err := r.up.server.Since(service.Account{})
+			used, err := service.Account{}.Since(r.up.server)
 			if err != nil {
 				return nil, err
 			}
@@ -151,7 +149,7 @@ func (r *trial) awaitStage(ctx context.Context, name string, limit time.Duration
 	}
 }
 
-// heap returns the bytes in use on the server's heap. The first client asks the server for them.
+// heap returns the bytes in use on the server's heap. The first client asks the server.
 func (r *trial) heap(ctx context.Context) (int64, error) {
 	at := netip.AddrPortFrom(r.up.server.Address[testbed.PodToPod].Addr(), uint16(r.config.Metrics))
 	a, err := r.clients[0].send(ctx, fleet.Request{Heap: "http://" + at.String() + "/metrics"})

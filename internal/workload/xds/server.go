@@ -34,10 +34,9 @@ const (
 	keyVariable         = "TARE_TLS_KEY"
 )
 
-// xdsServer is the server that sidecars at a site connect to. The resident is the server that the workload started, or
-// remote.
+// xdsServer is the server that sidecars at a site connect to.
 type xdsServer struct {
-	resident
+	resident  // server, or remote
 	site      testbed.Site
 	server    *service.Server // server that the workload started; nil: the server is at an address
 	authority string          // PEM certificate of the authority that signed the server's certificate, if Tare made it; "": Tare made none

@@ -22,10 +22,8 @@ const (
 
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
+	workload.CheckNumbers(&errs, "sidecars", c.Sidecars, mostSidecars, "sidecars")
 	for i, n := range c.Sidecars {
-		if n < 1 || n > mostSidecars {
-			errs.Add(fmt.Sprintf("sidecars[%d]", i), "%d is not a number of sidecars from 1 to %d", n, mostSidecars)
-		}
 		for _, clients := range c.Clients {
 			if n < clients {
 				errs.Add(fmt.Sprintf("sidecars[%d]", i), "%d sidecars are too few for %d clients", n, clients)

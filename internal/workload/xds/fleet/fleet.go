@@ -142,7 +142,7 @@ func (f *Fleet) Handle(ctx context.Context, o Request) (*Response, error) {
 	return &Response{Now: time.Now()}, err
 }
 
-// assemble makes the sidecars. None connects yet.
+// assemble makes the sidecars, without connecting them.
 func (f *Fleet) assemble(ctx context.Context, o Open) error {
 	if f.client != nil {
 		return errors.New("the fleet already has sidecars")

@@ -31,7 +31,7 @@ type stage struct {
 // Values in place of a member's time.
 const (
 	pending    = -1 // the member has not finished
-	unexpected = -2
+	unexpected = -2 // the stage does not wait for the member
 )
 
 // newStage makes a stage that waits for the members whose element in waits is true.
@@ -250,7 +250,6 @@ func (m *member) disconnect() {
 	m.fleet.mu.Unlock()
 }
 
-// keepConnected connects the sidecar, and reconnects it after each end of its stream, until the context ends.
 func (m *member) keepConnected(ctx context.Context) {
 	f := m.fleet
 	least := cmp.Or(f.open.LeastWait, leastWait)

@@ -21,8 +21,8 @@ type incoming struct {
 	left  uint64 // bytes of the message that have not arrived
 }
 
-// Numbers of the fields that are read, in both kinds of message. A delta response has a version for debugging only.
-// Only a delta response has removed.
+// Field numbers in both kinds of message. The version of a delta response is for debugging only. The names of removed
+// resources are in delta responses only.
 const (
 	fieldVersion   = 1
 	fieldResources = 2
@@ -48,9 +48,6 @@ type response struct {
 	removed             []string // names of removed resources, in a delta response
 	wrong               error    // reason why the sidecar rejects the response
 }
-
-// of returns the type of the response's resources.
-func (w *response) of() Type { return typed(w.url) }
 
 // responses holds response values for reuse, unless they have grown large.
 var responses = sync.Pool{New: func() any { return new(response) }}
@@ -200,7 +197,7 @@ func (m *incoming) matters(begins []byte) bool {
 	return refers
 }
 
-// take handles a complete field.
+// take keeps the content of a complete field.
 func (w *response) take(field protowire.Number, delta bool) {
 	switch field {
 	case fieldVersion:
