@@ -90,7 +90,7 @@ const (
 	drain    = time.Second
 )
 
-// capacity searches the rate that a server can carry.
+// capacity searches the highest rate that a server can carry.
 func (r *Trial) capacity(ctx context.Context) (workload.Result, error) {
 	c, search := r.config, staircase.Search{Fineness: staircase.Fine, Near: r.config.rate(), Least: 1, Most: 10e6, Unit: "per second"}
 	record := staircase.Record[searchTry]{Began: search.First(r.t.Seed)}

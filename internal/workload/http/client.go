@@ -47,7 +47,7 @@ type client struct {
 	ahead  time.Duration // time by which the client's clock is ahead of this machine's clock
 }
 
-func startClient(ctx context.Context, site testbed.Site, name string, where testbed.Place, config load.Config, threads int) (*client, error) {
+func startClient(ctx context.Context, site testbed.Site, name string, where testbed.Place, config load.Config) (*client, error) {
 	c := &client{site: site, socket: "@tare-http-" + rand.Text()}
 	cmd, err := helperrpc.Command(site, where, clientHelper.Name, clientInput{Socket: c.socket})
 	if err != nil {
@@ -57,7 +57,7 @@ func startClient(ctx context.Context, site testbed.Site, name string, where test
 	if c.Running, err = service.Start(ctx, site, service.Program{Name: name, Where: where, Command: cmd}); err != nil {
 		return nil, err
 	}
-	if _, _, err := c.ask(ctx, load.ClientRequest{Open: &load.OpenSession{Config: config, Threads: threads}}); err != nil {
+	if _, _, err := c.ask(ctx, load.ClientRequest{Open: &config}); err != nil {
 		return nil, errors.Join(err, c.Down(context.WithoutCancel(ctx)))
 	}
 	return c, nil
@@ -102,9 +102,6 @@ func passRequest(ctx context.Context, in clientInput) (json.RawMessage, error) {
 	return response, nil
 }
 
-// Several clients begin a span at the same time. Each client's request states this time by the client's own
-// clock. Before a trial Tare therefore reads the clocks of clients on other nodes of a cluster.
-
 // minLead is the least time between a request to clients and their common start.
 const minLead = 300 * time.Millisecond
 
@@ -138,8 +135,8 @@ func eachClient[T any](r *Trial, do func(i int, c *client) (T, error)) ([]T, err
 func (r *Trial) warmUp(ctx context.Context) error {
 	for {
 		_, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.Warmup.Std()}, 0)
-		var invalid *workload.Invalid
-		if !errors.As(err, &invalid) || invalid.Rule != workload.RuleLate || r.lead > 4*minLead {
+		invalid, ok := errors.AsType[*workload.Invalid](err)
+		if !ok || invalid.Rule != workload.RuleLate || r.lead > 4*minLead {
 			return err
 		}
 		r.lead = 2 * max(r.lead, minLead)
@@ -152,12 +149,12 @@ type clock struct {
 	Place  testbed.Place `json:"place"`
 	Ahead  time.Duration `json:"ahead"`  // time by which the client's clock is ahead of this machine's
 	Within time.Duration `json:"within"` // the error of Ahead: half the time that the response took
-	Used   bool          `json:"used"`   // whether Ahead is used; false: the clocks agree within the error
+	Used   bool          `json:"used"`   // Ahead is used; false: the clocks agree within the error
 }
 
-// readClocks reads the clocks of several clients that run on other machines, and records them with the trial.
-// If a client's clock and this machine's clock agree within the error, they count as equal, since nodes
-// synchronise their clocks better than Tare can measure.
+// readClocks reads the clocks of several clients that run on other machines, since each client gets the common start
+// by its own clock. It records the clocks with the trial. If a client's clock and this machine's clock agree within
+// the error, they count as equal, since nodes synchronise their clocks better than Tare can measure.
 func (r *Trial) readClocks(ctx context.Context) error {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if !ok || len(r.clients) == 1 {
@@ -177,11 +174,7 @@ func (r *Trial) readClocks(ctx context.Context) error {
 			r.clients[i].ahead = c.Ahead
 		}
 	}
-	text, err := json.MarshalIndent(slices.DeleteFunc(all, func(c clock) bool { return c.Client == "" }), "", "  ")
-	if err != nil {
-		return err
-	}
-	return workload.Keep(r.t.Raw, "clocks.json", append(text, '\n'))
+	return workload.KeepIndented(r.t.Raw, "clocks.json", slices.DeleteFunc(all, func(c clock) bool { return c.Client == "" }))
 }
 
 // readClock asks three times for the time, and uses the fastest response.

@@ -291,7 +291,6 @@ func (b *tally) add(x Exchange, begin time.Duration) {
 	b.result.Add(x, begin)
 }
 
-// connected counts a new connection.
 func (b *tally) connected(agreed string, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

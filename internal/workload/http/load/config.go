@@ -6,9 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -52,11 +50,13 @@ type Config struct {
 	// Timeout is the time within which a response must be complete. It runs from sending, and includes a new
 	// connection. 0 means 10 s.
 	Timeout time.Duration `json:"timeout,omitempty"`
+	// Threads bounds the CPUs that the process of a Client uses at a time; 0 leaves the bound to Go's runtime.
+	Threads int `json:"threads,omitempty"`
 }
 
 // Request is one kind of request.
 type Request struct {
-	// Name is a name under which the latency of these requests is also recorded apart; "": no such record.
+	// Name is a name under which the latency of these requests is also recorded apart; "": it is not recorded apart.
 	Name   string `json:"name,omitempty"`
 	Method string `json:"method,omitempty"` // "": GET, or POST if there is a payload
 	Path   string `json:"path,omitempty"`   // replaces the URL's path and query
@@ -106,16 +106,8 @@ func (t *TLSConfig) Client() *TLS {
 	return &TLS{CA: t.trusted, ServerName: t.ServerName}
 }
 
-// Bounds of a configuration. They keep a mistake from overloading the machine.
-const (
-	mostConnections = 100_000
-	mostStreams     = 10_000
-	mostPayload     = 64 << 20   // bytes
-	mostRate        = 10_000_000 // requests per second
-)
-
-// Validate returns all errors of the configuration.
-func (c Config) Validate() error {
+// validate checks the parts that a user or a server can shape: the URL, the paths and the headers. It returns all errors.
+func (c Config) validate() error {
 	var wrong []error
 	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	u, err := url.Parse(c.URL)
@@ -127,70 +119,15 @@ func (c Config) Validate() error {
 	case u.User != nil:
 		no("url: it must not hold a user; give an Authorization header")
 	}
-	if !slices.Contains([]Protocol{HTTP1, H2, GRPC}, c.Protocol) {
-		no("protocol %q: it must be one of %s, %s, %s", c.Protocol, HTTP1, H2, GRPC)
-	}
-	if c.Protocol == HTTP1 && c.Streams > 1 {
-		no("streams %d: %s carries one request at a time", c.Streams, HTTP1)
-	}
-	if c.Connections < 1 || c.Connections > mostConnections {
-		no("connections %d: it must be 1 to %d", c.Connections, mostConnections)
-	}
-	if c.Streams < 0 || c.Streams > mostStreams {
-		no("streams %d: it must be 0 to %d", c.Streams, mostStreams)
-	}
-	if c.RequestsPerConnection < 0 {
-		no("requestsPerConnection %d: it must not be negative", c.RequestsPerConnection)
-	}
-	if c.Timeout < 0 {
-		no("timeout %v: it must not be negative", c.Timeout)
-	}
 	for i, r := range c.Requests {
-		if err := r.validate(c.Protocol); err != nil {
-			no("request %d: %w", i+1, err)
+		if r.Path != "" && (r.Path[0] != '/' || strings.ContainsFunc(r.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f })) {
+			no("request %d: path %q: it must begin with / and be encoded", i+1, r.Path)
 		}
-	}
-	return errors.Join(wrong...)
-}
-
-// taken lists the headers that the generator sets itself. A second value of such a header would change the
-// message's framing.
-var taken = []string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", strings.ToLower(answerHeader)}
-
-func (r Request) validate(p Protocol) error {
-	var wrong []error
-	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
-	if r.Method != "" && !httpguts.ValidHeaderFieldName(r.Method) { // methods and header names are tokens (RFC 9110, 9.1)
-		no("method %q: it is not a token", r.Method)
-	}
-	switch {
-	case strings.EqualFold(r.Method, "HEAD"), strings.EqualFold(r.Method, "CONNECT"):
-		no("method %s: its answers are framed in another way", r.Method)
-	case p == GRPC && r.Method != "" && r.Method != http.MethodPost:
-		no("method %s: gRPC has only POST", r.Method)
-	}
-	if r.Path != "" && (r.Path[0] != '/' || strings.ContainsFunc(r.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f })) {
-		no("path %q: it must begin with / and be encoded", r.Path)
-	}
-	for _, h := range r.Headers {
-		if !httpguts.ValidHeaderFieldName(h[0]) || !httpguts.ValidHeaderFieldValue(h[1]) {
-			no("header %q: not a valid name and value", h)
+		for _, h := range r.Headers {
+			if !httpguts.ValidHeaderFieldName(h[0]) || !httpguts.ValidHeaderFieldValue(h[1]) {
+				no("request %d: header %q: not a valid name and value", i+1, h)
+			}
 		}
-		if slices.Contains(taken, strings.ToLower(h[0])) {
-			no("header %q: it is set by the generator", h[0])
-		}
-	}
-	if r.Payload < 0 || r.Payload > mostPayload || len(r.Body) > mostPayload {
-		no("payload %d: it must be 0 to %d bytes", max(r.Payload, len(r.Body)), mostPayload)
-	}
-	if r.Payload > 0 && r.Body != nil {
-		no("payload and body: only one of them")
-	}
-	if r.Answer != nil && (*r.Answer < 0 || *r.Answer > mostPayload) {
-		no("answer %d: it must be 0 to %d bytes", *r.Answer, mostPayload)
-	}
-	if !(r.Weight >= 0 && r.Weight < 1e12) {
-		no("weight %v: it must not be negative", r.Weight)
 	}
 	return errors.Join(wrong...)
 }

@@ -24,13 +24,13 @@ type slot struct {
 	number  int
 	run     *activeSpan
 	due     due
-	free    time.Duration // since when a connection was free for the request
-	sent    time.Duration // when the request was sent, or when dialling for it began
-	first   time.Duration // when the first byte of the response arrived
+	free    time.Duration // time from which a connection was free for the request
+	sent    time.Duration // time at which the request was sent, or dialling for it began
+	first   time.Duration // time at which the first byte of the response arrived
 	busy    bool
 	turn    uint64 // counts the slot's requests, so that work for an earlier request is recognised
 	link    *link  // carries the request
-	givenUp Kind   // why the request was given up; "": it was not given up
+	givenUp Kind   // kind of error under which the request was given up; "": it was not given up
 	stream  stream // state of an HTTP/2 request
 }
 

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -36,10 +37,7 @@ func encode(p Protocol, u *url.URL, r Request) (*encodedRequest, error) {
 		o.answer = *r.Answer
 		headers = append(headers[:len(headers):len(headers)], [2]string{answerHeader, strconv.Itoa(o.answer)})
 	}
-	path := r.Path
-	if path == "" {
-		path = u.RequestURI()
-	}
+	path := cmp.Or(r.Path, u.RequestURI())
 	method := r.Method
 	if method == "" {
 		method = "GET"
@@ -105,11 +103,7 @@ func (o *encodedRequest) http2(p Protocol, method, path string, u *url.URL, head
 		add("content-length", strconv.Itoa(len(body)))
 	}
 	for _, h := range headers {
-		name := strings.ToLower(h[0])
-		if p == GRPC && name == "content-type" {
-			return fmt.Errorf("header %q: it is set by the generator", h[0])
-		}
-		add(name, h[1])
+		add(strings.ToLower(h[0]), h[1])
 	}
 	size := 0
 	for _, h := range o.headers {

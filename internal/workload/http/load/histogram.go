@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -90,18 +91,7 @@ func (h *Histogram) At(q float64) time.Duration {
 }
 
 // ceil rounds up, but ignores rounding errors in x.
-func ceil(x float64) int64 {
-	n := int64(x)
-	if x-float64(n) > 1e-9*max(x, 1) {
-		n++
-	}
-	return n
-}
-
-// Equal reports whether two histograms hold the same counts.
-func (h *Histogram) Equal(other *Histogram) bool {
-	return h.over == other.over && h.hdr.Equals(other.hdr)
-}
+func ceil(x float64) int64 { return int64(math.Ceil(x - 1e-9*max(x, 1))) }
 
 // Raw returns the histogram of the library hdrhistogram, for logs and exports. This histogram lacks times
 // longer than a minute. The caller must not change the histogram.

@@ -107,7 +107,8 @@ func (h *http1) received(n int, failed error) error {
 	return failed
 }
 
-// complete ends a request whose response was complete at the time now. The error is errRetired if the connection takes no more requests.
+// complete ends a request whose response was complete at the time now. The error is errRetired if the connection takes
+// no more requests.
 func (h *http1) complete(resp response, now time.Duration) error {
 	c := h.link.conn
 	early := h.early(resp)

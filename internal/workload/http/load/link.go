@@ -61,18 +61,17 @@ func malformedf(format string, args ...any) error {
 
 // connectionOutcome returns how requests end when their connection fails.
 func connectionOutcome(err error) Exchange {
-	var f *failure
-	var op *net.OpError
-	switch {
-	// This error is a TLS alert. Servers with TLS 1.3 refuse a client's certificate after the handshake.
-	case errors.As(err, &op) && op.Op == "remote error":
-		return Exchange{Kind: handshake, Text: err.Error()}
-	case errors.As(err, &f):
-		return Exchange{Kind: f.kind, Text: f.Error()}
-	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
-		return Exchange{Kind: Closed, Text: "the connection was closed before the answer was complete"}
+	x := Exchange{Kind: Closed, Text: err.Error()}
+	if f, ok := errors.AsType[*failure](err); ok {
+		x.Kind, x.Text = f.kind, f.Error()
+	} else if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+		x.Text = "the connection was closed before the answer was complete"
 	}
-	return Exchange{Kind: Closed, Text: err.Error()}
+	// Servers with TLS 1.3 refuse a client's certificate after the handshake, by a TLS alert: a "remote error".
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
+		x.Kind, x.Text = handshake, err.Error()
+	}
+	return x
 }
 
 // live dials, sends the waiting requests, and reads until the connection ends.

@@ -235,7 +235,6 @@ func (p *responseParser) trailerLine() (bool, error) {
 	return true, nil
 }
 
-// header reads the relevant headers from one line.
 func (h *head) header(line []byte) error {
 	n := bytes.IndexByte(line, ':')
 	if n <= 0 {

@@ -65,14 +65,14 @@ type Result struct {
 // Exchange is one request and its response, once the request has ended. All times count from the same moment.
 type Exchange struct {
 	Name  string        // Request.Name
-	Due   time.Duration // the intended time; in a closed loop, when the request was drawn
-	Free  time.Duration // since when a connection was free for the request
-	Sent  time.Duration // when the request was sent, or when dialling for it began
-	First time.Duration // when the first byte of the response arrived
-	Last  time.Duration // when the last byte of the response arrived, or when the request failed
+	Due   time.Duration // intended time; in a closed loop, the time at which the request was drawn
+	Free  time.Duration // time from which a connection was free for the request
+	Sent  time.Duration // time at which the request was sent, or dialling for it began
+	First time.Duration // time at which the first byte of the response arrived
+	Last  time.Duration // time at which the last byte of the response arrived, or the request failed
 	Paced bool          // an open loop has sent the request
-	Kind  Kind          // the kind of error; "": OK
-	Text  string        // the error
+	Kind  Kind          // kind of the error; "": the request ended OK
+	Text  string        // text of the error
 	// BytesSent and BytesReceived are the sizes of the bodies.
 	BytesSent, BytesReceived int64
 }

@@ -42,7 +42,7 @@ type session struct {
 
 // Open makes a session. Run makes the connections. The caller must close the session.
 func Open(c Config) (*session, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	u, err := url.Parse(c.URL)
@@ -183,16 +183,9 @@ func (s *session) Close() {
 
 // ClientRequest is one request to a Client. Exactly one member is set.
 type ClientRequest struct {
-	Open  *OpenSession `json:"open,omitempty"`  // opens a session, and closes the session before it
-	Run   *Span        `json:"run,omitempty"`   // runs a span through the session
-	Clock bool         `json:"clock,omitempty"` // asks only for the time, which every response holds
-}
-
-// OpenSession asks a Client for a session.
-type OpenSession struct {
-	Config
-	// Threads bounds the CPUs that the process uses at a time; 0 leaves the bound to Go's runtime.
-	Threads int `json:"threads,omitempty"`
+	Open  *Config `json:"open,omitempty"`  // opens a session, and closes the session before it
+	Run   *Span   `json:"run,omitempty"`   // runs a span through the session
+	Clock bool    `json:"clock,omitempty"` // asks only for the time, which every response holds
 }
 
 // clientResponse is the response to one request.
@@ -243,8 +236,8 @@ func (c *Client) carryOut(ctx context.Context, r ClientRequest) (*Result, error)
 		if r.Open.Threads > 0 {
 			runtime.GOMAXPROCS(r.Open.Threads)
 		}
-		opened, err := Open(r.Open.Config)
-		c.session = opened
+		var err error
+		c.session, err = Open(*r.Open)
 		return nil, err
 	case r.Run != nil && c.session == nil:
 		return nil, errors.New("no session is open")

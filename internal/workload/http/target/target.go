@@ -120,7 +120,7 @@ func fill(w io.Writer, n int) {
 	}
 }
 
-// parse reads from a request which response it asks for.
+// parse returns the response that a request asks for.
 func parse(r *http.Request) (responseSpec, error) {
 	a := responseSpec{bytes: -1, status: http.StatusOK}
 	size, delay, status := r.Header.Get(answerHeader), r.Header.Get(delayHeader), ""
