@@ -72,7 +72,7 @@ func (o *objective) met(r *load.Result) bool {
 	return true
 }
 
-// probe returns how long to try a rate, so that every limited quantile has enough requests.
+// probe returns the time for which a rate is tried. Every limited quantile then has enough requests.
 func (o *objective) probe(rate float64) time.Duration {
 	longest := cmp.Or(o.Probe.Std(), time.Second)
 	for _, l := range o.limits() {

@@ -83,7 +83,7 @@ func runClient(ctx context.Context, in clientInput) error {
 	var client load.Client
 	defer client.Close()
 	return helperrpc.Listen(ctx, in.Socket, func(conn net.Conn) {
-		_ = client.Serve(ctx, conn, conn) // fails if nobody waits for the response any more, which is no error
+		_ = client.Serve(ctx, conn, conn) // an error means that nobody waits for the response any more
 	})
 }
 

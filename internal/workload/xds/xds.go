@@ -23,8 +23,8 @@
 //
 // With an objective, a trial instead searches for the number of sidecars that the server carries.
 //
-// The files: server.go is the server that sidecars connect to, client.go the processes that hold sidecars (package
-// fleet), trial.go the stages and changes of a trial, capacity.go the search, and record.go computes the metrics.
+// The files: server.go has the server and the processes that hold sidecars (package fleet), trial.go the stages and
+// changes of a trial, and capacity.go the search. record.go computes the metrics.
 package xds
 
 import (

@@ -13,8 +13,8 @@ type http1 struct {
 	link    *link
 	conn    net.Conn
 	parser  *responseParser
-	first   time.Duration // when the first byte of the latest response arrived; only the reader uses it
-	written chan struct{} // closed when a large request is written; guarded by the connection's lock
+	first   time.Duration // time at which the first byte of the latest response arrived; only the reader uses it
+	written chan struct{} // closed when a large request has been written; guarded by the connection's lock
 }
 
 // atOnce is the size, in bytes, of the largest request that its sender writes itself. An empty send buffer

@@ -260,8 +260,7 @@ type headerFields struct {
 	regular      bool // a header that is no pseudo-header was seen
 }
 
-// addHeaders adds a block of headers to a stream. It returns what is wrong with the block, or "" if nothing
-// is.
+// addHeaders adds a block of headers to a stream. It returns the text of an error, or "" if the block is right.
 func (s *stream) addHeaders(f *headerFields, end bool) string {
 	switch {
 	case f.wrong != "":
