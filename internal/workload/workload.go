@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
 	"tare/internal/testbed"
 )
 
@@ -197,4 +198,34 @@ type Kind struct {
 	Probe func(ctx context.Context) []testbed.Finding
 	// Helpers are the workload's helpers, if it has any (see testbed.HelperAt).
 	Helpers []testbed.Helper
+}
+
+// CheckTime adds an error to the field unless the duration d is from least to most.
+func CheckTime(errs *experiment.FieldErrors, field string, d quantity.Duration, least, most time.Duration) {
+	if d.Std() < least || d.Std() > most {
+		errs.Add(field, "%v is not a time from %v to %v", d, quantity.Duration(least), quantity.Duration(most))
+	}
+}
+
+// CheckNumbers adds an error for each level that is not from 1 to most. The argument things is the noun for the error.
+func CheckNumbers(errs *experiment.FieldErrors, field string, levels []int, most int, things string) {
+	for i, n := range levels {
+		if n < 1 || n > most {
+			errs.Add(fmt.Sprintf("%s[%d]", field, i), "%d is not a number of %s from 1 to %d", n, things, most)
+		}
+	}
+}
+
+// ReadFile reads a text file, such as the certificates to trust, into a string. The path "" leaves the string
+// unchanged.
+func ReadFile(read func(string) ([]byte, error), field, path string, into *string) (errs experiment.FieldErrors) {
+	if path == "" {
+		return nil
+	}
+	text, err := read(path)
+	if err != nil {
+		errs.Add(field, "%v", err)
+	}
+	*into = string(text)
+	return errs
 }

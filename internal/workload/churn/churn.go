@@ -25,7 +25,7 @@
 //
 // The files: template.go turns a template into requests, and schedule.go computes their due times. api.go sends one
 // request, and generate.go all of them; it also deletes leftovers. watch.go and ready.go see objects become ready.
-// record.go computes metrics and raw files, trial.go runs a trial, and try.go makes one object of each template.
+// record.go computes metrics and raw files. trial.go runs a trial, and makes one object of each template for a try.
 package churn
 
 import (

@@ -53,27 +53,19 @@ func newEventLoops(s *session) (*eventLoops, error) {
 	}
 	l := &eventLoops{polled: make([]atomic.Pointer[polledConn], len(s.connections))}
 	for range min(runtime.GOMAXPROCS(0), len(s.connections)) {
-		one, err := newEventLoop(l)
+		epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+		if err == nil {
+			err = unix.SetNonblock(epoll, true) // the runtime's poller only takes non-blocking descriptors
+		}
 		if err != nil {
 			l.close()
-			return nil, err
+			return nil, fmt.Errorf("epoll: %w", err)
 		}
+		one := &eventLoop{epoll: os.NewFile(uintptr(epoll), "epoll"), fd: epoll, set: l}
 		l.loops = append(l.loops, one)
 		l.all.Go(one.run)
 	}
 	return l, nil
-}
-
-func newEventLoop(set *eventLoops) (*eventLoop, error) {
-	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("epoll: %w", err)
-	}
-	if err := unix.SetNonblock(epoll, true); err != nil { // the runtime's poller only takes non-blocking descriptors
-		_ = unix.Close(epoll)
-		return nil, fmt.Errorf("epoll: %w", err)
-	}
-	return &eventLoop{epoll: os.NewFile(uintptr(epoll), "epoll"), fd: epoll, set: set}, nil
 }
 
 // close ends the event loops. All connections must have ended before.
