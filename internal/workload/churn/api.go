@@ -54,7 +54,6 @@ type apiError struct {
 	wait    time.Duration // pause that the response asks for before the next attempt
 }
 
-// Error returns the error in one line.
 func (a *apiError) Error() string {
 	if a.code == 0 {
 		return a.message
@@ -68,15 +67,13 @@ const (
 	metadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 )
 
-// Values of the Content-Type header.
-const (
-	plainJSON  = "application/json"
-	mergePatch = "application/merge-patch+json"
-)
+// contentTypes holds the values of the Content-Type header, by method.
+var contentTypes = map[string]string{
+	http.MethodPost: "application/json", http.MethodDelete: "application/json", http.MethodPatch: "application/merge-patch+json",
+}
 
 type request struct {
 	method, path string // path and query
-	contentType  string
 	accept       string
 	body         []byte
 }
@@ -89,8 +86,8 @@ func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
 		return nil, err
 	}
 	req.Header.Set("Accept", r.accept)
-	if r.contentType != "" {
-		req.Header.Set("Content-Type", r.contentType)
+	if contentType := contentTypes[r.method]; contentType != "" {
+		req.Header.Set("Content-Type", contentType)
 	}
 	got, err := a.http.Do(req)
 	if err != nil {

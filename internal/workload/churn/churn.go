@@ -54,7 +54,6 @@ const (
 	scale    operation = "scale"    // all churned objects are scaled to no replicas, then to the template's number
 )
 
-// Values lists the operations.
 func (operation) Values() []string { return []string{string(recreate), string(Update), string(scale)} }
 
 // Config is the parameters of the workload.
@@ -93,7 +92,6 @@ const (
 	privileged security = "privileged"
 )
 
-// Values lists the levels.
 func (security) Values() []string {
 	return []string{string(restricted), string(baseline), string(privileged)}
 }

@@ -90,11 +90,11 @@ func (p *target) request(o *timedRequest) request {
 	path := p.path(p.sources[o.source].resource)
 	switch o.verb {
 	case create:
-		return request{method: http.MethodPost, path: path, contentType: plainJSON, body: o.body}
+		return request{method: http.MethodPost, path: path, body: o.body}
 	case update:
-		return request{method: http.MethodPatch, path: path + "/" + o.name, contentType: mergePatch, body: o.body}
+		return request{method: http.MethodPatch, path: path + "/" + o.name, body: o.body}
 	}
-	return request{method: http.MethodDelete, path: path + "/" + o.name, contentType: plainJSON, body: background}
+	return request{method: http.MethodDelete, path: path + "/" + o.name, body: background}
 }
 
 // background makes the garbage collector delete an object's dependents after the object, as kubectl does.
@@ -164,7 +164,7 @@ func (p *target) deleteOne(ctx context.Context, r schema.GroupVersionResource, n
 		how = background
 	}
 	err := again(ctx, func() error {
-		return p.api.do(ctx, request{method: http.MethodDelete, path: p.path(r) + "/" + name, contentType: plainJSON, body: how})
+		return p.api.do(ctx, request{method: http.MethodDelete, path: p.path(r) + "/" + name, body: how})
 	})
 	if hasStatus(err, http.StatusNotFound) {
 		return nil

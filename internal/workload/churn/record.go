@@ -25,7 +25,6 @@ const (
 	digits       = 3
 )
 
-// histogram is one distribution of a trial.
 type histogram struct {
 	*hdrhistogram.Histogram
 	planned int // number of values that the trial planned
@@ -133,7 +132,6 @@ func (out *outcome) perSecond(n int, took time.Duration) float64 {
 	return float64(n) / max(due(len(out.requests), out.offered), took).Seconds()
 }
 
-// values returns the trial's metrics.
 func (out *outcome) values() map[string]float64 {
 	values := map[string]float64{"rate": out.rate(), "throttled": float64(out.throttled)}
 	for v, h := range out.latencies {
@@ -188,7 +186,6 @@ func (out *outcome) log(h *histogram) func(io.Writer) error {
 	}
 }
 
-// summary returns the most important numbers of a trial.
 func (out *outcome) summary() map[string]any {
 	return map[string]any{
 		"start": out.start.UTC().Format(time.RFC3339Nano), "requests": len(out.requests), "succeeded": out.succeeded,

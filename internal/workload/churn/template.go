@@ -43,7 +43,6 @@ func (k kind) String() string {
 // revisionKey is an annotation with the object's revision. It shows the watch which update an event is about.
 const revisionKey = "tare/revision"
 
-// source is a parsed template.
 type source struct {
 	template *template.Template
 	ready    Condition // condition for the template's kind, never auto
@@ -76,7 +75,6 @@ func (t Template) compile() (*source, error) {
 	return s, nil
 }
 
-// readFiles reads the files of templates.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i := range c.Templates {

@@ -53,7 +53,14 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *runningTrial,
 	if err != nil {
 		return nil, err
 	}
-	t.Clear = func(ctx context.Context) error { return c.clear(ctx, on) }
+	t.Clear = func(ctx context.Context) error {
+		p, err := c.targetAt(ctx, on)
+		if err != nil {
+			return err
+		}
+		defer p.close()
+		return p.clean(ctx, c.paceLimit()) // returns when the objects are gone, so that the next trial has no load by their deletion
+	}
 	p, err := c.targetAt(ctx, on)
 	if err != nil {
 		return nil, err
@@ -65,17 +72,6 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *runningTrial,
 		p.close()
 	}
 	return s, err
-}
-
-// clear deletes the trial's objects and waits until they are gone, so that the deletion is no load for the
-// next trial, in whichever arm.
-func (c *Config) clear(ctx context.Context, on *kube.Site) error {
-	p, err := c.targetAt(ctx, on)
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	return p.clean(ctx, c.paceLimit())
 }
 
 func (c *Config) targetAt(ctx context.Context, on *kube.Site) (*target, error) {
@@ -145,7 +141,6 @@ func (p *target) resources() (list []schema.GroupVersionResource) {
 	return list
 }
 
-// path returns the URL path of a resource in the namespace.
 func (p *target) path(r schema.GroupVersionResource) string {
 	return root(r.Group, r.Version) + "/namespaces/" + p.namespace + "/" + r.Resource
 }
@@ -169,7 +164,6 @@ type runningTrial struct {
 	stop     context.CancelFunc // ends the watches
 }
 
-// prepare does the steps of a trial before the measurement.
 func (p *target) prepare(ctx context.Context, raw workload.Raw) (*runningTrial, error) {
 	all, err := p.schedule()
 	if err != nil {

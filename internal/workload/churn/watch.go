@@ -159,7 +159,6 @@ func (w *watch) seeObject(o *watchedObject) {
 	}
 }
 
-// seeGone settles the requests on a deleted object.
 func (w *watch) seeGone(name string) {
 	for _, o := range w.awaited[name] {
 		w.settle(o)

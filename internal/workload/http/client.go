@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"tare/internal/experiment"
@@ -81,6 +80,12 @@ func (c *client) ask(ctx context.Context, request load.ClientRequest) (*load.Res
 	return load.ReadResponse(response)
 }
 
+// now returns the time by the client's clock.
+func (c *client) now(ctx context.Context) (time.Time, error) {
+	_, now, err := c.ask(ctx, load.ClientRequest{Clock: true})
+	return now, err
+}
+
 // runClient is a client. It carries out the requests that come through its socket, one at a time.
 func runClient(ctx context.Context, in clientInput) error {
 	var client load.Client
@@ -116,21 +121,8 @@ func (r *Trial) commonStart(ctx context.Context) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	asked := time.Now()
-	_, err := eachClient(r, func(_ int, c *client) (time.Time, error) {
-		_, now, err := c.ask(ctx, load.ClientRequest{Clock: true})
-		return now, err
-	})
+	_, err := service.Each(r.clients, func(_ int, c *client) (time.Time, error) { return c.now(ctx) })
 	return time.Now().Add(max(r.lead, minLead, 3*time.Since(asked))), err
-}
-
-func eachClient[T any](r *Trial, do func(i int, c *client) (T, error)) ([]T, error) {
-	all, errs := make([]T, len(r.clients)), make([]error, len(r.clients))
-	var wait sync.WaitGroup
-	for i, c := range r.clients {
-		wait.Go(func() { all[i], errs[i] = do(i, c) })
-	}
-	wait.Wait()
-	return all, errors.Join(errs...)
 }
 
 // warmUp makes all clients send the warm-up. If a client receives its request after the common start, all
@@ -156,18 +148,20 @@ type clock struct {
 }
 
 // readClocks reads the clocks of several clients that run on other machines, since each client gets the common start
-// by its own clock. It records the clocks with the trial. If a client's clock and this machine's clock agree within
-// the error, they count as equal, since nodes synchronise their clocks better than Tare can measure.
+// by its own clock. It records the clocks with the trial. Clocks that agree within the error count as equal, since
+// nodes synchronise their clocks better than Tare can measure.
 func (r *Trial) readClocks(ctx context.Context) error {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if !ok || len(r.clients) == 1 {
 		return nil
 	}
-	all, err := eachClient(r, func(_ int, c *client) (clock, error) {
-		if remote.Self(c.Where) == "" {
-			return clock{}, nil
+	all, err := service.Each(r.clients, func(_ int, c *client) (k clock, err error) {
+		if remote.Self(c.Where) != "" {
+			k = clock{Client: c.Name, Place: c.Where}
+			k.Ahead, k.Within, err = service.ClockAhead(func() (time.Time, error) { return c.now(ctx) })
+			k.Used = k.Ahead.Abs() > k.Within
 		}
-		return c.readClock(ctx)
+		return k, err
 	})
 	if err != nil {
 		return err
@@ -178,24 +172,6 @@ func (r *Trial) readClocks(ctx context.Context) error {
 		}
 	}
 	return workload.KeepIndented(r.t.Raw, "clocks.json", slices.DeleteFunc(all, func(c clock) bool { return c.Client == "" }))
-}
-
-// readClock asks three times for the time, and uses the fastest response.
-func (c *client) readClock(ctx context.Context) (clock, error) {
-	best := clock{Client: c.Name, Place: c.Where}
-	for i := range 3 {
-		before := time.Now()
-		_, now, err := c.ask(ctx, load.ClientRequest{Clock: true})
-		if err != nil {
-			return best, err
-		}
-		half := time.Since(before) / 2
-		if i == 0 || half < best.Within {
-			best.Within, best.Ahead = half, now.Sub(before.Add(half).Round(0))
-		}
-	}
-	best.Used = best.Ahead.Abs() > best.Within
-	return best, nil
 }
 
 // Shared names the server that cells share; "": no server stays up, since the load goes to a URL.

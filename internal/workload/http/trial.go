@@ -96,7 +96,6 @@ func share(n, clients, i int) int {
 	return max((n+clients-1-i)/clients, 1)
 }
 
-// session returns the configuration of all clients' sessions.
 func (c *Config) session(up *server) (load.Config, error) {
 	config := load.Config{
 		Protocol: c.Protocol.One(), RequestsPerConnection: c.PerConn.One(), Timeout: c.Timeout.Std(),
@@ -130,7 +129,7 @@ func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number i
 	if err != nil {
 		return nil, err
 	}
-	results, err := eachClient(r, func(i int, one *client) (*load.Result, error) {
+	results, err := service.Each(r.clients, func(i int, one *client) (*load.Result, error) {
 		part := r.clientSpan(span, rate, number, i)
 		if !start.IsZero() {
 			part.Start = start.Add(one.ahead)

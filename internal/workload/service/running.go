@@ -205,7 +205,6 @@ func (r *outputTail) take() []byte {
 	return text
 }
 
-// last returns the end of the output, on one line.
 func (r *outputTail) last() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -289,4 +288,32 @@ func (p Parts) Begin() (end func() (map[string]testbed.Usage, error), err error)
 		}
 		return used, nil
 	}, nil
+}
+
+// Each calls a function for all clients of a load at the same time, and returns its results in the order of the clients.
+func Each[C, T any](clients []C, do func(i int, client C) (T, error)) ([]T, error) {
+	all, errs := make([]T, len(clients)), make([]error, len(clients))
+	var wait sync.WaitGroup
+	for i, c := range clients {
+		wait.Go(func() { all[i], errs[i] = do(i, c) })
+	}
+	wait.Wait()
+	return all, errors.Join(errs...)
+}
+
+// ClockAhead measures by how much a client's clock is ahead of this machine's clock. The argument now is a function that
+// asks the client for its time. ClockAhead calls this function three times and uses the fastest response. The result
+// within is the largest possible error of the result ahead: half of the time that the fastest response took.
+func ClockAhead(now func() (time.Time, error)) (ahead, within time.Duration, err error) {
+	for i := range 3 {
+		before := time.Now()
+		at, err := now()
+		if err != nil {
+			return 0, 0, err
+		}
+		if half := time.Since(before) / 2; i == 0 || half < within {
+			ahead, within = at.Sub(before.Add(half).Round(0)), half
+		}
+	}
+	return ahead, within, nil
 }

@@ -49,10 +49,7 @@ func (o *Objective) String() string { return o.Ready.limit("ready") + ", " + o.P
 
 // most returns the greatest number of sidecars in a search that begins with n sidecars.
 func (o *Objective) most(n int) int {
-	if o.Most > 0 {
-		return o.Most
-	}
-	return min(16*n, mostSidecars)
+	return cmp.Or(o.Most, min(16*n, mostSidecars))
 }
 
 func (c *Config) validateObjective(errs *experiment.FieldErrors) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -152,7 +151,6 @@ func (r *trial) openRequest(ctx context.Context) (fleet.Open, error) {
 	return o, nil
 }
 
-// metadata returns the node's metadata as JSON.
 func (n node) metadata() (json.RawMessage, error) {
 	if n.Metadata == "" {
 		return nil, nil
@@ -190,8 +188,15 @@ func (r *trial) start(ctx context.Context, sidecars int) error {
 			return fmt.Errorf("the sidecars: %w", err)
 		}
 		if remote, ok := testbed.As[testbed.Remote](r.t.Site); ok && remote.Self(place) != "" {
-			if err := c.compare(ctx); err != nil {
+			ahead, within, err := service.ClockAhead(func() (time.Time, error) {
+				a, err := c.send(ctx, fleet.Request{})
+				return a.Now, err
+			})
+			if err != nil {
 				return err
+			}
+			if ahead.Abs() > within {
+				c.ahead = ahead
 			}
 		}
 	}
@@ -219,38 +224,9 @@ func (c *client) send(ctx context.Context, o fleet.Request) (a fleet.Response, e
 	return a, err
 }
 
-// compare measures by how much the clock at the client's place is ahead of this machine's clock. It asks
-// three times and uses the fastest response. The error is at most half of the time that this response took. A
-// difference within the error counts as zero.
-func (c *client) compare(ctx context.Context) error {
-	var best time.Duration
-	for i := range 3 {
-		before := time.Now()
-		a, err := c.send(ctx, fleet.Request{})
-		if err != nil {
-			return err
-		}
-		half := time.Since(before) / 2
-		if i > 0 && half >= best {
-			continue
-		}
-		best, c.ahead = half, a.Now.Sub(before.Add(half).Round(0))
-		if c.ahead.Abs() <= half {
-			c.ahead = 0
-		}
-	}
-	return nil
-}
-
 // sendAll sends a request to every client at the same time, and returns their responses.
 func (r *trial) sendAll(ctx context.Context, request func(i int, c *client) fleet.Request) ([]fleet.Response, error) {
-	answers, errs := make([]fleet.Response, len(r.clients)), make([]error, len(r.clients))
-	var wait sync.WaitGroup
-	for i, c := range r.clients {
-		wait.Go(func() { answers[i], errs[i] = c.send(ctx, request(i, c)) })
-	}
-	wait.Wait()
-	return answers, errors.Join(errs...)
+	return service.Each(r.clients, func(i int, c *client) (fleet.Response, error) { return c.send(ctx, request(i, c)) })
 }
 
 // longestWait is the longest that a client waits in one request. The server's memory is read after each request.

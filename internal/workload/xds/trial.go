@@ -73,7 +73,6 @@ func (r *trial) prepare(ctx context.Context) error {
 	return nil
 }
 
-// measure runs the measured part.
 func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	usage, err := r.parts().Begin()
 	if err != nil {

@@ -72,7 +72,6 @@ func newActiveSpan(s *session, span Span) *activeSpan {
 	return r
 }
 
-// draw draws the next due request of an open loop.
 func (r *activeSpan) draw() {
 	at := r.begin + r.arrivals.next()
 	r.next = due{intended: at, request: r.mix.draw()}
@@ -110,7 +109,6 @@ func (r *activeSpan) do(ctx context.Context) (*Result, error) {
 	return r.result(), nil
 }
 
-// startWorkers sends the first request of each worker of a closed loop.
 func (r *activeSpan) startWorkers() {
 	now := r.session.now()
 	r.mu.Lock()

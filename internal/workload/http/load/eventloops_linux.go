@@ -58,6 +58,7 @@ func newEventLoops(s *session) (*eventLoops, error) {
 			err = unix.SetNonblock(epoll, true) // the runtime's poller only takes non-blocking descriptors
 		}
 		if err != nil {
+			_ = unix.Close(epoll)
 			l.close()
 			return nil, fmt.Errorf("epoll: %w", err)
 		}

@@ -251,7 +251,6 @@ type stream struct {
 	prefix      [5]byte // prefix of the gRPC message: a flag and the length
 }
 
-// headerFields are the relevant headers of one block.
 type headerFields struct {
 	status, grpc int // -1: the block lacks the header
 	message      string
@@ -283,7 +282,6 @@ func (s *stream) addHeaders(f *headerFields, end bool) string {
 	return ""
 }
 
-// field adds one header from the decoder to the block.
 func (h *http2conn) field(f hpack.HeaderField) {
 	got := &h.fields
 	if f.IsPseudo() {

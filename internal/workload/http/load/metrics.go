@@ -69,12 +69,10 @@ var metrics = []metricRow{
 	{Metric: seconds("latency-min"), timing: latency, of: (*Histogram).Min, extra: true},
 }
 
-// seconds is a metric whose value is a time.
 func seconds(name string) experiment.Metric {
 	return experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}
 }
 
-// share is a metric whose value is a share of the requests.
 func share(name string) experiment.Metric {
 	return experiment.Metric{Name: name, Better: experiment.Lower, Scale: experiment.Difference, Discrete: true}
 }
@@ -129,7 +127,6 @@ func (r *Result) Values(extra ...string) (values map[string]float64, unavailable
 // Beyond is the least number of requests longer than a quantile. With fewer such requests, the quantile is unknown.
 const Beyond = 100
 
-// enough reports whether a number of requests suffices for a quantile.
 func enough(requests, q float64) bool { return requests*(1-q) >= Beyond*(1-1e-9) }
 
 // CheckHeadline checks the names of headline metrics. Each name is a quantile or one of others. For a quantile,

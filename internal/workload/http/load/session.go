@@ -226,7 +226,6 @@ type ClientRequest struct {
 	Clock bool    `json:"clock,omitempty"` // asks only for the time, which every response holds
 }
 
-// clientResponse is the response to one request.
 type clientResponse struct {
 	Error  string    `json:"error,omitempty"`
 	Late   bool      `json:"late,omitempty"` // the error is ErrLate

@@ -97,7 +97,6 @@ func newMix(requests []Request, random *rand.Rand) *mix {
 	return m
 }
 
-// draw returns the index of a kind of request.
 func (m *mix) draw() int {
 	last := len(m.upTo) - 1
 	if last <= 0 {

@@ -38,7 +38,6 @@ import (
 	"tare/internal/workload/service"
 )
 
-// Headers of requests.
 const (
 	answerHeader = "Tare-Answer-Bytes"
 	delayHeader  = "Tare-Delay"
@@ -112,7 +111,6 @@ func serve(w http.ResponseWriter, r *http.Request) {
 
 var octetStream = []string{"application/octet-stream"}
 
-// filler is the content of responses.
 var filler = []byte(strings.Repeat("0123456789abcdef", 4<<10))
 
 func fill(w io.Writer, n int) {

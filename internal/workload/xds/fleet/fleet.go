@@ -5,6 +5,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -173,10 +174,7 @@ func (f *Fleet) assemble(ctx context.Context, o Open) error {
 }
 
 func (t *TLS) config(host string) (*tls.Config, error) {
-	c := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
-	if t.ServerName != "" {
-		c.ServerName = t.ServerName
-	}
+	c := &tls.Config{ServerName: cmp.Or(t.ServerName, host), MinVersion: tls.VersionTLS12}
 	if t.CA != "" {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
@@ -200,7 +198,6 @@ const (
 	AddressVariable = "TARE_IP"
 )
 
-// node encodes the node of a sidecar as a protocol buffers message.
 func (f *Fleet) node(index int) ([]byte, error) {
 	number := f.open.First + index*max(f.open.Fleets, 1)
 	return f.open.Node.Encode(strings.NewReplacer("$("+IndexVariable+")", strconv.Itoa(number+1), "$("+AddressVariable+")", address(number)))

@@ -124,7 +124,6 @@ func (f *Fleet) await(p *Push) {
 	f.enter(s)
 }
 
-// seen records a response that a member has received.
 func (f *Fleet) seen(m *member, u sidecar.Update) {
 	now := time.Now()
 	f.mu.Lock()
@@ -193,7 +192,6 @@ func (f *Fleet) look(ctx context.Context, l Look) *Response {
 	return a
 }
 
-// report returns the result of the stage so far.
 func (s *stage) report(counts Counts) *Report {
 	counts.Ready, counts.Errors, counts.Examples = maps.Clone(counts.Ready), maps.Clone(counts.Errors), maps.Clone(counts.Examples)
 	r := &Report{Expected: s.expected, Lags: slices.Clone(s.lags), Last: s.last, Counts: counts}
@@ -238,7 +236,6 @@ func (m *member) connect() {
 	}()
 }
 
-// disconnect closes the sidecar's connection.
 func (m *member) disconnect() {
 	if m.stop == nil {
 		return

@@ -109,7 +109,6 @@ func (m *incoming) number() (n uint64, err error) {
 	return 0, malformedf("a number of more than ten bytes")
 }
 
-// field reads one field of the message.
 func (m *incoming) field(w *response) error {
 	tag, err := m.number()
 	if err != nil {

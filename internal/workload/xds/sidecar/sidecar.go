@@ -147,7 +147,6 @@ func describe(conn net.Conn, p Protocol) xdstransport.Connection {
 	return by
 }
 
-// sidecar is a connected sidecar.
 type sidecar struct {
 	*stream
 	message incoming
@@ -259,7 +258,6 @@ func newNames(list []string) names {
 	return names{unique.Make(strings.Join(list, separator))}
 }
 
-// list returns the names in order.
 func (n names) list() []string {
 	if n == (names{}) {
 		return nil
