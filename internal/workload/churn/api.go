@@ -73,7 +73,7 @@ var contentTypes = map[string]string{
 }
 
 type request struct {
-	method, path string // path and query
+	method, path string // the path includes the query
 	accept       string
 	body         []byte
 }
@@ -158,7 +158,8 @@ func (a *api) do(ctx context.Context, r request) error {
 	return nil
 }
 
-// again calls ask until its error is not the status 429 (too many requests), with the pause that the server asks for.
+// again calls the function ask until its error is not the status 429 (too many requests). Between two calls it pauses
+// for the time that the server asks for.
 func again(ctx context.Context, ask func() error) error {
 	for {
 		err := ask()

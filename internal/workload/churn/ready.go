@@ -99,7 +99,7 @@ func (c Condition) String() string {
 // replicated holds the kinds whose status counts replicas.
 var replicated = map[string]bool{"Deployment": true, "StatefulSet": true, "ReplicaSet": true, "ReplicationController": true}
 
-// of replaces auto by the condition for a kind of object.
+// of returns the condition that auto means for a kind of object. It returns any other condition unchanged.
 func (c Condition) of(k kind) Condition {
 	switch {
 	case c.how != auto:

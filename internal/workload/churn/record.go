@@ -48,7 +48,7 @@ func (h *histogram) values(name string, into map[string]float64) {
 		into[name+"-mean"] = h.Mean() / float64(time.Second)
 	}
 	for _, q := range quantiles {
-		rank := max(1, int(float64(q)*float64(h.planned)+0.5)) // among all values in ascending order, from 1
+		rank := max(1, int(float64(q)*float64(h.planned)+0.5)) // of the quantile among all planned values in ascending order, from 1
 		if q.Supported(h.planned) && rank <= n {
 			into[name+"-"+q.String()] = float64(h.ValueAtPercentile(100*float64(rank)/float64(n))) / float64(time.Second)
 		}

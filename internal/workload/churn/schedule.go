@@ -28,8 +28,8 @@ func (v verb) metric() string { return v.String() + "-latency" }
 // readyMetric is the name of the metrics of the time until an object is ready.
 const readyMetric = "ready"
 
-// timedRequest is one request with a due time, and its result. Times count from the start of the requests of base or
-// measured (schedule), by this machine's clock.
+// timedRequest is one request with a due time, and its result. Times count from the beginning of sendAll, by this
+// machine's clock.
 type timedRequest struct {
 	at       time.Duration // due time
 	verb     verb

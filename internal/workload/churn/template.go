@@ -48,7 +48,7 @@ type source struct {
 	ready    Condition // condition for the template's kind, never auto
 	fixed    int
 	kind     kind
-	resource schema.GroupVersionResource // resource of the kind; only a target's sources have it
+	resource schema.GroupVersionResource // resource of the kind, which newTarget sets
 }
 
 // compile parses the template and renders one object as a check.

@@ -59,7 +59,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *runningTrial,
 			return err
 		}
 		defer p.close()
-		return p.clean(ctx, c.paceLimit()) // returns when the objects are gone, so that the next trial has no load by their deletion
+		return p.clean(ctx, c.paceLimit()) // waits until the objects are gone, so that their deletion is no load in the next trial
 	}
 	p, err := c.targetAt(ctx, on)
 	if err != nil {

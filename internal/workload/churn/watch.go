@@ -24,7 +24,7 @@ import (
 // tracker sees objects become ready, by one watch for each resource.
 type tracker struct {
 	*target
-	start   atomic.Pointer[time.Time] // start of the phase; readyAt counts from it
+	start   atomic.Pointer[time.Time] // beginning of the last phase; readyAt counts from it
 	left    atomic.Int64              // number of requests whose objects are not ready
 	all     chan struct{}             // receives a value when left reaches 0
 	watches []*watch
@@ -45,7 +45,7 @@ type watch struct {
 	breaks int
 }
 
-// newTracker makes a tracker for lists of requests. It begins to wait by phase.
+// newTracker makes a tracker for lists of requests. The tracker waits for none of them until phase is called.
 func (p *target) newTracker(requests ...[]*timedRequest) *tracker {
 	t := &tracker{target: p, all: make(chan struct{}, 1)}
 	at := map[schema.GroupVersionResource]*watch{}
@@ -76,7 +76,7 @@ func (t *tracker) run(ctx context.Context) error {
 	return nil
 }
 
-// phase begins to wait for these requests. Their times count from start.
+// phase begins a phase: the tracker waits for these requests. Their times count from start.
 func (t *tracker) phase(start time.Time, requests []*timedRequest) {
 	n := int64(0)
 	for _, o := range requests {

@@ -31,7 +31,7 @@ type Within struct {
 	Within quantity.Duration `yaml:"within" json:"within" required:"true" alone:"true" doc:"the time limit"`
 }
 
-// kept reports whether enough of n sidecars kept to the limit. The argument kept is the number of those that did.
+// kept reports whether enough of n sidecars kept to the limit. The argument kept is the number of sidecars that did.
 func (w Within) kept(kept, n int) bool {
 	return float64(kept) >= cmp.Or(float64(w.Share), 1)*float64(n)-1e-9
 }
@@ -97,10 +97,10 @@ type tryRecord struct {
 	Why      string  `json:"why,omitempty"`          // reason why the server did not carry the sidecars; "": it carried them
 	Ready    int     `json:"ready"`                  // number of sidecars that were ready in time
 	P99      float64 `json:"p99,omitempty"`          // time from a sidecar's due time until it was ready, 99th percentile over all sidecars, in s
-	Took     float64 `json:"took"`                   // time until the last of the sidecars that were ready in time, in s
+	Took     float64 `json:"took"`                   // time until the last sidecar that was ready in time, in s
 	Push     float64 `json:"push"`                   // time of the slowest change that reached enough sidecars, in s
-	CPU      float64 `json:"serverCPU,omitempty"`    // CPU time, in s
-	Memory   int64   `json:"serverMemory,omitempty"` // highest resident memory, in bytes
+	CPU      float64 `json:"serverCPU,omitempty"`    // CPU time of the server, in s
+	Memory   int64   `json:"serverMemory,omitempty"` // highest resident memory of the server, in bytes
 	Heap     int64   `json:"serverHeap,omitempty"`   // heap in use when all sidecars were ready, in bytes
 
 	Resources []testbed.Resource `json:"resources,omitempty"`

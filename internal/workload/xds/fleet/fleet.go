@@ -46,7 +46,7 @@ type Open struct {
 	Token     string           `json:"token,omitempty"`
 	Node      sidecar.Node     `json:"node"`
 	Sidecars  int              `json:"sidecars"`
-	First     int              `json:"first"`     // number of the first sidecar among all fleets'
+	First     int              `json:"first"`     // number of the fleet's first sidecar among the sidecars of all fleets
 	Fleets    int              `json:"fleets"`    // number of fleets; a fleet's sidecars are First, First + Fleets, First + 2 × Fleets and on
 	LeastWait time.Duration    `json:"leastWait"` // upper bound of the first pause before a sidecar reconnects; the pause is random. 0: Envoy's bound
 }

@@ -71,7 +71,7 @@ func (w *response) free() {
 
 // next reads one message, and calls respond with its content and its size in bytes.
 func (m *incoming) next(respond func(w *response, size int) error) error {
-	prefix := make([]byte, 5) // of a gRPC message: a compression flag and the length
+	prefix := make([]byte, 5) // prefix of a gRPC message: a compression flag and the length
 	if _, err := io.ReadFull(m.in, prefix); err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ type request struct {
 	of      Type
 	node    []byte   // the sidecar's node; only in the first request of a stream
 	names   []string // names of all resources that the sidecar asks for; in a delta request: only the additional names
-	gone    []string // names no longer asked for; delta only
+	gone    []string // names that the sidecar no longer asks for; only in a delta request
 	version string   // version that the sidecar has; not in a delta request
 	nonce   string   // nonce of the response that this request acknowledges or rejects
 	wrong   error    // reason for rejecting the response; nil: the sidecar accepts the response

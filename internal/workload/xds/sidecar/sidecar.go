@@ -181,7 +181,7 @@ func (s *sidecar) respond(w *response, size int) error {
 		s.acknowledge(t, w.wrong)
 		return s.flush()
 	}
-	s.got[t], s.versions[t] = true, unique.Make(string(w.version)).Value() // sidecars share one copy
+	s.got[t], s.versions[t] = true, unique.Make(string(w.version)).Value() // sidecars with the same version share one copy
 	named, refers := t.next()
 	var before names
 	if refers {

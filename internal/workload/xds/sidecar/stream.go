@@ -20,7 +20,7 @@ import (
 type stream struct {
 	conn   net.Conn
 	in     *bufio.Reader
-	frames *http2.Framer // reads from in
+	frames *http2.Framer // reads from the field in
 	head   []byte        // bytes to write before the first message
 	out    []byte        // messages that the server's flow-control windows hold back
 

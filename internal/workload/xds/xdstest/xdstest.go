@@ -53,7 +53,7 @@ type Options struct {
 	Token  string // token that streams must present; "": none
 	Refuse int    // number of streams that are refused before the first that is served
 	Most   int    // number of streams that are served at a time, others are refused; 0: all are served
-	Record bool   // keep the requests for Requests
+	Record bool   // Server.Requests returns the requests
 }
 
 // Server is a running xDS server.
