@@ -89,7 +89,11 @@ func summarize(requests []*timedRequest, offered float64, start time.Time) *outc
 		out.lag.add(o.taken - o.at)
 		out.throttled += o.throttled
 		if o.failure != "" {
-			out.fail(strings.ReplaceAll(o.failure, o.name, "NAME"))
+			message := strings.ReplaceAll(o.failure, o.name, "NAME")
+			if _, known := out.failures[message]; !known && len(out.failures) >= mostFailures {
+				message = "others"
+			}
+			out.failures[message]++
 			continue
 		}
 		out.succeeded++
@@ -109,13 +113,6 @@ func summarize(requests []*timedRequest, offered float64, start time.Time) *outc
 
 // mostFailures is the greatest number of different messages that are kept.
 const mostFailures = 20
-
-func (out *outcome) fail(message string) {
-	if _, known := out.failures[message]; !known && len(out.failures) >= mostFailures {
-		message = "others"
-	}
-	out.failures[message]++
-}
 
 // rate returns the number of successful requests per second. It divides by the planned time or the time that sending
 // took, whichever is longer.

@@ -16,7 +16,7 @@ import (
 )
 
 // SelfSigned makes a certificate and its key for a builtin server, in PEM. The certificate signs itself.
-// Clients trust it directly, without an authority. The argument more lists uses besides that by a server.
+// Clients trust it directly, without an authority. The argument more lists further uses, besides the use by a server.
 func SelfSigned(at ByPath, more ...x509.ExtKeyUsage) (cert, key string, err error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "tare"},

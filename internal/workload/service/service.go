@@ -85,7 +85,7 @@ type Server struct {
 	Scratch string // directory for the server's files, removed with the site; "": none
 }
 
-// SetUp starts the server in the server's pod and waits until it is ready.
+// SetUp starts the server in the server's pod, and waits until the server is ready.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (*Server, error) {
 	at, err := Addresses(s, c.Port)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (*Server, error) {
 	return up, nil
 }
 
-// Up starts a server's command in the server's pod and waits until it is ready.
+// Up starts a server by a command in the server's pod, and waits until the server is ready.
 func Up(ctx context.Context, s workload.SetUp, at ByPath, ready Ready, command testbed.Command) (*Server, error) {
 	r, err := Start(ctx, s.Site, Program{Name: "server", Where: testbed.ServerPod, Command: command})
 	if err != nil {

@@ -211,7 +211,7 @@ func noise(n int) []byte {
 	var seed [32]byte
 	copy(seed[:], "a body of noise")
 	body := make([]byte, n)
-	_, _ = rand.NewChaCha8(seed).Read(body) // cannot fail
+	_, _ = rand.NewChaCha8(seed).Read(body) // Read cannot fail
 	return body
 }
 

@@ -22,10 +22,6 @@ type http1 struct {
 // to wait for the server.
 const atOnce = 16 << 10
 
-func newHTTP1(k *link, conn net.Conn) *http1 {
-	return &http1{link: k, conn: conn, parser: new(responseParser)}
-}
-
 func (h *http1) write(_ *slot, q *encodedRequest, _ uint64, last bool) {
 	request := q.keep
 	if last {

@@ -95,7 +95,7 @@ func (k *link) live() {
 	}
 	var w wire
 	if s.conf.Protocol == HTTP1 {
-		w = newHTTP1(k, network)
+		w = &http1{link: k, conn: network, parser: new(responseParser)}
 	} else {
 		w = newHTTP2(k, network)
 	}
