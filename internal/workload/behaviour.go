@@ -18,15 +18,15 @@ type Observation struct {
 	// Marks holds one example of each kind of observation: lines on stderr, exit statuses, errors in answers,
 	// a digest of the output, changes to files.
 	Marks []string `json:"marks,omitempty"`
-	Bytes int64    `json:"bytes,omitempty"` // total over all runs or answers
-	Lines int64    `json:"lines,omitempty"` // total over all runs
+	Bytes int64    `json:"bytes,omitempty"` // size of the output of all runs, or of all answers
+	Lines int64    `json:"lines,omitempty"` // number of lines in the output of all runs
 	Runs  int64    `json:"runs"`            // number of runs of the program, or of answers
 }
 
-// MostMarks is the number of kinds of marks that are kept.
+// MostMarks is the largest number of Marks in an Observation.
 const MostMarks = 16
 
-// Add adds observations of an aspect.
+// Add adds observations of an aspect. It keeps the first mark of each kind (KindOf), up to MostMarks.
 func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 	s := b[a]
 	s.Bytes, s.Lines, s.Runs = s.Bytes+more.Bytes, s.Lines+more.Lines, s.Runs+more.Runs
@@ -42,8 +42,8 @@ func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 // varyingPart matches the parts of a line that differ between runs: directories, and words with digits.
 var varyingPart = regexp.MustCompile(`[^\s'"=:(\[]*/|\w*\d[\w.]*`)
 
-// KindOf returns a mark without the parts that differ between runs. For a line on stderr these are
-// directories and numbers, such as times and process ids. Marks of the same kind say the same.
+// KindOf returns the kind of a mark. For a line on stderr, the kind is the line without its directories and
+// numbers, which differ between runs. For any other mark, the kind is the mark itself.
 func KindOf(a experiment.Aspect, mark string) string {
 	if a != experiment.Stderr {
 		return mark
@@ -56,9 +56,9 @@ func KindOf(a experiment.Aspect, mark string) string {
 	})
 }
 
-// Bounds of the output that a Listener examines, so that it does not slow the program.
+// Bounds of the output that a Listener examines. They keep the Listener from slowing the program.
 const (
-	maxLines      = 1000
+	maxLines      = 1000 // lines of a run
 	maxLineLength = 4096 // bytes of a line
 )
 

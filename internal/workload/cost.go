@@ -8,9 +8,10 @@ import (
 	"tare/internal/experiment"
 )
 
-// Price returns the cost metrics of a trial. Layers is the CPU time of the layers' own processes. Machine is
-// the CPU time of the whole machine; 0 leaves out the machine's metric. Metrics whose data are unknown are
-// left out too (see Unavailable). A trial without work, or without the usage of a part, is an error.
+// Price returns the cost metrics of a trial. The argument layers is the CPU time of the layers' own processes.
+// The argument machine is the CPU time of the whole machine; if it is 0, the machine's metric is left out.
+// Metrics whose data are unknown are left out too (see Unavailable). A trial without work, or without the
+// usage of a part, is an error.
 func Price(c experiment.Cost, r Result, layers, machine time.Duration) (map[string]float64, error) {
 	if !(r.Work > 0) {
 		return nil, fmt.Errorf("no work done: %v %s", r.Work, c.Unit)
@@ -74,7 +75,7 @@ type Quantile float64
 // Supported reports whether at least a hundred of n values lie beyond the quantile.
 func (q Quantile) Supported(n int) bool { return math.Round(float64(n)*(1-float64(q))*1e6)/1e6 >= 100 }
 
-// String returns a name for metrics: "p99".
+// String returns the quantile's name in metrics: "p99".
 func (q Quantile) String() string { return fmt.Sprintf("p%g", 100*float64(q)) }
 
 // TimeMetrics lists the metrics of a distribution of n times: the mean, and the quantiles that n values support.

@@ -28,14 +28,13 @@ type Resident interface {
 type SetUp struct {
 	// Site is the arm's site. It starts programs under test through the wrappers of the arm's layers.
 	Site testbed.Site
-	// Number numbers the Servers at the site, from 0. Each Server needs ports of its own.
+	// Number is the Server's number at the site, from 0. Each Server needs ports of its own.
 	Number int
 }
 
 // Server is something that a Resident keeps up at one site, such as a server.
 type Server interface {
-	// Check returns an error if the Server is broken. The arm is then set up again. Check costs next to
-	// nothing.
+	// Check returns an error if the Server is broken. The arm is then set up again. Check takes next to no time.
 	Check(ctx context.Context) error
 	// Down ends the Server. A second call does nothing.
 	Down(ctx context.Context) error

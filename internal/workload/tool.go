@@ -41,8 +41,8 @@ func (t Tool) ReadVersion(text string) (version [2]int, ok bool) {
 
 func (t Tool) recent(version [2]int) bool { return slices.Compare(version[:], t.Oldest[:]) >= 0 }
 
-// Check returns an error if the tool's version at a place such as "the volume" is too old. The version at the
-// place may differ from the version on this machine.
+// Check returns an error if the tool's version is too old at a place such as "the volume", where it may differ from
+// the version on this machine. The argument text is the tool's output with the version.
 func (t Tool) Check(text, where string) error {
 	version, ok := t.ReadVersion(text)
 	switch {
@@ -78,7 +78,7 @@ func (t Tool) Probe(ctx context.Context, try func(context.Context) error) testbe
 	return testbed.Finding{Name: t.Name, Status: testbed.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
 }
 
-// Start starts the tool as a program under test. Args begin with its name.
+// Start starts the tool as a program under test. The argument args begins with the tool's name.
 func (t Tool) Start(ctx context.Context, site testbed.Site, where testbed.Place, args []string, stdout, stderr io.Writer) (testbed.Process, error) {
 	process, err := site.Start(ctx, where, testbed.Command{Args: args, Env: []string{"LC_ALL=C"}, Stdout: stdout, Stderr: stderr, Subject: true})
 	if errors.Is(err, exec.ErrNotFound) {

@@ -122,7 +122,7 @@ func (s *serving) during(ctx context.Context, run func() error) error {
 	if s.server == nil {
 		return run()
 	}
-	before, err := s.server.Account()
+	before, err := service.Begin(s.server)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *serving) during(ctx context.Context, run func() error) error {
 	if ended := s.server.BrokenRule(ctx); ended != nil {
 		return ended // the end of the server explains a failure of the program
 	}
-	used, err := s.server.Since(before)
+	used, err := before.Since(s.server)
 	s.used = s.used.Plus(used)
 	return errors.Join(failed, err)
 }
