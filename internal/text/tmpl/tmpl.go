@@ -1,5 +1,6 @@
 // Package tmpl executes templates in the language of text/template. The data is a map of numbers (int, float64),
-// strings, booleans and maps. Templates have no loops.
+// strings, booleans and maps. Templates have no loops and do not call each other, so that the time of an execution is in
+// proportion to the template's length.
 //
 // text/template finds methods by names that stand in a template. The linker therefore keeps all exported methods
 // of all types of a program that imports text/template: 15 MB of tare, and 3 ms of its start. This package calls no
@@ -11,59 +12,62 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"regexp"
+	"strings"
 	"text/template/parse"
 )
 
-// Func is a function that templates can call.
-type Func func(args ...any) (any, error)
+// Template is a parsed template.
+type Template struct{ tree *parse.Tree }
 
-// Template is a parsed template, with the templates that it defines.
-type Template struct {
-	name      string
-	trees     map[string]*parse.Tree
-	functions map[string]Func
-}
-
-// Parse parses a template. The template can call the functions of this package (and, or, not, eq, ne, lt, le, gt, ge,
-// print, println, printf) and its own functions, which replace functions of the same name.
-func Parse(name, text string, own map[string]Func) (*Template, error) {
-	t := &Template{name: name, functions: maps.Clone(builtin)}
-	maps.Copy(t.functions, own)
+// Parse parses a template. The template can use if, with and variables, and call the functions and, or, not, eq, ne, lt,
+// le, gt, ge, print, println and printf of text/template, and add, sub, mul, div and mod of two whole numbers. Functions
+// that make text are bounded.
+func Parse(name, text string) (*Template, error) {
 	known := map[string]any{"and": true, "or": true}
-	for f := range t.functions {
+	for f := range functions {
 		known[f] = true
 	}
-	var err error
-	t.trees, err = parse.Parse(name, text, "", "", known)
-	return t, err
+	trees, err := parse.Parse(name, text, "", "", known)
+	switch {
+	case err != nil:
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "template: "))
+	case len(trees) > 1 || trees[name] == nil:
+		return nil, errors.New("a template cannot define others")
+	}
+	return &Template{trees[name]}, possible(trees[name].Root)
 }
 
-// Root returns the nodes of the template. defines reports whether the template defines others.
-func (t *Template) Root() (root *parse.ListNode, defines bool) {
-	return t.trees[t.name].Root, len(t.trees) > 1
+// possible returns an error if the nodes contain a loop or a call of another template. The list may be nil.
+func possible(list *parse.ListNode) error {
+	if list == nil {
+		return nil
+	}
+	for _, n := range list.Nodes {
+		var err error
+		switch n := n.(type) {
+		case *parse.IfNode:
+			err = cmp.Or(possible(n.List), possible(n.ElseList))
+		case *parse.WithNode:
+			err = cmp.Or(possible(n.List), possible(n.ElseList))
+		case *parse.RangeNode:
+			err = fmt.Errorf("line %d: range is not possible", n.Line)
+		case *parse.TemplateNode:
+			err = fmt.Errorf("line %d: a template cannot call others", n.Line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Execute writes the template's text for the data. If it fails, it may have written a part of the text.
 func (t *Template) Execute(w io.Writer, data map[string]any) error {
-	return t.execute(w, t.name, data, 0)
-}
-
-// mostNested is the largest depth of templates that call each other.
-const mostNested = 100
-
-func (t *Template) execute(w io.Writer, name string, dot any, depth int) error {
-	tree := t.trees[name]
-	switch {
-	case tree == nil:
-		return fmt.Errorf("template %q is not defined", name)
-	case depth > mostNested:
-		return fmt.Errorf("template %q: more than %d templates call each other", name, mostNested)
-	}
-	s := &state{t: t, w: w, depth: depth, variables: []variable{{"$", dot}}}
-	err := s.list(dot, tree.Root)
-	if s.at != nil && err != nil {
-		where, what := tree.ErrorContext(s.at)
+	s := &state{w: w, variables: []variable{{"$", data}}}
+	err := s.list(data, t.tree.Root)
+	if err != nil && s.at != nil {
+		where, what := t.tree.ErrorContext(s.at)
 		err = fmt.Errorf("%s: %s: %w", where, what, err)
 	}
 	return err
@@ -76,9 +80,7 @@ type variable struct {
 
 // state is the state of one template's execution.
 type state struct {
-	t         *Template
 	w         io.Writer
-	depth     int
 	variables []variable
 	at        parse.Node // the node that is executed now
 }
@@ -114,14 +116,8 @@ func (s *state) node(dot any, n parse.Node) error {
 		return s.branch(dot, &n.BranchNode, false)
 	case *parse.WithNode:
 		return s.branch(dot, &n.BranchNode, true)
-	case *parse.TemplateNode:
-		v, err := s.pipe(dot, n.Pipe)
-		if err != nil {
-			return err
-		}
-		return s.t.execute(s.w, n.Name, v, s.depth+1)
 	}
-	return errors.New("this action is not possible here")
+	return fmt.Errorf("%s is not possible", n)
 }
 
 // branch executes one of two lists. with makes the condition's value the dot of the first list.
@@ -142,11 +138,8 @@ func (s *state) branch(dot any, n *parse.BranchNode, with bool) error {
 // truth reports whether a value counts as true: it is not empty, 0, false or nil.
 func truth(v any) bool { return v != nil && v != 0 && v != 0.0 && v != "" && v != false }
 
-// pipe returns the value of a pipeline, and sets the variable that the pipeline declares. n may be nil.
+// pipe returns the value of a pipeline, and sets the variable that the pipeline declares.
 func (s *state) pipe(dot any, n *parse.PipeNode) (v any, err error) {
-	if n == nil {
-		return nil, nil
-	}
 	for i, c := range n.Cmds {
 		var last []any
 		if i > 0 {
@@ -204,7 +197,7 @@ func (s *state) command(dot any, c *parse.CommandNode, last []any) (any, error) 
 		}
 		return args[len(args)-1], nil
 	}
-	v, err := s.t.functions[name.Ident](args...)
+	v, err := functions[name.Ident](args...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name.Ident, err)
 	}
@@ -255,37 +248,85 @@ func fields(v any, keys []string) (any, error) {
 	return v, nil
 }
 
-var builtin = map[string]Func{
-	"not":     one(func(v any) any { return !truth(v) }),
-	"print":   func(args ...any) (any, error) { return fmt.Sprint(args...), nil },
-	"println": func(args ...any) (any, error) { return fmt.Sprintln(args...), nil },
-	"printf":  printf,
+// functions holds the functions that templates can call. The function command has "and" and "or".
+var functions = map[string]func(args ...any) (any, error){
 	"eq":      equal,
 	"ne":      ordered(func(c int) bool { return c != 0 }),
 	"lt":      ordered(func(c int) bool { return c < 0 }),
 	"le":      ordered(func(c int) bool { return c <= 0 }),
 	"gt":      ordered(func(c int) bool { return c > 0 }),
 	"ge":      ordered(func(c int) bool { return c >= 0 }),
-}
-
-func one(f func(any) any) Func {
-	return func(args ...any) (any, error) {
+	"add":     whole(func(a, b int) int { return a + b }),
+	"sub":     whole(func(a, b int) int { return a - b }),
+	"mul":     whole(func(a, b int) int { return a * b }),
+	"div":     divided(whole(func(a, b int) int { return a / b })),
+	"mod":     divided(whole(func(a, b int) int { return a % b })),
+	"print":   func(args ...any) (any, error) { return short(args, func() string { return fmt.Sprint(args...) }) },
+	"println": func(args ...any) (any, error) { return short(args, func() string { return fmt.Sprintln(args...) }) },
+	"printf":  printf,
+	"not": func(args ...any) (any, error) {
 		if len(args) != 1 {
 			return nil, fmt.Errorf("%d arguments in place of one", len(args))
 		}
-		return f(args[0]), nil
+		return !truth(args[0]), nil
+	},
+}
+
+// whole returns a function of two whole numbers.
+func whole(f func(a, b int) int) func(...any) (any, error) {
+	return func(args ...any) (any, error) {
+		if len(args) != 2 {
+			return nil, fmt.Errorf("%d arguments in place of two", len(args))
+		}
+		a, ok1 := args[0].(int)
+		b, ok2 := args[1].(int)
+		if !ok1 || !ok2 {
+			return nil, fmt.Errorf("%v and %v are not two whole numbers", args[0], args[1])
+		}
+		return f(a, b), nil
 	}
 }
+
+// divided returns f with an error for a divisor of 0.
+func divided(f func(...any) (any, error)) func(...any) (any, error) {
+	return func(args ...any) (any, error) {
+		if len(args) == 2 && args[1] == 0 {
+			return nil, fmt.Errorf("%v divided by 0", args[0])
+		}
+		return f(args...)
+	}
+}
+
+// mostText is the largest number of bytes of text that a function may take. Without a bound, a template whose functions
+// take their own results would use up memory.
+const mostText = 16 << 10
+
+// short calls join, unless the texts among args have more than mostText bytes together.
+func short(args []any, join func() string) (any, error) {
+	n := 0
+	for _, a := range args {
+		if s, ok := a.(string); ok {
+			n += len(s)
+		}
+	}
+	if n > mostText {
+		return nil, fmt.Errorf("more than %d bytes of text", mostText)
+	}
+	return join(), nil
+}
+
+// directive matches a formatting directive whose width and precision are constants below 1000.
+var directive = regexp.MustCompile(`%[-+ 0#]{0,5}[0-9]{0,3}(\.[0-9]{0,3})?[a-zA-Z%]`)
 
 func printf(args ...any) (any, error) {
 	if len(args) == 0 {
 		return nil, errors.New("no format")
 	}
 	format, ok := args[0].(string)
-	if !ok {
-		return nil, fmt.Errorf("%v is not a format", args[0])
+	if !ok || strings.Contains(directive.ReplaceAllString(format, ""), "%") {
+		return nil, fmt.Errorf("%.40q: directives such as %%s, %%d and %%05d are possible", fmt.Sprint(args[0]))
 	}
-	return fmt.Sprintf(format, args[1:]...), nil
+	return short(args, func() string { return fmt.Sprintf(format, args[1:]...) })
 }
 
 // equal reports whether the first argument equals one of the others.
@@ -303,7 +344,7 @@ func equal(args ...any) (any, error) {
 }
 
 // ordered returns a function of two arguments, which tests the result of their comparison.
-func ordered(holds func(int) bool) Func {
+func ordered(holds func(int) bool) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) != 2 {
 			return nil, fmt.Errorf("%d arguments in place of two", len(args))
