@@ -16,7 +16,8 @@ import (
 	comparing "tare/internal/runs/compare"
 )
 
-// Compare shows a comparison of runs: their differences, the changes of overheads, and the levels.
+// Compare shows a comparison of runs: how machines and settings differ, how overheads changed, and the values
+// of each arm.
 func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	r = labels.Shown(r, r.Plans...)
 	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: figure.PageCSS(),
@@ -69,7 +70,8 @@ func compareSummary(r *comparing.Result) []doc.Block {
 		doc.On(doc.Page, doc.SayIf(answers == nil, "No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")))
 }
 
-// comparedSummary returns the observational notice, if any, the warnings, and for pages the answers.
+// comparedSummary returns the first blocks of a comparison: the notice on observational runs, the warnings,
+// and on a page the answers.
 func comparedSummary(observational string, warnings []analysis.Finding, answers []doc.Answer) []doc.Block {
 	var items []string
 	for _, text := range wording.Findings(warnings) {
@@ -80,7 +82,7 @@ func comparedSummary(observational string, warnings []analysis.Finding, answers 
 		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}
 }
 
-// compareDifferences lists properties that differ, that are the same, and that are unknown.
+// compareDifferences lists the runs' properties in three groups: different, unknown and equal.
 func compareDifferences(r *comparing.Result) doc.Section {
 	minor, main := partition(r.Differences, func(p comparing.Property) bool { return p.Minor })
 	var rest []string
@@ -133,7 +135,7 @@ func propertyTable(runs int, properties []comparing.Property) doc.Table {
 	return t
 }
 
-// longProperty is the largest width of a property's values that a terminal shows in one line.
+// longProperty is the width above which a terminal writes the values of a property on one line for each run.
 const longProperty = 60
 
 func compareReading(r *comparing.Result) doc.Section {
@@ -153,8 +155,9 @@ func compareReading(r *comparing.Result) doc.Section {
 		doc.SayIf(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 
-// comparedSection adds two tables to a section: headline metrics, whose claims are corrected together as
-// a family of the given size, and exploratory metrics. A terminal omits the latter unless all is set.
+// comparedSection adds a table of headline metrics and a table of exploratory metrics to a section. The claims
+// on headline metrics are corrected together, as a family of the given size. Without all, a terminal omits the
+// exploratory metrics.
 func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
 	s.Blocks = append(s.Blocks, doc.SayIf(family > 1, fmt.Sprintf("Corrected by Holm's method as a family of %s.",
 		wording.Count(family, "claim", "claims"))))
@@ -193,7 +196,7 @@ func changeForest(r *comparing.Result) figure.Forest {
 		}
 		at := slices.IndexFunc(f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name })
 		if at < 0 {
-			// The metrics of a cell stand together.
+			// The new group follows the last group of its cell.
 			at = len(f.Groups)
 			for at > 0 && f.Groups[at-1].Cell != c.Cell && slices.ContainsFunc(f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell }) {
 				at--
@@ -217,8 +220,8 @@ func withRows(f figure.Forest) figure.Forest {
 	return f
 }
 
-// comparedTable lists metrics in cells over several runs: changes of overheads, or levels. Each run has a
-// column, after the columns of metric and arm.
+// comparedTable has a row for each arm, metric and cell. Each run has a column, after the columns of metric
+// and arm.
 type comparedTable struct{ doc.Table }
 
 const runColumn = 2
@@ -231,7 +234,7 @@ func newComparedTable(r *comparing.Result) *comparedTable {
 	return &comparedTable{t}
 }
 
-// row returns the row of a name, and adds it at the end if there is none.
+// row returns the row with a name. A missing row is added at the end.
 func (t *comparedTable) row(cell string, m experiment.Metric, name string) *doc.Row {
 	cells := append([]doc.Cell{doc.C(m.Name), doc.Of(doc.Words(name))}, make([]doc.Cell, len(t.Columns)-runColumn)...)
 	part := partOf(&t.Table, cell, m)
@@ -242,18 +245,18 @@ func groupOf(t *doc.Table, cell string) *doc.Group {
 	return findOrAdd(&t.Groups, func(g doc.Group) bool { return g.Title.First() == cell }, doc.Group{Title: doc.Words(cell)})
 }
 
-// partOf returns the part of a metric in the group of a cell, and adds it if there is none.
+// partOf returns the part of a metric in the group of a cell. A missing part is added at the end.
 func partOf(t *doc.Table, cell string, m experiment.Metric) *doc.Part {
 	title := append(doc.In(doc.Strong, m.Name), doc.Span{Words: when(m.Better != "", ", "+better(m))})
 	return findOrAdd(&groupOf(t, cell).Parts, func(p doc.Part) bool { return p.Title.First() == m.Name }, doc.Part{Title: title})
 }
 
-// reference marks a value as the one that others are compared with.
+// reference returns the cell of the value that all other runs are compared with.
 func reference(value string) doc.Cell {
 	return doc.Of(doc.Words(value), doc.In(doc.Muted, "(compared with)"))
 }
 
-// judged returns the value of a run with its comparison.
+// judged returns a cell with a run's value, and below it the comparison with the reference and the verdict.
 func judged(value string, c analysis.Comparison, verdict doc.Text) doc.Cell {
 	lines := []doc.Text{doc.Words(when(wording.HasNumbers(c), wording.Estimate(c))), verdict}
 	return doc.Of(append([]doc.Text{doc.Words(value)}, slices.DeleteFunc(lines, doc.Text.Empty)...)...)
@@ -334,11 +337,10 @@ func comparedRun(r comparing.Run) string {
 		when(!r.Finished, "NOT FINISHED"), when(!r.Valid, "INVALID"))
 }
 
-// maxSame is the largest number of equal properties that a terminal names in each group.
 const maxSame = 12
 
-// sameByGroup lists equal properties by group, at most most of each group; 0: all.
-func sameByGroup(r *comparing.Result, most int) []doc.Fact {
+// sameByGroup lists the names of equal properties by group. A group names at most limit properties; 0: all.
+func sameByGroup(r *comparing.Result, limit int) []doc.Fact {
 	type group struct {
 		comparing.Group
 		names []string
@@ -351,8 +353,8 @@ func sameByGroup(r *comparing.Result, most int) []doc.Fact {
 	var list []doc.Fact
 	for _, g := range groups {
 		value := strings.Join(g.names, ", ")
-		if most > 0 && len(g.names) > most+1 {
-			value = firstFew(g.names, most, ", ", " and ")
+		if limit > 0 && len(g.names) > limit+1 {
+			value = firstFew(g.names, limit, ", ", " and ")
 		}
 		list = append(list, doc.Fact{Key: plain(string(g.Group)), Value: value})
 	}

@@ -59,7 +59,7 @@ func forestRow(c analysis.Comparison, look figure.Look, control bool, verdict st
 	return r
 }
 
-// look returns the look of an arm, a different one for each arm.
+// look returns the look of an arm. Arms have different looks, unless the run has too many arms.
 func (s *sheet) look(arm string) figure.Look {
 	switch s.role(arm) {
 	case experiment.Baseline:
@@ -68,7 +68,7 @@ func (s *sheet) look(arm string) figure.Look {
 		return figure.Control
 	}
 	if s.many() {
-		return figure.Any // more arms than colours; all arms have labels
+		return figure.Any // labels distinguish so many arms
 	}
 	i := s.armIndex(arm)
 	for _, a := range s.plan.Arms[:i] {
@@ -167,7 +167,7 @@ type plot struct {
 
 func (p plot) column(v float64, width int) int { return int(p.axis.At(v)*float64(width-1) + 0.5) }
 
-// labels writes the ends of the axis and the zero above the plot.
+// labels writes the labels of the axis above the plot: both ends, and zero.
 func (p plot) labels(m experiment.Metric, width int) string {
 	row := []rune(strings.Repeat(" ", width))
 	put := func(at int, label string) bool {
@@ -300,7 +300,7 @@ func barLines(g figure.BarGroup, width int) []string {
 // minName is the least width of a shortened arm name, in columns.
 const minName = 12
 
-// bar draws a value from zero, with its interval over the end.
+// bar draws a bar from zero to a value, with the interval over the bar's end.
 func bar(axis figure.Axis, b figure.Bar, width int) string {
 	column := func(v float64) int { return int(axis.At(v)*float64(width-1) + 0.5) }
 	row := []rune(strings.Repeat(" ", width))

@@ -15,8 +15,8 @@ import (
 	"tare/internal/runs/gate"
 )
 
-// Gate shows a gate: the outcome, a row for each case with its limit and its overhead, and the
-// explanations. Link is a URL or relative path of the run's report; "" for none.
+// Gate shows the outcome of a gate, a row for each overhead with its limit, and the explanations. Link is a
+// URL or relative path of the run's report; "" for none.
 func Gate(r *gate.Result, link string) *doc.Document {
 	d := &doc.Document{Title: wording.GateLine(r), Style: gateStyle(r.Outcome), Level: 3, Styles: figure.PageCSS(), Footer: "Made by tare gate."}
 	about := doc.Words(wording.GateScope(r) + ".")
@@ -37,7 +37,7 @@ func Gate(r *gate.Result, link string) *doc.Document {
 		}
 	}
 	reasons := plainAll(wording.GateReasons(r))
-	if r.Valid { // the title has the reasons
+	if r.Valid { // the title already states the reasons
 		reasons = nil
 	}
 	return d.Add(doc.Paragraph{Text: about}, doc.If(label != "", doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))}),
@@ -49,8 +49,8 @@ func Gate(r *gate.Result, link string) *doc.Document {
 			doc.On(doc.Markdown|doc.Page, doc.Say(wording.GateLegend(r)))}})
 }
 
-// gateCases makes the table of the gate's cases (overheads with their limits), with a group of rows per cell.
-// In Markdown the cell is a column, so that a pull request shows one table.
+// gateCases makes the table of overheads and limits, with a group of rows for each cell. In Markdown the cell
+// is a column, so that a pull request shows one table.
 func gateCases(r *gate.Result, shared []string) doc.Table {
 	t := doc.Table{NoTitles: true, Columns: []doc.Column{
 		{Signs: true}, {Title: "arm", Kind: doc.Name, Tight: true}, {Title: "metric", Kind: doc.Name}, {Title: "cell", Kind: doc.Name, In: doc.Markdown},

@@ -13,7 +13,7 @@ import (
 	"tare/internal/runs/history"
 )
 
-// History shows a history: for each experiment its changes, its series over the runs, and the runs.
+// History shows the runs of each experiment over time: the changes, the series, and the runs.
 func History(h *history.History, o HistoryOptions) *doc.Document {
 	var plans []*experiment.Plan
 	for _, e := range h.Experiments {
@@ -58,7 +58,7 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 
 func experimentName(p experimentHistory) string { return cmp.Or(plain(p.Name), "(no name)") }
 
-// historyLegend explains the charts, historyDoubts their limits.
+// historyLegend explains the charts. historyDoubts explains why the charts may be wrong.
 const (
 	historyLegend = "Each mark is one run, the line through it its interval; a mark leads to the run's report. " +
 		"Overheads are relative to the run's own baseline, so that the level of the machine cancels; the levels of baselines show the machine itself. " +
@@ -85,7 +85,7 @@ func (p experimentHistory) blocks(id string, o HistoryOptions) []doc.Block {
 	return slices.Concat(blocks, p.restBlocks(id, rest, o), p.runBlocks(o))
 }
 
-// restBlocks show the series of exploratory metrics. A terminal and Markdown show them only if asked.
+// restBlocks show the series of exploratory metrics. A terminal and Markdown need the option All.
 func (p experimentHistory) restBlocks(id string, rest []*history.Series, o HistoryOptions) []doc.Block {
 	if len(rest) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func (p experimentHistory) restBlocks(id string, rest []*history.Series, o Histo
 	return []doc.Block{doc.On(doc.Page, section), doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.Say(note)}})}
 }
 
-// cellSeries is the series of one cell, in the order of the plan.
+// cellSeries holds the series of one cell, in the order of the plan.
 type cellSeries struct {
 	id     string
 	series []*history.Series
@@ -162,7 +162,7 @@ func (p experimentHistory) changes(id string, list []*history.Series, o HistoryO
 	return answers
 }
 
-// comparisonLinks link to the runs before and after a change, and to their comparison, if it exists.
+// comparisonLinks link to the runs before and after a change, and to the comparison of the two runs.
 func (p experimentHistory) comparisonLinks(c history.Change, o HistoryOptions) doc.Text {
 	if o.Compared == nil {
 		return nil
@@ -187,7 +187,7 @@ const (
 	maxRunEvents = 8   // events listed with a run
 )
 
-// runBlocks list the runs: all of them on a page, else only the excluded ones.
+// runBlocks list the runs. A page lists all runs, other forms list only the excluded runs.
 func (p experimentHistory) runBlocks(o HistoryOptions) []doc.Block {
 	var left []string
 	for _, r := range p.leftOut() {
@@ -223,7 +223,7 @@ func (p experimentHistory) runTable(o HistoryOptions) []doc.Block {
 		doc.SayIf(more > 0, wording.Count(more, "earlier run is", "earlier runs are")+" not listed.")}
 }
 
-// runRow returns the row of one run. The run's number is bold if a change begins there.
+// runRow returns the row of a run. The run's number is bold if a change begins at this run.
 func (p experimentHistory) runRow(i int, changed bool, o HistoryOptions) doc.Row {
 	r := p.Runs[i]
 	number, state := doc.Words(fmt.Sprint(i+1)), "used"

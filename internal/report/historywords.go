@@ -25,7 +25,6 @@ func experimentHistories(h *history.History) []experimentHistory {
 	return list
 }
 
-// series returns the series of headline metrics, or of exploratory ones.
 func (p experimentHistory) series(headline bool) []*history.Series {
 	return slices.DeleteFunc(pointers(p.Series), func(s *history.Series) bool { return s.Metric.Headline != headline })
 }
@@ -49,7 +48,7 @@ func seriesNote(s *history.Series) string {
 		when(!s.Metric.Headline, "exploratory"), when(s.Observational, observedOnly))
 }
 
-// observedOnly labels a series without any experiment.
+// observedOnly labels a series whose runs are all observational.
 const observedOnly = "observational: no trials in rounds of random order"
 
 // shiftWord writes the size of a change: "5.1 % worse [4.0, 6.2]".
@@ -107,12 +106,12 @@ func eventList(events []history.Event) string {
 	return firstFew(parts, maxEvents, "; ", "; and ")
 }
 
-// parameterChanges lists the runs at which parameters of series change, with the differences. A
-// difference is listed once for a run. It names its cells and arms, unless it applies to all.
+// parameterChanges lists the runs at which parameters of series change, with the differences. Each run lists a
+// difference once, with the cells and arms that it applies to, unless it applies to all.
 func (p experimentHistory) parameterChanges(list []*history.Series) []string {
 	type place struct{ cell, arm string }
 	all := map[place]bool{}
-	about := map[int]map[string]map[place]bool{} // by run and difference
+	about := map[int]map[string]map[place]bool{} // cells and arms by run and difference
 	for _, s := range list {
 		all[place{s.Cell, s.Arm}] = true
 		for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
@@ -143,7 +142,7 @@ func (p experimentHistory) parameterChanges(list []*history.Series) []string {
 	return lines
 }
 
-// nowText writes the level since the last change.
+// nowText writes the value of a series since its last change.
 func nowText(s *history.Series) string {
 	if len(s.Points) == 0 || len(s.Segments) == 0 {
 		return "no run can be used"

@@ -19,7 +19,7 @@ const scalingNote = "A line is fitted through the levels in each round; the slop
 // unslopedNote explains why a metric has no slopes.
 const unslopedNote = "A headline metric whose values fit no line has no slopes, only a table of levels."
 
-// scalingBlocks show the growth of metrics with factors. All adds all metrics on a terminal.
+// scalingBlocks show how metrics grow with factors. With all, a terminal shows exploratory metrics, too.
 func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	if len(s.run.Scaling)+len(s.run.PowerLaws) == 0 {
 		return nil
@@ -144,8 +144,8 @@ func (s *sheet) levelCell(sc *analysis.Scaling, cell string, arm experiment.Plan
 	return doc.Of(word, doc.Words(wording.Estimate(*c)))
 }
 
-// lineChart returns the picture of a metric against a factor. A fitted line is drawn only for exploratory
-// metrics. For headline metrics the levels themselves are the question.
+// lineChart plots a metric against a factor. Only exploratory metrics have a fitted line, because the question
+// about a headline metric is its values at the levels.
 func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 	l := figure.Lines{Metric: sc.Metric.Name, Unit: sc.Metric.Unit, Factor: sc.Factor, FactorUnit: sc.Unit, X: sc.X,
 		Baseline: s.baseline, Margin: s.marginFor(sc.Metric), Ratio: wording.IsRatio(sc.Metric)}
@@ -191,7 +191,8 @@ func overheadEstimate(c *analysis.Comparison) figure.Estimate {
 	return figure.Estimate{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
 }
 
-// measured returns the trials of an arm in a cell and its comparison; nil if there are none.
+// measured returns the trials of an arm in a cell, and the arm's comparison with the baseline. Missing ones
+// are nil.
 func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *analysis.Comparison) {
 	g := s.seriesGroup(cell, metric)
 	if g == nil {

@@ -12,16 +12,16 @@ import (
 	"tare/internal/report/wording"
 )
 
-// Limits of the first printed page: bars in the picture of values if it has more than two groups, rows in
-// the picture of overheads, and warnings.
+// Limits of a page's first printed sheet. MaxBars holds for the picture of values if it has more than two
+// groups, maxOverheads for the rows in the picture of overheads, and firstWarnings for the warnings.
 const (
 	maxBars       = 8
 	maxOverheads  = 8
 	firstWarnings = 3
 )
 
-// opening summarizes a run: the answer in sentences, then values and overheads, then on pages the
-// warnings and the facts of the run.
+// opening returns the first blocks of a run: the answer in sentences, then values and overheads. A page also
+// has the most severe warnings and the facts of the run.
 func (s *sheet) opening() []doc.Block {
 	observed := s.observationalNotice()
 	reasons := plainAll(wording.Reasons(s.run.Reasons))
@@ -47,7 +47,8 @@ func (s *sheet) opening() []doc.Block {
 		doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: s.facts()}))
 }
 
-// shortAnswers state the answer in a sentence for each arm, or for each metric if there are many arms.
+// shortAnswers state the answer in a sentence for each arm. A run with many arms has a sentence for each
+// metric instead.
 func (s *sheet) shortAnswers() (list []doc.Answer) {
 	say := func(v analysis.Verdict, text string) {
 		list = append(list, doc.Answer{Verdict: verdict(v, s.claimsObservational(v)),
@@ -74,8 +75,8 @@ func (s *sheet) shortAnswers() (list []doc.Answer) {
 	return list
 }
 
-// valueBlocks show the values of headline metrics as bars, on pages and in Markdown. A terminal shows
-// them above the overheads of each metric.
+// valueBlocks show the values of headline metrics as bars, on pages and in Markdown. A terminal shows the bars
+// above the overheads of each metric.
 func (s *sheet) valueBlocks() []doc.Block {
 	var first, rest []figure.BarGroup
 	var lines []string
@@ -104,7 +105,7 @@ func (s *sheet) valueBlocks() []doc.Block {
 			doc.If(rest != nil, doc.Folded("Values of "+wording.Count(len(rest), "more metric", "more metrics"), drawn(figure.Bars{Groups: rest}))), doc.Note(about)}})}
 }
 
-// bars returns the values of a group's baseline and treatments. It has no bars if no arm has values.
+// bars returns the values of a group's baseline and treatments as bars. Arms without values have no bar.
 func (s *sheet) bars(g group) figure.BarGroup {
 	of := figure.BarGroup{Metric: plain(g.metric.Name), Cell: plain(g.cell), Note: better(g.metric)}
 	if g.series == nil {
@@ -135,7 +136,7 @@ func medianOrRange(v analysis.Summary, unit string) (text string, lo, hi float64
 	return median(v, unit), v.Median, v.Median
 }
 
-// warningBlocks show the most severe warnings. The others are counted here and listed elsewhere.
+// warningBlocks show the most severe warnings, and the number of all others.
 func (s *sheet) warningBlocks(all bool) []doc.Block {
 	list := s.warnings(true)
 	if all {
@@ -155,7 +156,8 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 		doc.On(doc.Page, doc.Paragraph{Text: doc.Text{{Words: more, Link: "#warnings"}}}))}
 }
 
-// boundWarnings lists the warnings that a resource other than the measured one limits results.
+// boundWarnings lists the warnings about resources that limit the results, although the metrics do not measure
+// them.
 func (s *sheet) boundWarnings() (list []string) {
 	for _, w := range s.run.Warnings {
 		if _, ok := w.Finding.(analysis.Bound); ok {
@@ -190,7 +192,7 @@ type scopedText struct {
 // maxScopes is the largest number of scopes named for one text.
 const maxScopes = 3
 
-// bySeverity words texts with their scopes, the most severe first.
+// bySeverity returns the texts with their scopes, the most severe first.
 func bySeverity(list []scopedText) []string {
 	slices.SortStableFunc(list, func(a, b scopedText) int { return cmp.Compare(a.severity, b.severity) })
 	var texts []string

@@ -14,16 +14,16 @@ import (
 	"tare/internal/runs/published"
 )
 
-// Published shows the published table: for each cell the means with their variances, then the differences
-// with their verdicts. Numbers have a fixed number of decimals. With AsTheyVary they have as many as
-// their spread supports.
+// Published shows the published table: for each cell the means with their variances, then the differences with
+// their verdicts. Numbers have the given number of decimals; with AsTheyVary, as many as their spread
+// supports.
 func Published(t *published.Table, decimals int) *doc.Document {
 	t = labels.Shown(t, t.Plan)
 	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
 	return d.Add(publishedBlocks(t, decimals)...)
 }
 
-// AsTheyVary selects as many decimals as show two digits of a value's spread.
+// AsTheyVary selects as many decimals as are needed for two digits of a value's spread.
 const AsTheyVary = -1
 
 func publishedBlocks(t *published.Table, decimals int) []doc.Block {
@@ -147,11 +147,11 @@ func differenceText(d published.Difference) string {
 	return plain(d.B) + ": " + join("; ", brief(wording.Qualified(d.Verdict)), brief(wording.AlternativeText(d.Verdict.WithInvalid)))
 }
 
-// Between these bounds of the largest mean, values are written in the metric's own unit, as in
-// publications. Beyond them, decimals need another unit.
+// If the largest mean lies between these bounds, values are written in the metric's own unit, as in
+// publications. Smaller and larger values need another unit.
 const smallMean, largeMean = 1e-3, 1e4
 
-// publishedScale returns the unit in which a metric's moments are written.
+// publishedScale returns the unit for a metric's means and variances.
 func publishedScale(m published.Metric) wording.Scale {
 	largest := 0.0
 	for _, a := range m.Arms {
@@ -194,7 +194,7 @@ func uncertainty(m published.Metric, d published.Difference) float64 {
 
 const maxDecimals = 6
 
-// decimalsFor returns the decimals that show two digits of a spread; maxDecimals without a spread.
+// decimalsFor returns the number of decimals that shows two digits of a spread; maxDecimals without a spread.
 func decimalsFor(spread float64) int {
 	if !wording.Finite(spread) || spread <= 0 {
 		return maxDecimals
@@ -202,7 +202,7 @@ func decimalsFor(spread float64) int {
 	return min(maxDecimals, max(0, 1-int(math.Floor(math.Log10(spread)))))
 }
 
-// fixed writes v with a number of decimals. Values too small for them get a power of ten.
+// fixed writes v with a number of decimals. A value that these decimals cannot show gets a power of ten.
 func fixed(v float64, decimals int) string {
 	if a := math.Abs(v); wording.Finite(v) && (a == 0 || (decimals < 3 || a >= math.Pow10(2-decimals)) && a < 1e12) {
 		return wording.Fixed(v, decimals)

@@ -14,7 +14,8 @@ import (
 	"tare/internal/report/wording"
 )
 
-// manyArms is the largest number of treatments with a sentence each. More treatments are ranked in a table.
+// manyArms is the largest number of treatments that get a sentence each. More treatments are ranked in a
+// table.
 const manyArms = 6
 
 // many reports whether the run has too many treatments to show each at length.
@@ -28,7 +29,8 @@ func (s *sheet) many() bool {
 	return n > manyArms
 }
 
-// unlessMany returns blocks. Of many arms, a terminal shows them only if all is set.
+// unlessMany returns blocks for all forms. If the run has many treatments, a terminal shows the blocks only if
+// all is set.
 func (s *sheet) unlessMany(all bool, blocks ...doc.Block) doc.Block {
 	if s.many() && !all {
 		return doc.On(doc.Markdown|doc.Page, blocks...)
@@ -36,8 +38,8 @@ func (s *sheet) unlessMany(all bool, blocks ...doc.Block) doc.Block {
 	return doc.If(true, blocks...)
 }
 
-// rankedArm is an arm with its comparisons on the headline metrics, one for each group; nil if a group
-// has none.
+// rankedArm is an arm with its comparisons, one for each group of headline metrics. A missing comparison is
+// nil.
 type rankedArm struct {
 	arm   string
 	of    []*analysis.Comparison
@@ -72,7 +74,7 @@ func (s *sheet) ranking(groups []group) []rankedArm {
 	return list
 }
 
-// of returns an arm's comparison in the group; nil if it has none.
+// of returns the comparison of an arm in the group; nil: the group has none.
 func (g group) of(arm string) *analysis.Comparison {
 	if i := slices.IndexFunc(g.rows, func(c analysis.Comparison) bool { return c.Arm == arm }); i >= 0 {
 		return &g.rows[i]
@@ -80,7 +82,8 @@ func (g group) of(arm string) *analysis.Comparison {
 	return nil
 }
 
-// groupNames shortens the cells of groups, and adds the metric if there are several.
+// groupNames returns short names of groups: the cell, the metric, or cell and metric, whichever differ between
+// the groups.
 func groupNames(groups []group) []string {
 	var cells, metrics []string
 	for _, g := range groups {
@@ -103,7 +106,7 @@ func groupNames(groups []group) []string {
 // maxSigns is the largest number of verdicts of an arm that a terminal shows one by one.
 const maxSigns = 8
 
-// rankBlocks show many arms, sorted by effect: in a line each on a terminal, else with all cells.
+// rankBlocks show many arms, sorted by effect. A terminal has a line for each arm, other forms show all cells.
 func (s *sheet) rankBlocks() []doc.Block {
 	groups := slices.DeleteFunc(s.groups(true), func(g group) bool { return len(g.rows) == 0 })
 	if len(groups) == 0 {
@@ -139,7 +142,7 @@ func rankTable(list []rankedArm, groups []group, short []string) doc.Table {
 	return t
 }
 
-// signs returns the verdicts of an arm, one by one or counted.
+// signs returns the signs of an arm's verdicts. Of more than maxSigns verdicts, it returns counts.
 func (c rankedArm) signs() doc.Text {
 	var text doc.Text
 	count := map[doc.Style]int{}

@@ -42,7 +42,7 @@ func (s *sheet) proofSection() doc.Section {
 			{Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows)}})}}
 }
 
-// proofMatrix has a row for each arm and a column for each layer, with the number of checks.
+// proofMatrix has a row for each arm and a column for each layer. Its cells count the checks.
 func (s *sheet) proofMatrix() doc.Table {
 	type count struct {
 		passed, failed int
@@ -82,8 +82,8 @@ func (s *sheet) proofMatrix() doc.Table {
 	return doc.Simple(columns, rows)
 }
 
-// proofs merges the run's checks by arm, layer and name. If the expected value depends on the trial
-// (bytes through a tunnel), the first one is shown.
+// proofs merges the run's checks by arm, layer and name. If the expected value differs between trials, such as
+// the bytes through a tunnel, the first value is shown.
 func (s *sheet) proofs() []analysis.ProofSummary {
 	var list []analysis.ProofSummary
 	varies := map[int]bool{}
@@ -105,8 +105,8 @@ func (s *sheet) proofs() []analysis.ProofSummary {
 	return list
 }
 
-// invalidBlocks show the trials that broke a rule: their number for each rule, the files of an import,
-// and on a page each trial.
+// invalidBlocks show how many trials broke each rule, the invalid files of an import, and on a page each
+// invalid trial.
 func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 	var counts []doc.Fact
 	for _, rule := range rules(s.run.Trials.ByRule) {
@@ -123,10 +123,11 @@ func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 		doc.On(doc.Page, doc.If(len(s.run.Invalids) > 0, s.invalidTrials(o)))}})}
 }
 
-// Invalid files that a terminal lists, and that Markdown lists.
+// Largest number of invalid files that a terminal lists, and that Markdown lists.
 const maxFiles, maxMarkdownFiles = 12, 50
 
-// fileList lists the first imported files without data, each with its reason.
+// fileList lists the first imported files without data, each with the reason. Elsewhere tells where the other
+// files are listed.
 func (s *sheet) fileList(most int, elsewhere string) doc.List {
 	files := s.invalidFiles()
 	if n := len(files) - most; n > 0 {
@@ -161,7 +162,7 @@ func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {
 	file, _ := reasonOf(t)
 	raw := doc.Cell{}
 	if t.Raw != "" {
-		to := t.Raw + when(!s.imported(), "/") // raw files of a trial are a directory
+		to := t.Raw + when(!s.imported(), "/") // the raw files of a trial are in a directory, those of an import are not
 		raw = doc.Of(doc.Text{{Words: "files", Link: link(relativePath(o.Page, o.RunDir), to)}})
 	}
 	return doc.Row{Cells: append(doc.Cells(strconv.Itoa(t.Seq), file, strconv.Itoa(t.Round), strconv.Itoa(t.Attempt), plain(t.Cell), plain(t.Arm),
@@ -193,11 +194,11 @@ func (s *sheet) failedTrials() (n int) {
 	return n
 }
 
-// spoiltTrials counts the invalid trials that are no failures of their arm.
+// spoiltTrials counts the invalid trials in which the program did not fail.
 func (s *sheet) spoiltTrials() int { return max(len(s.run.Invalids)-s.failedTrials(), 0) }
 
-// failureBlocks show how often the program failed, by cell and arm: a line for each arm, and a line for
-// each rule if an arm broke several. Without failures there are no blocks.
+// failureBlocks show how often the program failed, by cell and arm. Each arm has a line. An arm that broke
+// several rules has a further line for each rule.
 func (s *sheet) failureBlocks() []doc.Block {
 	if len(s.run.Failures) == 0 {
 		return nil

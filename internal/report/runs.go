@@ -21,12 +21,12 @@ import (
 
 // Listed is a run in a list of runs.
 type Listed struct {
-	Name       string // its directory, below the listed one
+	Name       string // path of the run directory, below the listed directory
 	Experiment string
-	Start      time.Time // zero: unknown
+	Start      time.Time // start of the first trial; zero: unknown
 	State      string
 	Rounds     int
-	Pages      []Link // pages about the run; its name links to the first
+	Pages      []Link // pages about the run; the run's name links to the first page
 	results    []doc.Text
 }
 
@@ -39,7 +39,7 @@ type Link struct {
 // From returns the address of a link as seen from a page.
 func (l Link) From(page string) string { return link(relativePath(page, "."), l.To) }
 
-// Beside returns a line of links to other pages.
+// Beside returns a paragraph of links to other pages.
 func Beside(page string, links ...Link) doc.Block {
 	var text doc.Text
 	for i, l := range links {
@@ -51,7 +51,7 @@ func Beside(page string, links ...Link) doc.Block {
 // maxListed is the largest number of a run's results that a list of runs shows one by one.
 const maxListed = 3
 
-// List returns a run for a list of runs. The caller adds its pages.
+// List returns the entry of a run in a list of runs. The caller adds the pages.
 func List(name string, r *analysis.Run) Listed {
 	l := Listed{Name: name, Experiment: r.Plan.Name, Start: r.Start, Rounds: r.Rounds, State: when(!r.Finished, "not finished")}
 	if r.Finished {
@@ -135,10 +135,10 @@ func Files(page, title string, files []File, links ...Link) *doc.Document {
 		{Title: "SHA-256", Kind: doc.Prose}, {Title: "", Kind: doc.Prose}}, rows))
 }
 
-// File is a file, or a directory if its name ends with a slash.
+// File is a file, or a directory if the name ends with a slash.
 type File struct {
 	Name   string
-	Size   int64  // bytes; -1: a directory
+	Size   int64  // size in bytes; -1: a directory
 	SHA256 string // "": unknown
 	Note   string // reason why it cannot be opened; "": it can
 }
@@ -150,12 +150,13 @@ func relativePath(page, dir string) string {
 	}
 	rel, err := filepath.Rel(filepath.Dir(page), cmp.Or(dir, "."))
 	if err != nil {
-		rel = dir // one path is absolute and the other relative
+		rel = dir // rel cannot be found if only one path is absolute
 	}
 	return when(rel != ".", filepath.ToSlash(rel))
 }
 
-// link returns the address of a file of the run. For any name it is a path below the run directory.
+// link returns the address of a file of a run. Whatever the name contains, the address lies below the run
+// directory.
 func link(base, name string) string {
 	to := path.Join(base, path.Clean("/" + name)[1:])
 	if !path.IsAbs(to) {
@@ -205,7 +206,7 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 		"Control", s.controlState(), "Testbed", s.plan.Testbed, "Started", minuteOf(r.Start))
 	table := s.resultTable(true)
 	for i := range table.Groups {
-		table.Groups[i].Notes = nil // removes notes on closed loops, which the report has
+		table.Groups[i].Notes = nil // the report shows these notes on closed loops
 	}
 	return d.Add(Beside(o.Page, o.Links...), doc.Facts{Look: doc.Glance, List: facts},
 		doc.SayIf(!o.Working, "No process works on this run. All its trials are kept: tare resume continues it."),
@@ -215,7 +216,8 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 		doc.Section{ID: "trials", Title: "Latest trials", Note: "with the machine's condition", Blocks: []doc.Block{trialTable(trials)}})
 }
 
-// suspended returns a copy of a run without verdicts. Even after the last planned round, rounds may be added.
+// suspended returns a copy of a run without verdicts, since rounds may be added even after the last planned
+// round.
 func suspended(r *analysis.Run) *analysis.Run {
 	run := *r
 	run.Comparisons = slices.Clone(r.Comparisons)

@@ -45,7 +45,7 @@ func (s *sheet) machineSection() doc.Section {
 	return section
 }
 
-// machineFacts returns the environment's single facts, without empty ones.
+// machineFacts returns the facts of the environment that have one value. Empty facts are left out.
 func machineFacts(e *machine.Environment) []doc.Fact {
 	bytes := func(n float64) string { return wording.Value(n, "B") }
 	cores := fmt.Sprintf("%d online, %d usable", e.CPU.Online, e.CPU.Usable) +
@@ -62,7 +62,7 @@ func machineFacts(e *machine.Environment) []doc.Fact {
 		"Rights", rights, "Tare", strings.TrimSpace(e.TareVersion+" "+e.Go))
 }
 
-// machineDetail shows a long part of the environment, folded.
+// machineDetail shows a long property of the environment, folded.
 func machineDetail(title string, list []doc.Fact) doc.Block {
 	return doc.If(list != nil, doc.Folded(title, doc.Facts{List: list}))
 }
@@ -157,10 +157,10 @@ func compact(config any) string {
 	return plain(b.String())
 }
 
-// maxValues is the largest number of values listed for a fact. Each file may have its own value.
+// maxValues is the largest number of values listed for a fact, which may differ between the files of an arm.
 const maxValues = 4
 
-// factSection lists the facts in imported files about their systems, facts that differ between arms first.
+// factSection lists the facts about systems in imported files. Facts that differ between arms come first.
 func (s *sheet) factSection() doc.Section {
 	columns, names := []doc.Column{{Title: "fact", Kind: doc.Name}}, map[string]bool{}
 	for _, a := range s.plan.Import.Arms {
@@ -197,7 +197,7 @@ func (s *sheet) factSection() doc.Section {
 			doc.Simple(columns, rows))}}
 }
 
-// partBlocks show the CPU time and memory of clients, servers and the layers' own processes, by cell.
+// partBlocks show the CPU time and memory of clients, servers and the layers' own processes, cell by cell.
 func (s *sheet) partBlocks() []doc.Block {
 	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "part"}, {Title: "CPUs", Right: true}, {Title: "CPU time of the work", Right: true},
 		{Title: "memory", Right: true}, {Title: "trials", Right: true}}}
@@ -218,8 +218,8 @@ func (s *sheet) partBlocks() []doc.Block {
 		doc.Say("CPU time and memory of the programs and of the layers' own processes: medians of the valid trials of an arm, with their interval by order statistics where there are enough. Memory is the largest resident size."), t}}}
 }
 
-// resources lists the wires of the run's cells ("1 Gbit/s", "unlimited"; "" if unknown) and the resources
-// that trials used up, whether measured or not.
+// resources lists the link speeds of the run's cells ("1 Gbit/s", "unlimited"; "" if unknown), and the
+// resources that trials used up.
 func (s *sheet) resources() (wires, usedUp string) {
 	var at, full []string
 	for _, cell := range s.run.Cells {

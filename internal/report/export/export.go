@@ -56,9 +56,9 @@ var Formats = []Format{
 // JSON writes the analysis. docs/analysis.schema.json describes the format.
 func JSON(w io.Writer, r Run) error { return report.JSON(w, r.Analysis) }
 
-// row is one metric of one trial with its context, so that tables of many runs can be concatenated. The
-// tags name the columns, in the order of the fields; docs/exports.md explains each. The command tare
-// import csv reads a table back by these names. A nil value is unknown.
+// row is one metric of one trial with its context, so that tables of many runs can be concatenated. The tags
+// name the columns in the order of the fields; docs/exports.md explains each column. The command tare import
+// csv reads such a table. Nil is an unknown value.
 type row struct {
 	Run           string     `column:"run"`       // name of the experiment
 	Directory     string     `column:"directory"` // last element of the run directory's path
@@ -71,17 +71,17 @@ type row struct {
 	Attempt       int32      `column:"attempt"`
 	Position      *int32     `column:"position"`
 	Session       int32      `column:"session"`
-	Start         *time.Time `column:"start"` // UTC
+	Start         *time.Time `column:"start"` // in UTC
 	WallSeconds   *float64   `column:"wall_seconds"`
 	Metric        string     `column:"metric"`
 	Unit          string     `column:"unit"`
 	Better        string     `column:"better"`
 	Scale         string     `column:"scale"`
 	Headline      bool       `column:"headline"`
-	Value         *float64   `column:"value"` // nil: an invalid trial without a value
+	Value         *float64   `column:"value"` // nil: an invalid trial has no value
 	Valid         bool       `column:"valid"`
 	Rules         string     `column:"invalid_rules"` // rules that an invalid trial broke, each once: "errors;foreign-cpu"
-	Paired        bool       `column:"paired"`        // trials of a round form pairs; else arms are independent samples
+	Paired        bool       `column:"paired"`        // the trials of a round form pairs; false: arms are independent samples
 	Observational string     `column:"observational"` // reason why the run is no experiment; "": it is one
 }
 
@@ -178,7 +178,7 @@ var columns = func() (names []string) {
 // Fields that a spreadsheet would take for a formula start with an apostrophe.
 func CSV(w io.Writer, r Run) error {
 	out := csv.NewWriter(w)
-	_ = out.Write(columns) // out.Error returns this error, too
+	_ = out.Write(columns) // out.Error repeats this error
 	line := make([]string, len(columns))
 	for row := range rows(r) {
 		fields := reflect.ValueOf(row)

@@ -106,9 +106,9 @@ func benchmark(beginning string, c experiment.Cell, a experiment.PlannedArm) str
 	return name + "/workload=" + escape(c.Kind)
 }
 
-// benchmarkNames returns the name behind the word Benchmark for each cell ID. Go requires a capital
-// there. If capitals would merge two cells, "read" and "Read", or if a letter has no capital, the small
-// letter is written by its bytes: "%72ead".
+// benchmarkNames returns, for each cell ID, the name behind the word Benchmark. Go requires a capital as the
+// first letter. If the letter has no capital, or if the cells "read" and "Read" would get one name, the small
+// letter is written as a hexadecimal number: "%72ead".
 func benchmarkNames(cells []experiment.Cell) map[string]string {
 	alike := map[string]int{}
 	for _, c := range cells {
@@ -130,7 +130,6 @@ func benchmarkNames(cells []experiment.Cell) map[string]string {
 	return all
 }
 
-// capital returns a name with its first letter as a capital, if that letter has one.
 func capital(name string) string {
 	first, size := utf8.DecodeRuneInString(name)
 	if !unicode.IsLower(first) {
@@ -151,7 +150,7 @@ func unit(m experiment.Metric) string {
 	return strings.ReplaceAll(escape(m.Name+"-"+u), "%2F", "/")
 }
 
-// escape encodes one part of a benchmark name as in URLs, by percent signs. Spaces and slashes would end
+// escape encodes one part of a benchmark name as in URLs, by percent signs, because a space or slash would end
 // the part. Different names stay different.
 func escape(s string) string {
 	var out strings.Builder

@@ -128,7 +128,7 @@ func comparisonFamilies(r Run) []*family {
 	}
 	for _, list := range [][]analysis.Comparison{r.Analysis.Comparisons, r.Analysis.Controls} {
 		for _, c := range list {
-			labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // the copy gets a label for each verdict
+			labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // Clip: each verdict appends its label to a copy
 			for _, v := range verdicts {
 				verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", string(c.Grade)})...)
 			}
@@ -195,8 +195,8 @@ func metricLabels(r Run, cell, arm string, m experiment.Metric) []label {
 	}
 }
 
-// observational returns the label of results that come from no experiment. Every series has it, since an
-// alert sees only the labels of its own series.
+// observational returns the label "observational": "true" if the run is no experiment. Every series has this
+// label, since an alert sees only the labels of its own series.
 func observational(r Run) string { return strconv.FormatBool(r.Analysis.Observation != nil) }
 
 func truth(is bool) float64 {

@@ -49,8 +49,8 @@ func (d *drawing) text(x, y float64, class, anchor, s string) {
 	d.words(x, y, class, anchor, "", s)
 }
 
-// words writes s with a tooltip; "" for none. A halo is a second text below s, drawn as an outline, since
-// not every program can draw outlines first.
+// words writes s with a tooltip; "" for none. The class "halo" adds an outline as a second text below s, since
+// not every program can draw the outline of a text before its letters.
 func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
 	at := `<text x="` + px(x) + `" y="` + px(y) + `"`
 	if anchor != "start" {
@@ -69,7 +69,8 @@ func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
 	d.WriteString(at + ">" + tooltip + escape(s) + "</text>\n")
 }
 
-// labelled writes a short form of a name, with the whole name as a tooltip if they differ.
+// labelled writes the short form of a name. If this differs from the whole name, the whole name is the
+// tooltip.
 func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	if short == safetext.Line(whole) {
 		whole = ""

@@ -24,11 +24,11 @@ type Forest struct {
 	Reach    []analysis.Interval // further intervals that the axis covers, so that several plots share one axis
 }
 
-// Split divides a plot into one with the first groups and one with the rest. The first plot has at most
-// maxRows rows, but at least one group.
-func (f Forest) Split(most int) (first, rest Forest) {
+// Split divides a plot into two. The first gets the first groups, with at most limit rows in all, but at least
+// one group.
+func (f Forest) Split(limit int) (first, rest Forest) {
 	n, rows := 0, 0
-	for n < len(f.Groups) && (n == 0 || rows+len(f.Groups[n].Rows) <= most) {
+	for n < len(f.Groups) && (n == 0 || rows+len(f.Groups[n].Rows) <= limit) {
 		rows += len(f.Groups[n].Rows)
 		n++
 	}
@@ -48,12 +48,12 @@ type Row struct {
 	Arm     string
 	Label   string // name of the arm with its purpose
 	Look    Look
-	Control bool              // drawn in grey, without a verdict
+	Control bool              // the row is drawn in grey, without a verdict
 	Verdict string            // verdict with its sign
 	Numbers string            // overhead and interval as text
-	Drawn   bool              // an overhead is drawn
+	Drawn   bool              // the row has an overhead to draw
 	At      analysis.Interval // overhead and interval
-	Point   bool              // without an interval
+	Point   bool              // the overhead has no interval
 }
 
 // Draw draws the plot for a wide or for a narrow page.
@@ -92,10 +92,10 @@ type forest struct {
 // Heights of the parts of a forest plot, in pixels.
 const (
 	forestTop    = 26 // "gains" and "costs"
-	forestHeader = 26 // name of a group
+	forestHeader = 26 // height of the name of a group
 	forestGap    = 8  // space after a group
-	forestFoot   = 26 // tick labels
-	forestNote   = 16 // kind of axis, if not linear
+	forestFoot   = 26 // height of the tick labels
+	forestNote   = 16 // height of the note on an axis that is not linear
 )
 
 func (f Forest) layOut(wide bool) *forest {
@@ -112,7 +112,7 @@ func (f Forest) layOut(wide bool) *forest {
 		}
 	}
 	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin), narrow: !wide}
-	var room float64 // width for names
+	var room float64 // width of the names
 	if p.narrow {
 		p.w, p.row = forestNarrow, 50
 		p.x0, p.x1, room = 8, p.w-8, p.w-30

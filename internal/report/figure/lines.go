@@ -8,12 +8,12 @@ import (
 	"tare/internal/report/wording"
 )
 
-// Lines plots a metric against the levels of a factor: the values of each arm above, and below, at the
-// same levels, their overhead relative to the baseline.
+// Lines plots a metric against the levels of a factor. The upper plot shows the values of each arm, the lower
+// plot the arm's overhead relative to the baseline.
 type Lines struct {
 	Metric, Unit       string
 	Factor, FactorUnit string
-	X                  []float64 // the levels, ascending
+	X                  []float64 // levels of the factor, ascending
 	Baseline           string    // name of the baseline; "": there is none
 	Margin             float64   // margin of equivalence on the scale of the overheads; 0: none
 	Ratio              bool      // overheads are shares of the baseline
@@ -21,11 +21,11 @@ type Lines struct {
 	Arms               []Line
 }
 
-// Line is one arm.
+// the intervals of the estimates are bars beside the fitted line
 type Line struct {
 	Arm       string
 	Look      Look
-	Values    [][]float64         // values of the trials at each level
+	Values    [][]float64         // Line is one arm at all levels.
 	Estimates []Estimate          // estimate at each level
 	Fitted    []analysis.Interval // fitted straight line at each level; empty: the estimates are joined
 	From      int                 // index of the first level that the straight line covers
@@ -36,9 +36,9 @@ type Line struct {
 // Estimate is the value or overhead of an arm at one level.
 type Estimate struct {
 	At    analysis.Interval
-	Known bool // a value exists
-	Point bool // without an interval
-	Open  bool // no claim, drawn hollow
+	Known bool // the arm has a value at this level
+	Point bool // the value has no interval
+	Open  bool // the verdict is no claim; the marker is hollow
 }
 
 // Widths of the picture in pixels, on a wide and on a narrow page.
@@ -47,9 +47,9 @@ const (
 	linesNarrow = 370
 )
 
-// Draw draws every trial as a dot, and the estimate of each arm at each level as its marker. The line is
-// either the fitted one with the band of its interval, or joins the estimates with the bands of their
-// intervals. It has a gap at levels without a value.
+// Draw draws every trial as a dot, and the estimate of each arm at each level as a marker. The arm's line is
+// the fitted line with the band of its interval. Without a fitted line, the line joins the estimates, with a
+// gap at levels without a value.
 func (l Lines) Draw(wide bool) string {
 	c := l.layOut(wide)
 	c.drawAxes()
@@ -172,7 +172,8 @@ func (c *linesChart) tickLine(y float64, label, class string) {
 	c.text(c.left-6, y+4, "small muted num", "end", fit(label, c.left-4, 11))
 }
 
-// heading writes the subject of a plot above it, with unit and scale, in one row or in two.
+// heading writes a name above a plot. Unit and scale stand beside the name, or in a second row if there is too
+// little room.
 func (c *linesChart) heading(top float64, name string, about ...string) {
 	short, note, y := fit(name, c.w-8, 12), wording.Join(", ", about...), top-9
 	if c.stacks(name, note) {
@@ -205,7 +206,7 @@ func (c *linesChart) interval(a Line, index int) {
 }
 
 func (c *linesChart) bands(estimates []Estimate, look Look, index int) {
-	for _, run := range stretches(c.X, estimates, func(p Estimate) bool { return p.Known && !p.Point }) {
+	for _, run := range neighbours(c.X, estimates, func(p Estimate) bool { return p.Known && !p.Point }) {
 		var upper, lower []string
 		for _, k := range run {
 			x := c.x(c.X[k])
@@ -220,8 +221,8 @@ func (c *linesChart) bands(estimates []Estimate, look Look, index int) {
 	}
 }
 
-// stretches groups neighbouring levels whose estimates are wanted.
-func stretches(x []float64, estimates []Estimate, wanted func(Estimate) bool) (list [][]int) {
+// neighbours groups neighbouring levels for whose estimates wanted holds. Any other level ends a group.
+func neighbours(x []float64, estimates []Estimate, wanted func(Estimate) bool) (list [][]int) {
 	last := -2
 	for k := range min(len(x), len(estimates)) {
 		if !wanted(estimates[k]) {
@@ -251,12 +252,13 @@ func (c *linesChart) trials(a Line, index int) {
 	c.path(dots, "faint "+a.Look.class)
 }
 
-// offset returns the distance of one of n arms from its level, so that arms do not hide each other.
+// offset returns the distance of the marker of one of n arms from its level, so that arms do not hide each
+// other.
 func (c *linesChart) offset(index, n int, step float64) float64 {
 	if len(c.X) > 0 && n > 1 { // keeps all arms within the plot
 		step = min(step, 2*max(0, c.x(c.X[0])-c.left-6)/float64(n-1))
 	}
-	for k := 1; k < len(c.X); k++ { // close levels leave less room
+	for k := 1; k < len(c.X); k++ { // near levels leave less room
 		step = min(step, (c.x(c.X[k])-c.x(c.X[k-1]))*0.6/float64(n))
 	}
 	return step * (float64(index) - float64(n-1)/2)
@@ -274,7 +276,7 @@ func (c *linesChart) estimates(a Line) {
 			c.path("M"+strings.Join(line, "L"), "thin "+a.Look.class)
 		}
 	}
-	for _, run := range stretches(c.X, a.Estimates, known) {
+	for _, run := range neighbours(c.X, a.Estimates, known) {
 		if a.Fitted == nil && len(run) > 1 {
 			c.joined(run, a.Estimates, 0, c.y, "thin "+a.Look.class)
 		}
@@ -287,7 +289,8 @@ func (c *linesChart) estimates(a Line) {
 	}
 }
 
-// joined draws a line through estimates, each shifted by the offset.
+// joined draws a line through the estimates of a group of levels. Aside is the horizontal distance of the line
+// from the levels.
 func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y func(float64) float64, class string) {
 	var line []string
 	for _, k := range run {

@@ -11,15 +11,16 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Levels have an even axis if they are spaced evenly enough, else a logarithmic one.
+// Ratios that decide whether an axis is even or logarithmic.
 const (
-	// minGapRatio is the ratio of the largest to the smallest gap between levels above which their axis
-	// is logarithmic.
+	// minGapRatio is a ratio of the largest to the smallest gap between levels. Below this ratio the axis of
+	// levels is even.
 	minGapRatio = 3
-	// minValueRatio is the ratio of the largest to the smallest value above which the axis of values is
-	// logarithmic. With a lower ratio small values remain visible.
+	// minValueRatio is a ratio of the largest to the smallest value. Below this ratio the axis of values is
+	// even, since small values are still visible.
 	minValueRatio = 30
-	// overheadBendRatio is bendRatio for overheads at levels. Near a capacity they outgrow all others.
+	// overheadBendRatio is used instead of bendRatio for overheads at levels. Near the capacity of an arm,
+	// overheads are many times as large as at other levels.
 	overheadBendRatio = 6
 )
 
@@ -127,7 +128,7 @@ func (l Lines) values(ends []float64) Axis {
 }
 
 const (
-	labelPitch = 16 // distance between arms' names below each other
+	labelPitch = 16 // vertical distance between the names of two arms
 	legendRow  = 18
 )
 
@@ -232,12 +233,12 @@ func (c *linesChart) drawOverheads() {
 	differing := slices.DeleteFunc(slices.Clone(c.Arms), func(a Line) bool { return !slices.ContainsFunc(a.Overheads, known) })
 	for i, a := range differing {
 		aside := c.offset(i, len(differing), 8)
-		for _, run := range stretches(c.X, a.Overheads, known) {
+		for _, run := range neighbours(c.X, a.Overheads, known) {
 			if len(run) > 1 {
 				c.joined(run, a.Overheads, aside, y, "trace "+a.Look.class)
 			}
 		}
-		for _, run := range stretches(c.X, a.Overheads, known) {
+		for _, run := range neighbours(c.X, a.Overheads, known) {
 			for _, k := range run {
 				p, hollow := a.Overheads[k], ""
 				x := c.x(c.X[k]) + aside

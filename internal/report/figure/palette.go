@@ -65,7 +65,6 @@ var classes = []struct {
 	{"left", []property{{"stroke", "muted"}, {"stroke-width", "1.6"}, {"fill", "none"}}},
 }
 
-// lights are the palette's colours for light pages, by name.
 var lights = func() map[string]string {
 	all := map[string]string{}
 	for _, c := range palette {

@@ -24,11 +24,11 @@ type RunChart struct {
 	Sessions []analysis.Session // pauses between sessions are left out; empty: one session of all trials
 }
 
-// Lane is one arm.
+// Lane is the trials of one arm.
 type Lane struct {
 	Arm
-	Seconds []float64 // start times of the trials since the start of the run; missing ones are a second apart
-	Changes []int     // indices of trials at which the level changes
+	Seconds []float64 // start times of the trials since the start of the run; empty: trials are a second apart
+	Changes []int     // indices of trials at which the arm's values move to another level
 	Invalid []float64 // start times of invalid trials
 }
 
@@ -67,7 +67,7 @@ const (
 	chartLeft  = 8
 	chartRight = runChartWidth - 8
 	laneHalf   = 14
-	laneMiddle = 34 // below the lane's top
+	laneMiddle = 34 // distance of a lane's middle from its top
 )
 
 // deviation returns the distance of v from the arm's median.
@@ -167,7 +167,7 @@ func (c *runChart) beyond(a Lane, y func(float64) float64) {
 		if n++; n > ManyDots {
 			break
 		}
-		tip := -4.0 // upwards
+		tip := -4.0 // the arrow points upwards
 		if d < 0 {
 			tip = 4
 		}

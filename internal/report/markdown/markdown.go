@@ -263,7 +263,7 @@ func marked(s document.Span, words string) string {
 	return link(out, s.Link)
 }
 
-// link links a label to an address. An address that must not be followed is added as text.
+// link links a label to a page of the web or to a file. Any other address is added as text.
 func link(label, to string) string {
 	address, ok := document.Address(to)
 	if !ok {

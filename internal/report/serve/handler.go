@@ -20,10 +20,11 @@ import (
 	"tare/internal/report/html"
 )
 
-// Files that only a server has: the script that keeps a page up to date, and the events that it reads.
+// Addresses that only a server has: the script that keeps a page up to date, and the events that the script
+// reads.
 const (
 	scriptFile = "live.js"
-	eventsFile = "events" // in the directory of a run
+	eventsFile = "events" // below the address of a run
 )
 
 //go:embed live.js
@@ -73,7 +74,7 @@ func (h *handler) respond(w http.ResponseWriter, q *http.Request) error {
 	switch address {
 	case scriptFile:
 		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-		_, _ = w.Write(script) // fails if the reader has disconnected
+		_, _ = w.Write(script) // an error means that the reader has disconnected
 		return nil
 	case "", indexPage, historyPage:
 		all, skipped, unread, err := h.library.read(longestWait)
@@ -114,8 +115,8 @@ func (h *handler) respond(w http.ResponseWriter, q *http.Request) error {
 
 var errNoPage = errors.New("no page")
 
-// page makes a page of a run. It returns errNoPage if no page has this name, and nil if the run has ended
-// and its report replaces the live page.
+// page makes a page of a run. It returns errNoPage for an unknown name. A nil page means that the run has
+// ended, so that the report replaces the live page.
 func (h *handler) page(r *run, name string) (*document.Document, error) {
 	switch {
 	case name == reportPage:
@@ -149,15 +150,15 @@ func show(w http.ResponseWriter, status int, d *document.Document) error {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes()) // fails if the reader has disconnected
+	_, _ = w.Write(page.Bytes()) // an error means that the reader has disconnected
 	return nil
 }
 
-// guard only serves readers who know the token, and only GET and HEAD requests. The first address contains
-// the token; after that a cookie derived from the token identifies the reader. The token therefore appears in
-// no link and no browser history. A server on another port that receives the cookie cannot use it elsewhere
-// than for these pages. Other web pages cannot make requests in the reader's name: the browser does not send
-// the cookie with their requests, and the guard rejects foreign host names that resolve to this machine.
+// guard only serves readers who know the token, and only GET and HEAD requests. The first address contains the
+// token. Its response sets a cookie that is derived from the token, so that no link and no browser history
+// contains the token. A server on another port may receive the cookie, which opens these pages but does not
+// reveal the token. Other web pages cannot make requests in the reader's name: the browser does not send the
+// cookie with their requests, and the guard rejects foreign host names that resolve to this machine.
 type guard struct {
 	token, host string // host: the name or address that the server listens on
 	next        http.Handler
@@ -182,7 +183,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "not the address that tare serve printed", http.StatusMisdirectedRequest)
 	case equal(token, g.token):
 		http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		to := url.URL{Path: "/" + strings.TrimLeft(q.URL.Path, `/\`)} // strips slashes: //other.host would lead to another server
+		to := url.URL{Path: "/" + strings.TrimLeft(q.URL.Path, `/\`)} // without leading slashes: //other.host leads to another server
 		http.Redirect(w, q, to.String(), http.StatusSeeOther)
 	case err == nil && equal(cookie.Value, value):
 		g.next.ServeHTTP(w, q)
@@ -204,8 +205,9 @@ func (g *guard) cookie(host string) (name, value string) {
 	return "tare-" + port, hex.EncodeToString(sum[:])
 }
 
-// named reports whether a request names this machine by an IP address, by localhost or by the name it listens
-// on. Nobody else can point these names at this machine. The port may differ, for example behind a tunnel.
+// named reports whether a request names this machine by an IP address, by localhost, or by the name that the
+// server listens on. Nobody else can point these names at this machine. The port may differ, for example
+// behind a tunnel.
 func (g *guard) named(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

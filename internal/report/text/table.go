@@ -102,7 +102,7 @@ func (g *grid) row(row document.Row) {
 	}
 }
 
-// beside joins the n-th lines of a row's cells, and returns their width.
+// beside returns the n-th lines of a row's cells, side by side, and their width.
 func (g *grid) beside(row document.Row, n int) (painted string, width int) {
 	plain := g.indent
 	painted = plain
@@ -118,7 +118,7 @@ func (g *grid) beside(row document.Row, n int) (painted string, width int) {
 	return painted, columns.Width(strings.TrimRight(plain, " "))
 }
 
-// stacked writes a row that is too wide. The cells up to the last name come first, then the other cells
+// stacked writes a row that is too wide. The cells up to the last name come first. The other cells follow
 // below them, with the titles of their columns if the table shows titles.
 func (g *grid) stacked(row document.Row) {
 	names, title, head := 0, 0, ""
@@ -129,7 +129,7 @@ func (g *grid) stacked(row document.Row) {
 			title = max(title, columns.Width(c.title))
 		}
 	}
-	var short []string // values that share one paragraph
+	var short []string // values in one paragraph
 	var below []func()
 	for k, c := range g.side {
 		var values []string
@@ -164,7 +164,7 @@ func (g *grid) stacked(row document.Row) {
 
 const (
 	minName      = 12 // least width of a column of names
-	minNameAlone = 19 // least width of names without a drawing beside them; below it, rows are stacked
+	minNameAlone = 19 // least width of names in a table without drawings; rows with narrower names are stacked
 	minDrawing   = 11
 	maxDrawing   = 51
 )
@@ -174,29 +174,29 @@ type grid struct {
 	*writer
 	document.Table
 	indent string    // indent of a row
-	side   []*column // columns beside each other
+	side   []*column // columns side by side
 	below  []int     // indices of the columns of sentences, written below the row
 	draw   int       // index of the column of drawings; -1: none
-	room   int       // width for a drawing
+	room   int       // width of a drawing in columns
 	narrow bool      // rows are too wide and therefore stacked
 	drawn  bool      // a drawing was written
 }
 
-// column is a column that stands beside others.
+// column is a column that stands beside other columns.
 type column struct {
 	document.Column
 	at     int    // index in the table
 	bare   bool   // the table shows no titles
-	title  string // safe for a terminal
+	title  string // made safe for a terminal
 	before string // space before the column
-	signed bool   // some values have signs; the others are indented to align
+	signed bool   // some values have signs; all others are indented
 	values []string
 	width  int
-	names  map[string]string // shortened names
+	names  map[string]string // short forms of names
 }
 
-// layOut finds the columns of a table and their widths. If a row is too wide, names are shortened first;
-// then drawings are left out.
+// layOut finds the columns of a table and their widths. If rows are too wide, it shortens names, and then
+// leaves out drawings.
 func (t *writer) layOut(indent string, table document.Table) *grid {
 	g := &grid{writer: t, Table: table, indent: indent, draw: -1}
 	if slices.ContainsFunc(table.Parts(), func(p document.Part) bool { return !p.Title.Empty() }) {
@@ -230,7 +230,7 @@ func (t *writer) layOut(indent string, table document.Table) *grid {
 	if g.draw < 0 {
 		g.naturalWidths(t.o.Width)
 		g.shorten(g.end()-t.o.Width, minNameAlone)
-		if g.NoTitles && g.end() > t.o.Width { // longer rows take several lines
+		if g.NoTitles && g.end() > t.o.Width { // rows that are still too wide take several lines
 			g.naturalWidths(t.o.Width)
 			g.shorten(g.end()-t.o.Width, max(minName, t.o.Width/3))
 		}
@@ -282,12 +282,12 @@ func (g *grid) naturalWidths(names int) {
 	}
 }
 
-// shorten narrows names by over columns in all, but not below the least width.
-func (g *grid) shorten(over, least int) {
+// shorten narrows the columns of names by excess columns in all. No column gets narrower than least.
+func (g *grid) shorten(excess, least int) {
 	for _, c := range g.side {
 		if c.Kind == document.Name {
-			give := max(0, min(over, c.width-least))
-			c.width, over = c.width-give, over-give
+			give := max(0, min(excess, c.width-least))
+			c.width, excess = c.width-give, excess-give
 		}
 	}
 }

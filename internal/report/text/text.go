@@ -1,4 +1,4 @@
-// Package text writes documents for terminals, wrapped to a width, optionally in colour.
+// Package text writes documents for terminals, wrapped to a width, in colour if wanted.
 package text
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // Options sets the layout of text.
 type Options struct {
-	Width int  // columns; 0: 80. Less than 40 counts as 40
+	Width int  // in columns; 0: 80. Less than 40 counts as 40
 	Color bool // colour with ANSI sequences
 }
 
@@ -57,7 +57,7 @@ func (t *writer) gap() {
 	}
 }
 
-// hanging writes wrapped text. The first line has another indent than the following ones.
+// hanging writes wrapped text. The first line has an indent of its own.
 func (t *writer) hanging(first, indent, s string) {
 	for _, l := range columns.Wrap(s, t.o.Width-columns.Width(indent)) {
 		t.line(first + l)
@@ -92,7 +92,7 @@ func (t *writer) styled(style document.Style, indent, s string) {
 	}
 }
 
-// blocks writes blocks, one below the other. An empty line separates two tables.
+// blocks writes blocks, one below the other. An empty line separates two tables that follow each other.
 func (t *writer) blocks(indent string, list []document.Block) {
 	after := false
 	for _, b := range document.For(document.Terminal, list) {
@@ -162,7 +162,7 @@ func (t *writer) section(indent string, s document.Section) {
 	t.blocks(below, s.Blocks)
 }
 
-// noted writes a bold title, with the note behind or below it.
+// noted writes a bold title with a note. The note stands on the title's line if there is room, else below.
 func (t *writer) noted(indent string, s document.Section) {
 	title, note := safetext.Line(s.Title), "("+safetext.Line(s.Note)+")"
 	switch {
@@ -176,7 +176,8 @@ func (t *writer) noted(indent string, s document.Section) {
 	}
 }
 
-// valued writes a title, with its value at the right end of the line or below.
+// valued writes a title with a value. The value stands at the right end of the title's line if there is room,
+// else below.
 func (t *writer) valued(indent string, s document.Section) {
 	title, value, room := safetext.Line(s.Title), safetext.Line(s.Value), t.o.Width-len(indent)
 	if left := room - 2 - columns.Width(value); left >= 20 {
@@ -237,7 +238,7 @@ func (t *writer) facts(indent string, f document.Facts) {
 	}
 }
 
-// fact writes a value behind its key, or below a long key.
+// fact writes a value behind its key. Below a long key, the value has lines of its own.
 func (t *writer) fact(indent, key, value string) {
 	first := indent + key + "  "
 	if columns.Width(first) <= t.o.Width/2 {
@@ -248,8 +249,8 @@ func (t *writer) fact(indent, key, value string) {
 	t.para(indent+"  ", value)
 }
 
-// sequences are the ANSI escape sequences of styles. Colours add to words and signs and never replace
-// them. No meaning depends on telling red from green.
+// sequences are the ANSI escape sequences of styles. Colours add to words and signs, and never replace them,
+// so that readers need not tell red from green.
 var sequences = map[document.Style]string{
 	document.Strong: "1", document.Muted: "2",
 	document.Cost: "1;31", document.Failed: "1;31", document.Gain: "1;36", document.Passed: "1;36",
@@ -264,7 +265,7 @@ func (t *writer) paint(style document.Style, s string) string {
 	return "\x1b[" + sequences[style] + "m" + s + "\x1b[0m"
 }
 
-// words returns a text without styles, but with the signs of verdicts.
+// words returns a text without styles. The signs of verdicts stay.
 func words(text document.Text) string {
 	var b strings.Builder
 	for _, s := range text {
@@ -280,13 +281,14 @@ func words(text document.Text) string {
 	return b.String()
 }
 
-// line is words as one safe line.
+// line returns the words of a text as one safe line.
 func line(text document.Text) string { return safetext.Line(words(text)) }
 
 // verdict matches the sign before a verdict.
 var verdict = regexp.MustCompile(`(^| )([▲▼≈?×◇✓✗]) (\pL)`)
 
-// tidy prepares a paragraph for wrapping: numbers keep their units, and signs their verdicts, on one line.
+// tidy prepares a paragraph for wrapping. A number and its unit stay on one line, and so do a sign and its
+// verdict.
 func tidy(s string) string {
 	return verdict.ReplaceAllString(columns.Tie(safetext.Line(s)), "$1$2\u00a0$3")
 }

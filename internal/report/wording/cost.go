@@ -20,7 +20,8 @@ func AmountsMore(i analysis.Interval, pointOnly bool) string {
 	return amountText(moreWords(i), i, pointOnly, experiment.Metric{})
 }
 
-// moreWords returns the words for an amount below the heading "more": none, unless a part is less.
+// moreWords returns the words for an amount below the heading "more". Only an interval with negative values
+// needs words.
 func moreWords(i analysis.Interval) signWords {
 	if i.Lo < 0 {
 		return more
@@ -53,7 +54,7 @@ func CostQuestion(r *cost.Result) string {
 	return text + When(r.NodePrice > 0, ", at "+strings.TrimSpace(TrimZeros(Fixed(r.NodePrice, 4))+" "+r.Currency)+" per hour")
 }
 
-// CostAssumptions lists the assumptions behind a cost.
+// CostAssumptions lists the assumptions behind the cost of arms.
 func CostAssumptions(r *cost.Result) []string {
 	var list []string
 	for _, b := range r.Bills {

@@ -51,7 +51,7 @@ func Finding(f analysis.Finding) string {
 	return runFinding(f)
 }
 
-// Findings words several findings, each as a fragment of a sentence.
+// Findings words several findings. Each text is a part of a sentence.
 func Findings(list []analysis.Finding) []string {
 	return each(list, Finding)
 }
@@ -167,7 +167,7 @@ func headlines(n int) string { return Count(n, "headline comparison", "headline 
 
 const maxMetrics = 6
 
-// oddSeries states how an oddity in a series of values affects the interval, and which metrics show it.
+// oddSeries states how odd values, such as a drift, affect the interval, and which metrics have them.
 func oddSeries(f analysis.OddSeries) string {
 	var metrics []string
 	for _, p := range f.Places {
@@ -191,7 +191,7 @@ func oddSeries(f analysis.OddSeries) string {
 	return "values fall into more than one group" + shown + ": the interval describes a mixture of them, and perhaps none of them"
 }
 
-// oddity writes the evidence that a series is odd, such as its trend.
+// oddity writes the evidence that values are odd, such as the size of a drift.
 func oddity(o analysis.Oddity, d analysis.Diagnostics) string {
 	switch o {
 	case analysis.OddLevels:

@@ -51,12 +51,12 @@ func Reason(r analysis.Reason) string {
 	return historyReason(r)
 }
 
-// Reasons words several reasons, each as a fragment of a sentence.
+// Reasons words several reasons. Each text is a part of a sentence.
 func Reasons(list []analysis.Reason) []string {
 	return each(list, Reason)
 }
 
-// historyReason words why a history leaves a run out, or why a new run cannot be compared with it.
+// historyReason words why a history leaves out a run, or why a new run cannot be compared with the history.
 func historyReason(r analysis.Reason) string {
 	switch r := r.(type) {
 	case history.NoTrial:
@@ -116,7 +116,7 @@ func unlikeSettings(list []analysis.UnlikeSetting) string {
 	}), "; ")
 }
 
-// runsAre states a property of runs. Without numbers there is only one run.
+// runsAre states a property of runs. Without numbers, it speaks of the only run.
 func runsAre(numbers []int, what string) string {
 	if len(numbers) == 0 {
 		return "the run is " + what
@@ -168,7 +168,7 @@ func ShiftSize(s *history.Series, c history.Change) string {
 	return changing(s.Metric).Interval(s.Metric, c.Size)
 }
 
-// changing returns the words for a change of a metric from one run to another.
+// changing returns the words for a change from one run to another.
 func changing(m experiment.Metric) signWords {
 	if m.Better == "" {
 		return more

@@ -10,9 +10,9 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Ending states how many rounds of a run exist, why the rest are missing, and which command adds them: "9
-// of 10 rounds; the machine was too busy for the rest; tare resume runs/night continues it"; "" if none are
-// missing.
+// Ending states how many rounds of an unfinished run exist, why the others are missing, and which command adds
+// them: "9 of 10 rounds; the machine was too busy for the rest; tare resume runs/night continues it"; "" for a
+// finished run.
 func Ending(r *analysis.Run) string {
 	e := r.Ending
 	if e == nil {
@@ -23,8 +23,8 @@ func Ending(r *analysis.Run) string {
 	return Join("; ", done, e.Why, When(!e.Judged && e.Arm == "", "no verdict before the rest is done"), "tare resume "+r.Directory+next)
 }
 
-// Occasion states that a single run shows only one occasion, and the machine's load at its start. It is
-// "" for a run that compares nothing, is not finished, or was imported.
+// Occasion states that a run shows only one occasion, and how loaded the machine was at its start; "" for a
+// run that compares nothing, is not finished, or was imported.
 func Occasion(r *analysis.Run) string {
 	if r.Plan == nil || r.Plan.Import != nil || r.Plan.ArmWith(experiment.Treatment) == "" || !r.Finished {
 		return ""
@@ -64,7 +64,7 @@ func BetweenSetUps(c *analysis.Comparison) string {
 	return fmt.Sprintf("between %s ±%s (%s%d %s in %d rounds, %s)", what, Size(c.Metric, b.SD), most, b.SetUps, what, b.Rounds, pValue(b.P))
 }
 
-// shortCommit is the number of a commit's digits that people use to identify it.
+// shortCommit is the number of digits in the short form of a commit.
 const shortCommit = 8
 
 // Labels writes the labels of a run: "commit 1a2b3c4d, board rpi4".

@@ -32,7 +32,8 @@ func Observation(o *analysis.Observation) string {
 	return text
 }
 
-// schedule describes the order in which arms ran: all arms alike, or each group of arms.
+// schedule describes the order in which arms ran. If the order differs between arms, it describes each group
+// of arms.
 func schedule(o *analysis.Observation) string {
 	if o.Baseline == "" {
 		return allTimes[analysis.TimesUnknown]
@@ -61,7 +62,7 @@ func schedule(o *analysis.Observation) string {
 	return strings.Join(parts, "; ")
 }
 
-// allTimes words a schedule that all arms share, someTimes a schedule of the named arms.
+// allTimes words the schedule of all arms, someTimes the schedule of some arms.
 var (
 	allTimes = map[analysis.Times]string{
 		analysis.TimesUnknown:     "when the arms ran is unknown",
@@ -78,7 +79,7 @@ var (
 	}
 )
 
-// ObservationAcross words why compared runs are no experiment; "" if they are one.
+// ObservationAcross words why the compared runs are no experiment; "" for an experiment.
 func ObservationAcross(r *compare.Result) string {
 	o := r.Observation
 	if o == nil {
@@ -94,7 +95,7 @@ func ObservationAcross(r *compare.Result) string {
 	return text
 }
 
-// starts lists the start times of runs, with as many digits as needed to distinguish them.
+// starts lists the start times of runs. The times have as many digits as are needed to distinguish them.
 func starts(times []time.Time) string {
 	var at []string
 	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
@@ -129,14 +130,13 @@ func machines(o *compare.Observation) string {
 	return "on machines whose records are the same"
 }
 
-// NotShared words the reason why metrics of the same name in several runs cannot be compared; "" if only some
-// runs have the metric.
+// NotShared words why metrics of one name cannot be compared between runs; "" if some runs lack the metric.
 func NotShared(a compare.NotShared) string {
 	return When(a.Other != nil, "unit, direction or scale differ in "+runs(a.Other))
 }
 
-// PropertyValues lists the values of a machine property, one per run. The processor's many flags are
-// counted for the first run; for the others, the additional and the missing flags are listed.
+// PropertyValues lists the values of a machine property, one for each run. The processor's many flags are
+// counted for the first run. Other runs list the additional and the missing flags.
 func PropertyValues(p compare.Property) []string {
 	list := slices.Clone(p.Values)
 	first := slices.IndexFunc(list, func(v string) bool { return v != "" })
@@ -208,7 +208,8 @@ func Combined(c *combine.Comparison) string {
 		Spread(c), Prediction(c))
 }
 
-// combinedWhy is Why for a comparison over several occasions; "" if Why has the same text.
+// combinedWhy replaces the text of Why for a comparison over several occasions; "" if the text of Why is
+// right.
 func combinedWhy(c *analysis.Comparison) string {
 	switch r := c.Reason.(type) {
 	case analysis.MissingTrials:
