@@ -77,11 +77,11 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 
 // GateJUnit writes a gate as JUnit XML for CI systems: a test case for each case of the gate, a suite for
 // each arm in a cell. Names are the same in every run of an experiment. A failed case is a failure. An
-// unresolved case, and every case of an invalid run, is an error. Both turn a pipeline red, and readers
-// can distinguish them. They are not skipped tests, because CI systems treat these as passed.
+// unresolved case, and every case of an invalid run, is an error. Failures and errors turn a pipeline red.
+// Unresolved cases are not skipped tests, because CI systems treat skipped tests as passed.
 //
 // The format follows the schema of Jenkins' xUnit plugin (junit-10.xsd), which allows properties for
-// suites only. Properties of a case therefore begin with its name.
+// suites only. Properties of a case therefore begin with the name of the case.
 func GateJUnit(w io.Writer, r *gate.Result) error {
 	doc := junitSuites{Name: "tare gate " + plain(r.Name), Time: seconds(r.Seconds)}
 	for _, c := range r.Cases {

@@ -1,12 +1,11 @@
-// Package document describes the content of a view before its output form is chosen: headings,
-// paragraphs, tables, pictures. A view builds one Document. The writers in internal/report/text, internal/report/markdown,
-// internal/report/html and internal/report/tex render it.
+// Package document describes the content of an output before its form is chosen: headings, paragraphs, tables,
+// pictures. Package report builds a Document. The packages text, markdown, html and tex write it.
 //
 // Strings in a document come from users, tools and machines. All writers show them as text, whatever they
 // contain. Only an SVG is markup.
 //
-// A terminal has less room than a page. Blocks for some forms only are wrapped in an Only, and a Column
-// names the forms that show it.
+// A terminal has less room than a page. An Only wraps blocks for some forms, and a Column names the forms that
+// show it.
 package document
 
 import (

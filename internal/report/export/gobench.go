@@ -21,7 +21,7 @@ import (
 //	BenchmarkNetwork.tcp/arm=wireguard/workload=network 1 9.1e+08 tcp-bandwidth-bit/s 0.00042 tcp-rtt-sec
 //
 // The command benchstat -col /arm compares the arms. It treats the arms as independent samples, and so
-// detects less than Tare, whose rounds are pairs. Nor does it correct for the number of comparisons.
+// detects less than Tare, whose rounds are pairs. It does not correct for the number of comparisons.
 //
 // A unit consists of the metric's name and its unit of measurement, since all values of one line need
 // different units. Unit lines state which direction is better. The number of iterations is 1, because a

@@ -1,6 +1,6 @@
 // Package render converts pictures and pages of package report to PNG and PDF files. It uses other
 // programs, since no Go library sets text in SVG with the system's fonts or lays out a page: rsvg-convert
-// for pictures, a browser of the Chromium family for pages. Neither may use the network. If a program is
+// for pictures, a browser of the Chromium family for pages. Neither program may use the network. If a program is
 // missing, the error names the command that installs it.
 package render
 

@@ -8,7 +8,7 @@
 //
 // Watching a run must not disturb it. Nothing is written, and without readers nothing is read. For each page
 // that listens for changes, the server checks the sizes of a few files once a second. It reads a changed run
-// again so rarely that this takes a small share of one processor.
+// again so rarely that reading takes a small share of one processor.
 package serve
 
 import (

@@ -1,7 +1,7 @@
 // Package wording turns results into words: numbers with their units, and sentences that state what a
 // result means.
 //
-// No other package does. Packages that decide (analysis, compare, gate, history, published) return typed
+// No other package writes sentences about results. Packages that decide (analysis, compare, gate, history, published) return typed
 // values with their figures. Every output (terminal, Markdown, HTML, figures, and the texts in CSV and
 // JSON) gets its words here. A quantity therefore reads the same in every output:
 //
