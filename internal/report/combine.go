@@ -113,7 +113,6 @@ func combinedFigures(r *combine.Result) []doc.Block {
 	return append([]doc.Block{doc.Say(text)}, forests...)
 }
 
-// combinedForest plots the headline overheads of each run, and their means.
 func combinedForest(r *combine.Result) figure.Forest {
 	f := figure.Forest{Baseline: "the baseline of each run", Margin: float64(r.Margin)}
 	var arms []string

@@ -322,7 +322,6 @@ func runNote(run int, c *analysis.Comparison) string {
 	return fmt.Sprintf("Run %d: %s.", run, plain(wording.Qualified(c)))
 }
 
-// ownOverhead writes the overhead of an arm relative to the baseline of its own run.
 func ownOverhead(o comparing.Overhead, m experiment.Metric) string {
 	if !o.Known {
 		return wording.Missing

@@ -149,7 +149,6 @@ func (p experimentHistory) chart(s *history.Series, o HistoryOptions) figure.His
 		}}
 }
 
-// pointTitle returns the tooltip of a run's mark in a chart.
 func (p experimentHistory) pointTitle(s *history.Series, at history.Point) string {
 	version, value := p.Runs[at.Run].TareVersion, "no value"
 	if at.Value != nil {

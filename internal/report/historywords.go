@@ -74,12 +74,10 @@ func (p experimentHistory) runTitle(i int) string {
 	return plain(p.Runs[i].Directory) + when(at != "", " ("+at+")")
 }
 
-// moment writes the start of a run; "" if unknown.
 func moment(r *history.Run) string {
 	return when(!r.Start.IsZero(), r.Start.UTC().Format("2006-01-02 15:04"))
 }
 
-// shiftRun states at which run a change happened, and how certain this is.
 func (p experimentHistory) shiftRun(c history.Change) string {
 	r, sure := p.Runs[c.Run], wording.Confidence(p.h.Confidence)
 	about := join(", ", moment(r), wording.Labels(r.Labels), when(r.TareVersion != "", "Tare "+plain(r.TareVersion)))
@@ -167,7 +165,6 @@ func (p experimentHistory) leftOut() []*history.Run {
 	return slices.DeleteFunc(slices.Clone(p.Runs), func(r *history.Run) bool { return r.LeftOut == nil })
 }
 
-// finding is a change with its series.
 type finding struct {
 	*history.Series
 	history.Change

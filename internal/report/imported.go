@@ -73,7 +73,6 @@ func (s *sheet) invalidFiles() []string {
 	return list
 }
 
-// reasonOf returns an invalid trial's file and the rules that it broke.
 func reasonOf(t journal.Trial) (name, reason string) {
 	name = cmp.Or(brief(t.Source), plain(t.Raw))
 	var details []string

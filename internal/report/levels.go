@@ -73,7 +73,6 @@ func sloped(sc *analysis.Scaling) bool {
 	return len(sc.Arms) > 0 && !(sc.Metric.Headline && !slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return !a.Fit.Poor }))
 }
 
-// slopeTable has a row for each arm with the slope and the base of its line.
 func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 	var rows []doc.Row
 	base, based := doc.NoForm, doc.NoForm

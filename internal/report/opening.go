@@ -189,7 +189,6 @@ type scopedText struct {
 	severity int
 }
 
-// maxScopes is the largest number of scopes named for one text.
 const maxScopes = 3
 
 // bySeverity returns the texts with their scopes, the most severe first.

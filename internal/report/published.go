@@ -139,7 +139,6 @@ func differenceCounts(t *published.Table) string {
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }
 
-// differenceText states the verdict on b relative to a.
 func differenceText(d published.Difference) string {
 	if d.Verdict == nil {
 		return "not judged"

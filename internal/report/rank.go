@@ -196,7 +196,6 @@ func (s *sheet) matrix(list []rankedArm, groups []group, short []string) doc.Tab
 	return t
 }
 
-// matrixCell returns one comparison: the verdict's sign with the overhead, and the median.
 func (s *sheet) matrixCell(c *analysis.Comparison) doc.Cell {
 	if c == nil {
 		return doc.C(wording.Missing)

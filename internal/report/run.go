@@ -208,7 +208,6 @@ func (s *sheet) warnings(headline bool) []string {
 	return bySeverity(list)
 }
 
-// rules returns the names of the counted rules, the most frequent first.
 func rules(by map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) })
 }

@@ -14,7 +14,6 @@ import (
 	"tare/internal/run/journal"
 )
 
-// proofSection shows that each layer was on in its arm and off elsewhere.
 func (s *sheet) proofSection() doc.Section {
 	var rows []doc.Row
 	var once, each []string
@@ -255,7 +254,6 @@ func (s *sheet) failureNote() string {
 	return text + test + ". The difference is in percentage points."
 }
 
-// failureAnswers list the arms that fail more or less often than the baseline.
 func (s *sheet) failureAnswers() []doc.Answer {
 	var list []doc.Answer
 	failures := slices.Clone(s.run.Failures)

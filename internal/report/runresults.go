@@ -89,7 +89,6 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	return []doc.Block{doc.On(in, section)}
 }
 
-// resultTable lists comparisons by cell and metric.
 func (s *sheet) resultTable(headline bool) doc.Table {
 	floor := doc.Page
 	if len(s.run.Controls) == 0 {

@@ -32,7 +32,6 @@ func (s *sheet) questionText() string {
 		when(cells > 0, ", in "+wording.Count(cells, "cell", "cells")))
 }
 
-// progressText states how much of the plan was carried out.
 func (s *sheet) progressText() string {
 	if s.imported() {
 		return s.importedTrials()
@@ -142,7 +141,6 @@ func (s *sheet) interactions() (list []doc.Answer) {
 	return list
 }
 
-// breakdownAnswers state the parts of a cost on headline metrics.
 func (s *sheet) breakdownAnswers() (list []doc.Answer) {
 	for _, b := range pointers(s.run.Breakdowns) {
 		if b.Metric.Headline && len(b.Parts) > 0 && b.Parts[0].Verdict != analysis.Restated {
@@ -272,7 +270,6 @@ func (s *sheet) limits() []string {
 	return list
 }
 
-// controlState writes the state of the control in a few words.
 func (s *sheet) controlState() string {
 	n, few, differs := 0, false, false
 	for _, c := range s.run.Controls {

@@ -166,7 +166,6 @@ func escape(s string) string {
 	return out.String()
 }
 
-// percent encodes every byte as in URLs.
 func percent(s string) string {
 	var out strings.Builder
 	for _, b := range []byte(s) {

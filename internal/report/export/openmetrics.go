@@ -35,7 +35,6 @@ func openMetrics(w io.Writer, r Run) error {
 	return nil
 }
 
-// family is a Prometheus metric with its series.
 type family struct {
 	name string
 	unit string // unit that the metric's name ends in; "": none, or a label has the unit
@@ -164,7 +163,6 @@ func comparisonFamilies(r Run) []*family {
 	return append(all, executions, failed)
 }
 
-// valueFamilies describe the measured values of each arm, the baseline included.
 func valueFamilies(r Run) []*family {
 	median := &family{name: "tare_value_median", help: "Median of the valid trials, in the unit of the label."}
 	count := &family{name: "tare_value_trials", help: "Valid trials behind the median."}

@@ -96,7 +96,6 @@ func overheads(list []analysis.Interval, margin, bendAbove float64) Axis {
 // bounded limits a value to a range that labels can show. Values beyond the range are drawn at the edge.
 func bounded(v float64) float64 { return min(1e15, max(-1e15, v)) }
 
-// ticks returns about n round values on the axis.
 func (a Axis) ticks(n int) []float64 {
 	switch {
 	case a.Log:

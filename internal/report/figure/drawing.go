@@ -26,7 +26,6 @@ type drawing struct {
 // escape makes any string safe as text or attribute value of HTML and XML.
 func escape(s string) string { return html.EscapeString(safetext.Line(s)) }
 
-// px writes a coordinate with at most one decimal.
 func px(v float64) string {
 	s := strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 	if s == "-0" {
@@ -102,7 +101,6 @@ func (d *drawing) path(data, class string) {
 	}
 }
 
-// band fills the area between two lines.
 func (d *drawing) band(upper, lower []string, class string) {
 	slices.Reverse(lower)
 	d.path("M"+strings.Join(upper, "L")+"L"+strings.Join(lower, "L")+"z", class)

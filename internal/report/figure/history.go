@@ -153,7 +153,6 @@ func (c *historyChart) tick(v float64) string {
 	return c.axis.unit(s.Metric.Unit).Short(v)
 }
 
-// parameterChanges draws a dashed line wherever the parameters change.
 func (c *historyChart) parameterChanges() {
 	used := slices.DeleteFunc(slices.Clone(c.Series.Points), func(p history.Point) bool { return p.LeftOut != nil })
 	for i, p := range used {
@@ -271,7 +270,6 @@ func (c *historyChart) levels() {
 	}
 }
 
-// changeRanges shades the ranges that may contain a change.
 func (c *historyChart) changeRanges() {
 	for _, s := range c.Series.Shifts {
 		from, to := c.between(s, s.Earliest), c.between(s, s.Latest)

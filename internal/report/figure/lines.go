@@ -126,7 +126,6 @@ func (c *linesChart) y(v float64) float64 {
 	return c.top + (1-c.valueAxis.At(bounded(v)))*(c.bottom-c.top)
 }
 
-// drawAxes draws the axis of the values, and the axis of the levels below both plots.
 func (c *linesChart) drawAxes() {
 	for _, t := range c.valueTicks() {
 		c.tickLine(c.y(t.at), t.label, "grid")
@@ -158,7 +157,6 @@ type tick struct {
 
 func (c *linesChart) valueTicks() []tick { return ticksIn(c.valueAxis, c.Unit, 7) }
 
-// ticksIn returns about n ticks of an axis of values in a unit.
 func ticksIn(a Axis, unit string, n int) (list []tick) {
 	ticks, labels := a.inUnit(a.unit(unit), n, 1e7)
 	for i, t := range ticks {
@@ -185,7 +183,6 @@ func (c *linesChart) heading(top float64, name string, about ...string) {
 	c.text(c.right, y, "small muted", "end", note)
 }
 
-// stacks reports whether the two parts of a heading are too wide to stand side by side.
 func (c *linesChart) stacks(name, note string) bool {
 	return textWidth(name, 12)+textWidth(note, 11)+16 > c.right
 }
@@ -236,7 +233,6 @@ func neighbours(x []float64, estimates []Estimate, wanted func(Estimate) bool) (
 	return list
 }
 
-// trials draws trials as dots, evenly chosen ones if there are many.
 func (c *linesChart) trials(a Line, index int) {
 	dots := ""
 	aside := c.offset(index, len(c.Arms), 5)

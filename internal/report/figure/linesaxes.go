@@ -49,7 +49,6 @@ func levelAxis(x []float64) Axis {
 	return even
 }
 
-// gapRatio returns the ratio of the largest to the smallest gap between neighbours.
 func gapRatio(x []float64) float64 {
 	least, most := math.Inf(1), 0.0
 	for i := range x[1:] {
@@ -214,7 +213,6 @@ func textWidth(s string, fontSize float64) float64 {
 	return float64(columns.Width(safetext.Line(s))) * letter * fontSize
 }
 
-// drawOverheads draws the overhead of each arm at each level, around the line of no difference.
 func (c *linesChart) drawOverheads() {
 	y := func(v float64) float64 {
 		return c.overheadTop + (1-c.overheadAxis.At(bounded(v)))*(c.overheadBottom-c.overheadTop)
@@ -254,7 +252,6 @@ func (c *linesChart) drawOverheads() {
 	}
 }
 
-// overheadTicks returns the ticks of the axis of overheads; none if it is not drawn.
 func (c *linesChart) overheadTicks() (list []tick) {
 	if !c.differs() {
 		return nil
@@ -281,7 +278,6 @@ func (c *linesChart) overheadHeading() (name, note string) {
 	return name, wording.Join(", ", unit.Label, c.overheadAxis.scale(unit.Short))
 }
 
-// gridOrZero returns the class of the line at a tick of an axis of overheads.
 func gridOrZero(tick float64) string {
 	return cmp.Or(wording.When(tick == 0, "zero"), "grid")
 }

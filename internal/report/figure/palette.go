@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// colour is a colour of the palette, for light and for dark pages.
 type colour struct{ name, light, dark string }
 
 var palette = []colour{
@@ -138,7 +137,6 @@ func makeCSS() string {
 	return b.String() + "}\n"
 }
 
-// root defines the palette's colours as variables.
 func root(of func(colour) string) string {
 	rules := ":root {"
 	for _, c := range palette {

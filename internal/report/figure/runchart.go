@@ -70,7 +70,6 @@ const (
 	laneMiddle = 34 // distance of a lane's middle from its top
 )
 
-// deviation returns the distance of v from the arm's median.
 func (c *runChart) deviation(v, median float64) float64 {
 	if c.Ratio && median != 0 {
 		return v/median - 1
@@ -142,7 +141,6 @@ func startOf(a Lane, i int) float64 {
 	return float64(i)
 }
 
-// trace draws every trial. Lines join the trials of a session.
 func (c *runChart) trace(a Lane, y func(float64) float64) {
 	line, dots, last := "", "", -1
 	for i, v := range a.Values {
@@ -252,7 +250,6 @@ func (t timeline) elapsed(seconds float64) (sum float64) {
 	return sum
 }
 
-// session returns the index of the session at a moment.
 func (t timeline) session(seconds float64) int {
 	for i, s := range t.sessions {
 		if seconds <= s.To {

@@ -66,7 +66,6 @@ func Write(w io.Writer, d *document.Document) error {
 	return nil
 }
 
-// linked reports whether a block is a section in the list of contents.
 func linked(b document.Block) bool {
 	s, ok := b.(document.Section)
 	return ok && s.ID != ""
@@ -81,10 +80,8 @@ func (p *page) put(markup ...string) {
 	}
 }
 
-// element writes markup within an element. The tag may have attributes.
 func (p *page) element(tag, markup string) { p.put(around(tag, markup), "\n") }
 
-// contents writes the list of the sections that have IDs.
 func (p *page) contents(list []document.Block) {
 	items := ""
 	for _, b := range list {
@@ -97,7 +94,6 @@ func (p *page) contents(list []document.Block) {
 	}
 }
 
-// blocks writes blocks. The headings of their sections have the given level.
 func (p *page) blocks(level int, list []document.Block) {
 	for _, b := range document.For(document.Page, list) {
 		p.block(level, b)
@@ -135,7 +131,6 @@ func (p *page) block(level int, b document.Block) {
 	}
 }
 
-// section writes a heading with the blocks below it, or blocks that a reader can fold.
 func (p *page) section(level int, s document.Section) {
 	id := ""
 	if s.ID != "" {
@@ -164,7 +159,6 @@ func (p *page) section(level int, s document.Section) {
 	}
 }
 
-// aside returns value and note of a section, shown behind its title.
 func aside(s document.Section) string {
 	markup := ""
 	if s.Value != "" {
@@ -263,7 +257,6 @@ func prose(s string) string {
 var classes = map[document.Style]string{document.Cost: "costs", document.Gain: "gains", document.Equal: "equivalent",
 	document.Open: "not-resolved", document.Invalid: "invalid", document.Mixed: "mixed", document.Rise: "rise", document.Fall: "fall", document.Passed: "passed", document.Failed: "failed"}
 
-// text returns styled words as markup.
 func text(t document.Text) string {
 	var b strings.Builder
 	for _, s := range t {
@@ -296,10 +289,8 @@ func span(s document.Span) string {
 	return before + markup + after
 }
 
-// notAnchor matches characters that an anchor must not contain.
 var notAnchor = regexp.MustCompile(`[^a-z0-9-]`)
 
-// anchor converts a section's ID to the fragment of an address.
 func anchor(id string) string { return notAnchor.ReplaceAllString(strings.ToLower(id), "-") }
 
 // link links markup to a section, a file nearby, or a page of the web. Any other address is added as text.

@@ -7,7 +7,6 @@ import (
 	"tare/internal/report/document"
 )
 
-// table writes a table with a line across it at the head of each group and part.
 func (p *page) table(t document.Table) {
 	columns := t.ColumnsIn(document.Page)
 	across := `td colspan="` + strconv.Itoa(len(columns)) + `"`

@@ -84,7 +84,6 @@ var metricLabels = map[string]string{
 // ownMetrics lists the kinds of workloads whose metrics are named by Tare.
 var ownMetrics = []string{"network", "http", "vault", "dns", "xds", "churn", "startup", "storage", "syscalls"}
 
-// moments are the words for the last part of a metric's name.
 var moments = map[string]string{"p50": "median", "mean": "mean", "max": "maximum", "min": "minimum", "last": "last"}
 
 var percentile = regexp.MustCompile(`^p[0-9.]+$`)

@@ -53,7 +53,6 @@ func (m *writer) heading(level int, title string) {
 	m.paragraph(strings.Repeat("#", min(level, 6)) + " " + escape(title))
 }
 
-// blocks writes blocks. The headings of their sections have the given level.
 func (m *writer) blocks(level int, list []document.Block) {
 	for _, b := range document.For(document.Markdown, list) {
 		m.block(level, b)
@@ -83,7 +82,6 @@ func (m *writer) block(level int, b document.Block) {
 	}
 }
 
-// section writes a heading with the blocks below it, or blocks that a reader can unfold.
 func (m *writer) section(level int, s document.Section) {
 	switch {
 	case s.Title == "" || s.NoTitle.Has(document.Markdown):
@@ -164,7 +162,6 @@ func (m *writer) code(s string) {
 	m.paragraph(fence, s, fence)
 }
 
-// table writes one table, or one for each group.
 func (m *writer) table(level int, t document.Table) {
 	if !t.Split {
 		m.rows(t, t.Groups)
@@ -181,7 +178,6 @@ func (m *writer) table(level int, t document.Table) {
 	}
 }
 
-// rows writes the rows of groups as a table, and their notes below it.
 func (m *writer) rows(t document.Table, groups []document.Group) {
 	columns := t.ColumnsIn(document.Markdown)
 	head, rule := "|", "|"
@@ -243,7 +239,6 @@ func text(t document.Text) string {
 	return strings.TrimSpace(b.String())
 }
 
-// marked writes a span's words in its style, with its link.
 func marked(s document.Span, words string) string {
 	if words == "" {
 		return ""

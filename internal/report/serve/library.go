@@ -45,7 +45,6 @@ type Library struct {
 	reading sync.Mutex
 }
 
-// run is a run directory with its latest reading.
 type run struct {
 	name, dir string
 

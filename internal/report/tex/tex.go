@@ -51,7 +51,6 @@ func (t *writer) blocks(heading string, list []document.Block) {
 	}
 }
 
-// table writes one table, or one for each group.
 func (t *writer) table(heading string, table document.Table) {
 	if !table.Split {
 		t.rows(heading, table, table.Groups)
@@ -66,7 +65,6 @@ func (t *writer) table(heading string, table document.Table) {
 	}
 }
 
-// rows writes the rows of groups as a table, and their notes below it.
 func (t *writer) rows(heading string, table document.Table, groups []document.Group) {
 	columns := table.ColumnsIn(document.Markdown)
 	var kinds string

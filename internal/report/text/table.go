@@ -9,7 +9,6 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// table writes a table: the titles of groups and parts, and the rows below.
 func (t *writer) table(indent string, table document.Table) {
 	g := t.layOut(indent+"  ", table)
 	for _, group := range table.Groups {
@@ -30,7 +29,6 @@ func (t *writer) table(indent string, table document.Table) {
 	}
 }
 
-// part writes the title of a part with the axis of its drawings, and its rows.
 func (g *grid) part(indent string, part document.Part) {
 	title, at := line(part.Title), g.end()+2
 	axis := ""
@@ -74,7 +72,6 @@ func (g *grid) part(indent string, part document.Part) {
 	}
 }
 
-// row writes the cells of a row side by side if they fit, then its sentences and notes.
 func (g *grid) row(row document.Row) {
 	height := 1
 	for _, c := range g.side {
@@ -292,7 +289,6 @@ func (g *grid) shorten(excess, least int) {
 	}
 }
 
-// end returns the column at which a row ends.
 func (g *grid) end() int {
 	at := len(g.indent)
 	for _, c := range g.side {
@@ -301,7 +297,6 @@ func (g *grid) end() int {
 	return at
 }
 
-// filled pads a value to the width of its column, and adds the space before it.
 func (c *column) filled(value, painted string) string {
 	fill := strings.Repeat(" ", max(0, c.width-columns.Width(value)))
 	if c.Right && !c.Tight {
@@ -310,7 +305,6 @@ func (c *column) filled(value, painted string) string {
 	return c.before + painted + fill
 }
 
-// shown returns a line of a cell as terminal text.
 func (c *column) shown(text document.Text) string {
 	value := line(text)
 	sign, _ := text.Sign()
@@ -325,7 +319,6 @@ func (c *column) shown(text document.Text) string {
 	return value
 }
 
-// value returns the n-th line of a row's cell and its style.
 func (c *column) value(row document.Row, n int) (string, document.Style) {
 	lines := row.Cell(c.at).Lines
 	if n >= len(lines) {

@@ -188,7 +188,6 @@ func (t *writer) valued(indent string, s document.Section) {
 	t.para(indent+"  ", value)
 }
 
-// list writes items, at most l.Most of them.
 func (t *writer) list(indent string, l document.List) {
 	if indent == "" {
 		indent = "  "
@@ -257,7 +256,6 @@ var sequences = map[document.Style]string{
 	document.Open: "33", document.Mixed: "33", document.Rise: "33", document.Fall: "33", document.Invalid: "1;35",
 }
 
-// paint applies a style to s if colour is on.
 func (t *writer) paint(style document.Style, s string) string {
 	if !t.o.Color || sequences[style] == "" || s == "" {
 		return s

@@ -191,7 +191,6 @@ func oddSeries(f analysis.OddSeries) string {
 	return "values fall into more than one group" + shown + ": the interval describes a mixture of them, and perhaps none of them"
 }
 
-// oddity writes the evidence that values are odd, such as the size of a drift.
 func oddity(o analysis.Oddity, d analysis.Diagnostics) string {
 	switch o {
 	case analysis.OddLevels:

@@ -86,7 +86,6 @@ func OverheadWords(m experiment.Metric) signWords {
 	return more
 }
 
-// wordsOf returns the words for the overhead of a comparison.
 func wordsOf(c *analysis.Comparison) signWords {
 	if c.Versus != nil {
 		return costing

@@ -101,7 +101,6 @@ func optional[T any](v *T) any {
 	return JSON(*v)
 }
 
-// withText adds a member "text" to a value.
 func withText(v any, text string) object { return object{v, []member{{"text", text}}} }
 
 // each applies a function to every element of a list; nil for a nil list.
