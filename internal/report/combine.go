@@ -121,8 +121,7 @@ func combinedForest(r *combine.Result) figure.Forest {
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
 			continue
 		}
-		g := findOrAdd(&f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name },
-			figure.Group{Metric: c.Metric.Name, Cell: c.Cell})
+		g := groupIn(&f, c.Comparison)
 		for _, o := range c.Occasions {
 			if o.LeftOut != nil {
 				continue

@@ -194,23 +194,25 @@ func changeForest(r *comparing.Result) figure.Forest {
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
 			continue
 		}
-		at := slices.IndexFunc(f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name })
-		if at < 0 {
-			// The new group follows the last group of its cell.
-			at = len(f.Groups)
-			for at > 0 && f.Groups[at-1].Cell != c.Cell && slices.ContainsFunc(f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell }) {
-				at--
-			}
-			f.Groups = slices.Insert(f.Groups, at, figure.Group{Metric: c.Metric.Name, Cell: c.Cell})
-		}
+		g := groupIn(&f, c.Comparison)
 		look, verdict := figure.Control, string(c.Verdict)
 		if !control {
 			look = figure.Treatment(index)
 		}
 		verdict += when(claimsObservational(c.Comparison), " "+observedMark)
-		f.Groups[at].Rows = append(f.Groups[at].Rows, forestRow(c.Comparison, look, control, verdict))
+		g.Rows = append(g.Rows, forestRow(c.Comparison, look, control, verdict))
 	}
+	var cells []string
+	for _, g := range f.Groups {
+		indexOrAdd(&cells, g.Cell)
+	}
+	slices.SortStableFunc(f.Groups, func(a, b figure.Group) int { return slices.Index(cells, a.Cell) - slices.Index(cells, b.Cell) })
 	return withRows(f)
+}
+
+func groupIn(f *figure.Forest, c analysis.Comparison) *figure.Group {
+	return findOrAdd(&f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name },
+		figure.Group{Metric: c.Metric.Name, Cell: c.Cell})
 }
 
 func withRows(f figure.Forest) figure.Forest {

@@ -36,11 +36,11 @@ func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 	in := when(r.Currency != "", ", "+plain(r.Currency))
 	var rows []doc.Row
 	for _, a := range pointers(b.Arms) {
-		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(a.Arm), wording.Value(a.Level.Point, b.Metric.Unit), ""), needs(r, a.Needs, wording.Amounts, false)...)})
+		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(a.Arm), wording.Value(a.Level.Point, b.Metric.Unit), ""), needs(r, a.Needs, false)...)})
 		if a.More != nil {
 			word := gradedVerdict(&analysis.Comparison{Verdict: a.More.Verdict, Grade: a.More.Grade}, r.Observation != nil && a.More.Verdict.Claims())
 			cells := append(doc.Cells("above "+plain(b.Arms[0].Arm), ""), doc.Of(word))
-			rows = append(rows, doc.Row{Cells: append(cells, needs(r, a.More.Needs, wording.AmountsMore, true)...)})
+			rows = append(rows, doc.Row{Cells: append(cells, needs(r, a.More.Needs, true)...)})
 		}
 	}
 	t := doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: plain(b.Metric.Name), NoBreak: true, In: more}, {Title: "verdict", Signs: true},
@@ -50,7 +50,8 @@ func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 	return t
 }
 
-func needs(r *cost.Result, n cost.Needs, write func(analysis.Interval, bool) string, more bool) []doc.Cell {
+func needs(r *cost.Result, n cost.Needs, more bool) []doc.Cell {
+	write := func(i analysis.Interval, pointOnly bool) string { return wording.Amounts(i, pointOnly, more) }
 	return doc.Cells(write(n.Cores, n.PointOnly), write(n.Nodes, n.PointOnly), wording.Whole(n.Whole, more),
 		write(r.PerHour(n.Nodes), n.PointOnly), write(r.PerMonth(n.Nodes), n.PointOnly), write(r.PerMonth(n.Whole), n.Whole.Lo == n.Whole.Hi))
 }

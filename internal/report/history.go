@@ -52,7 +52,7 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 			doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(skipped)}}})),
 		doc.Section{ID: "read", Title: "How to read this", NoTitle: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
 			doc.On(doc.Page, doc.Say(historyLegend)),
-			doc.Section{Blocks: []doc.Block{doc.Say(historyTerms(h))}},
+			doc.Section{Blocks: []doc.Block{doc.Say(fmt.Sprintf(historyTerms, wording.Share(h.Alpha), h.Segment, wording.Confidence(h.Confidence)))}},
 			doc.On(doc.Page, doc.Say(historyDoubts))}})
 }
 
@@ -65,6 +65,8 @@ const (
 		"Heavy lines are the level between changes. A change is drawn between the last run of the old level and the first of the new one; " +
 		"it may lie anywhere among the shaded runs. Crosses are runs that are left out of all statistics. " +
 		"Ticks at the foot mark runs in which something else changed (point at a tick to see what it is); dashed lines mark runs with other parameters."
+	historyTerms = "The search would find a false change in at most %s of histories without changes. Changes are at least %d runs apart. " +
+		"Each point is one run; levels are Hodges–Lehmann estimates over the runs between changes, intervals have %s confidence."
 	historyDoubts = "A change's position was chosen because the change looks large there, which the interval of its size does not allow for. The positions assume independent runs."
 )
 
@@ -135,11 +137,10 @@ func (p experimentHistory) cells(id string, list []*history.Series, headline boo
 }
 
 func (p experimentHistory) seriesSection(id string, s *history.Series, open bool, o HistoryOptions) doc.Section {
+	chart := drawn(p.chart(s, o))
+	chart.Plot = func(width int) []string { return spark(s, len(p.Runs), width) }
 	section := doc.Section{ID: p.chartID(id, s), Title: seriesName(s), Value: nowText(s), Note: seriesNote(s), Fold: doc.Page, Open: open,
-		Blocks: []doc.Block{doc.Figure{
-			Wide:   func() string { return p.chart(s, o).Draw(true) },
-			Narrow: func() string { return p.chart(s, o).Draw(false) },
-			Plot:   func(width int) []string { return spark(s, len(p.Runs), width) }}}}
+		Blocks: []doc.Block{chart}}
 	var changes []doc.Answer
 	for _, c := range s.Shifts {
 		changes = append(changes, doc.Answer{Verdict: changeVerdict(c), Text: doc.Words(shiftWord(s, c) + " " + p.shiftRun(c)), Causes: p.shiftCause(c)})

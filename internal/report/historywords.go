@@ -107,20 +107,16 @@ func eventList(events []history.Event) string {
 // parameterChanges lists the runs at which parameters of series change, with the differences. Each run lists a
 // difference once, with the cells and arms that it applies to, unless it applies to all.
 func (p experimentHistory) parameterChanges(list []*history.Series) []string {
-	type place struct{ cell, arm string }
-	all := map[place]bool{}
-	about := map[int]map[string]map[place]bool{} // cells and arms by run and difference
+	all, about := map[string]bool{}, map[int]map[string][]string{} // about: names by run and difference
 	for _, s := range list {
-		all[place{s.Cell, s.Arm}] = true
+		name := plain(s.Arm) + " " + wording.In(plain(s.Cell))
+		all[name] = true
 		for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
 			for _, d := range wording.Differences(st.Differs) {
 				if about[st.First] == nil {
-					about[st.First] = map[string]map[place]bool{}
+					about[st.First] = map[string][]string{}
 				}
-				if about[st.First][d] == nil {
-					about[st.First][d] = map[place]bool{}
-				}
-				about[st.First][d][place{s.Cell, s.Arm}] = true
+				about[st.First][d] = append(about[st.First][d], name)
 			}
 		}
 	}
@@ -128,11 +124,7 @@ func (p experimentHistory) parameterChanges(list []*history.Series) []string {
 	for _, run := range slices.Sorted(maps.Keys(about)) {
 		var parts []string
 		for _, d := range slices.Sorted(maps.Keys(about[run])) {
-			var names []string
-			for at := range about[run][d] {
-				names = append(names, plain(at.arm)+" "+wording.In(plain(at.cell)))
-			}
-			slices.Sort(names)
+			names := slices.Compact(slices.Sorted(slices.Values(about[run][d])))
 			parts = append(parts, brief(d)+when(len(names) < len(all), " ("+firstFew(names, maxEvents, ", ", ", ")+")"))
 		}
 		lines = append(lines, "first with "+p.runTitle(run)+": "+strings.Join(parts, "; "))
@@ -180,10 +172,4 @@ func findings(list []*history.Series) []finding {
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return a.Run - b.Run })
 	return all
-}
-
-func historyTerms(h *history.History) string {
-	return fmt.Sprintf("The search would find a false change in at most %s of histories without changes. Changes are at least %d runs apart. "+
-		"Each point is one run; levels are Hodges–Lehmann estimates over the runs between changes, intervals have %s confidence.",
-		wording.Share(h.Alpha), h.Segment, wording.Confidence(h.Confidence))
 }

@@ -120,14 +120,9 @@ func (s *sheet) importedTrials() string {
 		s.sampled(". Trials of the same round are compared as pairs", "") + "."
 }
 
+// blockNote explains the blocks of an import, which are groups of files with a baseline of their own.
 const blockNote = "Each block is compared with its own baseline. The interval of a block covers the variation of its repeats, not that of another deployment. " +
 	"The interval and the verdict over all blocks rest on one value per block."
-
-// blockBlocks show the overhead in each block of an import, which is a group of files with a baseline of its
-// own. Without all, a terminal shows only headline metrics.
-func (s *sheet) blockBlocks(all bool) []doc.Block {
-	return notedSection("blocks", "Block by block", blockNote, tables(all, s.blockTable(true), s.blockTable(false)))
-}
 
 // blockTable lists by cell, metric and arm the overhead of each block and of all blocks together.
 func (s *sheet) blockTable(headline bool) doc.Table {

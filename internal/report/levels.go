@@ -30,22 +30,14 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return sloped(&sc) }), scalingNote),
 		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 && !sloped(&sc) }), unslopedNote),
 		doc.If(len(s.run.Scaling) > 0, doc.On(doc.Page, doc.Say(s.figureKey()))))}
-	in, open := doc.Markdown|doc.Page, 0
-	if len(s.run.PowerLaws) > 0 {
-		in |= doc.Terminal
-	}
+	in, open := formsIf(len(s.run.PowerLaws) > 0), 0
 	headline, other := partition(pointers(s.run.Scaling), func(sc *analysis.Scaling) bool { return sc.Metric.Headline })
 	for _, sc := range append(headline, other...) {
-		show, shown := chosen(sc.Metric), doc.Markdown|doc.Page
-		growth := s.growthSection(sc, show && open < maxOpen)
-		if show {
+		show := chosen(sc.Metric)
+		section.Blocks = append(section.Blocks, doc.On(formsIf(show || all), s.growthSection(sc, show && open < maxOpen)))
+		if in |= formsIf(show || all); show {
 			open++
 		}
-		if show || all {
-			shown |= doc.Terminal
-		}
-		in |= shown
-		section.Blocks = append(section.Blocks, doc.On(shown, growth))
 	}
 	return []doc.Block{doc.On(in, section)}
 }
@@ -77,7 +69,7 @@ func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 	var rows []doc.Row
 	base, based := doc.NoForm, doc.NoForm
 	if slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return a.Base != nil }) {
-		base, based = doc.Forms(0), doc.Markdown|doc.Page
+		base, based = formsIf(true), formsIf(false)
 	}
 	for _, a := range sc.Arms {
 		rows = append(rows, doc.Row{Muted: s.role(a.Arm) == experiment.Control, Cells: doc.Cells(append([]string{plain(a.Arm)},
@@ -110,11 +102,8 @@ func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
 	level := plain(sc.Factor) + when(sc.Unit != "", " ("+plain(sc.Unit)+")")
 	head := []doc.Column{{Title: level, Right: true}}
 	for _, a := range arms {
-		in := doc.Forms(0)
-		if a.Role == experiment.Control {
-			in = doc.Markdown | doc.Page
-		}
-		head = append(head, doc.Column{Title: plain(a.Name) + when(a.Role == experiment.Control, " (noise floor)"), NoBreak: true, In: in})
+		control := a.Role == experiment.Control
+		head = append(head, doc.Column{Title: plain(a.Name) + when(control, " (noise floor)"), NoBreak: true, In: formsIf(!control)})
 	}
 	var rows []doc.Row
 	for k, x := range sc.X {
@@ -161,7 +150,10 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 			var values []float64
 			var estimate figure.Estimate
 			if of != nil {
-				values, estimate = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) }), medianEstimate(of.Summary)
+				values = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) })
+				b := of.Summary
+				estimate = figure.Estimate{Known: b.N > 0 && wording.Finite(b.Median), At: analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi},
+					Point: b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median}
 			}
 			if straight && k < len(sc.Arms[fitted].Means) { // the mean in the rounds that the line is fitted to
 				estimate.At.Point = sc.Arms[fitted].Means[k]
@@ -175,11 +167,6 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 		}
 	}
 	return l
-}
-
-func medianEstimate(b analysis.Summary) figure.Estimate {
-	none := b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median
-	return figure.Estimate{Known: b.N > 0 && wording.Finite(b.Median), Point: none, At: analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi}}
 }
 
 // overheadEstimate returns the overhead of a comparison with its interval.
@@ -200,11 +187,7 @@ func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *a
 	if i := slices.IndexFunc(g.series.Arms, func(a analysis.ArmSeries) bool { return a.Arm == arm }); i >= 0 {
 		of = &g.series.Arms[i]
 	}
-	lines := g.lines()
-	if i := slices.IndexFunc(lines, func(c analysis.Comparison) bool { return c.Arm == arm }); i >= 0 {
-		c = &lines[i]
-	}
-	return of, c
+	return of, g.of(arm)
 }
 
 const powerLawNote = "The exponents of all factors are fitted together, to all cells, separately in each round: 1 is proportional, −1 inversely proportional. " +
@@ -225,8 +208,7 @@ func (s *sheet) lawAnswers() (list []doc.Answer) {
 // powerLawBlocks show how metrics depend on all factors together.
 func (s *sheet) powerLawBlocks() []doc.Block {
 	var blocks []doc.Block
-	for i := range s.run.PowerLaws {
-		l := &s.run.PowerLaws[i]
+	for i, l := range pointers(s.run.PowerLaws) {
 		where := join(", ", plain(l.Workload), labels.Levels(s.kind(l.Workload), l.Held, ", "))
 		blocks = append(blocks, doc.Section{Title: plain(wording.ExpectedLaw(l)), Note: where + "; " + wording.Count(len(l.Cells), "cell", "cells"), Flush: true,
 			Blocks: []doc.Block{doc.SayIf(i == 0, powerLawNote), s.powerLawTable(l)}})

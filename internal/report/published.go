@@ -166,18 +166,14 @@ func moments(s wording.Scale, m published.Moments, decimals int) string {
 	if m.N == 0 {
 		return wording.Missing
 	}
-	mean, variance := m.Mean/s.Div, m.Variance/s.Div/s.Div
-	text := wording.Missing // a single trial has no variance
-	switch {
-	case decimals != AsTheyVary:
-		if m.N > 1 {
-			text = fixed(variance, decimals)
-		}
-		return fixed(mean, decimals) + " (" + text + ")"
-	case m.N > 1:
-		text = wording.Number(variance, 3)
+	mean, variance, text := m.Mean/s.Div, m.Variance/s.Div/s.Div, wording.Missing // a single trial has no variance
+	if m.N > 1 {
+		text = cmp.Or(when(decimals != AsTheyVary, fixed(variance, decimals)), wording.Number(variance, 3))
 	}
-	return fixed(mean, decimalsFor(math.Sqrt(variance))) + " (" + text + ")"
+	if decimals == AsTheyVary {
+		decimals = decimalsFor(math.Sqrt(variance))
+	}
+	return fixed(mean, decimals) + " (" + text + ")"
 }
 
 // uncertainty estimates the standard error of the difference of two means, as a share.

@@ -32,10 +32,7 @@ func (s *sheet) many() bool {
 // unlessMany returns blocks for all forms. If the run has many treatments, a terminal shows the blocks only if
 // all is set.
 func (s *sheet) unlessMany(all bool, blocks ...doc.Block) doc.Block {
-	if s.many() && !all {
-		return doc.On(doc.Markdown|doc.Page, blocks...)
-	}
-	return doc.If(true, blocks...)
+	return doc.On(formsIf(all || !s.many()), blocks...)
 }
 
 // rankedArm is an arm with its comparisons, one for each group of headline metrics. A missing comparison is
@@ -76,8 +73,9 @@ func (s *sheet) ranking(groups []group) []rankedArm {
 
 // of returns the comparison of an arm in the group; nil: the group has none.
 func (g group) of(arm string) *analysis.Comparison {
-	if i := slices.IndexFunc(g.rows, func(c analysis.Comparison) bool { return c.Arm == arm }); i >= 0 {
-		return &g.rows[i]
+	lines := g.lines()
+	if i := slices.IndexFunc(lines, func(c analysis.Comparison) bool { return c.Arm == arm }); i >= 0 {
+		return &lines[i]
 	}
 	return nil
 }

@@ -85,15 +85,19 @@ func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []do
 		blocks = append(blocks, headline)
 	}
 	blocks = append(blocks, below...)
-	in := doc.Markdown | doc.Page
-	if all {
-		in |= doc.Terminal
-	}
 	if rest.Groups != nil {
-		blocks = append(blocks, doc.On(in, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
+		blocks = append(blocks, doc.On(formsIf(all), doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
 			Blocks: []doc.Block{rest}}))
 	}
 	return blocks
+}
+
+// formsIf returns all forms, but the terminal only if all is set.
+func formsIf(all bool) doc.Forms {
+	if all {
+		return doc.Terminal | doc.Markdown | doc.Page
+	}
+	return doc.Markdown | doc.Page
 }
 
 // notedSection returns a section with a note above its blocks; nil without blocks.

@@ -30,12 +30,8 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	rest := s.groups(false)
 	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without headline metrics, exploratory ones are the result
 	d.Add(s.resultBlocks(shown)...)
-	d.Add(s.unlessMany(o.All, slices.Concat(s.factorialBlocks(o.All), s.blockBlocks(o.All), s.breakdownBlocks(o.All), s.scalingBlocks(o.All))...))
-	forms := doc.Markdown | doc.Page
-	if o.All {
-		forms |= doc.Terminal
-	}
-	d.Add(doc.On(forms, s.partBlocks()...))
+	d.Add(s.unlessMany(o.All, slices.Concat(s.factorialBlocks(o.All), notedSection("blocks", "Block by block", blockNote, tables(o.All, s.blockTable(true), s.blockTable(false))), s.breakdownBlocks(o.All), s.scalingBlocks(o.All))...))
+	d.Add(doc.On(formsIf(o.All), s.partBlocks()...))
 	if o.Published != nil {
 		t := labels.Shown(o.Published, r.Plan)
 		intro := publishedTitle(t) + ". Most benchmarks are published in this form. Only the last column shows how certain a difference is."

@@ -9,21 +9,16 @@ import (
 	"tare/internal/runs/cost"
 )
 
-// Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]".
-func Amounts(i analysis.Interval, pointOnly bool) string {
-	return amountText(plain, i, pointOnly, experiment.Metric{})
+// Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]". With more, the
+// amount is a difference, which may be negative: "0.2 [0.1, 0.3]", "0.1 less [0.2 more, 0.3 less]".
+func Amounts(i analysis.Interval, pointOnly, more bool) string {
+	return amountText(amountWords(i, more), i, pointOnly, experiment.Metric{})
 }
 
-// AmountsMore writes the additional cores, nodes or price of an arm: "0.2 [0.1, 0.3]", "0.1 less [0.2
-// more, 0.3 less]".
-func AmountsMore(i analysis.Interval, pointOnly bool) string {
-	return amountText(moreWords(i), i, pointOnly, experiment.Metric{})
-}
-
-// moreWords returns the words for an amount below the heading "more". Only an interval with negative values
-// needs words.
-func moreWords(i analysis.Interval) signWords {
-	if i.Lo < 0 {
+// amountWords returns the words for an amount. If isMore is set, the amount stands below the heading "more", so that
+// only an interval with negative values needs words.
+func amountWords(i analysis.Interval, isMore bool) signWords {
+	if isMore && i.Lo < 0 {
 		return more
 	}
 	return plain
@@ -31,11 +26,7 @@ func moreWords(i analysis.Interval) signWords {
 
 // Whole writes a number of whole nodes, with its interval if the ends differ: "4", "4 [3, 4]", "1 less".
 func Whole(i analysis.Interval, more bool) string {
-	w := plain
-	if more {
-		w = moreWords(i)
-	}
-	return estimate(w.written(i, 0, i.Lo == i.Hi, Scale{}))
+	return estimate(amountWords(i, more).written(i, 0, i.Lo == i.Hi, Scale{}))
 }
 
 // CostRate writes the rate that the user asked for: "12,000 op/s", "40 Gbit/s".

@@ -68,7 +68,7 @@ func Singular(name string) string {
 // SlopeAlone writes the slope of an arm's line: "12.1 KiB [11.0, 13.2]". The table names the step that the
 // slope is for.
 func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
-	return amountText(moreWords(a.Slope), a.Slope, a.PointOnly, s.Metric)
+	return amountText(amountWords(a.Slope, true), a.Slope, a.PointOnly, s.Metric)
 }
 
 // LineDifference writes the difference of an arm's line from the baseline's line, in slope or height: "1.2 KiB
@@ -77,7 +77,7 @@ func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
 	if d == nil {
 		return ""
 	}
-	text := amountText(moreWords(d.Interval), d.Interval, d.PointOnly, s.Metric)
+	text := amountText(amountWords(d.Interval, true), d.Interval, d.PointOnly, s.Metric)
 	return text + When(!d.PointOnly && d.Lo <= 0 && d.Hi >= 0, ", not resolved")
 }
 
