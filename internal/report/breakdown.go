@@ -112,7 +112,7 @@ func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
 		g := groupOf(&t, plain(e.Cell))
 		title := append(doc.In(doc.Strong, plain(e.Metric.Name)), doc.Span{Words: when(e.Metric.Better != "", " "+better(e.Metric))})
 		part := findOrAdd(&g.Parts, func(p doc.Part) bool { return slices.Equal(p.Title, title) }, doc.Part{Title: title})
-		point, interval := wording.EffectOverhead(e)
+		point, interval := wording.Overhead(*wording.AgainstSum(e))
 		mde := when(wording.HasNumbers(e.Comparison) && e.MDE > 0, wording.Size(e.Metric, e.MDE))
 		cells := append(doc.Cells(plain(e.Metric.Name), plain(wording.EffectName(e))), doc.Of(gradedVerdict(&e.Comparison, false)))
 		part.Add(doc.Row{Cells: append(cells, doc.Cells(point, interval, mde, number(e.Rounds), brief(wording.EffectVerdict(e)))...)})

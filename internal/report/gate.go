@@ -23,7 +23,7 @@ func Gate(r *gate.Result, link string) *doc.Document {
 	if link != "" {
 		about = append(about, doc.Span{Words: " Report", Link: link})
 	}
-	label, shared, warnings := wording.GateObservational(r), wording.GateShared(r), plainAll(wording.Findings(r.Warnings))
+	observed, shared, warnings := wording.Observation(r.Observation), wording.GateShared(r), plainAll(wording.Findings(r.Warnings))
 	var why []string
 	for _, c := range r.Cases {
 		if c.Outcome != gate.Unresolved || !slices.Contains(shared, wording.GateWhy(r, c)) {
@@ -40,7 +40,7 @@ func Gate(r *gate.Result, link string) *doc.Document {
 	if r.Valid { // the title already states the reasons
 		reasons = nil
 	}
-	return d.Add(doc.Paragraph{Text: about}, doc.If(label != "", doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))}),
+	return d.Add(doc.Paragraph{Text: about}, doc.If(observed != "", doc.Paragraph{Text: doc.In(doc.Strong, "Observational: "+plain(observed))}),
 		doc.List{Items: doc.Each(append(reasons, shared...))},
 		gateCases(r, shared),
 		doc.Section{Title: "Why", Fold: doc.Markdown, NoTitle: doc.Terminal | doc.Page, Blocks: []doc.Block{

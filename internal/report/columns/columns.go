@@ -107,7 +107,11 @@ func Wrap(s string, width int) []string {
 	for _, word := range strings.FieldsFunc(s, blank) {
 		word = strings.ReplaceAll(word, "\u00a0", " ")
 		for {
-			head := piece(word, width)
+			head := first(word, width)
+			if head == "" { // not even one character fits
+				_, size := utf8.DecodeRuneInString(word)
+				head = word[:size]
+			}
 			n := Width(head)
 			if used > 0 && used+1+n <= width && len(head) == len(word) {
 				line, used = line+" "+head, used+1+n
@@ -126,13 +130,4 @@ func Wrap(s string, width int) []string {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// piece returns the longest beginning of a word that fits a line, but at least one character.
-func piece(word string, width int) string {
-	if head := first(word, width); head != "" {
-		return head
-	}
-	_, n := utf8.DecodeRuneInString(word)
-	return word[:n]
 }

@@ -39,23 +39,20 @@ func goBench(w io.Writer, r Run) error {
 
 	first := benchmarkNames(r.Record.Plan.Cells)
 	for _, a := range r.Record.Plan.Arms { // the baseline first: benchstat compares with the first arm
-		names, metricsOf := map[string]string{}, map[string][]experiment.Metric{}
-		for _, c := range r.Record.Plan.Cells {
-			names[c.ID], metricsOf[c.ID] = benchmark(first[c.ID], c, a), c.Metrics
-		}
 		for i := range r.Record.Trials {
 			t := &r.Record.Trials[i]
-			if t.Arm != a.Name || !t.Valid() {
+			c := r.Record.Plan.Cell(t.Cell)
+			if t.Arm != a.Name || !t.Valid() || c == nil {
 				continue
 			}
 			values := ""
-			for _, m := range metricsOf[t.Cell] {
+			for _, m := range c.Metrics {
 				if v, known := t.Values[m.Name]; known {
 					values += " " + number(v) + " " + unit(m)
 				}
 			}
 			if values != "" {
-				fmt.Fprintf(out, "%s 1%s\n", names[t.Cell], values)
+				fmt.Fprintf(out, "%s 1%s\n", benchmark(first[c.ID], c, a), values)
 			}
 		}
 	}
@@ -98,7 +95,7 @@ func metrics(p *experiment.Plan) []experiment.Metric {
 
 // benchmark returns the benchmark name of an arm in a cell. The workload's kind comes last, because Go
 // takes a number behind a final dash for the number of processors.
-func benchmark(beginning string, c experiment.Cell, a experiment.PlannedArm) string {
+func benchmark(beginning string, c *experiment.Cell, a experiment.PlannedArm) string {
 	name := "Benchmark" + beginning + "/arm=" + escape(a.Name)
 	for _, l := range c.Levels {
 		name += "/" + escape(l.Factor) + "=" + escape(l.Value)

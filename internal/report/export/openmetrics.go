@@ -125,27 +125,25 @@ func comparisonFamilies(r Run) []*family {
 		}
 		all = append(all, byScale[scale]...)
 	}
-	for _, list := range [][]analysis.Comparison{r.Analysis.Comparisons, r.Analysis.Controls} {
-		for _, c := range list {
-			labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // Clip: each verdict appends its label to a copy
-			for _, v := range verdicts {
-				verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", string(c.Grade)})...)
-			}
-			rounds.add(float64(c.Rounds), labels...)
-			if !wording.HasNumbers(c) {
-				continue
-			}
-			of := byScale[c.Metric.Scale]
-			for i, v := range []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi} {
-				of[i].add(v, labels...)
-			}
-			if c.Mean != nil {
-				of[3].add(c.Mean.Point, labels...)
-			}
-			of[4].add(c.Floor, labels...)
-			if c.MDE > 0 {
-				of[5].add(c.MDE, labels...)
-			}
+	for _, c := range slices.Concat(r.Analysis.Comparisons, r.Analysis.Controls) {
+		labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // Clip: each verdict appends its label to a copy
+		for _, v := range verdicts {
+			verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", string(c.Grade)})...)
+		}
+		rounds.add(float64(c.Rounds), labels...)
+		if !wording.HasNumbers(c) {
+			continue
+		}
+		of := byScale[c.Metric.Scale]
+		for i, v := range []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi} {
+			of[i].add(v, labels...)
+		}
+		if c.Mean != nil {
+			of[3].add(c.Mean.Point, labels...)
+		}
+		of[4].add(c.Floor, labels...)
+		if c.MDE > 0 {
+			of[5].add(c.MDE, labels...)
 		}
 	}
 	executions := &family{name: "tare_executions", help: "Executions of the program in an arm that the machine's condition did not spoil."}

@@ -48,9 +48,9 @@ const (
 
 // Draw draws the bars. A wide page has two groups beside each other, a narrow one a single column.
 func (b Bars) Draw(wide bool) string {
-	across, d := 1, &drawing{w: forestNarrow}
+	across, d := 1, &drawing{w: narrowWidth}
 	if wide {
-		d.w = forestWide
+		d.w = wideWidth
 		across = min(2, len(b.Groups))
 	}
 	width := (d.w - barsGap*float64(across-1)) / float64(max(across, 1))
@@ -217,7 +217,7 @@ func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
 
 // tick writes the label of a tick below a picture's axis. Labels near the edge are moved into the picture.
 func (d *drawing) tick(at, bottom float64, label string) {
-	half := float64(columns.Width(label)) * letter * 11 / 2
+	half := textWidth(label, 11) / 2
 	d.text(min(max(at, half), d.w-half), bottom+14, "small muted num", "middle", label)
 }
 

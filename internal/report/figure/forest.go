@@ -10,10 +10,10 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Widths of forest plots in pixels, on a wide and on a narrow page.
+// Widths of pictures in pixels, on a wide and on a narrow page.
 const (
-	forestWide   = 880
-	forestNarrow = 370
+	wideWidth   = 880
+	narrowWidth = 370
 )
 
 // Forest is a plot of overheads on one axis. It has a row for each arm, grouped by metric and cell.
@@ -114,10 +114,10 @@ func (f Forest) layOut(wide bool) *forest {
 	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin), narrow: !wide}
 	var room float64 // width of the names
 	if p.narrow {
-		p.w, p.row = forestNarrow, 50
+		p.w, p.row = narrowWidth, 50
 		p.x0, p.x1, room = 8, p.w-8, p.w-30
 	} else {
-		p.w, p.row = forestWide, 22
+		p.w, p.row = wideWidth, 22
 		p.x0 = min(max(float64(longest)*letter*12+24, 90), 230)
 		p.numberX = p.w - float64(numbers)*letter*12
 		p.verdictX = p.numberX - max(110, float64(verdicts)*letter*12+12)

@@ -41,12 +41,6 @@ type Estimate struct {
 	Open  bool // the verdict is no claim; the marker is hollow
 }
 
-// Widths of the picture in pixels, on a wide and on a narrow page.
-const (
-	linesWide   = 880
-	linesNarrow = 370
-)
-
 // Draw draws every trial as a dot, and the estimate of each arm at each level as a marker. The arm's line is
 // the fitted line with the band of its interval. Without a fitted line, the line joins the estimates, with a
 // gap at levels without a value.
@@ -84,10 +78,10 @@ func (l Lines) layOut(wide bool) *linesChart {
 	c := &linesChart{Lines: l, wide: wide}
 	c.levelAxis, c.valueAxis, c.overheadAxis = l.axes()
 	height, below, head := 250.0, 150.0, 24.0
-	c.w, c.right = linesWide, linesWide-168
+	c.w, c.right = wideWidth, wideWidth-168
 	if !wide {
 		height, below = 210, 140
-		c.w, c.right = linesNarrow, linesNarrow-8
+		c.w, c.right = narrowWidth, narrowWidth-8
 		head += 8 + legendRow*float64(len(c.legend()))
 	}
 	for _, ticks := range [][]tick{c.valueTicks(), c.overheadTicks()} {
@@ -189,32 +183,25 @@ func (c *linesChart) stacks(name, note string) bool {
 
 // interval draws the intervals of the fitted line, or of the estimates, as a band.
 func (c *linesChart) interval(a Line, index int) {
+	estimates := a.Estimates
 	if a.Fitted != nil {
-		if !a.Point && len(a.Fitted) == len(c.X) {
-			estimates := make([]Estimate, len(a.Fitted))
-			for k, i := range a.Fitted {
-				estimates[k] = Estimate{At: i, Known: k >= a.From}
-			}
-			c.bands(estimates, a.Look, index)
+		estimates = nil
+		for k, i := range a.Fitted {
+			estimates = append(estimates, Estimate{At: i, Known: k >= a.From, Point: a.Point || len(a.Fitted) != len(c.X)})
 		}
-		return
 	}
-	c.bands(a.Estimates, a.Look, index)
-}
-
-func (c *linesChart) bands(estimates []Estimate, look Look, index int) {
 	for _, run := range neighbours(c.X, estimates, func(p Estimate) bool { return p.Known && !p.Point }) {
+		if len(run) == 1 { // a single level has a bar instead of a band
+			x, p := c.x(c.X[run[0]])+c.offset(index, len(c.Arms), 5), estimates[run[0]].At
+			c.line(x, c.y(p.Hi), x, c.y(p.Lo), "range "+a.Look.class)
+			continue
+		}
 		var upper, lower []string
 		for _, k := range run {
 			x := c.x(c.X[k])
 			upper, lower = append(upper, at(x, c.y(estimates[k].At.Hi))), append(lower, at(x, c.y(estimates[k].At.Lo)))
 		}
-		if len(run) == 1 { // a single level has a bar instead of a band
-			x, p := c.x(c.X[run[0]])+c.offset(index, len(c.Arms), 5), estimates[run[0]].At
-			c.line(x, c.y(p.Hi), x, c.y(p.Lo), "range "+look.class)
-			continue
-		}
-		c.band(upper, lower, "spread "+look.class)
+		c.band(upper, lower, "spread "+a.Look.class)
 	}
 }
 

@@ -29,22 +29,19 @@ const (
 // to the next level.
 func levelAxis(x []float64) Axis {
 	even := axisOver(x...)
-	if len(x) < 3 || x[0] < 0 {
+	if len(x) < 3 || x[0] < 0 || gapRatio(x) < minGapRatio {
 		return even
 	}
-	if gapRatio(x) < minGapRatio {
-		return even
-	}
+	curved := Axis{Lo: x[0], Hi: x[len(x)-1], Log: true}
 	if x[0] == 0 {
-		bent := Axis{Lo: even.Lo, Hi: even.Hi, Bend: x[1]}
-		if spread := transformed(bent, x); gapRatio(spread) < gapRatio(x) {
-			return bent.around(x)
-		}
-		return even
+		curved = Axis{Lo: even.Lo, Hi: even.Hi, Bend: x[1]}
 	}
-	byLog := Axis{Lo: x[0], Hi: x[len(x)-1], Log: true}
-	if gapRatio(transformed(byLog, x)) < gapRatio(x) {
-		return byLog.around(x)
+	spread := make([]float64, len(x))
+	for i, v := range x {
+		spread[i] = curved.transform(v)
+	}
+	if gapRatio(spread) < gapRatio(x) {
+		return curved.around(x)
 	}
 	return even
 }
@@ -56,14 +53,6 @@ func gapRatio(x []float64) float64 {
 		least, most = min(least, gap), max(most, gap)
 	}
 	return most / least
-}
-
-func transformed(a Axis, x []float64) []float64 {
-	list := make([]float64, len(x))
-	for i, v := range x {
-		list[i] = a.transform(v)
-	}
-	return list
 }
 
 // around gives the axis a little room at both ends of ascending values.

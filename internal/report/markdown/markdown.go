@@ -198,7 +198,11 @@ func (m *writer) rows(t document.Table, groups []document.Group) {
 			for _, row := range p.Rows {
 				line := "|"
 				for _, i := range columns {
-					line += " " + joined(row.Cell(i).Lines) + " |"
+					var parts []string
+					for _, l := range row.Cell(i).Lines {
+						parts = append(parts, text(l))
+					}
+					line += " " + strings.Join(present(parts...), "; ") + " |"
 				}
 				lines = append(lines, line)
 				for _, note := range row.Notes {
@@ -221,14 +225,6 @@ var special = strings.NewReplacer(
 
 // escape makes any string inert as one line of Markdown, also within a table.
 func escape(s string) string { return special.Replace(safetext.Line(s)) }
-
-func joined(lines []document.Text) string {
-	parts := make([]string, len(lines))
-	for i, l := range lines {
-		parts[i] = text(l)
-	}
-	return strings.Join(present(parts...), "; ")
-}
 
 func text(t document.Text) string {
 	var b strings.Builder

@@ -118,7 +118,9 @@ func (t *writer) block(indent string, b document.Block) {
 	case document.List:
 		t.list(indent, b)
 	case document.Alert:
-		t.alert(indent, b)
+		t.gap()
+		t.styled(cmp.Or(b.Style, document.Strong), indent, b.Title)
+		t.list(indent, document.List{Items: b.Items})
 	case document.Answers:
 		t.answers(indent, b)
 	case document.Facts:
@@ -203,12 +205,6 @@ func (t *writer) list(indent string, l document.List) {
 		}
 		t.item(indent, bullet, words(text))
 	}
-}
-
-func (t *writer) alert(indent string, a document.Alert) {
-	t.gap()
-	t.styled(cmp.Or(a.Style, document.Strong), indent, a.Title)
-	t.list(indent, document.List{Items: a.Items})
 }
 
 func (t *writer) answers(indent string, a document.Answers) {

@@ -30,7 +30,7 @@ func EffectVerdict(e *analysis.Effect) string {
 }
 
 func interaction(e *analysis.Effect) string {
-	c := againstSum(e)
+	c := AgainstSum(e)
 	switch e.Verdict {
 	case analysis.MoreTogether, analysis.LessTogether:
 		return beyondSum(e) + ifNormal(e.Grade) + withstands(c)
@@ -45,14 +45,8 @@ func interaction(e *analysis.Effect) string {
 	return Verdict(c)
 }
 
-// EffectOverhead writes the overhead of an effect. The overhead of an interaction is relative to the sum of
-// its parts.
-func EffectOverhead(e *analysis.Effect) (point, interval string) {
-	return Overhead(*againstSum(e))
-}
-
-// againstSum returns an effect as a comparison. An interaction is compared with the sum of its parts.
-func againstSum(e *analysis.Effect) *analysis.Comparison {
+// AgainstSum returns an effect as a comparison. An interaction is compared with the sum of its parts.
+func AgainstSum(e *analysis.Effect) *analysis.Comparison {
 	c := e.Comparison
 	if e.Interaction() {
 		c.Versus = &analysis.Versus{}
@@ -62,7 +56,7 @@ func againstSum(e *analysis.Effect) *analysis.Comparison {
 
 // beyondSum writes an interaction with its direction: "together costs 3.1 % [1.0, 5.2] less than the
 // sum". An interaction that rounds to zero has no direction.
-func beyondSum(e *analysis.Effect) string { return "together " + effect(againstSum(e), sum(e)) }
+func beyondSum(e *analysis.Effect) string { return "together " + effect(AgainstSum(e), sum(e)) }
 
 // sum names the sum that an interaction is compared with.
 func sum(e *analysis.Effect) string {

@@ -85,10 +85,11 @@ func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	if r.Missing == 1 {
 		text, they = fmt.Sprintf("1 of %d %s is missing, since its trial failed; ", r.Of, noun), "this one"
 	}
+	verb := map[analysis.Verdict]string{analysis.Costs: "cost", analysis.Gains: "gain"}[r.Without]
 	side := cmp.Or(When(r.Without == analysis.Gains, "arm"), "baseline")
 	switch {
 	case !claimed:
-		return text + "if " + they + " did not count, " + wouldBe(r.Without)
+		return text + "if " + they + " did not count, it would " + cmp.Or(verb, "be "+string(r.Without))
 	case r.Worst == 0:
 		return text + "the verdict stands with " + they + " counted as no difference"
 	case r.Worst == r.Missing:
@@ -103,12 +104,6 @@ func withstands(c *analysis.Comparison) string {
 		return ""
 	}
 	return " (" + Why(c) + ")"
-}
-
-// wouldBe writes a verdict in the conditional: "it would be equivalent".
-func wouldBe(v analysis.Verdict) string {
-	verb := map[analysis.Verdict]string{analysis.Costs: "cost", analysis.Gains: "gain"}[v]
-	return "it would " + cmp.Or(verb, "be "+string(v))
 }
 
 // maxQuoted is the largest number of characters that a sentence quotes from a line of a program's output.

@@ -116,11 +116,6 @@ func gateUnit(r *gate.Result) (one, many, of string) {
 
 func gateBaseline(r *gate.Result) string { return cmp.Or(safetext.Line(r.Baseline), "the baseline") }
 
-// GateObservational returns the label of a gate whose run is no experiment; "" for an experiment.
-func GateObservational(r *gate.Result) string {
-	return When(r.Observation != nil, "observational: "+safetext.Line(Observation(r.Observation)))
-}
-
 // GateShared lists the explanations that several cases share. The cases then need not repeat them.
 func GateShared(r *gate.Result) []string {
 	var list []string

@@ -23,7 +23,10 @@ func Reason(r analysis.Reason) string {
 	case analysis.DoesNotVary:
 		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the experiment file allows this)"
 	case analysis.OtherSettings:
-		return "not comparable: " + unlikeSettings(r.Settings)
+		settings := each(r.Settings, func(s analysis.UnlikeSetting) string {
+			return s.Name + " " + strings.Join(s.Baseline, " and ") + " | " + strings.Join(s.Arm, " and ")
+		})
+		return "not comparable: " + strings.Join(settings, "; ")
 	case analysis.OtherBehaviour:
 		return behaviourText(r)
 	case analysis.ControlChanged:
@@ -107,13 +110,6 @@ func historyReason(r analysis.Reason) string {
 // runs names runs by their numbers: "run 2", "runs 1, 2 and 3".
 func runs(numbers []int) string {
 	return plural(len(numbers), "run ", "runs ") + List(each(numbers, strconv.Itoa))
-}
-
-// unlikeSettings lists settings with their values in the baseline and in the arm: "rate none | 2000".
-func unlikeSettings(list []analysis.UnlikeSetting) string {
-	return strings.Join(each(list, func(s analysis.UnlikeSetting) string {
-		return s.Name + " " + strings.Join(s.Baseline, " and ") + " | " + strings.Join(s.Arm, " and ")
-	}), "; ")
 }
 
 // runsAre states a property of runs. Without numbers, it speaks of the only run.

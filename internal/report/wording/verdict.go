@@ -153,15 +153,10 @@ func Inner(c *analysis.Comparison) string {
 
 // versusText names the other side of a comparison: "release-1.1 in run 1".
 func versusText(v *analysis.Versus) string {
-	switch {
-	case v == nil:
+	if v == nil {
 		return ""
-	case v.Run == 0:
-		return v.Arm
-	case v.Arm == "":
-		return fmt.Sprintf("in run %d", v.Run)
 	}
-	return fmt.Sprintf("%s in run %d", v.Arm, v.Run)
+	return Join(" ", v.Arm, When(v.Run > 0, fmt.Sprintf("in run %d", v.Run)))
 }
 
 // AlternativeText states the verdict that includes trials with failed operations; "" for nil.
