@@ -135,9 +135,6 @@ func propertyTable(runs int, properties []comparing.Property) doc.Table {
 	return t
 }
 
-// longProperty is the width above which a terminal writes the values of a property on one line for each run.
-const longProperty = 60
-
 func compareReading(r *comparing.Result) doc.Section {
 	imported, measured := false, false
 	for _, run := range r.Runs {
@@ -337,8 +334,6 @@ func comparedRun(r comparing.Run) string {
 		when(r.Paired, wording.Count(r.Rounds, "round", "rounds")), wording.Count(r.Trials, "valid trial", "valid trials"),
 		when(!r.Finished, "NOT FINISHED"), when(!r.Valid, "INVALID"))
 }
-
-const maxSame = 12
 
 // sameByGroup lists the names of equal properties by group. A group names at most limit properties; 0: all.
 func sameByGroup(r *comparing.Result, limit int) []doc.Fact {

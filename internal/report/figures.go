@@ -268,8 +268,6 @@ func axisEnd(s *history.Series, v float64) string {
 	return wording.Brief(s.Metric, v)
 }
 
-const maxBar = 40
-
 // barLines draws bars with characters of a terminal, each after its arm and its value with the interval.
 // If there is too little room, the value stands below the arm.
 func barLines(g figure.BarGroup, width int) []string {
@@ -295,9 +293,6 @@ func barLines(g figure.BarGroup, width int) []string {
 	}
 	return lines
 }
-
-// minName is the least width of a shortened arm name, in columns.
-const minName = 12
 
 // bar draws a bar from zero to a value, with the interval over the bar's end.
 func bar(axis figure.Axis, b figure.Bar, width int) string {

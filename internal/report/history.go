@@ -182,12 +182,6 @@ func (p experimentHistory) chartID(id string, s *history.Series) string {
 	return id
 }
 
-const (
-	maxLeftOut   = 10  // excluded runs that a terminal lists
-	maxRunRows   = 500 // latest runs that a page lists
-	maxRunEvents = 8   // events listed with a run
-)
-
 // runBlocks list the runs. A page lists all runs, other forms list only the excluded runs.
 func (p experimentHistory) runBlocks(o HistoryOptions) []doc.Block {
 	var left []string

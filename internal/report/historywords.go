@@ -88,8 +88,6 @@ func (p experimentHistory) shiftRun(c history.Change) string {
 	return text + fmt.Sprintf("; it began in one of the runs %s to %s (%s)", plain(p.Runs[c.Earliest].Directory), plain(p.Runs[c.Latest].Directory), sure)
 }
 
-const maxEvents = 3
-
 // shiftCause lists other changes at the same time, which may be the cause.
 func (p experimentHistory) shiftCause(c history.Change) []string {
 	return nonEmpty(when(len(c.With) > 0, "together with: "+eventList(c.With)),

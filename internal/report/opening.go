@@ -12,14 +12,6 @@ import (
 	"tare/internal/report/wording"
 )
 
-// Limits of a page's first printed sheet. MaxBars holds for the picture of values if it has more than two
-// groups, maxOverheads for the rows in the picture of overheads, and firstWarnings for the warnings.
-const (
-	maxBars       = 8
-	maxOverheads  = 8
-	firstWarnings = 3
-)
-
 // opening returns the first blocks of a run: the answer in sentences, then values and overheads. A page also
 // has the most severe warnings and the facts of the run.
 func (s *sheet) opening() []doc.Block {
@@ -188,8 +180,6 @@ type scopedText struct {
 	scopes   []string
 	severity int
 }
-
-const maxScopes = 3
 
 // bySeverity returns the texts with their scopes, the most severe first.
 func bySeverity(list []scopedText) []string {

@@ -187,8 +187,6 @@ func uncertainty(m published.Metric, d published.Difference) float64 {
 	return math.Sqrt(sum)
 }
 
-const maxDecimals = 6
-
 // decimalsFor returns the number of decimals that shows two digits of a spread; maxDecimals without a spread.
 func decimalsFor(spread float64) int {
 	if !wording.Finite(spread) || spread <= 0 {

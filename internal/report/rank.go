@@ -14,10 +14,6 @@ import (
 	"tare/internal/report/wording"
 )
 
-// manyArms is the largest number of treatments that get a sentence each. More treatments are ranked in a
-// table.
-const manyArms = 6
-
 // many reports whether the run has too many treatments to show each at length.
 func (s *sheet) many() bool {
 	n := 0
@@ -101,9 +97,6 @@ func groupNames(groups []group) []string {
 	return list
 }
 
-// maxSigns is the largest number of verdicts of an arm that a terminal shows one by one.
-const maxSigns = 8
-
 // rankBlocks show many arms, sorted by effect. A terminal has a line for each arm, other forms show all cells.
 func (s *sheet) rankBlocks() []doc.Block {
 	groups := slices.DeleteFunc(s.groups(true), func(g group) bool { return len(g.rows) == 0 })
@@ -121,9 +114,6 @@ func (s *sheet) rankBlocks() []doc.Block {
 			doc.Note("Overhead relative to " + s.baseline + " with its " + s.confidence() + " interval; below it, on a screen, the median of the arm. The largest overhead decides the order. " +
 				"Costs and gains are shaded: up to 5 %, up to 20 %, and beyond.")}})}
 }
-
-// maxWhere is the largest width of a cell's name on a terminal, in columns.
-const maxWhere = 24
 
 func rankTable(list []rankedArm, groups []group, short []string) doc.Table {
 	t := doc.Table{Groups: []doc.Group{{Parts: []doc.Part{{}}}}, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "cells"},
@@ -222,9 +212,6 @@ func shade(overhead float64) int {
 	}
 	return n
 }
-
-// maxSorted is the number of sorted overheads in one picture, as many as fit a printed page.
-const maxSorted = 36
 
 // sortedForest plots many overheads, the largest first, in pictures of maxSorted rows on one axis.
 func (s *sheet) sortedForest() []doc.Block {

@@ -70,12 +70,38 @@ type CompareOptions struct {
 	Generated time.Time // time of writing, at the foot of a page; zero: none
 }
 
-// Limits of a page's lists. The run directory holds what exceeds them.
+// Limits of the views. The run directory holds what exceeds them.
 const (
-	maxInvalids = 300
-	maxWarnings = 40
-	maxRows     = 48 // rows of one forest plot; larger plots are split by cell
-	maxOpen     = 12 // charts that a page shows unfolded
+	maxInvalids      = 300 // invalid trials on a page
+	maxWarnings      = 40  // further warnings, and hints, on a page
+	firstWarnings    = 3   // warnings at the top
+	maxScopes        = 3   // arms, metrics or cells named for one warning
+	maxOpen          = 12  // charts that a page shows unfolded
+	maxRows          = 48  // rows of one forest plot; a larger plot is split by cell
+	maxSorted        = 36  // rows of one plot of sorted overheads, which fits a printed page
+	maxBars          = 8   // bars at the top of a page with more than two groups
+	maxOverheads     = 8   // overheads drawn at the top of a page
+	maxBar           = 40  // columns of a bar on a terminal
+	minName          = 12  // columns of the shortest names beside bars
+	manyArms         = 6   // treatments that get a sentence each; more treatments are ranked in a table
+	manyCells        = 3   // cells that get a sentence each; verdicts in more cells are counted
+	maxSigns         = 8   // verdicts of an arm that a terminal shows one by one
+	maxWhere         = 24  // columns of a cell's name on a terminal
+	maxSeries        = 60  // metrics with diagnostics of each arm
+	maxFiles         = 12  // invalid files on a terminal
+	maxMarkdownFiles = 50  // invalid files in Markdown
+	maxValues        = 4   // values listed for a fact in imported files
+	maxSame          = 12  // equal properties that a terminal names in each group
+	longProperty     = 60  // columns of a property's values in one line of a terminal; wider values get a line for each run
+	longestTitle     = 120 // characters of a title
+	maxListed        = 3   // results of a run in a list of runs
+	maxLive          = 15  // trials on a live page
+	maxLeftOut       = 10  // excluded runs of a history on a terminal
+	maxRunRows       = 500 // latest runs of a history on a page
+	maxRunEvents     = 8   // events listed with a run of a history
+	maxEvents        = 3   // events listed with a change
+	maxDecimals      = 6   // decimals of a mean in a published table
+	collapseShare    = 0.8 // an overloaded arm whose work falls below this share of its capacity counts as collapsed
 )
 
 // tables returns the table of headline metrics, other blocks, and the table of exploratory metrics. Without
@@ -163,19 +189,13 @@ func upperFirst(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-const beforeTrusting = "Before trusting these numbers"
-
 const (
+	beforeTrusting   = "Before trusting these numbers"
 	exploratoryTitle = "Exploratory metrics"
 	exploratoryNote  = "not corrected for their number: hints, not findings"
-)
 
-const (
 	observedMark = "(obs.)"
 	observedNote = observedMark + ": observational, no experiment; see above."
-)
-
-const (
 	ifNormalMark = "if normal"
 	ifNormalNote = "if normal: a claim that holds if noise is normal, which so few values cannot show."
 )

@@ -52,8 +52,6 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
 }
 
-const longestTitle = 120
-
 // title returns the title of a run and the text below the title. The title is the first sentence of the run's
 // description, and the text is the run's name with the rest of the description. If the first sentence is
 // missing or long, the title is the run's name.

@@ -123,8 +123,6 @@ func (g group) methods() string {
 	return strings.Join(list, " and ")
 }
 
-const maxSeries = 60
-
 // seriesBlocks show for each arm whether its values look like independent samples.
 func (s *sheet) seriesBlocks() []doc.Block {
 	t := doc.Table{Dense: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "metric and arm", Kind: doc.Name}, {Title: "values", Right: true},

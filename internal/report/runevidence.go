@@ -122,9 +122,6 @@ func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 		doc.On(doc.Page, doc.If(len(s.run.Invalids) > 0, s.invalidTrials(o)))}})}
 }
 
-// Largest number of invalid files that a terminal lists, and that Markdown lists.
-const maxFiles, maxMarkdownFiles = 12, 50
-
 // fileList lists the first imported files without data, each with the reason. Elsewhere tells where the other
 // files are listed.
 func (s *sheet) fileList(most int, elsewhere string) doc.List {

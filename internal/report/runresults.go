@@ -167,9 +167,6 @@ func (s *sheet) resultPart(g group) doc.Part {
 	return part
 }
 
-// An overloaded arm whose work falls below this share of its capacity counts as collapsed.
-const collapseShare = 0.8
-
 // overload states how much work each arm still does when it is loaded beyond its capacity; "" if the metric is
 // no capacity.
 func (s *sheet) overload(g group) string {

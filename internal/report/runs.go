@@ -48,9 +48,6 @@ func Beside(page string, links ...Link) doc.Block {
 	return doc.On(doc.Page, doc.If(text != nil, doc.Paragraph{Text: text}))
 }
 
-// maxListed is the largest number of a run's results that a list of runs shows one by one.
-const maxListed = 3
-
 // List returns the entry of a run in a list of runs. The caller adds the pages.
 func List(name string, r *analysis.Run) Listed {
 	l := Listed{Name: name, Experiment: r.Plan.Name, Start: r.Start, Rounds: r.Rounds, State: when(!r.Finished, "not finished")}
@@ -188,8 +185,6 @@ type LiveOptions struct {
 	Links   []Link        // links to other pages
 	Live    *doc.Live
 }
-
-const maxLive = 15
 
 // Live shows the progress of a run: finished and remaining trials, estimates without verdicts, and the
 // latest trials with the machine's condition.

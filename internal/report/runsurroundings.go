@@ -157,9 +157,6 @@ func compact(config any) string {
 	return plain(b.String())
 }
 
-// maxValues is the largest number of values listed for a fact, which may differ between the files of an arm.
-const maxValues = 4
-
 // factSection lists the facts about systems in imported files. Facts that differ between arms come first.
 func (s *sheet) factSection() doc.Section {
 	columns, names := []doc.Column{{Title: "fact", Kind: doc.Name}}, map[string]bool{}

@@ -13,9 +13,6 @@ import (
 	"tare/internal/report/wording"
 )
 
-// manyCells is the largest number of cells with a sentence each. Verdicts in more cells are counted.
-const manyCells = 3
-
 func (s *sheet) questionText() string {
 	if s.alone() {
 		return fmt.Sprintf("%s is the only arm: this report shows its levels, and compares nothing. Use tare history or tare compare to compare runs.", s.baseline)

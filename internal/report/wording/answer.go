@@ -10,15 +10,6 @@ import (
 	"tare/internal/experiment"
 )
 
-// The largest numbers of metrics and of cells that an answer names. Further ones are counted.
-const (
-	mostPoints = 6
-	mostNamed  = 3
-)
-
-// minUneven is a ratio of an arm's costs in two cells. Above this ratio, an answer names the worse cell.
-const minUneven = 1.5
-
 // Answer states in one sentence the cost of an arm: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times
 // [13, 15] the cpu; the same verdicts in pod-to-pod and pod-to-service".
 func Answer(a *analysis.ArmSummary, baseline string) string {

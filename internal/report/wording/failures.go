@@ -106,9 +106,6 @@ func withstands(c *analysis.Comparison) string {
 	return " (" + Why(c) + ")"
 }
 
-// maxQuoted is the largest number of characters that a sentence quotes from a line of a program's output.
-const maxQuoted = 160
-
 // amounts are the words for changes in the amount of a program's output.
 var amounts = map[string]string{analysis.FarLess: "far less", analysis.FarMore: "far more", analysis.OtherLines: "another number of lines"}
 
@@ -149,9 +146,6 @@ func behaviourFinding(f analysis.OtherBehaviour) string {
 	}
 	return text + "; so few trials may differ by chance, so the verdicts stand; " + meant
 }
-
-// minLoss is the smallest share of lost packets or segments that a sentence mentions.
-const minLoss = 0.001
 
 // bound states that a resource was used up although the metrics do not measure it.
 func bound(f analysis.Bound) string {

@@ -165,8 +165,6 @@ func severalFinding(f analysis.Finding) string {
 
 func headlines(n int) string { return Count(n, "headline comparison", "headline comparisons") }
 
-const maxMetrics = 6
-
 // oddSeries states how odd values, such as a drift, affect the interval, and which metrics have them.
 func oddSeries(f analysis.OddSeries) string {
 	var metrics []string

@@ -23,9 +23,6 @@ func HasNumbers(c analysis.Comparison) bool {
 	return true
 }
 
-// maxRatio is the largest ratio of the ends of an interval that still describes a size.
-const maxRatio = 1000
-
 // unmeasured replaces a size that cannot be measured.
 const unmeasured = "not measurable"
 

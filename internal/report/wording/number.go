@@ -25,6 +25,21 @@ import (
 	"tare/internal/text/safetext"
 )
 
+// Limits of texts.
+const (
+	mostPoints    = 6     // metrics that an answer names; further metrics are counted
+	mostNamed     = 3     // cells that an answer names
+	minUneven     = 1.5   // ratio of an arm's costs in two cells above which an answer names the worse cell
+	maxMetrics    = 6     // metrics that a finding names
+	maxFacts      = 6     // differing facts that a sentence names
+	mostDiffering = 5     // differing machine properties that a sentence names
+	maxQuoted     = 160   // characters quoted from a line of a program's output
+	minLoss       = 0.001 // share of lost packets or segments that a sentence mentions
+	maxRatio      = 1000  // ratio of the ends of an interval above which it describes no size
+	mostDecimals  = 6     // decimals of a number
+	shortCommit   = 8     // digits of a short commit
+)
+
 // When returns text if ok is true, else "".
 func When(ok bool, text string) string {
 	if !ok {
@@ -86,8 +101,6 @@ func thousands(s string) string {
 const MinusSign = "−"
 
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
-const mostDecimals = 6
 
 // decimalsFor returns the number of decimals for a value with the uncertainty half. The last decimal is the
 // first digit of the uncertainty. If this digit stands before the decimal point, there is one more.

@@ -64,9 +64,6 @@ func BetweenSetUps(c *analysis.Comparison) string {
 	return fmt.Sprintf("between %s ±%s (%s%d %s in %d rounds, %s)", what, Size(c.Metric, b.SD), most, b.SetUps, what, b.Rounds, pValue(b.P))
 }
 
-// shortCommit is the number of digits in the short form of a commit.
-const shortCommit = 8
-
 // Labels writes the labels of a run: "commit 1a2b3c4d, board rpi4".
 func Labels(l experiment.Labels) string {
 	return strings.Join(each(l.Names(), func(name string) string { return safetext.Line(name) + " " + labelValue(l, name) }), ", ")

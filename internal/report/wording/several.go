@@ -13,9 +13,6 @@ import (
 	"tare/internal/runs/compare"
 )
 
-// maxFacts is the largest number of differing facts that a sentence names.
-const maxFacts = 6
-
 // Observation words the reason why a run is no experiment: "arms ran one after the other"; "" for an
 // experiment.
 func Observation(o *analysis.Observation) string {
@@ -112,9 +109,6 @@ func starts(times []time.Time) string {
 	}
 	return "at different times (" + List(at) + ")"
 }
-
-// mostDiffering is the largest number of differing machine properties that a sentence names.
-const mostDiffering = 5
 
 func machines(o *compare.Observation) string {
 	switch o.Machines {
