@@ -13,8 +13,6 @@ import (
 const breakdownNote = "Installed: the layer's cost at level 0. Any: the cost of the first one, independent of the number. Each: the slope of a line through the levels above zero, fitted in every round. " +
 	"Any and each on headline metrics are a family of their own under Holm's correction."
 
-// breakdownBlocks show the cost of each layer with a counting factor, such as a number of rules, in parts.
-// Without all, a terminal shows only headline metrics.
 func (s *sheet) breakdownBlocks(all bool) []doc.Block {
 	headline, rest := partition(pointers(s.run.Breakdowns), func(b *analysis.Breakdown) bool { return b.Metric.Headline })
 	var figures []doc.Block
@@ -26,8 +24,6 @@ func (s *sheet) breakdownBlocks(all bool) []doc.Block {
 	return notedSection("breakdown", "Installed, any, each", breakdownNote, tables(all, partTable(headline), partTable(rest), figures...))
 }
 
-// partTable lists the parts by cell, metric and arm. A note names the level where the fitted line is furthest
-// from the data.
 func partTable(list []*analysis.Breakdown) doc.Table {
 	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
 		{Title: "part", Kind: doc.Name}, {Title: "verdict"}, {Title: "cost", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "in its unit", Right: true},
@@ -51,8 +47,6 @@ func partTable(list []*analysis.Breakdown) doc.Table {
 	return t
 }
 
-// breakdownChart plots costs against levels: the overheads with their intervals, and the fitted line with its
-// band.
 func (s *sheet) breakdownChart(b *analysis.Breakdown) figure.Lines {
 	name := "overhead on " + b.Metric.Name
 	l := figure.Lines{Metric: name, Unit: b.Metric.Unit, Factor: b.Factor, X: b.X, Bars: true}
@@ -81,7 +75,6 @@ func (s *sheet) breakdownChart(b *analysis.Breakdown) figure.Lines {
 	return l
 }
 
-// partFields returns the CSV line of a part. Its columns are those of a comparison.
 func (s *sheet) partFields(b *analysis.Breakdown, p *analysis.Part) []field {
 	return replaced(s.fields(p.Comparison), map[string]any{"arm": wording.BreakdownName(b), "role": experiment.Role(p.Part),
 		"levels": join(";", s.levels(b.Cell), plain(b.Factor)), "baseline_median": nil, "arm_median": nil, "text": wording.PartSentence(b, p)})
@@ -90,8 +83,6 @@ func (s *sheet) partFields(b *analysis.Breakdown, p *analysis.Part) []field {
 const factorialNote = "A layer alone: its cost on average over the settings of the others. × is an interaction: the joint cost of layers beyond the sum. " +
 	"Shares are combined as factors: 10 % and 20 % make 32 %. The effects on headline metrics are a family of their own under Holm's correction."
 
-// factorialBlocks show the effects of a factorial design's layers, alone and together. Without all, a terminal
-// shows only headline metrics.
 func (s *sheet) factorialBlocks(all bool) []doc.Block {
 	f := s.run.Factorial
 	if f == nil {

@@ -46,7 +46,6 @@ func combinedSummary(r *combine.Result) []doc.Block {
 	return comparedSummary(when(r.Observational, "Observational: arms of some of the runs did not run in random order."), r.Warnings, answers)
 }
 
-// combinedTable has a row for each arm: the mean, the spread, and the prediction for another run.
 func combinedTable(r *combine.Result, headline bool) doc.Table {
 	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name},
 		{Title: "mean over occasions", Right: true}, {Title: "differ by", Right: true}, {Title: "another run", Right: true},

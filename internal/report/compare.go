@@ -82,7 +82,6 @@ func comparedSummary(observational string, warnings []analysis.Finding, answers 
 		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}
 }
 
-// compareDifferences lists the runs' properties in three groups: different, unknown and equal.
 func compareDifferences(r *comparing.Result) doc.Section {
 	minor, main := partition(r.Differences, func(p comparing.Property) bool { return p.Minor })
 	var rest []string
@@ -177,7 +176,6 @@ func changeFigures(r *comparing.Result) []doc.Block {
 	return append([]doc.Block{doc.Say(text)}, forests...)
 }
 
-// changeForest plots the changes of headline overheads and of the controls, by cell and metric.
 func changeForest(r *comparing.Result) figure.Forest {
 	f := figure.Forest{Baseline: "the overhead it had", Margin: float64(r.Margin)}
 	var arms []string

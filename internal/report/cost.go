@@ -26,7 +26,6 @@ func Cost(r *cost.Result, o CompareOptions) *doc.Document {
 	return d.Add(doc.Section{Title: "What this assumes", Blocks: []doc.Block{doc.List{Items: doc.Each(plainAll(wording.CostAssumptions(r)))}}})
 }
 
-// billTable has a row for each arm, and below it a row for its difference from the baseline.
 func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 	month, more := doc.Terminal|doc.Markdown|doc.Page, doc.Markdown|doc.Page // a terminal has no room for all columns
 	priced, hourly := more, doc.Markdown

@@ -186,7 +186,6 @@ func (p plot) labels(m experiment.Metric, width int) string {
 	return string(row)
 }
 
-// interval draws a comparison's interval on the axis, with the zero line and the margin.
 func (p plot) interval(c analysis.Comparison, control bool, width int) string {
 	if !wording.HasNumbers(c) {
 		return ""
@@ -294,7 +293,6 @@ func barLines(g figure.BarGroup, width int) []string {
 	return lines
 }
 
-// bar draws a bar from zero to a value, with the interval over the bar's end.
 func bar(axis figure.Axis, b figure.Bar, width int) string {
 	column := func(v float64) int { return int(axis.At(v)*float64(width-1) + 0.5) }
 	row := []rune(strings.Repeat(" ", width))

@@ -87,7 +87,6 @@ func (p experimentHistory) blocks(id string, o HistoryOptions) []doc.Block {
 	return slices.Concat(blocks, p.restBlocks(id, rest, o), p.runBlocks(o))
 }
 
-// restBlocks show the series of exploratory metrics. A terminal and Markdown need the option All.
 func (p experimentHistory) restBlocks(id string, rest []*history.Series, o HistoryOptions) []doc.Block {
 	if len(rest) == 0 {
 		return nil
@@ -105,13 +104,11 @@ func (p experimentHistory) restBlocks(id string, rest []*history.Series, o Histo
 	return []doc.Block{doc.On(doc.Page, section), doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.Say(note)}})}
 }
 
-// cellSeries holds the series of one cell, in the order of the plan.
 type cellSeries struct {
 	id     string
 	series []*history.Series
 }
 
-// cells show series cell by cell: as charts, and as a table in Markdown.
 func (p experimentHistory) cells(id string, list []*history.Series, headline bool, o HistoryOptions) []doc.Block {
 	var blocks []doc.Block
 	drawn := 0
@@ -163,7 +160,6 @@ func (p experimentHistory) changes(id string, list []*history.Series, o HistoryO
 	return answers
 }
 
-// comparisonLinks link to the runs before and after a change, and to the comparison of the two runs.
 func (p experimentHistory) comparisonLinks(c history.Change, o HistoryOptions) doc.Text {
 	if o.Compared == nil {
 		return nil
@@ -182,7 +178,6 @@ func (p experimentHistory) chartID(id string, s *history.Series) string {
 	return id
 }
 
-// runBlocks list the runs. A page lists all runs, other forms list only the excluded runs.
 func (p experimentHistory) runBlocks(o HistoryOptions) []doc.Block {
 	var left []string
 	for _, r := range p.leftOut() {

@@ -130,7 +130,6 @@ func (p experimentHistory) parameterChanges(list []*history.Series) []string {
 	return lines
 }
 
-// nowText writes the value of a series since its last change.
 func nowText(s *history.Series) string {
 	if len(s.Points) == 0 || len(s.Segments) == 0 {
 		return "no run can be used"
@@ -160,7 +159,6 @@ type finding struct {
 	history.Change
 }
 
-// findings returns the changes of several series in the order of time.
 func findings(list []*history.Series) []finding {
 	var all []finding
 	for _, s := range list {

@@ -12,7 +12,6 @@ import (
 	"tare/internal/run/journal"
 )
 
-// imported reports whether another tool ran the trials.
 func (s *sheet) imported() bool { return s.plan.Import != nil }
 
 func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
@@ -52,7 +51,6 @@ func (s *sheet) files() (n int) {
 	return n
 }
 
-// invalidFiles lists the files of invalid trials with their reasons, in the order of the run.
 func (s *sheet) invalidFiles() []string {
 	type key struct{ arm, file string }
 	var keys []key
@@ -82,9 +80,6 @@ func reasonOf(t journal.Trial) (name, reason string) {
 	return name, strings.Join(details, "; ")
 }
 
-// aside returns the remarks on a comparison's verdict: a large cost as a factor, the mean if it contradicts
-// the typical round, the variation between set-ups, the interval that proves equivalence, and the verdict with
-// trials in which operations failed.
 func (s *sheet) aside(c analysis.Comparison) string {
 	factor := when(c.Verdict == analysis.Costs, wording.Factor(&c))
 	if c.Metric.Objective != "" && c.Verdict.Claims() && !c.Control {
@@ -124,7 +119,6 @@ func (s *sheet) importedTrials() string {
 const blockNote = "Each block is compared with its own baseline. The interval of a block covers the variation of its repeats, not that of another deployment. " +
 	"The interval and the verdict over all blocks rest on one value per block."
 
-// blockTable lists by cell, metric and arm the overhead of each block and of all blocks together.
 func (s *sheet) blockTable(headline bool) doc.Table {
 	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
 		{Title: "block", Kind: doc.Name}, {Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "rounds", Right: true}, {Title: "verdict"}}}

@@ -19,7 +19,6 @@ const scalingNote = "A line is fitted through the levels in each round; the slop
 // unslopedNote explains why a metric has no slopes.
 const unslopedNote = "A headline metric whose values fit no line has no slopes, only a table of levels."
 
-// scalingBlocks show how metrics grow with factors. With all, a terminal shows exploratory metrics, too.
 func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	if len(s.run.Scaling)+len(s.run.PowerLaws) == 0 {
 		return nil
@@ -94,8 +93,6 @@ func (s *sheet) where(sc *analysis.Scaling) string {
 	return text + when(len(sc.LeftOut) > 0, "; without "+brief(strings.Join(sc.LeftOut, ", ")))
 }
 
-// levelTable has a row for each level and a column for each arm. Its cells have the median, and for arms
-// that are compared the verdict and the overhead.
 func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
 	control, arms := partition(s.plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Control })
 	arms = append(arms, control...)
@@ -169,7 +166,6 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 	return l
 }
 
-// overheadEstimate returns the overhead of a comparison with its interval.
 func overheadEstimate(c *analysis.Comparison) figure.Estimate {
 	if c == nil || !wording.HasNumbers(*c) {
 		return figure.Estimate{}
@@ -193,7 +189,6 @@ func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *a
 const powerLawNote = "The exponents of all factors are fitted together, to all cells, separately in each round: 1 is proportional, −1 inversely proportional. " +
 	"The first number is the law's value where all factors are 1. Their intervals are not corrected for their number: hints, not findings."
 
-// lawAnswers state the fitted and the expected law of each arm in a sentence.
 func (s *sheet) lawAnswers() (list []doc.Answer) {
 	for _, l := range s.run.PowerLaws {
 		for _, a := range l.Arms {
@@ -205,7 +200,6 @@ func (s *sheet) lawAnswers() (list []doc.Answer) {
 	return list
 }
 
-// powerLawBlocks show how metrics depend on all factors together.
 func (s *sheet) powerLawBlocks() []doc.Block {
 	var blocks []doc.Block
 	for i, l := range pointers(s.run.PowerLaws) {
@@ -216,7 +210,6 @@ func (s *sheet) powerLawBlocks() []doc.Block {
 	return blocks
 }
 
-// powerLawTable has a row for each arm, and a column for the exponent of each factor.
 func (s *sheet) powerLawTable(l *analysis.PowerLaw) doc.Table {
 	columns := []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "where all are 1", NoBreak: true}}
 	for _, f := range l.Factors {

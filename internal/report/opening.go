@@ -67,8 +67,6 @@ func (s *sheet) shortAnswers() (list []doc.Answer) {
 	return list
 }
 
-// valueBlocks show the values of headline metrics as bars, on pages and in Markdown. A terminal shows the bars
-// above the overheads of each metric.
 func (s *sheet) valueBlocks() []doc.Block {
 	var first, rest []figure.BarGroup
 	var lines []string
@@ -148,8 +146,6 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 		doc.On(doc.Page, doc.Paragraph{Text: doc.Text{{Words: more, Link: "#warnings"}}}))}
 }
 
-// boundWarnings lists the warnings about resources that limit the results, although the metrics do not measure
-// them.
 func (s *sheet) boundWarnings() (list []string) {
 	for _, w := range s.run.Warnings {
 		if _, ok := w.Finding.(analysis.Bound); ok {

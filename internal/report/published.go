@@ -150,7 +150,6 @@ func differenceText(d published.Difference) string {
 // publications. Smaller and larger values need another unit.
 const smallMean, largeMean = 1e-3, 1e4
 
-// publishedScale returns the unit for a metric's means and variances.
 func publishedScale(m published.Metric) wording.Scale {
 	largest := 0.0
 	for _, a := range m.Arms {

@@ -97,7 +97,6 @@ func groupNames(groups []group) []string {
 	return list
 }
 
-// rankBlocks show many arms, sorted by effect. A terminal has a line for each arm, other forms show all cells.
 func (s *sheet) rankBlocks() []doc.Block {
 	groups := slices.DeleteFunc(s.groups(true), func(g group) bool { return len(g.rows) == 0 })
 	if len(groups) == 0 {

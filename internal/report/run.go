@@ -94,7 +94,6 @@ func (s *sheet) facts() []doc.Fact {
 		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")), "Labels", wording.Labels(s.plan.Labels))
 }
 
-// stopped states when a run with planned looks has ended.
 func (s *sheet) stopped() string {
 	switch {
 	case len(s.plan.DecideAt) == 0:
@@ -116,7 +115,6 @@ func known(pairs ...string) []doc.Fact {
 	return list
 }
 
-// state states in a line or two the progress of the run. An imported run has the origin of its trials instead.
 func (s *sheet) state() []doc.Block {
 	r := s.run
 	if s.imported() {
@@ -136,8 +134,6 @@ func (s *sheet) state() []doc.Block {
 		when(!r.Finished, "not finished"))), doc.Say(s.controlLine())}
 }
 
-// detailSection states the question, the extent and the limits of the run, and the results of the headline
-// metrics one by one.
 func (s *sheet) detailSection() doc.Section {
 	blocks := []doc.Block{doc.Say(s.questionText() + " " + s.progressText())}
 	if list := s.answers(); list != nil && !s.many() && !s.alone() {

@@ -41,7 +41,6 @@ func (s *sheet) proofSection() doc.Section {
 			{Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows)}})}}
 }
 
-// proofMatrix has a row for each arm and a column for each layer. Its cells count the checks.
 func (s *sheet) proofMatrix() doc.Table {
 	type count struct {
 		passed, failed int
@@ -104,8 +103,6 @@ func (s *sheet) proofs() []analysis.ProofSummary {
 	return list
 }
 
-// invalidBlocks show how many trials broke each rule, the invalid files of an import, and on a page each
-// invalid trial.
 func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 	var counts []doc.Fact
 	for _, rule := range rules(s.run.Trials.ByRule) {
@@ -122,8 +119,6 @@ func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 		doc.On(doc.Page, doc.If(len(s.run.Invalids) > 0, s.invalidTrials(o)))}})}
 }
 
-// fileList lists the first imported files without data, each with the reason. Elsewhere tells where the other
-// files are listed.
 func (s *sheet) fileList(most int, elsewhere string) doc.List {
 	files := s.invalidFiles()
 	if n := len(files) - most; n > 0 {
@@ -165,7 +160,6 @@ func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {
 		strings.Join(broken, ", "), strings.Join(details, "; ")), raw)}
 }
 
-// invalidNote states how many trials were invalid, and whether they were repeated or lost.
 func (s *sheet) invalidNote() string {
 	n, lost, failed := len(s.run.Invalids), s.run.Trials.Lost, s.failedTrials()
 	broke := wording.Count(n, "trial broke", "trials broke") + " a rule"
@@ -193,8 +187,6 @@ func (s *sheet) failedTrials() (n int) {
 // spoiltTrials counts the invalid trials in which the program did not fail.
 func (s *sheet) spoiltTrials() int { return max(len(s.run.Invalids)-s.failedTrials(), 0) }
 
-// failureBlocks show how often the program failed, by cell and arm. Each arm has a line. An arm that broke
-// several rules has a further line for each rule.
 func (s *sheet) failureBlocks() []doc.Block {
 	if len(s.run.Failures) == 0 {
 		return nil

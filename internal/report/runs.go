@@ -232,7 +232,6 @@ func (s *sheet) roundNow(trials []journal.Trial) string {
 	return fmt.Sprintf("%d of %d", trials[len(trials)-1].Round, max(s.plan.Total(), trials[len(trials)-1].Round)) + when(pilot, " of the pilot")
 }
 
-// trialTable lists the latest trials, the last one first.
 func trialTable(trials []journal.Trial) doc.Table {
 	var rows []doc.Row
 	for _, t := range slices.Backward(trials[max(len(trials)-maxLive, 0):]) {

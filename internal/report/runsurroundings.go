@@ -45,7 +45,6 @@ func (s *sheet) machineSection() doc.Section {
 	return section
 }
 
-// machineFacts returns the facts of the environment that have one value. Empty facts are left out.
 func machineFacts(e *machine.Environment) []doc.Fact {
 	bytes := func(n float64) string { return wording.Value(n, "B") }
 	cores := fmt.Sprintf("%d online, %d usable", e.CPU.Online, e.CPU.Usable) +
@@ -62,7 +61,6 @@ func machineFacts(e *machine.Environment) []doc.Fact {
 		"Rights", rights, "Tare", strings.TrimSpace(e.TareVersion+" "+e.Go))
 }
 
-// machineDetail shows a long property of the environment, folded.
 func machineDetail(title string, list []doc.Fact) doc.Block {
 	return doc.If(list != nil, doc.Folded(title, doc.Facts{List: list}))
 }
@@ -105,7 +103,6 @@ func nodeRow(n machine.Node) doc.Row {
 		joined(n.CPU, cpus, memory), joined(n.OS, n.Kernel, n.Architecture), joined(n.Runtime, n.Kubelet))}
 }
 
-// surroundings show the machine, the cost of measuring, and how to repeat the run.
 func (s *sheet) surroundings(o RunOptions) []doc.Block {
 	if s.imported() {
 		command := s.plan.Import.Command
@@ -157,7 +154,6 @@ func compact(config any) string {
 	return plain(b.String())
 }
 
-// factSection lists the facts about systems in imported files. Facts that differ between arms come first.
 func (s *sheet) factSection() doc.Section {
 	columns, names := []doc.Column{{Title: "fact", Kind: doc.Name}}, map[string]bool{}
 	for _, a := range s.plan.Import.Arms {
@@ -194,7 +190,6 @@ func (s *sheet) factSection() doc.Section {
 			doc.Simple(columns, rows))}}
 }
 
-// partBlocks show the CPU time and memory of clients, servers and the layers' own processes, cell by cell.
 func (s *sheet) partBlocks() []doc.Block {
 	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "part"}, {Title: "CPUs", Right: true}, {Title: "CPU time of the work", Right: true},
 		{Title: "memory", Right: true}, {Title: "trials", Right: true}}}

@@ -81,7 +81,6 @@ func (s *sheet) controlSentence() string {
 	return text
 }
 
-// answers state the results of the headline metrics in sentences, by arm and metric.
 func (s *sheet) answers() []doc.Answer {
 	if s.alone() {
 		return s.levelAnswers()
@@ -121,7 +120,6 @@ func (s *sheet) answers() []doc.Answer {
 	return list
 }
 
-// answerOn returns an answer about an arm or an effect, on a metric in a cell.
 func answerOn(verdict doc.Text, arm string, m experiment.Metric, cell, text string) doc.Answer {
 	return doc.Answer{Verdict: verdict, Text: doc.Words(fmt.Sprintf("%s on %s %s: %s.", plain(arm), plain(m.Name), wording.In(plain(cell)), text))}
 }
@@ -216,7 +214,6 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	return fmt.Sprintf("%s on %s: %s.", arm, where, brief(wording.Verdict(&c)))
 }
 
-// countedAnswer counts the verdicts on an arm and metric over cells, with the smallest and the largest effect.
 func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 	var parts []string
 	for _, v := range []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid} {
@@ -241,7 +238,6 @@ func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 	return fmt.Sprintf("%s on %s, over %d cells: %s.", plain(cs[0].Arm), plain(cs[0].Metric.Name), len(cs), strings.Join(parts, ", "))
 }
 
-// limits states which differences the run could have found, and how many metrics are exploratory.
 func (s *sheet) limits() []string {
 	var list []string
 	var effects []float64

@@ -62,7 +62,6 @@ func goBench(w io.Writer, r Run) error {
 	return nil
 }
 
-// configuration returns the properties that all results share, as keys and values.
 func configuration(r Run) [][2]string {
 	plan := r.Record.Plan
 	all := [][2]string{{"run", plan.Name}, {"directory", directory(r.Record.Dir)}, {"testbed", plan.Testbed}, {"tare", plan.Version}}

@@ -221,7 +221,6 @@ func (d *drawing) tick(at, bottom float64, label string) {
 	d.text(min(max(at, half), d.w-half), bottom+14, "small muted num", "middle", label)
 }
 
-// mark writes the label of a tick, with a short line above it.
 func (d *drawing) mark(at, bottom float64, label string) {
 	d.line(at, bottom, at, bottom+3, "grid")
 	d.tick(at, bottom, label)

@@ -77,7 +77,6 @@ func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	d.words(x, y, class, "start", whole, short)
 }
 
-// groupTitle writes the metric and the cell of a group within a width. The tooltip adds a note.
 func (d *drawing) groupTitle(x, y, width float64, metric, cell, note string) {
 	room := int(width / (letter * 12))
 	name := columns.Shorten(safetext.Line(metric), room*6/10, columns.Ellipsis)
@@ -109,7 +108,6 @@ func (d *drawing) band(upper, lower []string, class string) {
 // letter is the width in em of an average letter of the wider system fonts.
 const letter = 0.6
 
-// fit shortens s to a width in pixels at a font size.
 func fit(s string, room, fontSize float64) string {
 	return columns.Shorten(safetext.Line(s), max(4, int(room/(letter*fontSize))), columns.Ellipsis)
 }

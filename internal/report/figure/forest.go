@@ -157,7 +157,6 @@ func (p *forest) draw() {
 	}
 }
 
-// background draws the margin band, the grid, the zero line and the axis labels.
 func (p *forest) background(bottom float64) {
 	const y0 = forestTop - 4
 	if m := p.Margin; m > 0 {

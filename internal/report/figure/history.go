@@ -120,7 +120,6 @@ func historyAxis(s *history.Series) Axis {
 	return axisOver(ends...)
 }
 
-// x returns the position of a run, y the position of a value.
 func (c *historyChart) x(run float64) float64 {
 	n := float64(max(len(c.Runs), 1))
 	return c.layout.left + (run+0.5)/n*(c.w-c.layout.left-c.layout.right)
@@ -208,7 +207,6 @@ func (c *historyChart) spread(layout string) (runs []int, labels []string) {
 	return runs, labels
 }
 
-// events draws a triangle at each run whose facts, such as the kernel, differ from the run before.
 func (c *historyChart) events() {
 	for i, r := range c.Runs {
 		if len(r.Events) == 0 {

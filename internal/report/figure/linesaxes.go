@@ -55,7 +55,6 @@ func gapRatio(x []float64) float64 {
 	return most / least
 }
 
-// around gives the axis a little room at both ends of ascending values.
 func (a Axis) around(x []float64) Axis {
 	lo, hi := a.transform(x[0]), a.transform(x[len(x)-1])
 	room := (hi - lo) * 0.05
@@ -101,7 +100,6 @@ func (l Lines) axes() (across, up, on Axis) {
 	return across, l.values(ends), overheads(drawn, l.Margin, overheadBendRatio)
 }
 
-// values returns the axis of values. It is logarithmic if small values would otherwise be invisible.
 func (l Lines) values(ends []float64) Axis {
 	ends = slices.DeleteFunc(slices.Clone(ends), func(v float64) bool { return !wording.Finite(v) })
 	fitted := slices.ContainsFunc(l.Arms, func(a Line) bool { return a.Fitted != nil })
@@ -120,7 +118,6 @@ const (
 	legendRow  = 18
 )
 
-// labels writes the names of the arms: beside the ends of their lines, or above the plot on a narrow page.
 func (c *linesChart) labels() {
 	if c.wide {
 		c.beside()

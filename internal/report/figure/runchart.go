@@ -174,7 +174,6 @@ func (c *runChart) beyond(a Lane, y func(float64) float64) {
 	c.path(arrows, "cross")
 }
 
-// bands draws many trials as a band from minimum to maximum, with a line at the median.
 func (c *runChart) bands(a Lane, y func(float64) float64) {
 	const bins = 110
 	var upper, lower, middle []string

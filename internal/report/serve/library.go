@@ -286,7 +286,6 @@ func (g *unfinished) left(now time.Time) time.Duration {
 	return max(rest-now.Sub(ended), 0)
 }
 
-// working reports whether a process was working on the run when it was read.
 func (r *reading) working() bool { return strings.HasSuffix(r.stamp, working) }
 
 func (r *reading) live(now time.Time) *document.Document {

@@ -37,7 +37,6 @@ func (r *run) page(name string) string { return r.address() + "/" + name }
 
 func (r *run) compared(before *run) string { return r.page(comparedDir + before.name + ".html") }
 
-// home links to the pages about all runs.
 var home = []report.Link{{Words: "All runs", To: indexPage}, {Words: "History", To: historyPage}}
 
 // index returns the page that lists all runs. Unread is the number of runs without any reading. With server,
@@ -170,7 +169,6 @@ func message(page, title, text string, links ...report.Link) *document.Document 
 	return d.Add(report.Beside(page, links...), document.Say(text))
 }
 
-// beside adds links to other pages at the top of a page.
 func beside(d *document.Document, page string, links ...report.Link) *document.Document {
 	d.Blocks = append([]document.Block{report.Beside(page, links...)}, d.Blocks...)
 	return d

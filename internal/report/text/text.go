@@ -50,7 +50,6 @@ func (t *writer) line(s string) {
 	t.begun = true
 }
 
-// gap writes an empty line, unless it would be the first.
 func (t *writer) gap() {
 	if t.begun {
 		t.line("")
@@ -164,7 +163,6 @@ func (t *writer) section(indent string, s document.Section) {
 	t.blocks(below, s.Blocks)
 }
 
-// noted writes a bold title with a note. The note stands on the title's line if there is room, else below.
 func (t *writer) noted(indent string, s document.Section) {
 	title, note := safetext.Line(s.Title), "("+safetext.Line(s.Note)+")"
 	switch {
@@ -178,8 +176,6 @@ func (t *writer) noted(indent string, s document.Section) {
 	}
 }
 
-// valued writes a title with a value. The value stands at the right end of the title's line if there is room,
-// else below.
 func (t *writer) valued(indent string, s document.Section) {
 	title, value, room := safetext.Line(s.Title), safetext.Line(s.Value), t.o.Width-len(indent)
 	if left := room - 2 - columns.Width(value); left >= 20 {

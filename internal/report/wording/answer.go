@@ -79,7 +79,6 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// pointText summarizes the comparisons of one metric over several cells.
 func pointText(p *analysis.Point) string {
 	m := p.Metric
 	switch p.Verdict {

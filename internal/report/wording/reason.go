@@ -59,7 +59,6 @@ func Reasons(list []analysis.Reason) []string {
 	return each(list, Reason)
 }
 
-// historyReason words why a history leaves out a run, or why a new run cannot be compared with the history.
 func historyReason(r analysis.Reason) string {
 	switch r := r.(type) {
 	case history.NoTrial:

@@ -223,7 +223,6 @@ func combinedWhy(c *analysis.Comparison) string {
 	return detectable(c)
 }
 
-// combinedReason words the reason why a run, or its overhead, is left out of a combination.
 func combinedReason(r analysis.Reason) string {
 	switch r := r.(type) {
 	case combine.NotFinished:
@@ -234,7 +233,6 @@ func combinedReason(r analysis.Reason) string {
 	return r.Kind()
 }
 
-// combinedFinding words a finding about a combination of runs; "" for any other finding.
 func combinedFinding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case combine.LeftOut:
