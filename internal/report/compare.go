@@ -217,25 +217,20 @@ func withRows(f figure.Forest) figure.Forest {
 	return f
 }
 
-// comparedTable has a row for each arm, metric and cell. Each run has a column, after the columns of metric
-// and arm.
-type comparedTable struct{ doc.Table }
+const runColumn = 2 // column of the first run in a comparedTable, after the columns of metric and arm
 
-const runColumn = 2
-
-func newComparedTable(r *comparing.Result) *comparedTable {
-	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}}}
+func comparedTable(r *comparing.Result) *doc.Table {
+	t := &doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}}}
 	for i := range r.Runs {
 		t.Columns = append(t.Columns, doc.Column{Title: runTitle(i + 1), Right: true})
 	}
-	return &comparedTable{t}
+	return t
 }
 
-// row returns the row with a name. A missing row is added at the end.
-func (t *comparedTable) row(cell string, m experiment.Metric, name string) *doc.Row {
+// comparedRow returns the row with a name. A missing row is added at the end.
+func comparedRow(t *doc.Table, cell string, m experiment.Metric, name string) *doc.Row {
 	cells := append([]doc.Cell{doc.C(m.Name), doc.Of(doc.Words(name))}, make([]doc.Cell, len(t.Columns)-runColumn)...)
-	part := partOf(&t.Table, cell, m)
-	return findOrAdd(&part.Rows, func(r doc.Row) bool { return r.Cells[1].Lines[0].First() == name }, doc.Row{Cells: cells})
+	return findOrAdd(&partOf(t, cell, m).Rows, func(r doc.Row) bool { return r.Cells[1].Lines[0].First() == name }, doc.Row{Cells: cells})
 }
 
 func groupOf(t *doc.Table, cell string) *doc.Group {
@@ -261,13 +256,13 @@ func judged(value string, c analysis.Comparison, verdict doc.Text) doc.Cell {
 
 // changeTable lists the changes of overheads. The controls come last and have no verdict.
 func changeTable(r *comparing.Result, headline bool) doc.Table {
-	t := newComparedTable(r)
+	t := comparedTable(r)
 	for i, c := range slices.Concat(r.Changes, r.Floors) {
 		if c.Metric.Headline != headline {
 			continue
 		}
 		floor := i >= len(r.Changes)
-		row := t.row(c.Cell, c.Metric, plain(changeName(c))+when(floor, " (noise floor)"))
+		row := comparedRow(t, c.Cell, c.Metric, plain(changeName(c))+when(floor, " (noise floor)"))
 		if !c.Direct {
 			row.Cells[runColumn+c.From.Run-1] = reference(ownOverhead(c.From, c.Metric))
 		}
@@ -279,16 +274,16 @@ func changeTable(r *comparing.Result, headline bool) doc.Table {
 		}
 		row.Cells[runColumn+c.To.Run-1] = judged(ownOverhead(c.To, c.Metric), c.Comparison, word)
 	}
-	return t.Table
+	return *t
 }
 
 func levelTable(r *comparing.Result, headline bool) doc.Table {
-	t := newComparedTable(r)
+	t := comparedTable(r)
 	for _, l := range r.Levels {
 		if l.Metric.Headline != headline {
 			continue
 		}
-		row := t.row(l.Cell, l.Metric, l.Arm)
+		row := comparedRow(t, l.Cell, l.Metric, l.Arm)
 		value := cmp.Or(when(l.Values.N > 0, wording.Value(l.Values.Median, l.Metric.Unit)), wording.Missing)
 		if l.Against == nil {
 			row.Cells[runColumn+l.Run-1] = reference(value)
@@ -299,7 +294,7 @@ func levelTable(r *comparing.Result, headline bool) doc.Table {
 			row.Notes = append(row.Notes, runNote(l.Run, l.Against))
 		}
 	}
-	return t.Table
+	return *t
 }
 
 func runTitle(n int) string { return fmt.Sprintf("run %d", n) }

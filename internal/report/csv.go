@@ -215,7 +215,7 @@ func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []f
 // baseline. All other values are in the metric's unit.
 func HistoryCSV(w io.Writer, h *history.History) error {
 	var lines [][]field
-	for _, p := range experimentHistories(h) {
+	for _, p := range h.Experiments {
 		for _, s := range pointers(p.Series) {
 			for _, point := range s.Points {
 				lines = append(lines, historyFields(p.Name, p.Runs[point.Run], s, point))
@@ -284,9 +284,8 @@ func PublishedCSV(w io.Writer, t *published.Table) error {
 	return writeCSV(w, publishedFields(t, "", published.Metric{}, "", published.Moments{}, published.Difference{}), lines)
 }
 
-func publishedFields(
-	t *published.Table, cell string, m published.Metric, kind string, of published.Moments, d published.Difference,
-) []field {
+func publishedFields(t *published.Table, cell string, m published.Metric, kind string, of published.Moments,
+	d published.Difference) []field {
 	var said analysis.Comparison
 	if d.Verdict != nil {
 		said = *d.Verdict

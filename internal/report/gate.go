@@ -173,8 +173,7 @@ func (s *junitSuite) add(r *gate.Result, c gate.Case) {
 	}
 	if c.Estimated {
 		for _, f := range []field{{"overhead.cost", c.Overhead.Point}, {"overhead.cost.lo", c.Overhead.Lo},
-			{"overhead.cost.hi", c.Overhead.Hi},
-			{"p", c.P}, {"p.holm", c.PAdjusted}} {
+			{"overhead.cost.hi", c.Overhead.Hi}, {"p", c.P}, {"p.holm", c.PAdjusted}} {
 			s.property(what+"."+f.column, f.text())
 		}
 	}

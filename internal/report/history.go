@@ -23,17 +23,16 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 	}
 	h = labels.Shown(h, plans...)
 	d := &doc.Document{Title: "History", Styles: figure.PageCSS(), Footer: "Made by tare history" + generatedOn(o.Generated) + "."}
-	all := experimentHistories(h)
+	var all []experimentHistory
+	for _, e := range h.Experiments {
+		all = append(all, experimentHistory{e, h.Confidence})
+	}
 	if len(all) == 1 {
 		d.Title = "History of " + experimentName(all[0])
 	}
 	runs, left := 0, 0
-	var skipped []string
 	for _, p := range all {
 		runs, left = runs+len(p.Runs), left+len(p.leftOut())
-	}
-	for _, s := range h.Skipped {
-		skipped = append(skipped, plain(s.Directory)+": "+brief(s.Reason))
 	}
 	d.Add(doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: known(
 		"Runs", number(runs), "Left out", number(left), "Experiments", number(len(all)),
@@ -48,8 +47,7 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 		d.Add(s)
 	}
 	return d.Add(
-		doc.On(doc.Markdown|doc.Page, doc.If(skipped != nil,
-			doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(skipped)}}})),
+		doc.On(doc.Markdown|doc.Page, skippedRuns(h.Skipped)),
 		doc.Section{ID: "read", Title: "How to read this", NoTitle: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
 			doc.On(doc.Page, doc.Say(historyLegend)),
 			doc.Section{Blocks: []doc.Block{doc.Say(fmt.Sprintf(historyTerms, wording.Share(h.Alpha), h.Segment, wording.Confidence(h.Confidence)))}},
@@ -80,8 +78,7 @@ func (p experimentHistory) blocks(id string, o HistoryOptions) []doc.Block {
 	found := cmp.Or(when(len(findings(shown)) > 0, wording.Count(len(findings(shown)), "change", "changes")), "No change")
 	blocks := []doc.Block{doc.Say(p.heading() + ". " + found + " in " + wording.Count(len(shown), "series", "series") + "."),
 		doc.If(changes != nil, doc.On(doc.Markdown|doc.Page, doc.Answers{List: changes})),
-		doc.If(others != nil, doc.Section{Title: "Other parameters",
-			Note:  "marked by ┊ in a plot, by a dashed line in a chart",
+		doc.If(others != nil, doc.Section{Title: "Other parameters", Note: "marked by ┊ in a plot, by a dashed line in a chart",
 			Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(others)}}})}
 	blocks = append(blocks, p.cells(id, headline, true, o)...)
 	return slices.Concat(blocks, p.restBlocks(id, rest, o), p.runBlocks(o))
@@ -183,11 +180,9 @@ func (p experimentHistory) runBlocks(o HistoryOptions) []doc.Block {
 	for _, r := range p.leftOut() {
 		left = append(left, plain(r.Directory)+": "+brief(wording.Reason(r.LeftOut)))
 	}
-	return []doc.Block{doc.On(doc.Page, doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page,
-		Blocks: p.runTable(o)}),
+	return []doc.Block{doc.On(doc.Page, doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page, Blocks: p.runTable(o)}),
 		doc.On(doc.Terminal|doc.Markdown, doc.If(left != nil,
-			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(left),
-				Most: maxLeftOut}}}))}
+			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(left), Most: maxLeftOut}}}))}
 }
 
 func (p experimentHistory) runTable(o HistoryOptions) []doc.Block {
@@ -200,8 +195,7 @@ func (p experimentHistory) runTable(o HistoryOptions) []doc.Block {
 		rows = append(rows, p.runRow(i, changed[i], o))
 	}
 	more := len(p.Runs) - len(rows)
-	columns := []doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name},
-		{Title: "start (UTC)"}, {Title: "Tare"},
+	columns := []doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name}, {Title: "start (UTC)"}, {Title: "Tare"},
 		{Title: "state", Kind: doc.Prose}, {Title: "different from the run before", Kind: doc.Prose}}
 	if slices.ContainsFunc(p.Runs, func(r *history.Run) bool { return len(r.Labels) > 0 }) {
 		columns = append(columns, doc.Column{Title: "made of"})

@@ -14,15 +14,7 @@ import (
 // experimentHistory is the history of one experiment, arranged for reading.
 type experimentHistory struct {
 	*history.Experiment
-	h *history.History
-}
-
-func experimentHistories(h *history.History) []experimentHistory {
-	list := make([]experimentHistory, len(h.Experiments))
-	for i, e := range h.Experiments {
-		list[i] = experimentHistory{e, h}
-	}
-	return list
+	confidence float64
 }
 
 func (p experimentHistory) series(headline bool) []*history.Series {
@@ -79,7 +71,7 @@ func moment(r *history.Run) string {
 }
 
 func (p experimentHistory) shiftRun(c history.Change) string {
-	r, sure := p.Runs[c.Run], wording.Confidence(p.h.Confidence)
+	r, sure := p.Runs[c.Run], wording.Confidence(p.confidence)
 	about := join(", ", moment(r), wording.Labels(r.Labels), when(r.TareVersion != "", "Tare "+plain(r.TareVersion)))
 	text := "since " + plain(r.Directory) + when(about != "", " ("+about+")")
 	if c.Earliest == c.Latest {

@@ -35,8 +35,7 @@ func publishedBlocks(t *published.Table, decimals int) []doc.Block {
 	for _, c := range t.Cells {
 		headline, rest := partition(c.Metrics, func(m published.Metric) bool { return m.Metric.Headline })
 		blocks = append(blocks, doc.Section{Title: plain(c.ID), Flush: true, Blocks: append(publishedTables(t, headline, decimals),
-			doc.If(rest != nil, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
-				Open:   true,
+			doc.If(rest != nil, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Open: true,
 				Blocks: publishedTables(t, rest, decimals)}))})
 	}
 	return blocks
@@ -133,8 +132,7 @@ func differenceCounts(t *published.Table) string {
 	}
 	same, open := byVerdict[analysis.Equivalent], byVerdict[analysis.NotResolved]
 	return fmt.Sprintf("Of %s of headline metrics, the intervals confirm %d%s%s.",
-		wording.Count(total, "difference", "differences"),
-		byVerdict[analysis.Costs]+byVerdict[analysis.Gains],
+		wording.Count(total, "difference", "differences"), byVerdict[analysis.Costs]+byVerdict[analysis.Gains],
 		when(same > 0, fmt.Sprintf(", show %d to be smaller than %s", same, wording.Share(t.Margin))),
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }

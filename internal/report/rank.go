@@ -37,14 +37,7 @@ type rankedArm struct {
 	arm   string
 	of    []*analysis.Comparison
 	worst *analysis.Comparison // largest overhead that is a share; nil if there is none
-}
-
-// size returns the overhead that arms are sorted by.
-func (c rankedArm) size() float64 {
-	if c.worst == nil {
-		return math.Inf(-1)
-	}
-	return c.worst.Overhead.Point
+	size  float64              // overhead of worst, by which arms are sorted
 }
 
 func (s *sheet) ranking(groups []group) []rankedArm {
@@ -53,17 +46,17 @@ func (s *sheet) ranking(groups []group) []rankedArm {
 		if a.Role != experiment.Treatment {
 			continue
 		}
-		one := rankedArm{arm: a.Name}
+		one := rankedArm{arm: a.Name, size: math.Inf(-1)}
 		for i := range groups {
 			c := groups[i].of(a.Name)
 			one.of = append(one.of, c)
-			if c != nil && wording.HasNumbers(*c) && wording.IsRatio(c.Metric) && (one.worst == nil || c.Overhead.Point > one.worst.Overhead.Point) {
-				one.worst = c
+			if c != nil && wording.HasNumbers(*c) && wording.IsRatio(c.Metric) && c.Overhead.Point > one.size {
+				one.worst, one.size = c, c.Overhead.Point
 			}
 		}
 		list = append(list, one)
 	}
-	slices.SortStableFunc(list, func(a, b rankedArm) int { return cmp.Compare(b.size(), a.size()) })
+	slices.SortStableFunc(list, func(a, b rankedArm) int { return cmp.Compare(b.size, a.size) })
 	return list
 }
 

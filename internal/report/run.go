@@ -21,8 +21,7 @@ import (
 func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	s := arrange(labels.Shown(r, r.Plan))
 	title, lede := s.title()
-	d := &doc.Document{Title: title, About: "Tare report", Lede: lede,
-		Styles: figure.PageCSS(), Footer: s.footer(o)}
+	d := &doc.Document{Title: title, About: "Tare report", Lede: lede, Styles: figure.PageCSS(), Footer: s.footer(o)}
 	d.Add(s.opening()...)
 	d.Add(doc.On(doc.Markdown|doc.Page, s.detailSection()))
 	d.Add(s.restOfOverheads()...)

@@ -96,11 +96,15 @@ func Runs(page, title string, list []Listed, skipped []history.Skipped, links ..
 				{Title: "start (UTC)"}, {Title: "state"}, {Title: "rounds", Right: true}, {Title: "headline results", Kind: doc.Prose},
 				{Title: "more", Kind: doc.Prose}}, rows)}})
 	}
-	var left []string
+	return d.Add(skippedRuns(skipped))
+}
+
+func skippedRuns(skipped []history.Skipped) doc.Block {
+	var list []string
 	for _, s := range skipped {
-		left = append(left, plain(s.Directory)+": "+brief(s.Reason))
+		list = append(list, plain(s.Directory)+": "+brief(s.Reason))
 	}
-	return d.Add(doc.If(left != nil, doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(left)}}}))
+	return doc.If(list != nil, doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(list)}}})
 }
 
 func (l Listed) row(page string) doc.Row {
@@ -193,8 +197,7 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 	s := arrange(r)
 	done := number(r.Trials.Done) + " of " + number(r.Trials.Planned)
 	title, lede := s.title()
-	d := &doc.Document{Title: title, About: done + " trials", Lede: lede,
-		Styles: figure.PageCSS(), Live: o.Live}
+	d := &doc.Document{Title: title, About: done + " trials", Lede: lede, Styles: figure.PageCSS(), Live: o.Live}
 	facts := known("Run", cmp.Or(when(o.Working, "in progress"), "interrupted"), "Trials", done,
 		"Time left", when(o.Working && o.Left > 0, "about "+wording.Span(o.Left)), "Round", s.roundNow(trials),
 		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()),

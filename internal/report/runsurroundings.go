@@ -78,10 +78,13 @@ func clusterSection(c machine.Cluster) doc.Section {
 	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
 		pairs = append(pairs, name, c.Components[name])
 	}
+	joined := func(parts ...string) string { return plain(join(", ", parts...)) }
 	images := map[string][]string{}
 	var rows []doc.Row
 	for _, n := range c.Nodes {
-		rows = append(rows, nodeRow(n))
+		cpus, memory := when(n.CPUs != "", n.CPUs+" CPUs"), when(n.Memory != "", n.Memory+" memory")
+		rows = append(rows, doc.Row{Cells: doc.Cells(plain(n.Name), joined(n.Region, n.Zone), joined(n.Instance, n.Confidential),
+			joined(n.CPU, cpus, memory), joined(n.OS, n.Kernel, n.Architecture), joined(n.Runtime, n.Kubelet))})
 		for container, image := range n.Images {
 			images[container] = append(images[container], image)
 		}
@@ -94,13 +97,6 @@ func clusterSection(c machine.Cluster) doc.Section {
 		doc.Facts{List: known(pairs...)},
 		doc.Simple([]doc.Column{{Title: "node", Kind: doc.Name}, {Title: "zone", Kind: doc.Prose}, {Title: "instance type", Kind: doc.Prose},
 			{Title: "processor", Kind: doc.Prose}, {Title: "system", Kind: doc.Prose}, {Title: "runtime, kubelet", Kind: doc.Prose}}, rows)}}
-}
-
-func nodeRow(n machine.Node) doc.Row {
-	joined := func(parts ...string) string { return plain(join(", ", parts...)) }
-	cpus, memory := when(n.CPUs != "", n.CPUs+" CPUs"), when(n.Memory != "", n.Memory+" memory")
-	return doc.Row{Cells: doc.Cells(plain(n.Name), joined(n.Region, n.Zone), joined(n.Instance, n.Confidential),
-		joined(n.CPU, cpus, memory), joined(n.OS, n.Kernel, n.Architecture), joined(n.Runtime, n.Kubelet))}
 }
 
 func (s *sheet) surroundings(o RunOptions) []doc.Block {

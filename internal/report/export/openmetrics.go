@@ -120,8 +120,7 @@ func comparisonFamilies(r Run) []*family {
 			{"noise_floor", "Difference of the control from the baseline, without its sign."},
 			{"detectable_effect", "Smallest overhead that this comparison would find."},
 		} {
-			byScale[scale] = append(byScale[scale], &family{name: "tare_" + e.name + "_" + string(scale), unit: unit,
-				help: e.help})
+			byScale[scale] = append(byScale[scale], &family{name: "tare_" + e.name + "_" + string(scale), unit: unit, help: e.help})
 		}
 		all = append(all, byScale[scale]...)
 	}

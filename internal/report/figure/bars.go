@@ -171,20 +171,14 @@ func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, 
 	}
 	mid := top + laneMiddle
 	if m.N >= fewestBoxed {
-		d.quartiles(a, x, mid)
+		lo, hi := a.whiskers()
+		ends := "M" + at(x(lo), mid-5) + "v10M" + at(x(hi), mid-5) + "v10"
+		d.path("M"+at(x(lo), mid)+"H"+px(x(m.Q1))+ends+"M"+at(x(m.Q3), mid)+"H"+px(x(hi)), "thin "+a.Look.class)
+		d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+a.Look.class)
 	}
 	d.line(x(m.Median), mid-9, x(m.Median), mid+9, "middle "+a.Look.class)
 	d.dots(a, x, mid)
 	d.laneLabel(top, a.Look, name, a.Name, fmt.Sprintf("median %s, n = %d", unit.With(m.Median), m.N))
-}
-
-func (d *drawing) quartiles(a Arm, x func(float64) float64, mid float64) {
-	m := a.Summary
-	lo, hi := a.whiskers()
-	whiskers := "M" + at(x(lo), mid) + "H" + px(x(m.Q1)) + "M" + at(x(lo), mid-5) + "v10M" + at(x(hi), mid-5) +
-		"v10M"
-	d.path(whiskers+at(x(m.Q3), mid)+"H"+px(x(hi)), "thin "+a.Look.class)
-	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+a.Look.class)
 }
 
 // fences returns the limits beyond which a value is drawn as an outlier.

@@ -41,7 +41,6 @@ const patience = 3 * time.Minute
 
 // program renders pictures or pages. It may be installed under several names.
 type program struct {
-	name     string
 	names    []string          // names in PATH or absolute paths, the best first
 	what     string            // kind of input: "a picture" or "a page"
 	packages map[string]string // installation command by operating system
@@ -68,7 +67,7 @@ func (p program) find() (string, error) {
 			return "", err
 		}
 	}
-	return "", &MissingError{Program: p.name, What: p.what, Install: cmp.Or(p.packages[runtime.GOOS], p.packages["linux"])}
+	return "", &MissingError{Program: p.names[0], What: p.what, Install: cmp.Or(p.packages[runtime.GOOS], p.packages["linux"])}
 }
 
 func (p program) run(ctx context.Context, stdin []byte, env []string, args ...string) ([]byte, error) {
@@ -90,15 +89,10 @@ func (p program) run(ctx context.Context, stdin []byte, env []string, args ...st
 	}
 	var exit *testbed.ExitError
 	if errors.As(err, &exit) {
-		err = fmt.Errorf("%s: %s: %s", path, exit.How(), lastLine(exit.Stderr))
+		text := strings.TrimSpace(exit.Stderr)
+		err = fmt.Errorf("%s: %s: %.300s", path, exit.How(), text[strings.LastIndexByte(text, '\n')+1:])
 	}
 	return nil, err
-}
-
-// lastLine returns the last line of a program's output, at most 300 characters of it.
-func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return fmt.Sprintf("%.300s", s[strings.LastIndexByte(s, '\n')+1:])
 }
 
 // Probe tries to convert a picture and a page.
@@ -113,7 +107,7 @@ func Probe(ctx context.Context) []testbed.Finding {
 }
 
 func (p program) try(use func() error) testbed.Finding {
-	f := testbed.Finding{Name: p.name}
+	f := testbed.Finding{Name: p.names[0]}
 	path, err := p.find()
 	var missing *MissingError
 	switch {
@@ -132,7 +126,7 @@ func (p program) try(use func() error) testbed.Finding {
 }
 
 var figures = program{
-	name: "rsvg-convert", names: []string{"rsvg-convert"}, what: "a picture",
+	names: []string{"rsvg-convert"}, what: "a picture",
 	packages: map[string]string{"linux": "apt-get install librsvg2-bin", "darwin": "brew install librsvg", "windows": "scoop install librsvg"},
 }
 
@@ -149,7 +143,7 @@ func Figure(ctx context.Context, svg string, to Format) ([]byte, error) {
 }
 
 var pages = program{
-	name: "chromium", what: "a page",
+	what: "a page",
 	names: []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge", "msedge",
 		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium",
 		`C:\Program Files\Google\Chrome\Application\chrome.exe`, `C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe`},

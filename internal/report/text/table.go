@@ -251,16 +251,14 @@ func newColumn(table document.Table, at int) *column {
 			lines = append(lines, row.Cell(at).Lines...)
 		}
 	}
-	c.signed = !c.Right && !c.Signs && c.Kind == document.Value && slices.ContainsFunc(lines, signed)
+	c.signed = !c.Right && !c.Signs && c.Kind == document.Value && slices.ContainsFunc(lines, func(t document.Text) bool {
+		sign, _ := t.Sign()
+		return sign != ""
+	})
 	for _, l := range lines {
 		c.values = append(c.values, c.shown(l))
 	}
 	return c
-}
-
-func signed(t document.Text) bool {
-	sign, _ := t.Sign()
-	return sign != ""
 }
 
 // naturalWidths gives every column the width of its content. Names get at most the given width.

@@ -120,7 +120,8 @@ func Level(v float64, unit string) string {
 func ExpectedLaw(l *analysis.PowerLaw) string {
 	var over, under, free string
 	for _, f := range l.Factors {
-		switch power := toThe(math.Abs(f.Expected)); {
+		exponent := math.Abs(f.Expected)
+		switch power := When(exponent != 1, "^"+Number(exponent, 3)); {
 		case f.Expected > 0:
 			over += " × " + f.Factor + power
 		case f.Expected < 0:
@@ -131,9 +132,6 @@ func ExpectedLaw(l *analysis.PowerLaw) string {
 	}
 	return l.Metric.Name + " = " + cmp.Or(strings.TrimPrefix(over, " × "), "constant") + under + free
 }
-
-// toThe writes an exponent; "" for an exponent of 1.
-func toThe(exponent float64) string { return When(exponent != 1, "^"+Number(exponent, 3)) }
 
 // Exponent writes the fitted exponent of a factor: "1.002 [0.997, 1.008]", "0.90 [0.88, 0.92], not 1".
 func Exponent(f *analysis.PowerLawFactor, e *analysis.Exponent) string {
