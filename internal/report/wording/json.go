@@ -117,8 +117,8 @@ func each[T, U any](list []T, of func(T) U) []U {
 
 // Figures is the JSON form of a reason or a finding.
 type Figures struct {
-	Kind    string `json:"kind"`    // kind of the reason or finding; package analysis lists all kinds
-	Figures any    `json:"figures"` // numbers and names of this kind
+	Kind    string `json:"kind"`    // name of the kind; package analysis lists all kinds
+	Figures any    `json:"figures"` // the numbers and names of this kind
 }
 
 func figuresOf[T interface{ Kind() string }](list []T) []Figures {
