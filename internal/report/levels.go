@@ -58,8 +58,7 @@ func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
 		doc.If(sloped(sc), s.slopeTable(sc))}}
 }
 
-// sloped reports whether slopes are shown. A headline metric whose levels fit no line has only a table of
-// levels.
+// sloped reports whether slopes are shown. A headline metric whose levels fit no line has only a table of levels.
 func sloped(sc *analysis.Scaling) bool {
 	return len(sc.Arms) > 0 && !(sc.Metric.Headline && !slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return !a.Fit.Poor }))
 }
@@ -173,8 +172,7 @@ func overheadEstimate(c *analysis.Comparison) figure.Estimate {
 	return figure.Estimate{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
 }
 
-// measured returns the trials of an arm in a cell, and the arm's comparison with the baseline. Missing ones
-// are nil.
+// measured returns the trials of an arm in a cell, and the arm's comparison with the baseline. Missing ones are nil.
 func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *analysis.Comparison) {
 	g := s.seriesGroup(cell, metric)
 	if g == nil {

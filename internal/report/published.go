@@ -14,9 +14,8 @@ import (
 	"tare/internal/runs/published"
 )
 
-// Published shows the published table: for each cell the means with their variances, then the differences with
-// their verdicts. Numbers have the given number of decimals; with AsTheyVary, as many as their spread
-// supports.
+// Published shows the published table: for each cell the means with their variances, then the differences with their
+// verdicts. Numbers have the given number of decimals; with AsTheyVary, as many as their spread supports.
 func Published(t *published.Table, decimals int) *doc.Document {
 	t = labels.Shown(t, t.Plan)
 	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}

@@ -31,8 +31,7 @@ func (s *sheet) unlessMany(all bool, blocks ...doc.Block) doc.Block {
 	return doc.On(formsIf(all || !s.many()), blocks...)
 }
 
-// rankedArm is an arm with its comparisons, one for each group of headline metrics. A missing comparison is
-// nil.
+// rankedArm is an arm with its comparisons, one for each group of headline metrics. A missing comparison is nil.
 type rankedArm struct {
 	arm   string
 	of    []*analysis.Comparison

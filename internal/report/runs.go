@@ -156,8 +156,7 @@ func relativePath(page, dir string) string {
 	return when(rel != ".", filepath.ToSlash(rel))
 }
 
-// link returns the address of a file of a run. Whatever the name contains, the address lies below the run
-// directory.
+// link returns the address of a file of a run. Whatever the name contains, the address lies below the run directory.
 func link(base, name string) string {
 	to := path.Join(base, path.Clean("/" + name)[1:])
 	if !path.IsAbs(to) {
@@ -214,8 +213,7 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 		doc.Section{ID: "trials", Title: "Latest trials", Note: "with the machine's condition", Blocks: []doc.Block{trialTable(trials)}})
 }
 
-// suspended returns a copy of a run without verdicts, since rounds may be added even after the last planned
-// round.
+// suspended returns a copy of a run without verdicts, since rounds may be added even after the last planned round.
 func suspended(r *analysis.Run) *analysis.Run {
 	run := *r
 	run.Comparisons = slices.Clone(r.Comparisons)

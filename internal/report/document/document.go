@@ -151,8 +151,7 @@ type picture func() string
 // Figure is a picture, in one size or in two.
 type Figure struct {
 	Wide, Narrow picture
-	// Plot draws the figure for a terminal as lines of at most width columns; nil: a terminal omits the
-	// figure.
+	// Plot draws the figure for a terminal as lines of at most width columns; nil: a terminal omits the figure.
 	Plot func(width int) []string
 }
 

@@ -68,8 +68,7 @@ func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
 	d.WriteString(at + ">" + tooltip + escape(s) + "</text>\n")
 }
 
-// labelled writes the short form of a name. If this differs from the whole name, the whole name is the
-// tooltip.
+// labelled writes the short form of a name. If this differs from the whole name, the whole name is the tooltip.
 func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	if short == safetext.Line(whole) {
 		whole = ""
@@ -118,8 +117,7 @@ type Look struct {
 	shape int    // index into shapes
 }
 
-// Baseline is black, Control is grey. Any is the look of all treatments if there are too many for a look
-// each.
+// Baseline is black, Control is grey. Any is the look of all treatments if there are too many for a look each.
 var (
 	Baseline = Look{class: "base"}
 	Control  = Look{class: "ctrl"}

@@ -235,8 +235,7 @@ func (c *linesChart) trials(a Line, index int) {
 	c.path(dots, "faint "+a.Look.class)
 }
 
-// offset returns the distance of the marker of one of n arms from its level, so that arms do not hide each
-// other.
+// offset returns the distance of the marker of one of n arms from its level, so that arms do not hide each other.
 func (c *linesChart) offset(index, n int, step float64) float64 {
 	if len(c.X) > 0 && n > 1 { // keeps all arms within the plot
 		step = min(step, 2*max(0, c.x(c.X[0])-c.left-6)/float64(n-1))

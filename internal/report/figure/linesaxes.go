@@ -24,9 +24,8 @@ const (
 	overheadBendRatio = 6
 )
 
-// levelAxis returns the axis of ascending levels of a factor. It is logarithmic if the gaps between
-// levels are uneven and the logarithm makes them more even. With a level of zero, the axis is linear up
-// to the next level.
+// levelAxis returns the axis of ascending levels of a factor. It is logarithmic if the gaps between levels are uneven
+// and the logarithm makes them more even. With a level of zero, the axis is linear up to the next level.
 func levelAxis(x []float64) Axis {
 	even := axisOver(x...)
 	if len(x) < 3 || x[0] < 0 || gapRatio(x) < minGapRatio {

@@ -32,9 +32,8 @@ type Lane struct {
 	Invalid []float64 // start times of invalid trials
 }
 
-// Draw draws a lane per arm around the arm's median, all on the same scale, to show drift, steps and
-// outliers. Arrows point to trials beyond a lane, crosses mark invalid trials, and dashed lines mark
-// where the run was resumed.
+// Draw draws a lane per arm around the arm's median, all on the same scale, to show drift, steps and outliers. Arrows
+// point to trials beyond a lane, crosses mark invalid trials, and dashed lines mark where the run was resumed.
 func (r RunChart) Draw() string {
 	c := &runChart{RunChart: r, time: newTimeline(r.Sessions, r.Lanes)}
 	c.w, c.h = runChartWidth, laneTop+laneFoot+lanePitch*float64(len(r.Lanes))

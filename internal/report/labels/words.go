@@ -35,8 +35,7 @@ func Levels(kind string, list []factor.Level, separator string) string {
 }
 
 var (
-	// valueOnly lists factors whose values need no name beside them: "pod to pod" instead of "path pod to
-	// pod".
+	// valueOnly lists factors whose values need no name beside them: "pod to pod" instead of "path pod to pod".
 	valueOnly = []string{"path", "protocol", "operation", "test", "cipher", "program", "stressor", "rate"}
 	quantity  = regexp.MustCompile(`^([0-9.]+) ?([A-Za-z%][A-Za-z0-9/%]*)$`)
 	camel     = regexp.MustCompile(`([a-z])([A-Z])`)
@@ -128,8 +127,7 @@ func Metric(kind, name string) string {
 var work = map[string]string{"tcp": "Gbit", "udp": "Gbit", "read": "GB", "write": "GB",
 	"request": "request", "query": "query", "start": "start", "sidecar": "sidecar", "run": "run"}
 
-// resourceWords returns the words for CPU time or memory of a unit of work. Program is one program; "" for
-// all.
+// resourceWords returns the words for CPU time or memory of a unit of work. Program is one program; "" for all.
 func resourceWords(of []string, resource, program string) string {
 	text, last := "memory", of[len(of)-1]
 	if resource == "cpu" {

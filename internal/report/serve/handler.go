@@ -20,8 +20,7 @@ import (
 	"tare/internal/report/html"
 )
 
-// Addresses that only a server has: the script that keeps a page up to date, and the events that the script
-// reads.
+// Addresses that only a server has: the script that keeps a page up to date, and the events that the script reads.
 const (
 	scriptFile = "live.js"
 	eventsFile = "events" // below the address of a run
@@ -205,9 +204,8 @@ func (g *guard) cookie(host string) (name, value string) {
 	return "tare-" + port, hex.EncodeToString(sum[:])
 }
 
-// named reports whether a request names this machine by an IP address, by localhost, or by the name that the
-// server listens on. Nobody else can point these names at this machine. The port may differ, for example
-// behind a tunnel.
+// named reports whether a request names this machine by an IP address, by localhost, or by the name that the server
+// listens on. Nobody else can point these names at this machine. The port may differ, for example behind a tunnel.
 func (g *guard) named(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

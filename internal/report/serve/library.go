@@ -119,9 +119,8 @@ func (l *Library) find(address string) (r *run, rest string, err error) {
 // longestWait is the time that a page waits for runs to be read.
 const longestWait = 2 * time.Second
 
-// read reads the changed runs again, and returns the readings of all runs. If this takes longer than wait,
-// reading continues in the background, and read returns the latest readings. Unread counts the runs without
-// any reading.
+// read reads the changed runs again, and returns the readings of all runs. If this takes longer than wait, reading
+// continues in the background, and read returns the latest readings. Unread counts the runs without any reading.
 func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.Skipped, unread int, err error) {
 	all, err := l.list()
 	done := make(chan struct{})
@@ -189,8 +188,7 @@ func (r *run) changed(was string) (stamp string, changed bool) {
 	return stamp, stamp != was
 }
 
-// open reads and analyses the run. The result has the run's address in place of its directory, which stays
-// private.
+// open reads and analyses the run. The result has the run's address in place of its directory, which stays private.
 func (r *run) open() (*journal.Run, *analysis.Run, error) {
 	record, err := journal.Open(r.dir)
 	if err != nil {
@@ -205,8 +203,7 @@ func (r *run) named(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), r.dir, r.address()))
 }
 
-// state returns a stamp of the run. The stamp changes whenever the files of the run change or its process
-// ends.
+// state returns a stamp of the run. The stamp changes whenever the files of the run change or its process ends.
 func (r *run) state() string {
 	text := ""
 	for _, name := range []string{journal.NotesFile, journal.TrialsFile} {

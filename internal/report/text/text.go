@@ -277,8 +277,7 @@ func line(text document.Text) string { return safetext.Line(words(text)) }
 // verdict matches the sign before a verdict.
 var verdict = regexp.MustCompile(`(^| )([▲▼≈?×◇✓✗]) (\pL)`)
 
-// tidy prepares a paragraph for wrapping. A number and its unit stay on one line, and so do a sign and its
-// verdict.
+// tidy prepares a paragraph for wrapping. A number and its unit stay on one line, and so do a sign and its verdict.
 func tidy(s string) string {
 	return verdict.ReplaceAllString(columns.Tie(safetext.Line(s)), "$1$2\u00a0$3")
 }

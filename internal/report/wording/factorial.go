@@ -163,9 +163,8 @@ func PartAmount(p *analysis.Part) string {
 	return estimate(OverheadWords(m).interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi))
 }
 
-// NotALine describes the level that is furthest from the fitted line: "not a line: 64 rules cost 12 % more [8,
-// 16] than the line through the other levels says; steeper at higher levels than at lower ones"; "" if the
-// line fits.
+// NotALine describes the level that is furthest from the fitted line: "not a line: 64 rules cost 12 % more [8, 16]
+// than the line through the other levels says; steeper at higher levels than at lower ones"; "" if the line fits.
 func NotALine(b *analysis.Breakdown) string {
 	miss := b.Miss
 	if miss == nil || !miss.Poor {

@@ -60,8 +60,7 @@ func MeanOverhead(c *analysis.Comparison) string {
 	return wordsOf(c).Interval(c.Metric, *c.Mean)
 }
 
-// Mean writes the overhead of the mean with its name: "mean 7.3 % more [6.0, 8.9]"; "" if the mean was not
-// estimated.
+// Mean writes the overhead of the mean with its name: "mean 7.3 % more [6.0, 8.9]"; "" if the mean was not estimated.
 func Mean(c *analysis.Comparison) string {
 	return When(c.Mean != nil, "mean "+MeanOverhead(c))
 }
@@ -109,8 +108,7 @@ func withstands(c *analysis.Comparison) string {
 // amounts are the words for changes in the amount of a program's output.
 var amounts = map[string]string{analysis.FarLess: "far less", analysis.FarMore: "far more", analysis.OtherLines: "another number of lines"}
 
-// behaviourText states in a clause how a program's behaviour in an arm differs from its behaviour in the
-// baseline.
+// behaviourText states in a clause how a program's behaviour in an arm differs from its behaviour in the baseline.
 func behaviourText(f analysis.OtherBehaviour) string {
 	return fmt.Sprintf("the program does not do the same as in the baseline: %s in %d of %s (baseline and control: %d of %d)",
 		markText(f), f.Count, Count(f.Of, "trial", "trials"), f.Reference, f.Among)

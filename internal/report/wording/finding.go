@@ -215,8 +215,7 @@ func Trend(v float64) string {
 	return "rising by " + Share(v)
 }
 
-// positions lists the effects of a trial's position in its round: "position 1 4.8 % more, position 2 1.9
-// % less".
+// positions lists the effects of a trial's position in its round: "position 1 4.8 % more, position 2 1.9 % less".
 func positions(effects []float64) string {
 	var list []string
 	for i, e := range effects {

@@ -90,8 +90,7 @@ func wordsOf(c *analysis.Comparison) signWords {
 	return OverheadWords(c.Metric)
 }
 
-// Interval writes a point with its interval, both in one unit and with as many decimals as the interval
-// supports.
+// Interval writes a point with its interval, both in one unit and with as many decimals as the interval supports.
 func (w signWords) Interval(m experiment.Metric, o analysis.Interval) string {
 	return estimate(w.interval(m, o, false))
 }

@@ -225,8 +225,7 @@ var (
 	bits  = unitFamily{{1, "bit"}, {1e3, "kbit"}, {1e6, "Mbit"}, {1e9, "Gbit"}, {1e12, "Tbit"}}
 )
 
-// knownUnits maps the unit of a metric to a family of units. The factor converts values to the family's base
-// unit.
+// knownUnits maps the unit of a metric to a family of units. The factor converts values to the family's base unit.
 var knownUnits = map[string]struct {
 	family unitFamily
 	factor float64

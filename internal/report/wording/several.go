@@ -13,8 +13,7 @@ import (
 	"tare/internal/runs/compare"
 )
 
-// Observation words the reason why a run is no experiment: "arms ran one after the other"; "" for an
-// experiment.
+// Observation words the reason why a run is no experiment: "arms ran one after the other"; "" for an experiment.
 func Observation(o *analysis.Observation) string {
 	if o == nil {
 		return ""
@@ -29,8 +28,7 @@ func Observation(o *analysis.Observation) string {
 	return text
 }
 
-// schedule describes the order in which arms ran. If the order differs between arms, it describes each group
-// of arms.
+// schedule describes the order in which arms ran. If the order differs between arms, it describes each group of arms.
 func schedule(o *analysis.Observation) string {
 	if o.Baseline == "" {
 		return allTimes[analysis.TimesUnknown]
@@ -202,8 +200,7 @@ func Combined(c *combine.Comparison) string {
 		Spread(c), Prediction(c))
 }
 
-// combinedWhy replaces the text of Why for a comparison over several occasions; "" if the text of Why is
-// right.
+// combinedWhy replaces the text of Why for a comparison over several occasions; "" if the text of Why is right.
 func combinedWhy(c *analysis.Comparison) string {
 	switch r := c.Reason.(type) {
 	case analysis.MissingTrials:
