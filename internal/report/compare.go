@@ -135,10 +135,8 @@ func propertyTable(runs int, properties []comparing.Property) doc.Table {
 }
 
 func compareReading(r *comparing.Result) doc.Section {
-	imported, measured := false, false
-	for _, run := range r.Runs {
-		imported, measured = imported || run.Observation != nil, measured || run.Observation == nil
-	}
+	imported := slices.ContainsFunc(r.Runs, func(run comparing.Run) bool { return run.Observation != nil })
+	measured := slices.ContainsFunc(r.Runs, func(run comparing.Run) bool { return run.Observation == nil })
 	own := cmp.Or(when(imported, "In a run of Tare's own, an overhead"), "An overhead") + " is measured"
 	return doc.Section{ID: "read", Title: "How to read this", Blocks: []doc.Block{
 		doc.SayIf(measured, own+" against a baseline in the next minute on the same machine. A slower machine slows both, which cancels before the runs are compared. "+

@@ -127,11 +127,8 @@ func (s *sheet) runChart(g group) figure.RunChart {
 // seriesGroup returns the group of a metric in a cell; nil if the run has no values of it.
 func (s *sheet) seriesGroup(cell, metric string) *group {
 	for _, b := range s.cells {
-		if b.id != cell {
-			continue
-		}
 		for i, g := range b.groups {
-			if g.metric.Name == metric && g.series != nil {
+			if g.cell == cell && g.metric.Name == metric && g.series != nil {
 				return &b.groups[i]
 			}
 		}

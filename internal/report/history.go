@@ -24,15 +24,13 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 	h = labels.Shown(h, plans...)
 	d := &doc.Document{Title: "History", Styles: figure.PageCSS(), Footer: "Made by tare history" + generatedOn(o.Generated) + "."}
 	var all []experimentHistory
+	runs, left := 0, 0
 	for _, e := range h.Experiments {
-		all = append(all, experimentHistory{e, h.Confidence})
+		p := experimentHistory{e, h.Confidence}
+		all, runs, left = append(all, p), runs+len(p.Runs), left+len(p.leftOut())
 	}
 	if len(all) == 1 {
 		d.Title = "History of " + experimentName(all[0])
-	}
-	runs, left := 0, 0
-	for _, p := range all {
-		runs, left = runs+len(p.Runs), left+len(p.leftOut())
 	}
 	d.Add(doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: known(
 		"Runs", number(runs), "Left out", number(left), "Experiments", number(len(all)),

@@ -142,7 +142,7 @@ func (s *sheet) resultPart(g group) doc.Part {
 	if of := s.bars(g); g.metric.Headline && len(of.Bars) > 1 {
 		part.Above = func(width int) []string { return barLines(of, width) }
 	}
-	p := plot{axis: figure.Overheads(drawn, s.marginFor(g.metric)), margin: s.marginFor(g.metric)}
+	p := plot{axis: figure.Overheads(drawn, s.marginFor(g.metric), figure.BendRatio), margin: s.marginFor(g.metric)}
 	if drawn != nil {
 		part.Axis = func(width int) string { return p.labels(g.metric, width) }
 	}

@@ -148,7 +148,7 @@ type Code struct{ Text string }
 // picture draws an SVG when a page needs it. The SVG is markup: the function escapes the text in it.
 type picture func() string
 
-// Figure is a picture, in one size or in two.
+// Figure is a picture, for wide and for narrow pages.
 type Figure struct {
 	Wide, Narrow picture
 	// Plot draws the figure for a terminal as lines of at most width columns; nil: a terminal omits the figure.

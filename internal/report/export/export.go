@@ -47,12 +47,9 @@ var Formats = []Format{
 	{Name: "csv", Doc: "one line for each trial and metric", Write: CSV},
 	{Name: "gobench", Doc: "valid trials as Go benchmark results, for benchstat", Write: goBench},
 	{Name: "openmetrics", Doc: "verdicts, overheads and medians, for Prometheus", Write: openMetrics},
-	{Name: "json", Doc: "the whole analysis", Write: JSON},
+	{Name: "json", Doc: "the whole analysis", Write: func(w io.Writer, r Run) error { return report.JSON(w, r.Analysis) }},
 	{Name: "bundle", Doc: "the run itself as one archive to publish (tar.gz): the files that tare verify checks, and no others", Binary: "run.tar.gz", Write: bundle},
 }
-
-// JSON writes the analysis. docs/analysis.schema.json describes the format.
-func JSON(w io.Writer, r Run) error { return report.JSON(w, r.Analysis) }
 
 // directory returns the last element of a run directory's path.
 func directory(dir string) string {

@@ -32,8 +32,14 @@ func goBench(w io.Writer, r Run) error {
 		fmt.Fprintf(out, "%s: %s\n", c[0], c[1])
 	}
 	fmt.Fprintln(out)
-	for _, m := range metrics(r.Record.Plan) {
-		fmt.Fprintf(out, "Unit %s better=%s\n", unit(m), m.Better)
+	known := map[string]bool{}
+	for _, c := range r.Record.Plan.Cells {
+		for _, m := range c.Metrics {
+			if u := unit(m); !known[u] {
+				known[u] = true
+				fmt.Fprintf(out, "Unit %s better=%s\n", u, m.Better)
+			}
+		}
 	}
 	fmt.Fprintln(out)
 
@@ -78,18 +84,6 @@ func configuration(r Run) [][2]string {
 		all[i][1] = safetext.Line(all[i][1])
 	}
 	return slices.DeleteFunc(all, func(c [2]string) bool { return c[1] == "" })
-}
-
-func metrics(p *experiment.Plan) []experiment.Metric {
-	var all []experiment.Metric
-	for _, c := range p.Cells {
-		for _, m := range c.Metrics {
-			if !slices.ContainsFunc(all, func(known experiment.Metric) bool { return unit(known) == unit(m) }) {
-				all = append(all, m)
-			}
-		}
-	}
-	return all
 }
 
 // benchmark returns the benchmark name of an arm in a cell. The workload's kind comes last, because Go

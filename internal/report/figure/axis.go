@@ -61,16 +61,12 @@ func (a Axis) scale(write func(float64) string) string {
 
 func (a Axis) even() bool { return !a.Log && a.Bend <= 0 }
 
-// bendRatio is the ratio of the largest to the typical bound of an interval above which an axis bends.
-const bendRatio = 12
+// BendRatio is the usual ratio for Overheads.
+const BendRatio = 12
 
-// Overheads returns an axis that covers all intervals, zero and the margin.
-func Overheads(list []analysis.Interval, margin float64) Axis {
-	return overheads(list, margin, bendRatio)
-}
-
-// overheads returns an axis as Overheads does, with bendAbove in place of bendRatio.
-func overheads(list []analysis.Interval, margin, bendAbove float64) Axis {
+// Overheads returns an axis that covers all intervals, zero and the margin. The axis bends if the ratio of the
+// largest to the typical bound of an interval exceeds bendRatio.
+func Overheads(list []analysis.Interval, margin, bendRatio float64) Axis {
 	margin = max(margin, 0)
 	a := Axis{Lo: -1.5 * margin, Hi: 1.5 * margin}
 	var bounds []float64
@@ -85,7 +81,7 @@ func overheads(list []analysis.Interval, margin, bendAbove float64) Axis {
 	if len(bounds) > 0 {
 		slices.Sort(bounds)
 		typical, largest := max(bounds[(len(bounds)-1)/2], margin), bounds[len(bounds)-1]
-		if typical > 0 && largest > bendAbove*typical {
+		if typical > 0 && largest > bendRatio*typical {
 			return Axis{Lo: a.Lo * 1.15, Hi: a.Hi * 1.15, Bend: typical}
 		}
 	}

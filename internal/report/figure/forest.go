@@ -111,7 +111,7 @@ func (f Forest) layOut(wide bool) *forest {
 			longest, numbers, verdicts = max(longest, columns.Width(r.Label)), max(numbers, columns.Width(r.Numbers)), max(verdicts, columns.Width(r.Verdict))
 		}
 	}
-	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin), narrow: !wide}
+	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin, BendRatio), narrow: !wide}
 	var room float64 // width of the names
 	if p.narrow {
 		p.w, p.row = narrowWidth, 50

@@ -11,17 +11,10 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Ratios that decide whether an axis is even or logarithmic.
 const (
-	// minGapRatio is a ratio of the largest to the smallest gap between levels. Below this ratio the axis of
-	// levels is even.
-	minGapRatio = 3
-	// minValueRatio is a ratio of the largest to the smallest value. Below this ratio the axis of values is
-	// even, since small values are still visible.
-	minValueRatio = 30
-	// overheadBendRatio is used instead of bendRatio for overheads at levels. Near the capacity of an arm,
-	// overheads are many times as large as at other levels.
-	overheadBendRatio = 6
+	minGapRatio       = 3  // ratio of the largest to the smallest gap between levels, below which their axis is even
+	minValueRatio     = 30 // ratio of the largest to the smallest value, below which their axis is even
+	overheadBendRatio = 6  // BendRatio for overheads at levels: near a capacity, overheads are many times as large as elsewhere
 )
 
 // levelAxis returns the axis of ascending levels of a factor. It is logarithmic if the gaps between levels are uneven
@@ -96,7 +89,7 @@ func (l Lines) axes() (across, up, on Axis) {
 			}
 		}
 	}
-	return across, l.values(ends), overheads(drawn, l.Margin, overheadBendRatio)
+	return across, l.values(ends), Overheads(drawn, l.Margin, overheadBendRatio)
 }
 
 func (l Lines) values(ends []float64) Axis {

@@ -123,7 +123,7 @@ func (p *page) block(level int, b document.Block) {
 	case document.Table:
 		p.table(b)
 	case document.Figure:
-		p.figure(b)
+		p.element("figure", around(`div class="wide"`, b.Wide())+around(`div class="narrow"`, b.Narrow()))
 	case document.Pair:
 		p.put(`<div class="pair"><div>`, b.Left(), "</div><div>", b.Right(), "</div></div>\n")
 	case document.Code:
@@ -221,16 +221,6 @@ func (p *page) facts(f document.Facts) {
 		p.put(markup, "\n")
 	}
 	p.put(after, "\n")
-}
-
-func (p *page) figure(f document.Figure) {
-	switch {
-	case f.Wide == nil:
-	case f.Narrow == nil:
-		p.element("figure", f.Wide())
-	default:
-		p.element("figure", around(`div class="wide"`, f.Wide())+around(`div class="narrow"`, f.Narrow()))
-	}
 }
 
 // escape makes any string safe as text or as the value of an attribute.

@@ -36,8 +36,10 @@ const (
 	PDF Format = "pdf"
 )
 
-// patience is the time limit of a program, long enough for a slow machine.
-const patience = 3 * time.Minute
+const (
+	patience = 3 * time.Minute // time limit of a program, long enough for a slow machine
+	zoom     = 2               // PNG pixels per pixel of a picture, for sharp pictures on dense screens
+)
 
 // program renders pictures or pages. It may be installed under several names.
 type program struct {
@@ -129,9 +131,6 @@ var figures = program{
 	names: []string{"rsvg-convert"}, what: "a picture",
 	packages: map[string]string{"linux": "apt-get install librsvg2-bin", "darwin": "brew install librsvg", "windows": "scoop install librsvg"},
 }
-
-// zoom is the number of PNG pixels per pixel of a picture. Two keep pictures sharp on dense screens.
-const zoom = 2
 
 // Figure renders an SVG picture.
 func Figure(ctx context.Context, svg string, to Format) ([]byte, error) {

@@ -31,7 +31,7 @@ var script []byte
 
 // Handler responds to readers who know the token. Host is the name or address that the server listens on.
 func (l *Library) Handler(token, host string) http.Handler {
-	return &guard{token: token, host: host, next: &handler{library: l}}
+	return &guard{token: token, host: host, next: http.HandlerFunc(l.serve)}
 }
 
 // Serve responds to requests until ctx is cancelled. It then ends open requests within five seconds.
@@ -52,10 +52,8 @@ func Serve(ctx context.Context, listener net.Listener, h http.Handler) error {
 	return <-ended
 }
 
-type handler struct{ library *Library }
-
-func (h *handler) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	err := h.respond(w, q)
+func (l *Library) serve(w http.ResponseWriter, q *http.Request) {
+	err := l.respond(w, q)
 	switch {
 	case err == nil:
 	case errors.Is(err, fs.ErrNotExist):
@@ -68,7 +66,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-func (h *handler) respond(w http.ResponseWriter, q *http.Request) error {
+func (l *Library) respond(w http.ResponseWriter, q *http.Request) error {
 	address := strings.TrimPrefix(q.URL.Path, "/")
 	switch address {
 	case scriptFile:
@@ -76,7 +74,7 @@ func (h *handler) respond(w http.ResponseWriter, q *http.Request) error {
 		_, _ = w.Write(script) // an error means that the reader has disconnected
 		return nil
 	case "", indexPage, historyPage:
-		all, skipped, unread, err := h.library.read(longestWait)
+		all, skipped, unread, err := l.read(longestWait)
 		if err != nil {
 			return err
 		}
@@ -90,22 +88,22 @@ func (h *handler) respond(w http.ResponseWriter, q *http.Request) error {
 	if !ok {
 		return fs.ErrNotExist
 	}
-	r, rest, err := h.library.find(below)
+	r, rest, err := l.find(below)
 	if err != nil {
 		return err
 	}
 	if rest == eventsFile {
-		r.events(w, q, h.library.look)
+		r.events(w, q, l.look)
 		return nil
 	}
-	d, err := h.page(r, rest)
+	d, err := l.page(r, rest)
 	switch {
 	case err == nil && d == nil: // the run has ended
 		w.Header().Set("Location", reportPage)
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	case errors.Is(err, errNoPage):
-		return h.file(w, q, r, rest)
+		return l.file(w, q, r, rest)
 	case err != nil:
 		return err
 	}
@@ -116,7 +114,7 @@ var errNoPage = errors.New("no page")
 
 // page makes a page of a run. It returns errNoPage for an unknown name. A nil page means that the run has
 // ended, so that the report replaces the live page.
-func (h *handler) page(r *run, name string) (*document.Document, error) {
+func (l *Library) page(r *run, name string) (*document.Document, error) {
 	switch {
 	case name == reportPage:
 		return r.report()
@@ -127,13 +125,13 @@ func (h *handler) page(r *run, name string) (*document.Document, error) {
 		}
 		return read.live(time.Now()), nil
 	case name == choosePage:
-		all, _, _, err := h.library.read(longestWait)
+		all, _, _, err := l.read(longestWait)
 		if err != nil {
 			return nil, err
 		}
 		return r.choose(all)
 	case strings.HasPrefix(name, comparedDir):
-		p, err := h.library.pair(r, name)
+		p, err := l.pair(r, name)
 		if err != nil {
 			return nil, err
 		}

@@ -35,6 +35,13 @@ import (
 	"tare/internal/runs/history"
 )
 
+const (
+	longestWait = 2 * time.Second  // time that a page waits for runs to be read
+	showAlive   = 15 * time.Second // interval between the lines that keep a connection open
+	share       = 0.02             // largest share of one processor for reading a run that changes all the time
+	working     = "working"        // end of the stamp of a run that a process is working on
+)
+
 // Library holds the runs below a directory.
 type Library struct {
 	dir  string        // path without symbolic links
@@ -116,9 +123,6 @@ func (l *Library) find(address string) (r *run, rest string, err error) {
 	return nil, "", cmp.Or(err, fs.ErrNotExist)
 }
 
-// longestWait is the time that a page waits for runs to be read.
-const longestWait = 2 * time.Second
-
 // read reads the changed runs again, and returns the readings of all runs. If this takes longer than wait, reading
 // continues in the background, and read returns the latest readings. Unread counts the runs without any reading.
 func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.Skipped, unread int, err error) {
@@ -151,9 +155,6 @@ func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.S
 	}
 	return list, skipped, unread, err
 }
-
-// share is the largest share of one processor for reading a run that changes all the time.
-const share = 0.02
 
 // refresh returns the reading of the run. It reads a changed run again if the next reading is due.
 func (r *run) refresh() *reading {
@@ -218,9 +219,6 @@ func (r *run) state() string {
 	}
 	return text
 }
-
-// working is the end of the stamp of a run that a process is working on.
-const working = "working"
 
 // earlierRuns holds the finished and valid runs of each experiment, in the order of time.
 type earlierRuns map[string][]*reading
@@ -291,9 +289,6 @@ func (r *reading) live(now time.Time) *document.Document {
 		Page: page, Links: append(slices.Clone(home), report.Link{Words: "Report so far", To: r.page(reportPage)}),
 		Live: &document.Live{Script: report.Link{To: scriptFile}.From(page), Events: eventsFile + "?seen=" + r.stamp}})
 }
-
-// showAlive is the interval between the lines that keep a connection open.
-const showAlive = 15 * time.Second
 
 // events sends a server-sent event whenever the run has changed, until the reader disconnects. Look is the
 // interval between two checks of the run.

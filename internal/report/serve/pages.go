@@ -182,13 +182,13 @@ func (r *run) folder(dir string, files []report.File) *document.Document {
 
 // file responds with a file of a run as plain text, or with the list of a directory. Symbolic links
 // cannot lead out of the served directory.
-func (h *handler) file(w http.ResponseWriter, q *http.Request, r *run, name string) error {
-	top, err := os.OpenRoot(h.library.dir)
+func (l *Library) file(w http.ResponseWriter, q *http.Request, r *run, name string) error {
+	top, err := os.OpenRoot(l.dir)
 	if err != nil {
 		return err
 	}
 	defer top.Close()
-	below, err := filepath.Rel(h.library.dir, r.dir)
+	below, err := filepath.Rel(l.dir, r.dir)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/runs/combine"
 	"tare/internal/runs/compare"
 	"tare/internal/runs/history"
 )
@@ -156,9 +157,20 @@ func severalFinding(f analysis.Finding) string {
 		return fmt.Sprintf("changes can be seen from %d runs on; there %s %d", f.Fewest, plural(f.Runs, "is", "are"), f.Runs)
 	case history.Wandering:
 		return fmt.Sprintf("neighbouring runs resemble each other (autocorrelation %s): some of the changes may be slow drift, and their positions are less certain than stated", Fixed(f.Lag1, 2))
-	}
-	if text := combinedFinding(f); text != "" {
-		return text
+	case combine.LeftOut:
+		return fmt.Sprintf("run %d is left out: %s", f.Run, Reason(f.Why))
+	case combine.FewOccasions:
+		return fmt.Sprintf("%s hardly show how much occasions differ: see the bounds of the spread, and the prediction for another run", Count(f.Runs, "run", "runs"))
+	case combine.ProgramFails:
+		return fmt.Sprintf("the program of %s fails in %s of trials of %s over the runs, in the baseline in %s; shown in %s", f.Arm,
+			frequency(f.Failed), f.Cell, frequency(f.Baseline), Count(len(f.Shown), "run", "runs"))
+	case combine.OtherConduct:
+		if f.Limit {
+			return f.ValuesByRun() + ": a trial that failed in one run may have a value in another"
+		}
+		return f.ValuesByRun() + ": carry-over between arms and warm-up within trials differ between the runs"
+	case combine.ControlDiffers:
+		return "nothing has a verdict: " + Reason(f.ControlFails)
 	}
 	return f.Kind()
 }

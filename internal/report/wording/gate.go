@@ -253,12 +253,6 @@ func GateSentence(r *gate.Result, c gate.Case) string {
 	return text + "."
 }
 
-// GateLegend explains when a case passes and when it fails.
-func GateLegend(r *gate.Result) string {
-	return fmt.Sprintf("A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
-		Share(r.Level))
-}
-
 // GatePrevious states how a case's value changed since the previous run, and which two runs are compared. An
 // arrow up means worse. The change is no verdict, since two runs do not show how much runs vary.
 func GatePrevious(r *gate.Result, c gate.Case) (change, runs string) {

@@ -9,6 +9,7 @@ import (
 	"tare/internal/analysis"
 	"tare/internal/experiment"
 	"tare/internal/run/machine"
+	"tare/internal/runs/combine"
 	"tare/internal/runs/gate"
 	"tare/internal/runs/history"
 )
@@ -102,8 +103,12 @@ func historyReason(r analysis.Reason) string {
 		return "no earlier run had these parameters: " + strings.Join(Differences(r.Differs), "; ")
 	case history.NoSpread:
 		return "the earlier runs do not vary, so nothing shows how large chance differences are"
+	case combine.NotFinished:
+		return fmt.Sprintf("it is not finished: %d of %d planned trials are done", r.Done, r.Planned)
+	case combine.NoInterval:
+		return "it has no interval on this metric"
 	}
-	return combinedReason(r)
+	return r.Kind()
 }
 
 // runs names runs by their numbers: "run 2", "runs 1, 2 and 3".

@@ -219,33 +219,3 @@ func combinedWhy(c *analysis.Comparison) string {
 	}
 	return detectable(c)
 }
-
-func combinedReason(r analysis.Reason) string {
-	switch r := r.(type) {
-	case combine.NotFinished:
-		return fmt.Sprintf("it is not finished: %d of %d planned trials are done", r.Done, r.Planned)
-	case combine.NoInterval:
-		return "it has no interval on this metric"
-	}
-	return r.Kind()
-}
-
-func combinedFinding(f analysis.Finding) string {
-	switch f := f.(type) {
-	case combine.LeftOut:
-		return fmt.Sprintf("run %d is left out: %s", f.Run, Reason(f.Why))
-	case combine.FewOccasions:
-		return fmt.Sprintf("%s hardly show how much occasions differ: see the bounds of the spread, and the prediction for another run", Count(f.Runs, "run", "runs"))
-	case combine.ProgramFails:
-		return fmt.Sprintf("the program of %s fails in %s of trials of %s over the runs, in the baseline in %s; shown in %s", f.Arm,
-			frequency(f.Failed), f.Cell, frequency(f.Baseline), Count(len(f.Shown), "run", "runs"))
-	case combine.OtherConduct:
-		if f.Limit {
-			return f.ValuesByRun() + ": a trial that failed in one run may have a value in another"
-		}
-		return f.ValuesByRun() + ": carry-over between arms and warm-up within trials differ between the runs"
-	case combine.ControlDiffers:
-		return "nothing has a verdict: " + Reason(f.ControlFails)
-	}
-	return ""
-}
