@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"tare/internal/analysis"
-	"tare/internal/experiment"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
 	"tare/internal/report/wording"
@@ -75,11 +74,6 @@ func (s *sheet) breakdownChart(b *analysis.Breakdown) figure.Lines {
 	return l
 }
 
-func (s *sheet) partFields(b *analysis.Breakdown, p *analysis.Part) []field {
-	return replaced(s.fields(p.Comparison), map[string]any{"arm": wording.BreakdownName(b), "role": experiment.Role(p.Part),
-		"levels": join(";", s.levels(b.Cell), plain(b.Factor)), "baseline_median": nil, "arm_median": nil, "text": wording.PartSentence(b, p)})
-}
-
 const factorialNote = "A layer alone: its cost on average over the settings of the others. × is an interaction: the joint cost of layers beyond the sum. " +
 	"Shares are combined as factors: 10 % and 20 % make 32 %. The effects on headline metrics are a family of their own under Holm's correction."
 
@@ -109,13 +103,4 @@ func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
 		part.Add(doc.Row{Cells: append(cells, doc.Cells(point, interval, mde, number(e.Rounds), brief(wording.EffectVerdict(e)))...)})
 	}
 	return t
-}
-
-func (s *sheet) effectFields(e analysis.Effect) []field {
-	role := experiment.Role("main effect")
-	if e.Interaction() {
-		role = "interaction"
-	}
-	return replaced(s.fields(e.Comparison), map[string]any{"arm": wording.EffectName(&e), "role": role,
-		"baseline_median": nil, "arm_median": nil, "text": wording.EffectSentence(&e)})
 }

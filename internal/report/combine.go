@@ -38,8 +38,8 @@ func Combine(r *combine.Result, o CompareOptions) *doc.Document {
 
 func combinedSummary(r *combine.Result) []doc.Block {
 	var answers []doc.Answer
-	for i := range r.Comparisons {
-		if c := &r.Comparisons[i]; c.Metric.Headline {
+	for _, c := range pointers(r.Comparisons) {
+		if c.Metric.Headline {
 			answers = append(answers, answerOn(verdict(c.Verdict, claimsObservational(c.Comparison)), c.Arm, c.Metric, c.Cell, plain(wording.Combined(c))))
 		}
 	}

@@ -18,17 +18,14 @@ import (
 func Figure(r *analysis.Run) string {
 	s := arrange(r)
 	name := plain(s.plan.Name)
-	return s.forest().File(name, cmp.Or(plain(s.plan.Description), name, "Overheads"), figureNote(s))
-}
-
-func figureNote(s *sheet) string {
 	text := fmt.Sprintf("Overhead relative to %s: %s in random order, %s intervals",
 		s.baseline, wording.Count(s.run.Rounds, "round", "rounds"), s.confidence())
 	if s.imported() {
 		text = fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, s.confidence(),
 			brief(wording.Observation(s.run.Observation)))
 	}
-	return text + when(!s.run.Valid, "; invalid run, no verdicts")
+	text += when(!s.run.Valid, "; invalid run, no verdicts")
+	return s.forest().File(name, cmp.Or(plain(s.plan.Description), name, "Overheads"), text)
 }
 
 // forest returns the plot of the headline overheads that are shares, since these fit on one axis.

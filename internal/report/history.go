@@ -99,29 +99,26 @@ func (p experimentHistory) restBlocks(id string, rest []*history.Series, o Histo
 	return []doc.Block{doc.On(doc.Page, section), doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.Say(note)}})}
 }
 
-type cellSeries struct {
-	id     string
-	series []*history.Series
-}
-
 func (p experimentHistory) cells(id string, list []*history.Series, headline bool, o HistoryOptions) []doc.Block {
 	var blocks []doc.Block
 	drawn := 0
-	var cells []cellSeries
+	var cells []string
 	for _, s := range list {
-		c := findOrAdd(&cells, func(c cellSeries) bool { return c.id == s.Cell }, cellSeries{id: s.Cell})
-		c.series = append(c.series, s)
+		indexOrAdd(&cells, s.Cell)
 	}
-	for _, c := range cells {
+	for _, cell := range cells {
 		charts := doc.Only{In: doc.Terminal | doc.Page}
 		var rows []doc.Row
-		for _, s := range c.series {
+		for _, s := range list {
+			if s.Cell != cell {
+				continue
+			}
 			drawn++
 			charts.Blocks = append(charts.Blocks, p.seriesSection(id, s, len(s.Shifts) > 0 || headline && drawn <= maxOpen, o))
 			rows = append(rows, doc.Row{Cells: doc.Cells(seriesName(s), nowText(s), fmt.Sprint(len(s.Shifts)),
 				join("; ", append([]string{seriesNote(s)}, plainAll(wording.Findings(s.Notes))...)...))})
 		}
-		blocks = append(blocks, doc.Section{Title: plain(c.id), Blocks: []doc.Block{charts,
+		blocks = append(blocks, doc.Section{Title: plain(cell), Blocks: []doc.Block{charts,
 			doc.On(doc.Markdown, doc.Simple([]doc.Column{{Title: "series", Kind: doc.Name}, {Title: "level now"},
 				{Title: "changes", Right: true}, {Title: "remarks"}}, rows))}})
 	}

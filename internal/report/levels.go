@@ -33,7 +33,9 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	headline, other := partition(pointers(s.run.Scaling), func(sc *analysis.Scaling) bool { return sc.Metric.Headline })
 	for _, sc := range append(headline, other...) {
 		show := chosen(sc.Metric)
-		section.Blocks = append(section.Blocks, doc.On(formsIf(show || all), s.growthSection(sc, show && open < maxOpen)))
+		section.Blocks = append(section.Blocks, doc.On(formsIf(show || all), doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor),
+			Note: s.where(sc), Flush: true, Fold: doc.Page, Open: show && open < maxOpen, Blocks: []doc.Block{
+				drawn(s.lineChart(sc)), doc.If(sc.Metric.Headline, s.levelTable(sc)), doc.If(sloped(sc), s.slopeTable(sc))}}))
 		if in |= formsIf(show || all); show {
 			open++
 		}
@@ -48,14 +50,6 @@ func (s *sheet) figureKey() string {
 		when(straight, "Where a straight line is drawn, it is the one fitted, marks are means and the band is the line's interval."),
 		when(!s.alone(), "Below are the overheads with their intervals; a hollow mark claims nothing."+
 			when(s.margin() > 0, " The shaded band is the margin of ±"+wording.Share(s.margin())+".")))
-}
-
-// growthSection shows one metric against one factor: "memory-istiod by objects".
-func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
-	return doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Note: s.where(sc), Flush: true, Fold: doc.Page, Open: open, Blocks: []doc.Block{
-		drawn(s.lineChart(sc)),
-		doc.If(sc.Metric.Headline, s.levelTable(sc)),
-		doc.If(sloped(sc), s.slopeTable(sc))}}
 }
 
 // sloped reports whether slopes are shown. A headline metric whose levels fit no line has only a table of levels.

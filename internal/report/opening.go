@@ -101,9 +101,7 @@ func (s *sheet) bars(g group) figure.BarGroup {
 	if g.series == nil {
 		return of
 	}
-	arms := slices.Clone(g.series.Arms)
-	slices.SortStableFunc(arms, func(a, b analysis.ArmSeries) int { return s.armIndex(a.Arm) - s.armIndex(b.Arm) })
-	for _, a := range arms {
+	for _, a := range g.series.Arms {
 		if s.role(a.Arm) == experiment.Control || a.Summary.N == 0 || !wording.Finite(a.Summary.Median) {
 			continue
 		}

@@ -67,9 +67,10 @@ func publishedTables(t *published.Table, metrics []published.Metric, decimals in
 				n = decimalsFor(100 * uncertainty(m, d))
 			}
 			row := doc.Row{Cells: append(doc.Cells(name, plain(d.B)+" against "+plain(d.A),
-				relative(d.RelativeToA, n, d.A), relative(d.RelativeToB, n, d.B)), doc.Cell{}, doc.C(differenceText(d)))}
-			if d.Verdict != nil {
-				row.Cells[4] = doc.Of(verdict(d.Verdict.Verdict, claimsObservational(*d.Verdict)))
+				relative(d.RelativeToA, n, d.A), relative(d.RelativeToB, n, d.B)), doc.Cell{}, doc.C("not judged"))}
+			if v := d.Verdict; v != nil {
+				text := join("; ", brief(wording.Qualified(v)), brief(wording.AlternativeText(v.WithInvalid)))
+				row.Cells[4], row.Cells[5] = doc.Of(verdict(v.Verdict, claimsObservational(*v))), doc.C(plain(d.B)+": "+text)
 			}
 			part.Add(row)
 		}
@@ -134,13 +135,6 @@ func differenceCounts(t *published.Table) string {
 		wording.Count(total, "difference", "differences"), byVerdict[analysis.Costs]+byVerdict[analysis.Gains],
 		when(same > 0, fmt.Sprintf(", show %d to be smaller than %s", same, wording.Share(t.Margin))),
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
-}
-
-func differenceText(d published.Difference) string {
-	if d.Verdict == nil {
-		return "not judged"
-	}
-	return plain(d.B) + ": " + join("; ", brief(wording.Qualified(d.Verdict)), brief(wording.AlternativeText(d.Verdict.WithInvalid)))
 }
 
 // If the largest mean lies between these bounds, values are written in the metric's own unit, as in

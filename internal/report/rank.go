@@ -186,22 +186,10 @@ func (s *sheet) matrixCell(c *analysis.Comparison) doc.Cell {
 		cell.Lines = append(cell.Lines, doc.In(doc.Muted, plain(value)))
 	}
 	if (c.Verdict == analysis.Costs || c.Verdict == analysis.Gains) && wording.HasNumbers(*c) && wording.IsRatio(c.Metric) {
-		cell.Shade = shade(c.Overhead.Point)
+		over, _ := slices.BinarySearch([]float64{0.05, 0.2}, math.Abs(c.Overhead.Point))
+		cell.Shade = int(math.Copysign(float64(1+over), c.Overhead.Point))
 	}
 	return cell
-}
-
-func shade(overhead float64) int {
-	n := 1
-	for _, above := range []float64{0.05, 0.2} {
-		if math.Abs(overhead) > above {
-			n++
-		}
-	}
-	if overhead < 0 {
-		return -n
-	}
-	return n
 }
 
 // sortedForest plots many overheads, the largest first, in pictures of maxSorted rows on one axis.

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -195,8 +194,4 @@ func (s *sheet) warnings(headline bool) []string {
 		}
 	}
 	return bySeverity(list)
-}
-
-func rules(by map[string]int) []string {
-	return slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) })
 }

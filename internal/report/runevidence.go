@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,8 +106,9 @@ func (s *sheet) proofs() []analysis.ProofSummary {
 
 func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 	var counts []doc.Fact
-	for _, rule := range rules(s.run.Trials.ByRule) {
-		counts = append(counts, doc.Fact{Key: plain(rule), Value: wording.Count(s.run.Trials.ByRule[rule], "trial", "trials")})
+	by := s.run.Trials.ByRule
+	for _, rule := range slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) }) {
+		counts = append(counts, doc.Fact{Key: plain(rule), Value: wording.Count(by[rule], "trial", "trials")})
 	}
 	in := doc.Terminal | doc.Markdown | doc.Page
 	if counts == nil && len(s.run.Invalids) == 0 {

@@ -55,8 +55,7 @@ func List(name string, r *analysis.Run) Listed {
 		l.State = cmp.Or(when(!r.Valid, "invalid"), "complete")
 	}
 	counts := map[analysis.Verdict]int{}
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
+	for _, c := range pointers(r.Comparisons) {
 		if !c.Metric.Headline {
 			continue
 		}

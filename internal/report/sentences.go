@@ -273,7 +273,7 @@ func (s *sheet) controlState() string {
 		}
 	}
 	switch {
-	case n == 0 && !slices.ContainsFunc(s.plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Control }):
+	case n == 0 && s.plan.ArmWith(experiment.Control) == "":
 		return "none"
 	case n == 0:
 		return "no data"

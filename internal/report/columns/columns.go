@@ -62,7 +62,10 @@ func Abbreviate(names []string, n int) map[string]string {
 		}
 		shared := same[0]
 		for _, name := range same[1:] {
-			shared = commonPrefix(shared, name)
+			for !strings.HasPrefix(name, shared) {
+				_, size := utf8.DecodeLastRuneInString(shared)
+				shared = shared[:len(shared)-size]
+			}
 		}
 		head := first(short, n/3)
 		for _, name := range same {
@@ -72,15 +75,6 @@ func Abbreviate(names []string, n int) map[string]string {
 		}
 	}
 	return out
-}
-
-func commonPrefix(a, b string) string {
-	for i, r := range a {
-		if !strings.HasPrefix(b[min(i, len(b)):], string(r)) {
-			return a[:i]
-		}
-	}
-	return a
 }
 
 // Pad adds spaces on the right up to n columns.

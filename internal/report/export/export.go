@@ -202,8 +202,5 @@ func bundle(w io.Writer, r Run) error {
 			return err
 		}
 	}
-	if err := out.Close(); err != nil {
-		return err
-	}
-	return zip.Close()
+	return cmp.Or(out.Close(), zip.Close())
 }

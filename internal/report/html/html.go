@@ -48,7 +48,10 @@ func Write(w io.Writer, d *document.Document) error {
 		p.element(`p class="lede"`, escape(d.Lede))
 	}
 	blocks := document.For(document.Page, d.Blocks)
-	head := slices.IndexFunc(blocks, linked)
+	head := slices.IndexFunc(blocks, func(b document.Block) bool {
+		s, ok := b.(document.Section)
+		return ok && s.ID != ""
+	})
 	if head < 0 {
 		head = len(blocks)
 	}
@@ -66,11 +69,6 @@ func Write(w io.Writer, d *document.Document) error {
 	return nil
 }
 
-func linked(b document.Block) bool {
-	s, ok := b.(document.Section)
-	return ok && s.ID != ""
-}
-
 // page is a page that is being written. Errors stay in the buffered writer until Flush.
 type page struct{ out *bufio.Writer }
 
@@ -85,7 +83,7 @@ func (p *page) element(tag, markup string) { p.put(around(tag, markup), "\n") }
 func (p *page) contents(list []document.Block) {
 	items := ""
 	for _, b := range list {
-		if s, ok := b.(document.Section); ok && linked(b) {
+		if s, ok := b.(document.Section); ok && s.ID != "" {
 			items += around("li", around(`a href="#`+anchor(s.ID)+`"`, escape(cmp.Or(s.Short, s.Title)))) + "\n"
 		}
 	}

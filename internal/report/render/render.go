@@ -104,7 +104,17 @@ func Probe(ctx context.Context) []testbed.Finding {
 			_, err := Figure(ctx, `<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>`, PDF)
 			return err
 		}),
-		pages.try(func() error { return tryPage(ctx) }),
+		pages.try(func() (err error) {
+			dir, err := owned.Dir("", "page")
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, owned.Remove(dir)) }()
+			return Page(ctx, filepath.Join(dir, "page.pdf"), PDF, func(w io.Writer) error {
+				_, err := io.WriteString(w, "<!DOCTYPE html><title>Tare</title>")
+				return err
+			})
+		}),
 	}
 }
 
@@ -258,16 +268,4 @@ func usedHeight(m image.Image) int {
 		}
 	}
 	return 0
-}
-
-func tryPage(ctx context.Context) (err error) {
-	dir, err := owned.Dir("", "page")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, owned.Remove(dir)) }()
-	return Page(ctx, filepath.Join(dir, "page.pdf"), PDF, func(w io.Writer) error {
-		_, err := io.WriteString(w, "<!DOCTYPE html><title>Tare</title>")
-		return err
-	})
 }

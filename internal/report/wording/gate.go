@@ -257,14 +257,8 @@ func GateSentence(r *gate.Result, c gate.Case) string {
 // arrow up means worse. The change is no verdict, since two runs do not show how much runs vary.
 func GatePrevious(r *gate.Result, c gate.Case) (change, runs string) {
 	p := c.Previous
-	switch {
-	case p.Change > 0:
-		change = "▲ " + Changed(c.Metric, p.Change)
-	case p.Change < 0:
-		change = "▼ " + Changed(c.Metric, p.Change)
-	default:
-		change = "the same"
-	}
+	size := Changed(c.Metric, p.Change)
+	change = cmp.Or(When(p.Change > 0, "▲ "+size), When(p.Change < 0, "▼ "+size), "the same")
 	was := cmp.Or(Labels(p.Labels), safetext.Line(p.Run))
 	is := cmp.Or(Labels(r.Labels), "this run")
 	return change, was + " → " + is + "; for information, not judged"

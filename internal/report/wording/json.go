@@ -17,10 +17,6 @@ import (
 	"tare/internal/runs/published"
 )
 
-// JSON output has the typed values of a result, and beside them texts about them. The names of members never
-// change within a schema version. docs/analysis.schema.json describes each member; the test of package export
-// defines Go types for readers of the JSON.
-
 // object is a value that is written as JSON with additional members.
 type object struct {
 	value any
@@ -32,7 +28,9 @@ type member struct {
 	value any
 }
 
-// JSON wraps a result, or a part of a result, so that encoding/json adds texts to the values.
+// JSON wraps a result, or a part of a result, so that encoding/json adds texts to the values. The names of members
+// never change within a schema version. docs/analysis.schema.json describes each member; the test of package
+// export defines Go types for readers of the JSON.
 func JSON(v any) any {
 	if added := words(v); added != nil {
 		return object{v, added}

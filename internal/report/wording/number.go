@@ -100,6 +100,7 @@ func thousands(s string) string {
 // MinusSign is the typographic minus.
 const MinusSign = "−"
 
+// Finite reports whether v is neither infinite nor NaN.
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // decimalsFor returns the number of decimals for a value with the uncertainty half. The last decimal is the
@@ -164,6 +165,7 @@ func share(v float64) string {
 	return "under 0.001"
 }
 
+// TrimZeros removes the zeros at the end of a decimal fraction.
 func TrimZeros(s string) string {
 	if !strings.ContainsRune(s, '.') {
 		return s
