@@ -121,7 +121,7 @@ func (s *sheet) runChart(g group) figure.RunChart {
 	return r
 }
 
-// seriesGroup returns the group of a metric in a cell; nil if the run has no values of it.
+// seriesGroup returns the group of a metric in a cell; nil if the run has no values of the metric.
 func (s *sheet) seriesGroup(cell, metric string) *group {
 	for _, b := range s.cells {
 		for i, g := range b.groups {

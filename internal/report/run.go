@@ -162,7 +162,7 @@ func (s *sheet) warnings(headline bool) []string {
 		indexOrAdd(&w.scopes, scope)
 	}
 	for _, w := range s.run.Warnings {
-		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // the report begins with bounds
+		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // bounds stand at the top of the report
 			add(w.Finding, w.Arm, w.Metric, w.Cell)
 		}
 	}

@@ -155,7 +155,7 @@ func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {
 	file, _ := reasonOf(t)
 	raw := doc.Cell{}
 	if t.Raw != "" {
-		to := t.Raw + when(!s.imported(), "/") // the raw files of a trial are in a directory, those of an import are not
+		to := t.Raw + when(!s.imported(), "/") // Raw is a directory, except in an imported run
 		raw = doc.Of(doc.Text{{Words: "files", Link: link(relativePath(o.Page, o.RunDir), to)}})
 	}
 	return doc.Row{Cells: append(doc.Cells(strconv.Itoa(t.Seq), file, strconv.Itoa(t.Round), strconv.Itoa(t.Attempt), plain(t.Cell), plain(t.Arm),

@@ -150,7 +150,7 @@ func relativePath(page, dir string) string {
 	}
 	rel, err := filepath.Rel(filepath.Dir(page), cmp.Or(dir, "."))
 	if err != nil {
-		rel = dir // rel cannot be found if only one path is absolute
+		rel = dir // no relative path exists if only one path is absolute
 	}
 	return when(rel != ".", filepath.ToSlash(rel))
 }

@@ -50,8 +50,8 @@ func (s *sheet) validOf(one, many string) string {
 	return number(s.run.Trials.Valid) + " of " + wording.Count(s.run.Trials.Planned, one, many)
 }
 
-// noiseFloor sums up the control on n headline metrics. Worst is its largest difference from the baseline,
-// reach the largest end of its intervals. Off lists the metrics whose interval excludes zero.
+// noiseFloor sums up the control on n headline metrics. Worst is the control's largest difference from the baseline,
+// and reach the largest end of the control's intervals. Off lists the metrics whose interval excludes zero.
 func (s *sheet) noiseFloor() (n int, worst, reach float64, off []string) {
 	for _, c := range s.run.Controls {
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) || !wording.HasNumbers(c) {

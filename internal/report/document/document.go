@@ -203,7 +203,7 @@ type Span struct {
 // a style adds no information to the words.
 type Style int
 
-// The styles of prose, then those of verdicts.
+// The styles of prose, then the styles of verdicts.
 const (
 	Plain Style = iota
 	Strong

@@ -61,7 +61,7 @@ func (a Axis) scale(write func(float64) string) string {
 
 func (a Axis) even() bool { return !a.Log && a.Bend <= 0 }
 
-// BendRatio is the usual ratio for Overheads.
+// BendRatio is the usual value of the parameter bendRatio of Overheads.
 const BendRatio = 12
 
 // Overheads returns an axis that covers all intervals, zero and the margin. The axis bends if the ratio of the

@@ -69,7 +69,7 @@ func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
 	d.WriteString(at + ">" + tooltip + escape(s) + "</text>\n")
 }
 
-// labelled writes the short form of a name. If this differs from the whole name, the whole name is the tooltip.
+// labelled writes the short form of a name. If short is not the whole name, the whole name is the tooltip.
 func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	if short == safetext.Line(whole) {
 		whole = ""

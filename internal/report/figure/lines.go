@@ -17,15 +17,15 @@ type Lines struct {
 	Baseline           string    // name of the baseline; "": there is none
 	Margin             float64   // margin of equivalence on the scale of the overheads; 0: none
 	Ratio              bool      // overheads are shares of the baseline
-	Bars               bool      // intervals of the estimates are drawn as bars if a line is fitted
+	Bars               bool      // the intervals of the estimates are bars beside the fitted line
 	Arms               []Line
 }
 
-// the intervals of the estimates are bars beside the fitted line
+// Line is one arm at all levels.
 type Line struct {
 	Arm       string
 	Look      Look
-	Values    [][]float64         // Line is one arm at all levels.
+	Values    [][]float64         // values of the trials at each level
 	Estimates []Estimate          // estimate at each level
 	Fitted    []analysis.Interval // fitted straight line at each level; empty: the estimates are joined
 	From      int                 // index of the first level that the straight line covers

@@ -32,10 +32,10 @@ func Shown[T any](result *T, plans ...*experiment.Plan) *T {
 
 // names holds the labels of the identifiers of some plans.
 type names struct {
-	arms    map[string]string // by the arm's name
-	cells   map[string]string // by the cell's ID
+	arms    map[string]string // labels by the arm's name
+	cells   map[string]string // labels by the cell's ID
 	kinds   map[string]string // kind of workload by the cell's ID
-	metrics map[string]string // labels that files set, by kind of workload, a zero byte and name
+	metrics map[string]string // labels from experiment files; a key is a kind of workload, a zero byte and a metric's name
 }
 
 func (n *names) add(p *experiment.Plan) {
@@ -86,7 +86,7 @@ func (n *names) add(p *experiment.Plan) {
 	}
 }
 
-// distinct replaces labels that several identifiers share by these identifiers.
+// distinct finds labels that several identifiers share, and replaces each such label by its identifier.
 func distinct(labels map[string]string) {
 	taken := map[string]int{}
 	for _, label := range labels {

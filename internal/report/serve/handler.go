@@ -152,7 +152,7 @@ func show(w http.ResponseWriter, status int, d *document.Document) error {
 }
 
 // guard only serves readers who know the token, and only GET and HEAD requests. The first address contains the
-// token. Its response sets a cookie that is derived from the token, so that no link and no browser history
+// token. The response sets a cookie that is derived from the token, so that no link and no browser history
 // contains the token. A server on another port may receive the cookie, which opens these pages but does not
 // reveal the token. Other web pages cannot make requests in the reader's name: the browser does not send the
 // cookie with their requests, and the guard rejects foreign host names that resolve to this machine.

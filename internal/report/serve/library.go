@@ -177,16 +177,16 @@ func (r *run) refresh() *reading {
 	return read
 }
 
-// changed returns the run's current stamp, and whether it differs from the stamp was. Until the next reading
+// changed returns the run's current stamp, and whether it differs from the earlier stamp. Until the next reading
 // is due, the run counts as unchanged.
-func (r *run) changed(was string) (stamp string, changed bool) {
+func (r *run) changed(earlier string) (stamp string, changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Now().Before(r.due) {
-		return was, false
+		return earlier, false
 	}
 	stamp = r.state()
-	return stamp, stamp != was
+	return stamp, stamp != earlier
 }
 
 // open reads and analyses the run. The result has the run's address in place of its directory, which stays private.

@@ -124,13 +124,13 @@ func (p pair) page() (*document.Document, error) {
 		links = append(links, report.Link{Words: fmt.Sprintf("Run %d", i+1), To: r.page(reportPage)})
 	}
 	result, err := compare.Runs(in, compare.Options{})
-	if err != nil { // pair returns the two runs of a comparison. The address rest, below the later run, names the earlier run.
+	if err != nil { // the page explains why runs cannot be compared
 		return message(page, "No comparison", p.before.address()+" and "+p.after.address()+": "+err.Error()+".", links...), nil
 	}
 	return beside(report.Compare(result, report.CompareOptions{}), page, links...), nil
 }
 
-// the page explains why runs cannot be compared
+// pair returns the two runs of a comparison. The address rest, below the later run, names the earlier run.
 func (l *Library) pair(after *run, rest string) (pair, error) {
 	name, isPage := strings.CutSuffix(strings.TrimPrefix(rest, comparedDir), ".html")
 	before, more, err := l.find(name + "/")

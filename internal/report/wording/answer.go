@@ -127,7 +127,7 @@ func moreOrLess(p *analysis.Point) string {
 	return estimate(plain.extent(m, math.Abs(p.Least), math.Abs(p.Most), o, p.PointOnly)) + " " + word + " " + of
 }
 
-// moreOrLess writes a claim as an amount of the metric: "4.0 % [3.1, 4.8] less bandwidth".
+// points writes the smallest and the largest overhead of a point, and an interval that covers all its intervals.
 func points(p *analysis.Point) (point, interval string) {
 	return OverheadWords(p.Metric).extent(p.Metric, p.Least, p.Most, analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.PointOnly)
 }

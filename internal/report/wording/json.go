@@ -131,8 +131,8 @@ func figure(r analysis.Reason) *Figures {
 	return &Figures{r.Kind(), r}
 }
 
-// words returns the members that JSON output adds to a value. Some replace members of the value whose parts
-// need texts themselves.
+// words returns the members that JSON output adds to a value. Some of these members replace a member of the value,
+// because parts of that member get texts, too.
 func words(v any) []member {
 	switch v := v.(type) {
 	case *analysis.Run:
