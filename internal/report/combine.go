@@ -31,8 +31,7 @@ func Combine(r *combine.Result, o CompareOptions) *doc.Document {
 		comparedSection(doc.Section{ID: "means", Title: "Overheads over occasions", Short: "Means", Flush: true,
 			Blocks: []doc.Block{doc.On(doc.Page, combinedFigures(r)...)}}, r.Family, combinedTable(r, true), rest, o.All),
 		doc.Section{ID: "runs", Title: "Run by run", Flush: true, Fold: doc.Page, Open: true, Blocks: []doc.Block{occasionTable(r, o.All)}},
-		differences,
-		doc.On(doc.Terminal, doc.SayIf(hidden > 0 && !o.All, notShown(hidden))),
+		differences, doc.On(doc.Terminal, doc.SayIf(hidden > 0 && !o.All, notShown(hidden))),
 		doc.On(doc.Page, combinedReading(r)))
 }
 

@@ -97,8 +97,7 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	return doc.Section{ID: "differences", Title: "What differs besides the numbers", Short: "What differs", Flush: true,
 		Blocks: []doc.Block{
 			doc.If(main != nil, doc.On(doc.Page, doc.Say("Any difference listed here may also be the cause of a difference in the results.")),
-				propertyTable(len(r.Runs), main)),
-			doc.SayIf(main == nil, "Nothing that is on record."),
+				propertyTable(len(r.Runs), main)), doc.SayIf(main == nil, "Nothing that is on record."),
 			doc.List{Items: doc.Each(rest)},
 			doc.If(minor != nil, doc.Section{Title: "Differences of less weight", Flush: true, Fold: doc.Page,
 				Blocks: []doc.Block{propertyTable(len(r.Runs), minor)}}),

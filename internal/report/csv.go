@@ -109,14 +109,14 @@ func CSV(w io.Writer, r *analysis.Run) error {
 	}
 	if f := r.Factorial; f != nil {
 		for _, e := range pointers(f.Effects) {
-			lines = append(lines, replaced(s.fields(e.Comparison), map[string]any{"arm": wording.EffectName(e), "text": wording.EffectSentence(e),
-				"role": cmp.Or(when(e.Interaction(), "interaction"), "main effect"), "baseline_median": nil, "arm_median": nil}))
+			lines = append(lines, replaced(s.fields(e.Comparison), map[string]any{"arm": wording.EffectName(e), "baseline_median": nil,
+				"role": cmp.Or(when(e.Interaction(), "interaction"), "main effect"), "arm_median": nil, "text": wording.EffectSentence(e)}))
 		}
 	}
 	for _, b := range pointers(r.Breakdowns) {
 		for _, p := range pointers(b.Parts) {
-			lines = append(lines, replaced(s.fields(p.Comparison), map[string]any{"arm": wording.BreakdownName(b), "text": wording.PartSentence(b, p),
-				"role": p.Part, "levels": join(";", s.levels(b.Cell), plain(b.Factor)), "baseline_median": nil, "arm_median": nil}))
+			lines = append(lines, replaced(s.fields(p.Comparison), map[string]any{"arm": wording.BreakdownName(b), "role": p.Part,
+				"levels": join(";", s.levels(b.Cell), plain(b.Factor)), "text": wording.PartSentence(b, p), "baseline_median": nil, "arm_median": nil}))
 		}
 	}
 	return writeCSV(w, s.fields(analysis.Comparison{}), lines)

@@ -40,16 +40,17 @@ func Gate(r *gate.Result, link string) *doc.Document {
 	if r.Valid { // the title already states the reasons
 		reasons = nil
 	}
-	return d.Add(doc.Paragraph{Text: about}, doc.If(observed != "", doc.Paragraph{Text: doc.In(doc.Strong, "Observational: "+plain(observed))}),
-		doc.List{Items: doc.Each(append(reasons, shared...))},
-		gateCases(r, shared),
+	return d.Add(doc.Paragraph{Text: about},
+		doc.If(observed != "", doc.Paragraph{Text: doc.In(doc.Strong, "Observational: "+plain(observed))}),
+		doc.List{Items: doc.Each(append(reasons, shared...))}, gateCases(r, shared),
 		doc.Section{Title: "Why", Fold: doc.Markdown, NoTitle: doc.Terminal | doc.Page, Blocks: []doc.Block{
 			doc.On(doc.Markdown, doc.List{Items: doc.Each(why)}),
 			doc.If(len(warnings) > 0, doc.Alert{Title: beforeTrusting, Items: doc.Each(warnings)}),
 			doc.On(doc.Markdown|doc.Page, doc.Say(fmt.Sprintf(gateLegend, wording.Share(r.Level))))}})
 }
 
-const gateLegend = "A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s."
+const gateLegend = "A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; " +
+	"the chance of any false failure is at most %s."
 
 // gateCases makes the table of overheads and limits, with a group of rows for each cell. In Markdown the cell
 // is a column, so that a pull request shows one table.

@@ -44,11 +44,11 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 		s.Blocks = p.blocks(s.ID, o)
 		d.Add(s)
 	}
-	return d.Add(
-		doc.On(doc.Markdown|doc.Page, skippedRuns(h.Skipped)),
+	terms := fmt.Sprintf(historyTerms, wording.Share(h.Alpha), h.Segment, wording.Confidence(h.Confidence))
+	return d.Add(doc.On(doc.Markdown|doc.Page, skippedRuns(h.Skipped)),
 		doc.Section{ID: "read", Title: "How to read this", NoTitle: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
 			doc.On(doc.Page, doc.Say(historyLegend)),
-			doc.Section{Blocks: []doc.Block{doc.Say(fmt.Sprintf(historyTerms, wording.Share(h.Alpha), h.Segment, wording.Confidence(h.Confidence)))}},
+			doc.Section{Blocks: []doc.Block{doc.Say(terms)}},
 			doc.On(doc.Page, doc.Say(historyDoubts))}})
 }
 

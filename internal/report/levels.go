@@ -33,8 +33,8 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	headline, other := partition(pointers(s.run.Scaling), func(sc *analysis.Scaling) bool { return sc.Metric.Headline })
 	for _, sc := range append(headline, other...) {
 		show := chosen(sc.Metric)
-		section.Blocks = append(section.Blocks, doc.On(formsIf(show || all), doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor),
-			Note: s.where(sc), Flush: true, Fold: doc.Page, Open: show && open < maxOpen, Blocks: []doc.Block{
+		section.Blocks = append(section.Blocks, doc.On(formsIf(show || all), doc.Section{Note: s.where(sc), Flush: true, Fold: doc.Page,
+			Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Open: show && open < maxOpen, Blocks: []doc.Block{
 				drawn(s.lineChart(sc)), doc.If(sc.Metric.Headline, s.levelTable(sc)), doc.If(sloped(sc), s.slopeTable(sc))}}))
 		if in |= formsIf(show || all); show {
 			open++
@@ -142,7 +142,8 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 			if of != nil {
 				values = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) })
 				b := of.Summary
-				estimate = figure.Estimate{Known: b.N > 0 && wording.Finite(b.Median), At: analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi},
+				estimate = figure.Estimate{Known: b.N > 0 && wording.Finite(b.Median),
+					At:    analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi},
 					Point: b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median}
 			}
 			if straight && k < len(sc.Arms[fitted].Means) { // the mean in the rounds that the line is fitted to

@@ -27,8 +27,7 @@ func (s *sheet) opening() []doc.Block {
 		doc.SayIf(ending != "", upperFirst(ending)+"."),
 		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
 		doc.If(list != nil, doc.Section{Blocks: []doc.Block{doc.Answers{List: list}}}),
-		doc.SayIf(list == nil, "There is no headline metric with a result."),
-		doc.If(observed != "", doc.Alert{Title: observed})}
+		doc.SayIf(list == nil, "There is no headline metric with a result."), doc.If(observed != "", doc.Alert{Title: observed})}
 	if s.many() {
 		blocks = append(blocks, s.rankBlocks()...)
 	} else if !s.alone() {

@@ -112,8 +112,8 @@ func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []do
 	}
 	blocks = append(blocks, below...)
 	if rest.Groups != nil {
-		blocks = append(blocks, doc.On(formsIf(all), doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
-			Blocks: []doc.Block{rest}}))
+		blocks = append(blocks, doc.On(formsIf(all), doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true,
+			Fold: doc.Page, Blocks: []doc.Block{rest}}))
 	}
 	return blocks
 }

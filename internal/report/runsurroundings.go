@@ -133,8 +133,7 @@ func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
 		doc.If(file != "", doc.Section{Title: "The experiment file", Fold: doc.Page, Open: true,
 			Blocks: []doc.Block{doc.Code{Text: file}}}),
 		doc.Folded("Arms", doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "role"},
-			{Title: "layers with their parameters in force", Kind: doc.Prose}}, rows)),
-		s.directoryLinks(o)}
+			{Title: "layers with their parameters in force", Kind: doc.Prose}}, rows)), s.directoryLinks(o)}
 }
 
 func compact(config any) string {

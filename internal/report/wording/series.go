@@ -14,7 +14,8 @@ import (
 func Loop(s *analysis.LoopSummary) string {
 	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %s)", s.Latency, s.Throughput,
 		requests(s.Median), requests(s.Least), requests(s.Most), Count(s.Trials, "trial", "trials"))
-	text += cmp.Or(When(s.Known, ", as many as the "+requests(s.Workers)+cmp.Or(When(s.Workers == 1, " worker"), " workers")), " whatever the latency, as with a fixed number of workers")
+	workers := requests(s.Workers) + cmp.Or(When(s.Workers == 1, " worker"), " workers")
+	text += cmp.Or(When(s.Known, ", as many as the "+workers), " whatever the latency, as with a fixed number of workers")
 	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
 }
 
