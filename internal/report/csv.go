@@ -116,7 +116,8 @@ func CSV(w io.Writer, r *analysis.Run) error {
 	for _, b := range pointers(r.Breakdowns) {
 		for _, p := range pointers(b.Parts) {
 			lines = append(lines, replaced(s.fields(p.Comparison), map[string]any{"arm": wording.BreakdownName(b), "role": p.Part,
-				"levels": join(";", s.levels(b.Cell), plain(b.Factor)), "text": wording.PartSentence(b, p), "baseline_median": nil, "arm_median": nil}))
+				"levels": join(";", s.levels(b.Cell), plain(b.Factor)), "text": wording.PartSentence(b, p),
+				"baseline_median": nil, "arm_median": nil}))
 		}
 	}
 	return writeCSV(w, s.fields(analysis.Comparison{}), lines)
