@@ -22,14 +22,14 @@ func (a Side) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
-// Needs returns the requirements of a layer around this side. The argument only names the only possible testbed; "":
-// any testbed. Around servers, the testbed must have a network.
-func (a Side) Needs(only string) experiment.Needs {
-	return experiment.Needs{Only: only, Network: a == Server}
+// Needs returns the requirements of a layer around this side. The layer works on one testbed; "": on any. A layer
+// around servers needs a network.
+func (a Side) Needs(oneTestbed string) experiment.Needs {
+	return experiment.Needs{Only: oneTestbed, Network: a == Server}
 }
 
 // Places returns the places of a session whose programs the layer is put around. testbed.Host stands for all
-// places on this machine, and counts as a place of clients.
+// places on this machine. For a layer around servers, Places returns testbed.ServerPod in its place.
 func (a Side) Places(s *Session) []testbed.Place {
 	var places []testbed.Place
 	for _, where := range s.Places {
@@ -47,13 +47,13 @@ func (a Side) Places(s *Session) []testbed.Place {
 type Match string
 
 const (
-	Prefix Match = "prefix" // /directory/**
-	Suffix Match = "suffix" // **/name
+	Prefix Match = "prefix" // pattern /directory/**
+	Suffix Match = "suffix" // pattern **/name
 )
 
 func (Match) Values() []string { return []string{string(Prefix), string(Suffix)} }
 
-// Action is what a layer's rule does with an operation that it matches. The words are vArmor's.
+// Action is the effect of a layer's rule on an operation that matches the rule. The words are vArmor's.
 type Action string
 
 const (

@@ -44,7 +44,6 @@ package layer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -90,8 +89,8 @@ type Active struct {
 	// innermost.
 	Wrap   func(cmd testbed.Command) testbed.Command
 	Around Side // the side whose subjects are wrapped
-	// Uncounted is set if the wrapper runs the subject in a place where Tare cannot count the subject's CPU
-	// time and memory. Settle may still set Uncounted and Hides.
+	// Uncounted is set if Tare cannot count the CPU time and memory of a subject in the wrapper. Settle may still set
+	// Uncounted and Hides.
 	Uncounted bool
 	// Hides is set if a process in the wrapper cannot see the path of Tare's executable. Helpers are then
 	// started from an open file of the executable.
@@ -157,10 +156,10 @@ type Did struct {
 }
 
 // CheckConnections completes a check of a trial's connections, if the trial's workload is of the given kind. The
-// function is must return true for every connection if the layer is on, and false for every connection if it is off.
-// A trial without connections fails the check. A trial of another workload does not exercise the layer: it gets no
-// check if the layer is off.
-func (d Did) CheckConnections(workload string, check Check, on bool, is func(connection string) bool) []Check {
+// function matches must return true for every connection if the layer is on, and false for every connection if it is
+// off. A trial without connections fails the check. A trial of another workload does not exercise the layer: it gets
+// no check if the layer is off.
+func (d Did) CheckConnections(workload string, check Check, on bool, matches func(connection string) bool) []Check {
 	if d.Workload != workload {
 		if !on {
 			return nil
@@ -169,7 +168,7 @@ func (d Did) CheckConnections(workload string, check Check, on bool, is func(con
 		return []Check{check}
 	}
 	check.Observed = strings.Join(d.Connections, " | ")
-	check.OK = len(d.Connections) > 0 && !slices.ContainsFunc(d.Connections, func(connection string) bool { return is(connection) != on })
+	check.OK = len(d.Connections) > 0 && !slices.ContainsFunc(d.Connections, func(connection string) bool { return matches(connection) != on })
 	if !on {
 		check.Expected = "not " + check.Expected
 	}
@@ -195,21 +194,11 @@ type Check struct {
 
 // Expect completes a check of a condition. The condition must hold while the layer is on, and must not hold
 // while it is off.
-func (c Check) Expect(on, is bool) Check {
-	if c.OK = is == on; !on {
+func (c Check) Expect(on, holds bool) Check {
+	if c.OK = holds == on; !on {
 		c.Expected = "not " + c.Expected
 	}
 	return c
-}
-
-func failed(checks []Check) error {
-	var errs []error
-	for _, c := range checks {
-		if !c.OK {
-			errs = append(errs, fmt.Errorf("%s: expected %s, observed %s", c.Name, c.Expected, c.Observed))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // Kind describes a layer to `tare list` and `tare doctor`.

@@ -32,7 +32,7 @@ func Wrappers(site testbed.Site) int {
 	return 0
 }
 
-// Start starts a command, and a subject in the wrappers.
+// Start starts a command. A subject is started in the wrappers.
 func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if !cmd.Subject {
 		return d.Site.Start(ctx, where, cmd)
@@ -62,8 +62,7 @@ func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.
 	return d.self(where, wrapped, false)
 }
 
-// wrapped puts the wrappers before a command. uncounted is set if the subject's CPU time and memory cannot be
-// counted.
+// wrapped puts the wrappers before a command. uncounted is set if a wrapper is Active.Uncounted.
 func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted bool, _ error) {
 	wrapped, uncounted, hidden := d.wrap(where, cmd)
 	if len(wrapped.Args) != len(cmd.Args) { // a wrapper was added
@@ -73,8 +72,8 @@ func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbe
 	return wrapped, uncounted, err
 }
 
-// wrap puts the wrappers of a place before a command. hidden is set if the subject cannot see this machine's
-// files.
+// wrap puts the wrappers of a place before a command. uncounted and hidden are set if a wrapper is Active.Uncounted or
+// has Active.Hides.
 func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
 	for _, a := range d.wrappers {
 		if a.Around.Holds(where) {
@@ -158,8 +157,8 @@ func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
 	return WithEqualLaunchers(site, 0, active...)
 }
 
-// WithEqualLaunchers is WithWrappers with a number of launchers for every subject. Launchers without
-// restrictions are added up to this number, so that the cost of launchers is the same in every arm.
+// WithEqualLaunchers is WithWrappers with a number of launchers for every subject. If a subject has fewer launchers,
+// it gets launchers without restrictions, so that the cost of launchers is the same in every arm.
 func WithEqualLaunchers(site testbed.Site, launchers int, active ...*Active) testbed.Site {
 	d := wrappedSite{Site: site, launchers: launchers}
 	var held []any

@@ -6,7 +6,7 @@
 //
 // AppArmor checks a file's path each time the file is opened, by one automaton that is compiled from all
 // rules. More rules can cost time only because they make this automaton larger. The first rule denies the
-// files that the prober creates for the proof. The other rules are for paths that no program uses. With
+// files that the prober (package wrapper) creates. The other rules are for paths that no program uses. With
 // rules: 0 no profile is loaded.
 //
 // apparmor_parser compiles the profile. Tare loads the profile under a unique name, and removes it when the
@@ -14,8 +14,8 @@
 // remove the profiles of killed runs. Tare's launcher (package launcher) asks the kernel for the profile and
 // then executes the subject.
 //
-// Proofs: the kernel names the profile, in enforce mode, as the prober's label. A file that the first rule
-// matches cannot be created (EACCES), and outside the profile it can.
+// Proofs: the kernel reports the profile, in enforce mode, as the prober's label. The first rule denies the
+// prober a file (EACCES). Outside the profile, a prober may create the file.
 package apparmor
 
 import (
@@ -94,8 +94,7 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
-// front returns the wrapper for a profile, given by its name or by the beginning of the names of all Tare's
-// profiles.
+// front returns the wrapper for a profile. A prefix of the names of all Tare's profiles stands for any of them.
 func (c *Config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
 		return wrapper.Idle(name, c.Around, "loads no profile")
@@ -115,7 +114,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	if err := enabled(); err != nil {
 		return nil, err
 	}
-	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // a unique name, since other runs may have loaded profiles, too
+	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // the name is unique, since other runs may have loaded profiles
 	down, err := s.NoteUndo(name, p.name, "no profile", func(context.Context) error { return remove(p.name) },
 		[]string{"sh", "-c", "printf %s " + p.name + " >" + removing})
 	if err != nil {
@@ -161,15 +160,14 @@ const (
 
 type profile struct{ name, text string }
 
-// everything lists rules that allow all kinds of actions: AppArmor denies every other kind. apparmor_parser
-// leaves out kinds that the kernel does not know.
+// everything lists rules that allow all kinds of actions, since AppArmor denies a kind without a rule.
+// apparmor_parser ignores kinds that the kernel does not know.
 var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
 
-// text returns the source of a profile. It names no ABI, and includes no file.
 func (c *Config) text(called string) string {
 	var b strings.Builder
-	// A volume has a mount namespace of its own. The flag attach_disconnected is for paths that do not lead up to the
-	// root.
+	// Paths on a volume may not lead up to the root, since the volume has a mount namespace of its own:
+	// attach_disconnected covers such paths.
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)
@@ -193,10 +191,9 @@ func (c *Config) text(called string) string {
 	return b.String()
 }
 
-const compileLimit = time.Minute // the timeout for the compiler, which normally takes less than a second
+const compileLimit = time.Minute // timeout of apparmor_parser, which normally takes less than a second
 
-// compile returns the profile in the binary format of this machine's kernel, or of the kernel in the
-// arguments, without the compiler's cache.
+// compile returns the profile in the kernel's binary format, without the cache of apparmor_parser.
 func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileLimit)
 	defer cancel()
@@ -224,7 +221,6 @@ func (p profile) load(ctx context.Context) error {
 	return nil
 }
 
-// remove unloads a profile, if the kernel has it.
 func remove(called string) error {
 	if there, err := has(called); err != nil || !there {
 		return err
@@ -238,7 +234,7 @@ func remove(called string) error {
 	return nil
 }
 
-// removeProbes removes the profiles of killed probes, which no ledger notes.
+// removeProbes removes the profiles that killed probes have left. No ledger lists them.
 func removeProbes() error {
 	text, err := os.ReadFile(loaded)
 	for line := range strings.Lines(string(text)) {

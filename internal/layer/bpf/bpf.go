@@ -25,7 +25,7 @@ import (
 	"tare/internal/layer"
 )
 
-// Most is the largest number of rules of a kind.
+// Most is the largest number of rules of one kind, such as rules on files.
 const Most = 64
 
 // ConnectRule is a rule for connections to a port at the addresses of a prefix.
@@ -90,14 +90,14 @@ type Policy struct {
 	Hooks        []int // hooks to attach
 	Rules        int   // number of rules of each kind
 	Action       layer.Action
-	Suffix       bool     // rules are ends of paths; otherwise they are beginnings
+	Suffix       bool     // rules on paths match ends; otherwise they match beginnings
 	Files        []string // paths of files, one per rule, of up to TextMost bytes
-	Programs     []string
-	Sources      []string // sources of mounts, like the paths of Files
+	Programs     []string // paths of programs, one per rule, of up to TextMost bytes
+	Sources      []string // sources of mounts, one per rule, of up to TextMost bytes
 	Four         []ConnectRule
 	Six          []ConnectRule
 	Capabilities uint64 // the denied capabilities, as bits
 }
 
-// TextMost is the longest path in a rule, in bytes, the same as vArmor's.
+// TextMost is the largest length of a path in a rule, in bytes. vArmor has the same limit.
 const TextMost = 64

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"tare/internal/experiment"
@@ -15,10 +16,10 @@ import (
 // Hook is a hook of a layer, with the action whose effect shows that the hook is on.
 type Hook struct {
 	Name  string
-	Index int    // index among the counts
+	Index int    // index in the table of counts
 	Try   string // the prober's word for an action that hits the hook
-	Match bool   // a rule matches that action
-	Deny  bool   // the matching rule denies the action
+	Match bool   // set if a rule matches the action Try
+	Deny  bool   // set if the matching rule denies the action
 }
 
 // Guard is a layer's BPF programs at one site, with the proofs that they are on.
@@ -31,7 +32,7 @@ type Guard struct {
 	began []count // counts at the beginning of the trial
 }
 
-// Group returns the cgroup of the site's programs that the layer is put around.
+// Group returns the open directory of the cgroup whose programs the layer is put around.
 func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 	at := testbed.Host
 	switch around {
@@ -47,25 +48,18 @@ func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 	return site.Cgroup(at)
 }
 
-type guardSet struct{ up []*Guard }
-
-// Up returns the active layer for loaded programs. Settle attaches them, and returns only failed checks,
-// which end a run before its first trial. Up also keeps the guard for the proofs in other arms.
+// Up returns the active layer for loaded programs, and keeps the guard for the proofs in other arms. Settle
+// attaches the programs, and returns only failed checks, which end a run before its first trial.
 func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
-	k := layer.Kept[guardSet](s.Run, l)
-	k.up = append(k.up, g)
+	guards := layer.Kept[[]*Guard](s.Run, l)
+	*guards = append(*guards, g)
 	return &layer.Active{
-		Settle: func(ctx context.Context) (failed []layer.Check, err error) {
+		Settle: func(ctx context.Context) ([]layer.Check, error) {
 			if err := g.Loaded.On(); err != nil {
 				return nil, err
 			}
 			checks, err := g.Before(ctx, s.Site)
-			for _, c := range checks {
-				if !c.OK {
-					failed = append(failed, c)
-				}
-			}
-			return failed, err
+			return slices.DeleteFunc(checks, func(c layer.Check) bool { return c.OK }), err
 		},
 		Before: g.Before,
 		After:  g.After,
@@ -76,15 +70,11 @@ func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
 // try lets the prober try the actions of the hooks. It returns the answers, and the hits that the guards
 // counted meanwhile.
 func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, guards ...*Guard) (answers map[string]string, counted []count, err error) {
-	var words []string
-	for _, h := range hooks {
-		words = append(words, h.Try)
-	}
 	before, err := sum(hooks, guards)
 	if err != nil {
 		return nil, nil, err
 	}
-	if answers, err = wrapper.Try(ctx, site, where, words...); err != nil {
+	if answers, err = wrapper.Try(ctx, site, where, testbed.Each(hooks, func(h Hook) string { return h.Try })...); err != nil {
 		return nil, nil, err
 	}
 	counted, err = sum(hooks, guards)
@@ -148,7 +138,7 @@ func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, e
 	return checks, err
 }
 
-// negligible is a number of hits per unit of work, of all hooks together, that counts as no use of the hooks.
+// negligible is the number of hits per unit of work, of all hooks together, up to which the hooks count as not used.
 const negligible = 0.01
 
 // After reports how often the hooks were hit in the trial.
@@ -172,16 +162,16 @@ func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
 		Unexercised: float64(all) <= negligible*did.Work}}, nil
 }
 
-// Off shows that the actions that the hooks deny are allowed at the site of another arm, and that no guard
-// counts them. If that arm has its own layer of this kind, its hooks see and deny the same actions. Off then
-// asks the kernel where the guards' programs are attached. Group also makes the cgroups of both arms equally
-// deep.
+// Off shows, at the site of an arm without the layer, that the actions of the hooks are allowed and that no guard
+// counts them. If the arm has its own layer of this kind, that layer denies the actions. Off then asks the kernel
+// whether a guard's program is attached to the arm's cgroup. In both cases, Off makes this cgroup as deep as
+// that of the arm with the layer.
 func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Side, hooks []Hook) ([]layer.Check, error) {
 	group, err := Group(s, around)
 	if err != nil {
 		return nil, err
 	}
-	guards := layer.Kept[guardSet](s.Run, l).up
+	guards := *layer.Kept[[]*Guard](s.Run, l)
 	if s.Own != nil {
 		c := layer.Check{Layer: kind, Name: "programs of another arm", Expected: "not attached here", Observed: "none is", OK: true}
 		for _, g := range guards {
@@ -214,7 +204,7 @@ func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, arou
 	})
 }
 
-// Elsewhere names the alternative on a cluster.
+// Elsewhere tells the user of the alternative on a cluster.
 const Elsewhere = "on a cluster, apply policies of vArmor and similar programs by the layer manifests, as examples/kubernetes/varmor.yaml does"
 
 // Works returns the probe of a layer, which tries the layer on this machine.

@@ -83,7 +83,7 @@ func LoadLSM(group *os.File, p Policy) (*loaded, error) {
 	})
 }
 
-// idOf returns the kernel's id of a cgroup, which is its directory's inode number.
+// idOf returns the kernel's id of a cgroup: the inode number of the cgroup's directory.
 func idOf(group *os.File) (uint64, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(int(group.Fd()), &st)
@@ -157,7 +157,6 @@ func setConnectRules(m map[string]*ebpf.Map, four, six []ConnectRule) error {
 	return errors.Join(errs...)
 }
 
-// setTextRules sets the rules that are texts, one list for each kind of rules.
 func setTextRules(m *ebpf.Map, kinds ...[]string) error {
 	var errs []error
 	for k, list := range kinds {
@@ -202,8 +201,8 @@ func (l *loaded) Off() error {
 	return errors.Join(append(errs, l.gone())...)
 }
 
-// goneLimit is how long programs may stay attached without links. A child process that a thread is starting
-// holds copies of all open files until it executes its program.
+// goneLimit is how long programs may stay attached after Off has closed the links. A child process that is being
+// started has copies of all open files, and so of the links, until it executes its program.
 const goneLimit = time.Second
 
 func (l *loaded) gone() error {
@@ -253,8 +252,8 @@ func (l *loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	return ours, nil
 }
 
-// attached returns the name of one of the programs that is attached: to a hook of the whole machine, to the
-// group, or with group 0 to any cgroup; "" if none is.
+// attached returns the name of one of the programs that is attached to a hook of the whole machine or to the
+// group; "" if none is. Group 0 stands for any cgroup.
 func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) {
 	var all link.Iterator
 	defer all.Close()

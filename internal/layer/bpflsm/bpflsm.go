@@ -99,10 +99,10 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// lastRuleFiles holds the paths of the files that the last rules match, in the site's directory for files.
+// lastRuleFiles holds the paths of the two files that the last rules match: one to read, one to run.
 type lastRuleFiles struct{ read, run string }
 
-// hooks are all hooks, each with its kind of rules.
+// hooks lists the hooks by their names in the experiment file.
 var hooks = []struct {
 	name  string
 	index int
@@ -121,7 +121,7 @@ var hooks = []struct {
 
 func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
 
-// rare are capabilities that programs do not use. The prober's timer uses the last one.
+// rare is a set of capabilities that programs do not use. The prober's timer needs CAP_WAKE_ALARM.
 const rare = 1<<20 | 1<<32 | 1<<33 | 1<<36 | 1<<35 // CAP_SYS_PACCT, MAC_OVERRIDE, MAC_ADMIN, BLOCK_SUSPEND, WAKE_ALARM
 
 // proofs returns the layer's hooks, each with the action whose effect shows that the hook is on.
@@ -153,12 +153,12 @@ func (c *Config) policy(at lastRuleFiles) bpf.Policy {
 	return p
 }
 
-// unused returns rule number i on paths. No program uses a path that this rule matches.
+// unused returns rule number i on paths. The rule matches no path that a program uses.
 func (c *Config) unused(i int) string {
 	switch {
 	case c.Like != "":
 		text := []byte(c.cut(c.Like))
-		text[len(text)-1] ^= 1 // changes the last letter
+		text[len(text)-1] ^= 1
 		return string(text)
 	case c.Match.One() == layer.Suffix:
 		return fmt.Sprintf("~tare-%02d", i)
@@ -166,7 +166,7 @@ func (c *Config) unused(i int) string {
 	return fmt.Sprintf("/~tare-%02d/", i)
 }
 
-// cut shortens a text to TextMost, the longest that a rule can have.
+// cut shortens a path to the TextMost bytes that a rule is compared with.
 func (c *Config) cut(text string) string {
 	over := max(len(text)-bpf.TextMost, 0)
 	if c.Match.One() == layer.Suffix {
@@ -191,7 +191,7 @@ func (c *Config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
 	if longest := max(len(at.read), len(at.run)); longest > bpf.TextMost && c.Match.One() == layer.Prefix {
 		return at, fmt.Errorf("the path %s is longer than the %d bytes of a rule: set TMPDIR to a directory with a shorter path", at.read, bpf.TextMost)
 	}
-	for _, file := range []string{at.read, at.run} { // executing the file fails even if it is allowed, since the file is no program
+	for _, file := range []string{at.read, at.run} { // executing the file always fails, since it is no program
 		err = errors.Join(err, os.WriteFile(file, []byte("tare"), 0o755), os.Chmod(file, 0o755))
 	}
 	return at, err

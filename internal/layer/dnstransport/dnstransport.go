@@ -73,7 +73,7 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	}, nil
 }
 
-// ProveOff has nothing to show before a trial.
+// ProveOff makes no check: the transport shows only after a trial.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
 // ProveOffAfter shows that no query used the transport. It is not called in an arm with another layer of this

@@ -97,17 +97,13 @@ func (c *Config) prove(ctx context.Context, s *layer.Session, site testbed.Site,
 		if err != nil {
 			return nil, err
 		}
-		var checks []layer.Check
-		for _, n := range c.Set.Names() {
-			checks = append(checks, c.check(n, values[n], seen[n], on))
-		}
-		return checks, nil
+		return testbed.Each(c.Set.Names(), func(n string) layer.Check { return c.check(n, values[n], seen[n], on) }), nil
 	})
 }
 
 type question struct {
 	Name   string `json:"name"`
-	Hidden bool   `json:"hidden"` // the answer is the hash of the value
+	Hidden bool   `json:"hidden"` // the answer must be the hash of the value
 }
 
 type answer struct {
@@ -115,13 +111,9 @@ type answer struct {
 	Value string `json:"value"` // the value, or its SHA-256 in hex
 }
 
-// look asks the reporting process, a subject at a place. It returns the answers by the names of the
-// variables.
+// look starts the reporting process as a subject at a place. It returns the answers by the names of the variables.
 func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
-	var questions []question
-	for _, n := range c.Set.Names() {
-		questions = append(questions, question{Name: n, Hidden: c.Set.Hidden(n)})
-	}
+	questions := testbed.Each(c.Set.Names(), func(n string) question { return question{Name: n, Hidden: c.Set.Hidden(n)} })
 	cmd, err := helperrpc.Command(site, where, name, questions)
 	if err != nil {
 		return nil, err
@@ -138,7 +130,6 @@ func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Plac
 	return seen, nil
 }
 
-// report is the main function of the reporting process.
 func report(_ context.Context, questions []question) (map[string]answer, error) {
 	answers := map[string]answer{}
 	for _, q := range questions {

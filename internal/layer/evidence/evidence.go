@@ -61,7 +61,7 @@ func compile(text string) (*regexp.Regexp, error) { return regexp.Compile("(?m)"
 type State int
 
 const (
-	Unclear State = iota // neither pattern matches, or both
+	Unclear State = iota // neither pattern matches, or both do
 	On
 	Off
 )
@@ -73,7 +73,7 @@ func (p Patterns) State(text string, failed error) State {
 	on, errOn := compile(p.On)
 	off, errOff := compile(p.Off)
 	if errOn != nil || errOff != nil {
-		return Unclear // Validate has reported this
+		return Unclear // Validate has reported the error
 	}
 	var exit *testbed.ExitError
 	ended := failed == nil || errors.As(failed, &exit) && exit.Code >= 0
@@ -90,9 +90,9 @@ func (p Patterns) State(text string, failed error) State {
 	return Unclear
 }
 
-// Check makes the check whether an output shows the wanted state of the layer.
-func (p Patterns) Check(kind, what string, want State, text string, failed error) layer.Check {
-	check := layer.Check{Layer: kind, Name: what, Expected: p.expected(want), Observed: Quote(text), OK: p.State(text, failed) == want}
+// Check checks that a program's output shows one state of the layer. failed is the program's error, as for State.
+func (p Patterns) Check(kind, name string, want State, text string, failed error) layer.Check {
+	check := layer.Check{Layer: kind, Name: name, Expected: p.expected(want), Observed: Quote(text), OK: p.State(text, failed) == want}
 	if failed != nil {
 		check.Observed += "; " + safetext.Tail(failed.Error(), stderrTail)
 	}
@@ -152,7 +152,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Marker returns a random text of 64 bytes, which nobody has sent before.
+// Marker returns a random text of 64 bytes, which has never been sent before.
 func Marker() string {
 	var random [32]byte
 	_, _ = rand.Read(random[:])

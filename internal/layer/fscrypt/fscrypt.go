@@ -39,8 +39,8 @@ const (
 
 func (mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
 
-// modes maps a value of `contents` in the file to the kernel's numbers (FSCRYPT_MODE_…) for encrypting contents
-// and file names, and to the cipher's name in /proc/crypto.
+// modes has, for each mode, the kernel's numbers (FSCRYPT_MODE_…) for encrypting contents and file names, and the
+// cipher's name in /proc/crypto.
 var modes = map[mode]struct {
 	contents, names uint8
 	cipher          string
@@ -101,7 +101,6 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 
 const none = "none" // the policy of a directory without encryption
 
-// policyCheck compares a directory's policy with the wanted one.
 func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, error) {
 	c := layer.Check{Layer: name, Name: "encryption policy of the directory", Expected: want}
 	err := stack.InVolume(func() (err error) {

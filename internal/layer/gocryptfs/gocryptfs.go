@@ -16,7 +16,6 @@ package gocryptfs
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"os"
 	"slices"
 	"strings"
@@ -31,7 +30,6 @@ import (
 
 const name = "gocryptfs"
 
-// cipher is the cipher of contents.
 type cipher string
 
 const (
@@ -98,20 +96,21 @@ type active struct {
 	info   string // gocryptfs's description of the directory of encrypted files
 }
 
-// options are the options of gocryptfs -init, by cipher.
-var options = map[cipher][]string{aesgcm: nil, aessiv: {"-aessiv"}, xChaCha: {"-xchacha"}}
+// ciphers has, for each cipher, the options of gocryptfs -init, and the word in gocryptfs's description of a directory.
+var ciphers = map[cipher]struct {
+	options []string
+	flag    string
+}{aesgcm: {nil, "GCMIV128"}, aessiv: {[]string{"-aessiv"}, "AESSIV"}, xChaCha: {[]string{"-xchacha"}, "XChaCha20Poly1305"}}
 
 // command initialises a directory of encrypted files, and returns the command that mounts it.
 func (a *active) command(ctx context.Context, cipher, plain string) (mount testbed.Command, err error) {
-	var drawn [16]byte
-	_, _ = rand.Read(drawn[:])
-	password := hex.EncodeToString(drawn[:]) + "\n" // the password goes through standard input and is not stored
+	password := rand.Text() + "\n" // the password goes through standard input and is not stored
 	run := func(args ...string) (string, error) {
 		cmd := testbed.Command{Args: append([]string{name}, args...), Stdin: strings.NewReader(password)}
 		return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, evidence.Limit)
 	}
 	// Nobody can guess the password, so few rounds of scrypt are enough.
-	args := append([]string{"-init", "-q", "-scryptn", "10"}, options[a.config.Cipher.One()]...)
+	args := append([]string{"-init", "-q", "-scryptn", "10"}, ciphers[a.config.Cipher.One()].options...)
 	if _, err := run(append(args, cipher)...); err != nil {
 		return mount, err
 	}
@@ -119,11 +118,8 @@ func (a *active) command(ctx context.Context, cipher, plain string) (mount testb
 	return testbed.Command{Args: []string{name, "-fg", "-q", "-nosyslog", cipher, plain}, Stdin: strings.NewReader(password)}, err
 }
 
-// flags are the words in gocryptfs's description of a directory, by cipher.
-var flags = map[cipher]string{aesgcm: "GCMIV128", aessiv: "AESSIV", xChaCha: "XChaCha20Poly1305"}
-
 func (a *active) implementation() layer.Check {
-	want := flags[a.config.Cipher.One()]
+	want := ciphers[a.config.Cipher.One()].flag
 	c := layer.Check{Layer: name, Name: "cipher of the directory", Expected: want, Observed: evidence.Quote(a.info), Once: true, OK: strings.Contains(a.info, want)}
 	if c.OK {
 		c.Observed = want

@@ -48,9 +48,9 @@ const (
 type platform string
 
 const (
-	systrap platform = "systrap" // with seccomp
+	systrap platform = "systrap" // by a seccomp filter
 	ptrace  platform = "ptrace"
-	kvm     platform = "kvm" // in a virtual machine
+	kvm     platform = "kvm" // by a virtual machine
 )
 
 func (platform) Values() []string { return []string{string(systrap), string(ptrace), string(kvm)} }
@@ -88,7 +88,7 @@ func tryAll(ctx context.Context, platforms ...platform) []testbed.Finding {
 	return all
 }
 
-// startTimeout is the timeout of a start. KVM may hang inside a virtual machine.
+// startTimeout is the timeout for starting a program. KVM may hang if this machine is a virtual machine.
 var startTimeout = map[platform]time.Duration{systrap: 20 * time.Second, ptrace: 20 * time.Second, kvm: 4 * time.Second}
 
 func try(ctx context.Context, p platform) testbed.Finding {
@@ -135,7 +135,6 @@ func (c *Config) Declare() experiment.Declaration {
 		Rights: c.pod().Declare().Rights, Shapes: true, OwnProves: true, Launched: true}
 }
 
-// pod returns the layer that sets the RuntimeClass on a cluster.
 func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
 
 // front returns the wrapper. Its bundles are in the directory dir.

@@ -19,13 +19,14 @@ import (
 
 	"tare/internal/layer/tunnel"
 	"tare/internal/run/machine/owned"
+	"tare/internal/testbed"
 )
 
-const daemon = "charon-systemd" // strongSwan's daemon: the variant of it that needs no file below /run
+const daemon = "charon-systemd" // the variant of strongSwan's daemon that needs no file below /run
 
-// config is the daemon's configuration, with the implementation that encrypts and the socket for commands.
-// The routes of kernel-libipsec have the lowest priority: this layer sets its own. allow_peer_ts lets the
-// tunnel carry packets to the peer's own address, since the daemon's own packets are routed past the tunnel.
+// config is the daemon's configuration. The three values to fill in are the plugin that encrypts, if it is not the
+// kernel, the priority of this plugin's routes, and the socket for commands. allow_peer_ts lets the tunnel carry
+// packets to the peer's own address.
 const config = `charon-systemd {
   load = random nonce openssl kdf %s kernel-netlink socket-default vici
   routing_table_prio = %d
@@ -39,11 +40,11 @@ const config = `charon-systemd {
 }
 `
 
-// lastRule is the priority of the routing rule for kernel-libipsec's own routes, after the rule of the table
-// default.
+// lastRule is the priority of the routing rule for kernel-libipsec's own routes. The rule of the table default comes
+// first, and so do the routes that this layer sets.
 const lastRule = 40000
 
-// longest is the MTU of the interface of kernel-libipsec, which reads no larger packet.
+// longest is the MTU of kernel-libipsec's interface. kernel-libipsec reads no larger packets.
 const longest = 1400
 
 const limit = 8 * time.Second // the timeout of one command to the daemon, and of the daemon's start
@@ -194,20 +195,14 @@ func (e *engine) connection(p tunnel.Peer) message {
 		"proposals": []string{"aes128gcm16-prfsha256-x25519"},
 		"local":     message{"auth": "psk"}, "remote": message{"auth": "psk"},
 		"children": message{"net": message{
-			"local_ts": prefixes(e.Behind), "remote_ts": prefixes(p.Behind), "esp_proposals": []string{"aes128gcm16-x25519"},
-			"start_action": start, "rekey_time": "0",
+			"local_ts": testbed.Each(e.Behind, netip.Prefix.String), "remote_ts": testbed.Each(p.Behind, netip.Prefix.String),
+			"esp_proposals": []string{"aes128gcm16-x25519"},
+			"start_action":  start, "rekey_time": "0",
 		}},
 	}
 }
 
-func prefixes(list []netip.Prefix) (text []string) {
-	for _, p := range list {
-		text = append(text, p.String())
-	}
-	return text
-}
-
-// Connect makes security associations with the peers that this end calls.
+// Connect makes security associations with the peers to which this end connects (Peer.Connect).
 func (e *engine) Connect() error {
 	for i, p := range e.peers {
 		if !p.Connect {

@@ -98,7 +98,7 @@ func identity(ctx context.Context, s *kube.Site) (context, uid string, err error
 // confounded is the caveat of every comparison of clusters.
 const confounded = "two clusters differ in more than one property (machines, kernel, network plug-in, versions), and the overhead includes all of them. It also includes the effect of state that trials leave on a cluster, such as objects in the API server's memory, since the baseline's cluster serves more trials (also those of the control)"
 
-// here checks that a site is on the context's cluster. The argument want is that cluster's UID.
+// here checks that a site is on the cluster of the layer's context. The argument want is the UID of this cluster.
 func (c *Config) here(context, uid, want string) layer.Check {
 	return layer.Check{
 		Layer: name, Name: "cluster", Expected: described(c.Name, want), Observed: described(context, uid),
@@ -106,8 +106,8 @@ func (c *Config) here(context, uid, want string) layer.Check {
 	}
 }
 
-// elsewhere checks that a site is not on the cluster of the layer's context. The argument not is that cluster's UID.
-// Two contexts of one cluster pass, with a caveat.
+// elsewhere checks that a site is not on the cluster of the layer's context. The argument not is the UID of this
+// cluster. If the site's context is another context of this cluster, the check passes with a caveat.
 func (c *Config) elsewhere(context, uid, not string) layer.Check {
 	k := layer.Check{
 		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, not), Observed: described(context, uid),

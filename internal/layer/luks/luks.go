@@ -3,8 +3,8 @@
 //
 //   - luks: {sectorSize: [512, 4096], workqueues: false}
 //
-// Storage drivers of clusters, such as Constellation's, do the same on the node. Direct I/O goes through to
-// the device.
+// Storage drivers of clusters, such as Constellation's, encrypt volumes like this on the node. Direct I/O goes
+// through to the device.
 //
 // Proof, once for each set-up: a marker that was written through the volume is not on the device in clear. In
 // an arm without encryption it is. Before every trial: cryptsetup reports the cipher and the sectors of the
@@ -14,7 +14,6 @@ package luks
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -69,7 +68,7 @@ func newLayer() layer.Layer {
 	return &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(noIntegrity), Workqueues: true}
 }
 
-const mapperControl = "/dev/mapper/control" // the device through which programs talk to the device mapper
+const mapperControl = "/dev/mapper/control" // device file of the device mapper
 
 // probe checks first that the kernel has the device mapper: the error of cryptsetup would be unclear.
 func probe(ctx context.Context) []testbed.Finding {
@@ -155,9 +154,7 @@ func (a *active) run(ctx context.Context, stdin string, args ...string) (string,
 }
 
 func (a *active) put(ctx context.Context, device, mapping string) (string, error) {
-	var drawn [32]byte
-	_, _ = rand.Read(drawn[:])
-	key := hex.EncodeToString(drawn[:]) // the key goes through standard input and is not stored
+	key := rand.Text() // the key goes through standard input and is not stored
 	if _, err := a.run(ctx, key, append(a.config.format(), device)...); err != nil {
 		return "", err
 	}

@@ -19,7 +19,7 @@ import (
 // cluster is the part of a site (*kube.Site) that the layer uses.
 type cluster interface {
 	Namespace() string
-	// Namespaced reports whether the objects of like's kind are in namespaces.
+	// Namespaced reports whether objects of the kind of the object like are in namespaces.
 	Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error)
 	Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
 	Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error)
@@ -39,7 +39,7 @@ type active struct {
 func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []*unstructured.Unstructured, outside []string, err error) {
 	all, problems := c.objects()
 	for field, p := range problems {
-		return nil, nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has reported this before
+		return nil, nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has reported the problem before
 	}
 	values := placeholder.Values{placeholder.Namespace: on.Namespace()}
 	for _, o := range all {
@@ -90,7 +90,7 @@ func (a *active) up(ctx context.Context, given bool) error {
 	return nil
 }
 
-// look reads an object's present state. The result there is false if the object does not exist.
+// look reads an object's present state. The result there is set if the object exists.
 func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got *unstructured.Unstructured, there bool, err error) {
 	got, err = on.Get(ctx, like)
 	switch {
@@ -152,7 +152,7 @@ func (a *active) holds(ctx context.Context, w wait) (ok bool, now string, err er
 	return ok, now, nil
 }
 
-// object returns the object of a condition: an applied one, or another one of the cluster.
+// object returns the object of a condition: one that the layer has applied, or another object of the cluster.
 func (w wait) object(c *Config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
 	all, _ := c.objects()
 	if i := w.find(all); i >= 0 {
@@ -220,7 +220,7 @@ func (a *active) present(ctx context.Context) (layer.Check, error) {
 	return check, nil
 }
 
-// titles names the first object, and counts the others.
+// titles returns the name of the first object, and the number of the others.
 func titles(objects []*unstructured.Unstructured) string {
 	if len(objects) == 0 {
 		return "objects"

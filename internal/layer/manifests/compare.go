@@ -17,8 +17,8 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// differences lists the applied fields that an object in the cluster lacks or has with another value. Fields
-// that the cluster has added, and other forms of a value (1000m for 1, 1m0s for 60s), are no differences.
+// differences lists the applied fields that an object in the cluster lacks or has with another value. A field that
+// the cluster has added is no difference, nor is another form of a value (1000m for 1, 1m0s for 60s).
 func differences(path string, applied, live any) []string {
 	switch want := applied.(type) {
 	case map[string]any:
@@ -182,8 +182,8 @@ type condition struct {
 	value string
 }
 
-// conditionType allows the characters of a condition's type. A length in the expression would cost every
-// start of Tare 3 ms.
+// conditionType matches texts of the characters that a condition's type may have. With a limit on the length, the
+// expression would make every start of Tare 3 ms slower.
 var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]*$`)
 
 const longestType = 317
@@ -264,8 +264,8 @@ func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now str
 	return false, "no condition " + kind
 }
 
-// stale reports whether the object's controller has not seen its current generation yet. Its status is then
-// out of date.
+// stale reports whether the object's status is out of date, since the object's controller has not seen the current
+// generation of the object yet.
 func stale(u *unstructured.Unstructured) (behind bool, now string) {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if err != nil || !found || observed >= u.GetGeneration() {

@@ -15,7 +15,7 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// object is one object, with the place where it is written.
+// object is one object, with the file and line in which it is written.
 type object struct {
 	unstructured.Unstructured
 	source string
@@ -169,15 +169,15 @@ func (o object) placed(values placeholder.Values, namespaced bool) (*unstructure
 	return u, nil
 }
 
-// mapped copies a value with become applied to each of its texts, but not to keys.
-func mapped(v any, become func(text string) (any, error)) (_ any, err error) {
+// mapped copies a value. The function replace returns the new values of all texts, except for keys.
+func mapped(v any, replace func(text string) (any, error)) (_ any, err error) {
 	switch v := v.(type) {
 	case string:
-		return become(v)
+		return replace(v)
 	case []any:
 		out := slices.Clone(v)
 		for i := range out {
-			if out[i], err = mapped(out[i], become); err != nil {
+			if out[i], err = mapped(out[i], replace); err != nil {
 				return nil, err
 			}
 		}
@@ -185,7 +185,7 @@ func mapped(v any, become func(text string) (any, error)) (_ any, err error) {
 	case map[string]any:
 		out := maps.Clone(v)
 		for key := range out {
-			if out[key], err = mapped(out[key], become); err != nil {
+			if out[key], err = mapped(out[key], replace); err != nil {
 				return nil, err
 			}
 		}

@@ -83,9 +83,9 @@ func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// repeat calls do for some entries of Repeat: if kinds is set, those whose key is a kind, and otherwise those whose
-// key is the path of a list. The argument n of do is the number of objects or items.
-func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at string, n int, bad func(format string, args ...any))) {
+// repeat calls the function each for the entries of Repeat whose key is a kind (if kinds is set) or the path of a list
+// (otherwise). The argument n of each is the number of objects or items.
+func (c *Config) repeat(kinds bool, problems map[string][]string, each func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {
 			continue
@@ -98,7 +98,7 @@ func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at str
 			bad("%q is neither the name of a factor nor a number from 0 to %d", c.Repeat[at], maxItems)
 			continue
 		}
-		do(at, n, bad)
+		each(at, n, bad)
 	}
 }
 

@@ -30,8 +30,8 @@ type active struct {
 type surroundings struct {
 	testbed.Site
 	testbed.Network
-	testbed.Wire      // nil where the sidecars watch the wire
-	testbed.Datagrams // nil where the sidecars watch the wire
+	testbed.Wire      // nil if the sidecars watch the wire
+	testbed.Datagrams // nil if the sidecars watch the wire
 }
 
 // Unwrap returns the site.
@@ -200,10 +200,9 @@ func (a *active) down(ctx context.Context) error {
 	return errors.Join(append(errs, a.helpers.close(ctx))...)
 }
 
-// helpers are the layer's helpers, by place.
 type helpers map[testbed.Place]*helperrpc.Helper
 
-// start starts a helper at a place, unless one runs there.
+// start starts a helper at a place, unless a helper runs there already.
 func (h helpers) start(ctx context.Context, site testbed.Site, where testbed.Place) error {
 	if h[where] != nil {
 		return nil

@@ -11,9 +11,9 @@ import (
 	"text/template"
 )
 
-// haproxy is HAProxy 2.6 or newer. Before version 3.0, HAProxy cannot mark its sockets: the rules in a pod
-// recognise them by their user. HAProxy counts handshakes, but not by TLS version: the configuration allows a
-// single version, and the probes verify it.
+// haproxy is HAProxy 2.6 or newer. Before version 3.0, HAProxy cannot mark its sockets: the rules in a pod recognise
+// the sockets by their user. HAProxy does not count handshakes by TLS version: the configuration allows a single
+// version, and the probes verify it.
 var haproxy = implementation{
 	program:   string(haProxy),
 	version:   []string{"-v"},

@@ -20,13 +20,13 @@ type request struct {
 	Output   *dirRequest    `json:"told,omitempty"`     // read a proxy's output; the response is the text printed since the last request
 }
 
-// becomeRequest asks the helper to become a proxy.
+// becomeRequest asks the helper process to become a proxy.
 type becomeRequest struct {
 	dirRequest
 	Files map[string]string `json:"files"` // contents of the files in the proxy's working directory, by file name
 	Args  []string          `json:"args"`
-	// ToFile is set if the proxy's standard output goes to a file. Otherwise nobody could read it while the
-	// proxy runs.
+	// ToFile is set if the proxy's standard output must go to a file. In a pod, the output of a running program can
+	// be read from a file only.
 	ToFile bool `json:"told,omitempty"`
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,11 +86,11 @@ func (o sourceRequest) find() (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no address in %s", o.Network)
 }
 
-// listen starts answering probes on the last of the ports that is free, and returns this port.
+// listen starts answering probes on the last free port of the list, and returns this port.
 func (h *helper) listen(o listenRequest) (uint16, error) {
 	h.unlisten()
-	for i := len(o.Ports) - 1; i >= 0; i-- {
-		l, err := net.Listen("tcp4", fmt.Sprintf(":%d", o.Ports[i]))
+	for _, port := range slices.Backward(o.Ports) {
+		l, err := net.Listen("tcp4", fmt.Sprintf(":%d", port))
 		if errors.Is(err, unix.EADDRINUSE) {
 			continue
 		}
@@ -98,7 +99,7 @@ func (h *helper) listen(o listenRequest) (uint16, error) {
 		}
 		h.listener = l
 		go serve(l)
-		return o.Ports[i], nil
+		return port, nil
 	}
 	return 0, fmt.Errorf("no port is free for a probe: the ports %v are all in use", o.Ports)
 }
@@ -176,19 +177,11 @@ func (o becomeRequest) become() error {
 	return errors.Join(o.exec(path, dir), owned.Remove(dir))
 }
 
-// write writes the proxy's files, for their owner only.
-func (o becomeRequest) write(dir string) error {
+func (o becomeRequest) exec(path, dir string) error {
 	for name, text := range o.Files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (o becomeRequest) exec(path, dir string) error {
-	if err := o.write(dir); err != nil {
-		return err
 	}
 	if err := os.Chdir(dir); err != nil {
 		return err
@@ -218,7 +211,7 @@ func (h *helper) output(o dirRequest) (string, error) {
 	return string(text), err
 }
 
-// watching counts frames that contain a pattern and leave or enter the pod.
+// watching starts counting the frames that contain a pattern and leave or enter the pod.
 func (h *helper) watching(o watchRequest) (err error) {
 	if _, err := h.unwatch(); err != nil {
 		return err

@@ -17,7 +17,6 @@ import (
 	"time"
 )
 
-// key is a kind of key with its size.
 type key string
 
 const (
@@ -63,7 +62,7 @@ func keyOf(c *x509.Certificate) string {
 const (
 	clientIdentity   = "spiffe://tare/ns/site/sa/client"
 	serverIdentity   = "spiffe://tare/ns/site/sa/server"
-	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // the same authority has certified it, and yet it must be refused
+	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // certified by the layer's authority, but the server's proxy must refuse it
 )
 
 // lifetime is how long certificates are valid: longer than any run. The authority's key is discarded at once.
@@ -108,8 +107,8 @@ func issue(k key) (ids identities, err error) {
 	return ids, nil
 }
 
-// certify generates a key and its certificate. The certificate's common name is the last part of the
-// identity: HAProxy cannot print anything else of a certificate.
+// certify generates a key and its certificate. The certificate's common name is the last part of the identity:
+// HAProxy prints only the common name of a certificate.
 func certify(authority *x509.Certificate, authorityKey crypto.Signer, serial int64, id string, k key) (identity, error) {
 	key, err := k.make()
 	if err != nil {

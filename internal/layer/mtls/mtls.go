@@ -64,7 +64,6 @@ var Kind = layer.Kind{
 	Helper:  Helper,
 }
 
-// mode is what the proxies do with connections.
 type mode string
 
 const (
@@ -74,7 +73,6 @@ const (
 
 func (mode) Values() []string { return []string{string(plaintext), string(mutual)} }
 
-// program is the proxy program.
 type program string
 
 const (
@@ -94,7 +92,6 @@ const (
 
 func (protocol) Values() []string { return []string{string(tcp), string(HTTP)} }
 
-// placement says where the proxies run.
 type placement string
 
 const (
@@ -114,7 +111,6 @@ const (
 
 func (version) Values() []string { return []string{string(tls12), string(tls13)} }
 
-// cipher is the TLS cipher of the connections between the proxies.
 type cipher string
 
 const (

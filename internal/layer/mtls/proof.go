@@ -271,7 +271,7 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	return c
 }
 
-// checkProtocol checks that each proxy parsed the marker as the wanted protocol. A proxy counts requests only if it
+// checkProtocol checks that each proxy parsed the marker as the protocol want. A proxy counts requests only if it
 // parses HTTP.
 func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}

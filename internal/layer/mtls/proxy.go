@@ -22,7 +22,7 @@ type proxy struct {
 	process testbed.Process
 	admin   admin
 	log     *logReader
-	ended   chan struct{} // closed when the proxy has ended; why is set before
+	ended   chan struct{} // closed when the proxy has ended and why is set
 	why     error
 }
 
@@ -48,7 +48,7 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 		return nil, err
 	}
 	helper := a.helpers[where]
-	defer func() { // also if the process has failed to become the proxy
+	defer func() { // the files are removed even if the process has failed to become the proxy
 		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), request{Forget: &become.dirRequest}, nil))
 	}()
 	up := &proxy{log: newLogReader(), ended: make(chan struct{})}
@@ -134,8 +134,8 @@ func (p *proxy) end() error {
 	return err
 }
 
-// recordMark begins the lines with records of connections. The server's proxy prints such a line when a
-// connection, or a request on a connection, has ended.
+// recordMark is the first word of a line with the record of a connection. The server's proxy prints such a line when
+// a connection, or a request on a connection, has ended.
 const recordMark = "tare-told"
 
 // connRecord is the server proxy's record of a connection. Unknown fields are "-".

@@ -16,7 +16,7 @@ const table = "tare-mtls" // the name of the nftables table with the layer's rul
 // of a service.
 var beforeService = nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest - 1)
 
-// install installs the rules in this network namespace, in place of earlier ones.
+// install installs the rules in this network namespace, in place of earlier rules of the layer.
 func (r redirect) install() error {
 	if err := removeRules(); err != nil {
 		return err

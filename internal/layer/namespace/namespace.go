@@ -79,7 +79,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	if given := site.Parameters().Namespace; given != "" {
 		return nil, fmt.Errorf("all arms share the experiment's namespace %s, so one arm cannot label it: leave testbed.kubernetes.namespace out, and Tare creates a namespace for each arm", given)
 	}
-	idle := false // the namespace would have been the same without the layer
+	idle := false // set if the namespace has all labels and annotations without the layer
 	err = site.ShapeNamespace(func(ns *corev1.Namespace) {
 		idle = c.lacking(ns) == 0
 		ns.Labels, ns.Annotations = keyvalue.With(ns.Labels, c.Labels), keyvalue.With(ns.Annotations, c.Annotations)

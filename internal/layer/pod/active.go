@@ -77,17 +77,14 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	return allowed(ns, needs)
 }
 
-// allowed returns an error if a namespace does not allow the pods. Only the API server knows the cluster's
-// default for namespaces without a level.
+// allowed returns an error if the Pod Security level of a namespace does not allow the pods. It returns nil for a
+// namespace without a level: only the API server knows the cluster's default.
 func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 	has, ok := ns.Labels[enforce]
 	if !ok || slices.Index(levels, has) >= slices.Index(levels, least(needs)) {
 		return nil
 	}
-	var why []string
-	for _, n := range needs {
-		why = append(why, n.Why)
-	}
+	why := testbed.Each(needs, func(n experiment.PodSecurity) string { return n.Why })
 	return fmt.Errorf("the namespace %s allows only pods of the Pod Security level %s, but the level %s is needed: %s: kubectl label --overwrite namespace %s %s=%s, or let Tare make namespaces",
 		ns.Name, has, least(needs), strings.Join(why, ", "), ns.Name, enforce, least(needs))
 }
@@ -175,18 +172,14 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 }
 
 func uids(views []podView) []types.UID {
-	var ids []types.UID
-	for _, s := range views {
-		ids = append(ids, s.pod.UID)
-	}
-	return ids
+	return testbed.Each(views, func(s podView) types.UID { return s.pod.UID })
 }
 
-// offBeside lists the aspects that show that the layer is off in an arm with a pod layer of its own. Fields
-// that this own layer sets are left out: its own proof shows them.
+// offBeside lists the aspects that show that the layer is off in an arm with a pod layer of its own. It leaves out the
+// fields that the arm's own layer sets: the proof of that layer shows them.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *layer.Without(c, own)
-	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes that have all these labels
+	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes that have all labels of NodeSelector
 		rest.NodeSelector = c.NodeSelector
 	}
 	rest.Sidecars = slices.DeleteFunc(slices.Clone(c.Sidecars), func(s string) bool { return slices.Contains(own.Sidecars, s) })
@@ -197,8 +190,8 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
 		return rest.aspects(false, sandbox)
 	}
-	// A privileged container has no filter and all capabilities. The arm's own layer may have the same
-	// effects, so neither is evidence.
+	// A privileged container has no seccomp filter, and all capabilities. The arm's own layer may also remove the filter
+	// or add capabilities, so the filter and the capabilities are no evidence.
 	rest.Privileged = false
 	return append(rest.aspects(false, sandbox), unprivileged())
 }

@@ -132,7 +132,7 @@ func appArmor(want string) aspect {
 	}}
 }
 
-// capable returns an error if a node does not support a setting of the layer, and its kubelet has not reported this.
+// capable returns an error if a pod runs on a node that does not support AppArmor, although the layer sets a profile.
 func (c *Config) capable(views []podView) error {
 	for _, s := range views {
 		if len(c.AppArmor) > 0 && s.facts.AppArmor == "" {
@@ -145,7 +145,7 @@ func (c *Config) capable(views []podView) error {
 
 var everything, sysAdmin = capsOf(all), capsOf("SYS_ADMIN")
 
-// bounding returns the bounding set of the pod's programs. They cannot gain other capabilities.
+// bounding returns the capabilities that the pod's programs have or can gain (the bounding set), and a text.
 func bounding(s podView) (capSet, string) {
 	set, err := parseCaps(s.facts.CapBnd)
 	if err != nil {
@@ -154,8 +154,8 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities shows the bounding set of the pod's programs. For root, all of its capabilities are in effect.
-// For another user, none is.
+// capabilities shows the bounding set of the pod's programs. If the programs run as root, the whole bounding set must
+// be in effect.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}
@@ -185,7 +185,7 @@ func (c *Config) capabilities() aspect {
 	}}
 }
 
-// boundaries describes the expected capabilities: all in the set with, and none in the set without.
+// boundaries describes the expected capabilities: all of the first set, and none of the second set.
 func boundaries(with, without capSet) string {
 	switch {
 	case with|without == 0:
@@ -202,7 +202,7 @@ func boundaries(with, without capSet) string {
 	return fmt.Sprintf("with %s, without %s", with, without)
 }
 
-// capSet is a set of capabilities, by their numbers as bits.
+// capSet is a set of capabilities. Bit n stands for capability number n.
 type capSet uint64
 
 // parseCaps parses a set of capabilities in the hexadecimal form of /proc/PID/status.

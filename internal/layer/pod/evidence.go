@@ -26,14 +26,15 @@ type podView struct {
 	node  *corev1.Node // set if the proof compares the pod with its node
 }
 
-// split returns the pods that the layer shapes. No layer is put around pods on the nodes' network (beside).
+// split returns the pods that the layer shapes. beside is set if there are other pods, on the nodes' network: no layer
+// is put around these.
 func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
 	shaped = maps.Clone(pods)
 	maps.DeleteFunc(shaped, func(p testbed.Place, _ *corev1.Pod) bool { return p == testbed.ClientNode || p == testbed.ServerNode })
 	return shaped, len(shaped) < len(pods)
 }
 
-// look gathers the evidence about the pods that layers shape. nodes keeps the nodes that were read.
+// look gathers the evidence about the pods that layers shape. It adds the nodes that it reads to the map nodes.
 func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]podView, error) {
 	pods, err := s.Pods(ctx)
 	if err != nil {
@@ -74,8 +75,8 @@ func node(ctx context.Context, s *kube.Site, name string, known map[string]*core
 	return n, nil
 }
 
-// sandboxOf finds the sandbox of a RuntimeClass by the names of the class and its handler; "" if neither
-// tells.
+// sandboxOf finds the sandbox of a RuntimeClass by the names of the class and its handler; "" if neither names a
+// sandbox.
 func sandboxOf(class, handler string) string {
 	for _, word := range []string{handler, class} {
 		word = strings.ToLower(word)
@@ -135,36 +136,24 @@ type shown struct {
 
 func (a aspect) check(views []podView) layer.Check {
 	k := layer.Check{Layer: name, Name: a.name, Expected: a.expected, OK: true}
-	var all, caveats []string
+	var all, each, caveats []string
 	for _, s := range views {
 		got := a.show(s)
-		all = append(all, got.observed)
+		all, each = append(all, got.observed), append(each, fmt.Sprintf("%s: %s", s.place, got.observed))
 		k.OK = k.OK && got.ok
 		if got.caveat != "" && !slices.Contains(caveats, got.caveat) {
 			caveats = append(caveats, got.caveat)
 		}
 	}
-	k.Caveat = strings.Join(caveats, "; ")
-	if same := slices.Compact(slices.Clone(all)); len(same) == 1 {
+	k.Observed, k.Caveat = strings.Join(each, "; "), strings.Join(caveats, "; ")
+	if same := slices.Compact(all); len(same) == 1 {
 		k.Observed = same[0]
-		return k
 	}
-	var each []string
-	for i, s := range views {
-		each = append(each, fmt.Sprintf("%s: %s", s.place, all[i]))
-	}
-	k.Observed = strings.Join(each, "; ")
 	return k
 }
 
-// checks makes the checks of some aspects: if spec is set, those whose evidence is the specification, and otherwise
-// all others.
+// checks makes the checks of those aspects whose field spec has the given value.
 func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
-	var out []layer.Check
-	for _, a := range aspects {
-		if a.spec == spec {
-			out = append(out, a.check(views))
-		}
-	}
-	return out
+	aspects = slices.DeleteFunc(slices.Clone(aspects), func(a aspect) bool { return a.spec != spec })
+	return testbed.Each(aspects, func(a aspect) layer.Check { return a.check(views) })
 }

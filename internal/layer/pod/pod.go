@@ -91,7 +91,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// These are words that may stand in the lists of capabilities in place of a capability.
+// These are words that a list of capabilities may have in place of a capability.
 const (
 	all  = "ALL"
 	none = "none"

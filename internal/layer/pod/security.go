@@ -125,7 +125,6 @@ func (j *judgement) pod(spec *corev1.PodSpec) {
 	j.when(s.RunAsUser != nil && *s.RunAsUser == 0, baseline, "programs of root")
 }
 
-// profiles judges the security profiles of a pod or of a container.
 func (j *judgement) profiles(seccomp *corev1.SeccompProfile, appArmor *corev1.AppArmorProfile, se *corev1.SELinuxOptions) {
 	j.when(seccomp != nil && seccomp.Type == corev1.SeccompProfileTypeUnconfined, privileged, "seccomp profile Unconfined")
 	j.when(appArmor != nil && appArmor.Type == corev1.AppArmorProfileTypeUnconfined, privileged, "AppArmor profile Unconfined")

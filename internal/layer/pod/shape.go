@@ -17,6 +17,7 @@ import (
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/strictyaml"
 	"tare/internal/layer/keyvalue"
+	"tare/internal/testbed"
 )
 
 const (
@@ -163,7 +164,7 @@ func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	return out, nil
 }
 
-// carries reports whether the pod has every field of the patch: applying it again changes nothing.
+// carries reports whether the pod has every field of the patch: whether applying the patch again changes nothing.
 func carries(pod *corev1.Pod, text string) (bool, error) {
 	again, err := patched(pod, text)
 	if err != nil {
@@ -172,7 +173,8 @@ func carries(pod *corev1.Pod, text string) (bool, error) {
 	return equality.Semantic.DeepEqual(canonical(pod), canonical(again)), nil
 }
 
-// canonical returns the pod with those lists sorted that a patch may reorder without a change of the meaning.
+// canonical returns the pod with sorted lists of volumes, containers and mounts: a patch may reorder these lists
+// without a change of the meaning.
 func canonical(pod *corev1.Pod) *corev1.Pod {
 	out := pod.DeepCopy()
 	slices.SortStableFunc(out.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
@@ -271,11 +273,8 @@ func (c *Config) settled() (*Config, error) {
 	return &out, nil
 }
 
-func names(capabilities []corev1.Capability) (names []string) {
-	for _, c := range capabilities {
-		names = append(names, string(c))
-	}
-	return names
+func names(list []corev1.Capability) []string {
+	return testbed.Each(list, func(c corev1.Capability) string { return string(c) })
 }
 
 var isProfile = regexp.MustCompile(`^(RuntimeDefault|Unconfined|Localhost/.+)$`)

@@ -8,9 +8,9 @@
 // Tare's pods have no capabilities and have no_new_privs anyway. Both layers are therefore refused on a
 // cluster. The layer pod sets the privileges of pods.
 //
-// Proofs for capabilities: /proc/self/status of a subject shows none of the dropped capabilities, and outside
-// the layer shows them. Also, an action that needs one of them (changing the root, a raw socket, a mount) is
-// denied, and outside the layer is allowed. Proof for no-new-privs: the flag in /proc/self/status.
+// Proofs for capabilities: a subject's /proc/self/status shows none of the dropped capabilities, and an action that
+// needs one of them (changing the root, opening a raw socket, mounting) is denied. Outside the layer the opposite
+// holds. Proof for no-new-privs: the flag in /proc/self/status.
 package privileges
 
 import (
@@ -28,13 +28,11 @@ const all = "ALL"
 // actions holds the prober's words for actions, by the capability that they need.
 var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket", "SYS_ADMIN": "mount"}
 
-// capabilities holds the parameters of the layer capabilities.
 type capabilities struct {
 	Drop   []string   `yaml:"drop" json:"drop" doc:"capabilities that are taken from programs, such as NET_RAW, or ALL"`
 	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
-// noNewPrivs holds the parameters of the layer no-new-privs.
 type noNewPrivs struct {
 	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }

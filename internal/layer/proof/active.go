@@ -18,7 +18,7 @@ import (
 type active struct {
 	config *Config
 	site   testbed.Site           // the site with the wrappers, as the workload gets it
-	once   map[string]layer.Check // results of checks that are made once, by the pods that they apply to
+	once   map[string]layer.Check // results of checks that are made once, by check and pods
 	counts map[int][]reading      // readings before the trial, by index of the check
 }
 
@@ -59,7 +59,7 @@ func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.Stat
 	return checks, nil
 }
 
-// check runs the check's program in all its targets. Every target must show the wanted state.
+// check runs the check's program in all its targets. Every target must show the state want.
 func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State) (layer.Check, error) {
 	targets, err := i.targets(ctx, site)
 	if err != nil {
@@ -75,10 +75,10 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 }
 
 // ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check with the
-// number of the other targets. The argument also is the format of this number.
-func ofAll(targets int, also string, one func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
+// number of the other targets, in the given format.
+func ofAll(targets int, format string, make func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
 	for n := range targets {
-		title, check, err := one(n)
+		title, check, err := make(n)
 		if err != nil {
 			return check, err
 		}
@@ -93,7 +93,7 @@ func ofAll(targets int, also string, one func(n int) (title string, check layer.
 		}
 	}
 	if targets > 1 {
-		all.Observed += fmt.Sprintf(also, targets-1)
+		all.Observed += fmt.Sprintf(format, targets-1)
 	}
 	return all, nil
 }
@@ -156,9 +156,8 @@ func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) 
 	return checks, nil
 }
 
-// Some counters only count up. If such a counter grows during a trial, the trial went through the mechanism.
-
-// counter compiles the regular expression of a counter, whose only group is the number.
+// counter compiles the regular expression of a counter, whose only group is the number. If a counter grows during a
+// trial, the trial went through the mechanism.
 func counter(text string) (*regexp.Regexp, error) {
 	pattern, err := regexp.Compile("(?m)" + text)
 	if err == nil && pattern.NumSubexp() != 1 {

@@ -59,7 +59,7 @@ type Pods struct {
 	Node      node              `yaml:"node" json:"node,omitempty" enum:"client,server,both,any,all" doc:"pods to use: on the client's node, the server's node or both nodes, any one pod, or all; absent: both"`
 }
 
-// node says which pods are used, by the nodes on which they run.
+// node selects pods by the nodes on which they run.
 type node string
 
 const (
@@ -175,8 +175,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// patterns returns the patterns for a check's output. The number of grows must not appear in arms without the
-// layer.
+// patterns returns the patterns for a check's output. The pattern grows must not match in arms without the layer.
 func (i Item) patterns() evidence.Patterns {
 	return evidence.Patterns{On: cmp.Or(i.Grows, i.On), Off: i.Off}
 }
@@ -187,8 +186,8 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{Before: a.before, After: a.after}, nil
 }
 
-// offChecks keeps the results of checks that are made once in other arms, by these arms' own proof layers (or
-// nil), and then by check and pods.
+// offChecks keeps the results of checks that are made once at the sites of other arms. The keys are the other arm's own
+// proof layer or nil, and then check and pods.
 type offChecks map[*Config]map[string]layer.Check
 
 // ProveOff makes the checks at another arm's site, except for those that the arm's own proof layer has, too.

@@ -16,14 +16,14 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// runner is a program that has a daemon start its command, or that leaves units of systemd, containers or the like
-// behind when it is killed.
+// runner is a program that starts a command in a unit of systemd or in a container. If the program is killed, the unit
+// or the container may remain.
 type runner struct {
 	name, program, install string
 	elsewhere              bool // the command is no descendant of the program
 	alive                  []string
-	// list returns the command that prints the names of what a run has left, one per line. remove removes
-	// these names.
+	// list returns the command that prints the names of a run's leftovers, one per line. The command remove, followed
+	// by these names, removes the leftovers.
 	list   func(label string) []string
 	remove []string
 }
@@ -57,7 +57,6 @@ type Systemd struct {
 	Properties []string `yaml:"properties" json:"properties" doc:"properties of the unit that sandbox it, such as ProtectSystem=strict (systemd.exec(5)); absent: the layer's defaults"`
 }
 
-// container holds the parameters of the layers docker and podman.
 type container struct {
 	runner  *runner
 	Image   string     `yaml:"image" json:"image" required:"true" doc:"image, which must exist locally and contain the programs that are run"`
@@ -187,15 +186,13 @@ func (c *container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Che
 // variables returns the names of a command's variables. Their values must not be arguments, which other users
 // can see.
 func variables(cmd testbed.Command) []string {
-	var names []string
-	for _, v := range cmd.Env {
+	return testbed.Each(cmd.Env, func(v string) string {
 		name, _, _ := strings.Cut(v, "=")
-		names = append(names, name)
-	}
-	return names
+		return name
+	})
 }
 
-// up puts the layer up, and notes in the ledger how to remove what a killed run leaves.
+// up puts the layer up, and notes in the ledger how to remove the leftovers of a killed run.
 func (r *runner) up(s *layer.Session, of func(label string) wrapper.Wrapper) (*layer.Active, error) {
 	if _, ok := testbed.As[testbed.Network](s.Site); ok && r.elsewhere {
 		return nil, fmt.Errorf("%s starts programs in another process, outside the networks that Tare creates: use a workload without a network (in: host)", r.program)
@@ -212,7 +209,7 @@ func (r *runner) up(s *layer.Session, of func(label string) wrapper.Wrapper) (*l
 	return a, nil
 }
 
-// left removes what the runner has left under a label, and returns the names.
+// left removes the leftovers with a label, and returns their names.
 func (r *runner) left(ctx context.Context, label string) ([]string, error) {
 	out, err := testbed.Output(ctx, local.Here, testbed.Host, r.list(label)...)
 	if err != nil {

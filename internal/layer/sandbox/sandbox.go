@@ -24,7 +24,6 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// preset is one sandbox program with its options.
 type preset struct {
 	name, summary, program string
 	install                string   // command that installs the program

@@ -36,7 +36,6 @@ type Config struct {
 	Expect     *expect               `yaml:"expect" doc:"expected properties of the volume"`
 }
 
-// expect holds properties that a volume of the class must have.
 type expect struct {
 	Driver     string            `yaml:"driver" doc:"CSI driver of the volume, such as disk.csi.azure.com"`
 	Attributes map[string]string `yaml:"attributes" doc:"CSI attributes of the volume"`
@@ -94,8 +93,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 }
 
 func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
-	class := c.Name.OrZero()
-	claim.Spec.StorageClassName = &class
+	claim.Spec.StorageClassName = new(c.Name.OrZero())
 	if c.AccessMode != "" {
 		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(c.AccessMode)}
 	}
@@ -148,7 +146,7 @@ func driver(v *corev1.PersistentVolume) string {
 	return "none of CSI"
 }
 
-// checkAll makes the checks of all volumes of a site; none if its workload has no volume.
+// checkAll makes the checks of all volumes of a site. It makes none if the site's workload has no volume.
 func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *storagev1.StorageClass) ([]layer.Check, error) {
 	claims, err := s.Claims(ctx)
 	if err != nil {
@@ -175,7 +173,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.checkAll(ctx, site, false, nil)
 }
 
-// before shows that the site's volume has the class. class is nil if Tare may not read it.
+// before shows that the site's volume has the layer's class. The argument class is nil if Tare may not read the class.
 func (c *Config) before(ctx context.Context, site *kube.Site, class *storagev1.StorageClass) ([]layer.Check, error) {
 	checks, err := c.checkAll(ctx, site, true, class)
 	if err == nil && checks == nil { // the arm is measured like one without the layer

@@ -34,8 +34,7 @@ func (o *commandRunner) run(ctx context.Context, args reference.Arguments, limit
 	return evidence.Output(ctx, o.site, testbed.Host, testbed.Command{Args: filled, Env: o.env, Dir: o.dir}, limit)
 }
 
-// look runs the check's program. It returns the state that the output shows, and the check of the wanted
-// state.
+// look runs the check's program. It returns the state that the output shows, and the check that this is the state want.
 func (o *commandRunner) look(ctx context.Context, want evidence.State) (evidence.State, layer.Check, error) {
 	c := o.config.Check
 	text, failed := o.run(ctx, c.Run, evidence.Limit)
@@ -54,7 +53,7 @@ func word(s evidence.State) string {
 	return map[evidence.State]string{evidence.On: "on", evidence.Off: "off"}[s]
 }
 
-// These are the first and the longest pause between two looks at a switch that is being turned.
+// These are the first and the longest pause between two readings of a switch that is being turned.
 const (
 	firstLook = 100 * time.Millisecond
 	rareLook  = 2 * time.Second
@@ -102,8 +101,8 @@ type active struct {
 	done   bool // set when the layer has been taken down
 }
 
-// begin makes sure that the switch is off before the first site. A switch that is on may be needed by
-// somebody: it is turned off only if the layer turns it on again after the run (found: restore).
+// begin makes sure that the switch is off before the first site. If the switch is on, somebody may need it: begin turns
+// it off only if the layer turns it on again after the run (found: restore).
 func (a *active) begin(ctx context.Context) error {
 	if a.sites > 0 {
 		a.sites++

@@ -56,7 +56,7 @@ type Config struct {
 	Env       environ.Variables     `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands, as for the layer env"`
 }
 
-// found says what the layer does if the switch is on before the run.
+// found is the layer's action if the switch is on before the run.
 type found string
 
 const (

@@ -43,7 +43,7 @@ func (p *Protocol) route(d direction) error {
 		return fmt.Errorf("interface %s: %w", d.Device, err)
 	}
 	lead := d.Peers
-	if d.Service.IsValid() { // so that packets for the service, too, have the tunnel's MTU from the start
+	if d.Service.IsValid() { // packets for the service must have the tunnel's MTU from the start
 		lead = append(lead[:len(lead):len(lead)], d.Service)
 	}
 	families := map[int]bool{}

@@ -19,8 +19,8 @@ type way struct {
 	limit    time.Duration // timeout of the marker
 }
 
-// ways returns one way for each two ends, in the order of the ends, beginning at the client's. The earlier
-// end sends, since an end with a new key starts the handshakes.
+// ways returns one way for each pair of ends. The end that comes first in the list of ends sends, since this end starts
+// the handshakes (Peer.Connect).
 func (t *Tunnels) ways(limit time.Duration) (all []way) {
 	for i, from := range t.ends {
 		for _, to := range t.ends[i+1:] {
@@ -69,7 +69,7 @@ func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, e
 	return seen, errors.Join(errs...)
 }
 
-// carried returns the smallest number of bytes by which all these markers increase a protocol's counters.
+// carried returns the smallest number of bytes by which the markers together increase a protocol's counters.
 func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	for _, one := range m {
 		bytes += p.Carried(one.size)
@@ -83,8 +83,8 @@ func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire checks that all markers arrived. If clear is set, each must have been seen in clear between the nodes,
-// and otherwise none.
+// checkWire checks that every marker arrived, and was seen in clear between the nodes if clear is set, but not
+// otherwise.
 func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
 	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {
@@ -92,8 +92,8 @@ func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	})
 }
 
-// check compares the outcome of each marker with the expected one. Of several markers, it counts the expected
-// outcomes and names some of the others.
+// check compares the outcome of each marker with the expected outcome. If there are several markers, the check has the
+// number of expected outcomes and names some of the other outcomes.
 func (m markerOutcomes) check(kind, name, expected string, look func(markerOutcome) (observed string, ok bool)) layer.Check {
 	const most = 3 // number of unexpected outcomes that are named
 	c := layer.Check{Layer: kind, Name: name, Expected: expected}

@@ -58,7 +58,7 @@ func (t *Tunnels) implementation(wanted Implementation) layer.Check {
 		check.Caveat = t.Protocol.Kernel + " encrypts in threads of the kernel: only the CPU time of the whole machine includes its cost"
 	}
 	check.OK = wanted == Auto || strings.HasPrefix(check.Observed, string(wanted))
-	if t.pods != nil {
+	if t.sidecars != nil {
 		check.Caveat += "; " + podCaveat
 	}
 	return check
@@ -115,7 +115,7 @@ func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 		m.checkArrival(t.Layer, "marker from pod to pod", true),
 		m.checkWire(t.Layer, "marker on the wire", false),
 	}
-	if t.pods != nil && t.ends[0].opened.Device != "" {
+	if t.sidecars != nil && t.ends[0].opened.Device != "" {
 		checks = append(checks, m.check(t.Layer, "marker on the tunnel's interface", "in at least 1 frame", func(one markerOutcome) (string, bool) {
 			return fmt.Sprintf("in %d frames", one.inside), one.inside > 0
 		}))
@@ -148,7 +148,7 @@ func (t *Tunnels) traffic(ctx context.Context) (sum Traffic, err error) {
 	return sum, nil
 }
 
-// checkTraffic checks that at least size bytes entered the tunnels, and that as many left them.
+// checkTraffic checks that at least size bytes entered the tunnels, and that at least size bytes left the tunnels.
 func checkTraffic(kind, name string, from, to Traffic, size uint64) layer.Check {
 	in, out := to.Sent-from.Sent, to.Received-from.Received
 	return layer.Check{

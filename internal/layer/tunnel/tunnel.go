@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
@@ -149,12 +150,17 @@ type Tunnels struct {
 	*Protocol
 	site   testbed.Site
 	nodes  []testbed.Node // nil in pods
-	pods   *inPods        // nil on nodes
 	ends   []*end
 	proofs []layer.Check
 	before Traffic // counters at the beginning of the trial
 	// send sends a marker. It reports whether the marker arrived, and where it was seen.
 	send func(ctx context.Context, w way, marker []byte) (markerOutcome, error)
+
+	// The other fields are for tunnels between the pods of a cluster.
+
+	sidecars testbed.Sidecars // nil on nodes
+	watches  bool             // the helpers have the right to watch interfaces
+	present  atomic.Int32     // number of pods that had the tunnel's interface when their helper started answering
 }
 
 // Up puts tunnels around the site. In pods, Settle creates the tunnels.
@@ -236,8 +242,7 @@ func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 		return fmt.Errorf("make keys: %w", err)
 	}
 	for i, e := range t.ends {
-		e.key = keys[i]
-		e.peers = nil
+		e.key, e.peers = keys[i], nil
 		for k, other := range t.ends {
 			if i != k {
 				peer := other.peer
@@ -259,8 +264,8 @@ func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 	return t.proveKeys(ctx)
 }
 
-// each runs a function for all ends in parallel, and returns the first error: several ends usually have the
-// same one.
+// each runs a function for all ends in parallel. It returns only the first error, since all ends usually have the same
+// error.
 func (t *Tunnels) each(do func(e *end) error) error {
 	errs := make([]error, len(t.ends))
 	var wait sync.WaitGroup
@@ -288,9 +293,10 @@ func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel boo
 	return kernel, err
 }
 
+// lead routes packets between the pods into the tunnels if on is set, and past the tunnels otherwise.
 func (t *Tunnels) lead(ctx context.Context, on bool) error {
-	if t.pods != nil {
-		return t.pods.lead(ctx, t, on)
+	if t.sidecars != nil {
+		return t.leadInPods(ctx, on)
 	}
 	var errs []error
 	for _, node := range t.nodes {
@@ -335,7 +341,7 @@ func (t *Tunnels) down(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// hinted adds to an error how to meet the missing requirements.
+// hinted adds to an error a hint on how to meet the missing requirement.
 func (t *Tunnels) hinted(err error) error {
 	if hint := t.hint(err); hint != "" {
 		return fmt.Errorf("%w (%s)", err, hint)
@@ -346,7 +352,7 @@ func (t *Tunnels) hinted(err error) error {
 func (t *Tunnels) hint(err error) string {
 	for _, lacks := range []error{ErrNoKernel, errUserspace} {
 		if errors.Is(err, lacks) {
-			return t.Hint(lacks, t.pods != nil)
+			return t.Hint(lacks, t.sidecars != nil)
 		}
 	}
 	return ""

@@ -46,7 +46,7 @@ type Settings struct {
 	Members int
 }
 
-// Over returns these settings. A setting that is set in one of the others replaces the setting here.
+// Over returns the settings s, with the values of the others for all settings that one of the others sets.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
@@ -145,8 +145,7 @@ func (c *Config) validate() []experiment.FieldError {
 func (c *Config) settings() Settings {
 	s := Settings{Audit: c.Audit.OrZero(), Members: c.Members.OrZero()}
 	if len(c.TLS) > 0 {
-		on := c.TLS.One()
-		s.TLS = &on
+		s.TLS = new(c.TLS.One())
 	}
 	return s
 }

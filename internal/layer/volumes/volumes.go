@@ -8,7 +8,7 @@
 // kernel describes the volume.
 //
 // All arms have the same device, file system and options: only the layer differs. A file system outside the
-// kernel has two costs, the way through FUSE and the cipher. The layer fuse-passthrough has only the first.
+// kernel has two costs, the way through FUSE and the cipher. The layer fuse-passthrough has only the cost of FUSE.
 package volumes
 
 import (
@@ -33,7 +33,7 @@ import (
 // Needs are the requirements of a layer that needs a volume of this machine.
 var Needs = experiment.Needs{Only: experiment.TestbedLocal, UsesVolume: true}
 
-// Elsewhere tells the user of an alternative on a cluster.
+// Elsewhere tells the user of the alternative on a cluster.
 const Elsewhere = "volumes there are encrypted by their storage class: compare classes by the layer storage-class, as examples/kubernetes/encrypted-storage.yaml does"
 
 // Stack returns the volume of a site, to which layers can add parts.
@@ -64,9 +64,9 @@ func observed(m testbed.VolumeMark) string {
 	return fmt.Sprintf("%d times in the %.1f MiB that were written", m.Found, mib)
 }
 
-// Driver makes a check that names the kernel code for a cipher. cipher is the name in /proc/crypto, such as
-// xts(aes). The check always holds. Its caveat says that the code does not use the processor's instructions
-// for encryption.
+// Driver makes a check that names the kernel's driver of a cipher. cipher is the name in /proc/crypto, such as
+// xts(aes). The check always holds. It has a caveat if the driver does not use the processor's instructions for
+// encryption.
 func Driver(kind, cipher string) layer.Check {
 	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "known", Observed: "not in /proc/crypto", OK: true, Once: true}
 	if driver := machine.CipherDrivers(proc.Below("/"))[cipher]; driver != "" {
@@ -79,8 +79,8 @@ func Driver(kind, cipher string) layer.Check {
 	return c
 }
 
-// accelerated reports whether a driver uses the processor's instructions for encryption, or a device. Names
-// of other drivers contain generic, fixed-time or lib.
+// accelerated reports whether a driver uses the processor's instructions for encryption, or a device. The names of
+// drivers that use neither contain generic, fixed-time or lib.
 func accelerated(driver string) bool {
 	for _, plain := range []string{"generic", "fixed-time", "-lib"} {
 		if strings.Contains(driver, plain) {
@@ -187,34 +187,27 @@ func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.files = files
-	return through, d.mount(ctx, cmd, through)
-}
-
-func (d *Daemon) mount(ctx context.Context, cmd testbed.Command, at string) error {
-	d.at, d.ended = at, make(chan struct{})
+	d.files, d.at, d.ended = files, through, make(chan struct{})
 	cmd.Stdout, cmd.Stderr = &d.said, &d.said
-	process, err := d.Site.Start(context.WithoutCancel(ctx), testbed.ClientPod, cmd)
-	if err != nil {
-		return err
+	if d.process, err = d.Site.Start(context.WithoutCancel(ctx), testbed.ClientPod, cmd); err != nil {
+		return "", err
 	}
-	d.process = process
-	go func() {
+	go func(process testbed.Process) {
 		_, d.how = process.Wait()
 		close(d.ended)
-	}()
+	}(d.process)
 	limited, cancel := context.WithTimeout(ctx, mountLimit)
 	defer cancel()
 	for {
-		kind, where, err := mounted(d.Stack, at)
-		if err != nil || where == at && strings.HasPrefix(kind, "fuse") {
-			return err
+		kind, where, err := mounted(d.Stack, through)
+		if err != nil || where == through && strings.HasPrefix(kind, "fuse") {
+			return through, err
 		}
 		select {
 		case <-d.ended:
-			return fmt.Errorf("%s has ended: %w: %s", cmd.Args[0], errors.Join(d.how, errors.New("nothing is mounted")), d.last())
+			return "", fmt.Errorf("%s has ended: %w: %s", cmd.Args[0], errors.Join(d.how, errors.New("nothing is mounted")), d.last())
 		case <-limited.Done():
-			return errors.Join(fmt.Errorf("%s has mounted nothing after %v: %s", cmd.Args[0], mountLimit, d.last()), d.down(context.WithoutCancel(ctx)))
+			return "", errors.Join(fmt.Errorf("%s has mounted nothing after %v: %s", cmd.Args[0], mountLimit, d.last()), d.down(context.WithoutCancel(ctx)))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

@@ -10,8 +10,8 @@
 //
 // Proof, before every trial: the output of proof.run matches inside the wrapper, and does not match outside.
 // Without the parameter proof, the only check is that the wrapper starts its command and passes on the
-// command's output. This check has the caveat that the wrapper's effect was not shown. In an arm without the
-// layer there is then no check.
+// command's output. This check has the caveat that the wrapper's effect was not shown, and arms without the layer
+// have no check.
 package wrap
 
 import (
@@ -115,12 +115,9 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	})
 }
 
-// pattern compiles the regular expression. As in grep, ^ and $ match at each line.
-func (p *proof) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + p.Match) }
-
 // check runs the proof as a subject. The proof's output must match if on is set, and must not match otherwise.
 func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) ([]layer.Check, error) {
-	pattern, err := p.pattern()
+	pattern, err := regexp.Compile("(?m)" + p.Match) // as in grep, ^ and $ match at each line
 	if err != nil {
 		return nil, fmt.Errorf("proof.match: %w", err)
 	}

@@ -43,7 +43,7 @@ func Differs(name, ask string) Evidence {
 		On: func(inside, outside string) bool { return inside != "" && outside != "" && inside != outside }}
 }
 
-// Is is evidence by a value that equals the wanted value only inside the wrapper.
+// Is is evidence by a value that equals want inside the wrapper, and does not outside.
 func Is(name, ask, want string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: want, On: func(inside, _ string) bool { return inside == want }}
 }
@@ -57,7 +57,7 @@ func More(name, ask string, difference int) Evidence {
 	}}
 }
 
-// Without is evidence by a hexadecimal set. Inside the wrapper it has none of the given bits.
+// Without is evidence by a set of bits, in hexadecimal. Inside the wrapper, the set has none of the given bits.
 func Without(name, ask string, bits uint64) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("none of %#x", bits), On: func(inside, _ string) bool {
 		set, err := strconv.ParseUint(inside, 16, 64)
@@ -85,13 +85,11 @@ func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	return chosen
 }
 
-// same returns a message: outside the wrapper, the prober already gives the answers that are expected inside.
+// same returns the message that the prober outside the wrapper already gives the answers that are expected inside.
 func same(list []Evidence, outside answers) string {
-	var all []string
-	for _, e := range list {
-		all = append(all, fmt.Sprintf("%s (%s) is %s without it already", e.Name, e.Ask[0], outside[e.Ask[0]]))
-	}
-	return strings.Join(all, "; ")
+	return strings.Join(testbed.Each(list, func(e Evidence) string {
+		return fmt.Sprintf("%s (%s) is %s without it already", e.Name, e.Ask[0], outside[e.Ask[0]])
+	}), "; ")
 }
 
 // check makes the check that the layer is on, by the evidence's only question.

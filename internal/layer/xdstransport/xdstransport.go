@@ -36,7 +36,7 @@ const (
 // Values lists the variants.
 func (Protocol) Values() []string { return []string{string(Delta), string(SotW)} }
 
-// Security says whether connections are encrypted.
+// Security is the encryption of connections.
 type Security string
 
 const (
@@ -96,11 +96,11 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	}, nil
 }
 
-// ProveOff has nothing to show before a trial.
+// ProveOff makes no check: the transport shows only after a trial.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// ProveOffAfter shows that no sidecar connected with the layer's values. If the arm has its own layer of this
-// kind, the parameters that it sets are left out: its own proof shows them.
+// ProveOffAfter shows that no sidecar connected with the layer's values. It leaves out the parameters that the arm's
+// own layer of this kind sets: the proof of that layer shows them.
 func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return layer.Without(c, s.Own).look(did, false), nil
 }
