@@ -12,7 +12,6 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// wrappedSite is a site that starts subjects in the wrappers of the arm's layers.
 type wrappedSite struct {
 	testbed.Site
 	wrappers []*Active // the layers that have a Wrap
@@ -21,7 +20,6 @@ type wrappedSite struct {
 	launchers int
 }
 
-// Unwrap returns the site without the wrappers.
 func (d wrappedSite) Unwrap() testbed.Site { return d.Site }
 
 // Wrappers returns the number of wrappers around subjects at a site.
@@ -32,7 +30,6 @@ func Wrappers(site testbed.Site) int {
 	return 0
 }
 
-// Start starts a command. A subject is started in the wrappers.
 func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if !cmd.Subject {
 		return d.Site.Start(ctx, where, cmd)
@@ -62,7 +59,6 @@ func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.
 	return d.self(where, wrapped, false)
 }
 
-// wrapped puts the wrappers before a command. uncounted is set if a wrapper is Active.Uncounted.
 func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted bool, _ error) {
 	wrapped, uncounted, hidden := d.wrap(where, cmd)
 	if len(wrapped.Args) != len(cmd.Args) { // a wrapper was added
@@ -87,7 +83,7 @@ func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.C
 	return cmd, uncounted, hidden
 }
 
-// plain changes the command of a helper (testbed.HelperCommand) into one for any wrapper: many sandboxes
+// plain changes the command of a helper (testbed.HelperAt) into one for any wrapper: many sandboxes
 // clear the environment, so the name of the helper goes in arguments, too.
 func plain(cmd testbed.Command) testbed.Command {
 	for _, v := range cmd.Env {
@@ -145,11 +141,8 @@ func (e elsewhere) Wait() (testbed.Usage, error) {
 	return testbed.Usage{Wall: used.Wall, Left: used.Left, Unavailable: true}, err
 }
 
-// CPU returns testbed.ErrUncounted: the CPU time is unknown.
 func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
-
-// Memory returns testbed.ErrUncounted: the memory is unknown.
-func (elsewhere) Memory() (int64, error) { return 0, testbed.ErrUncounted }
+func (elsewhere) Memory() (int64, error)      { return 0, testbed.ErrUncounted }
 
 // WithWrappers returns the site for the workload of an arm. It starts subjects in the wrappers of the active layers,
 // the first layer innermost, and holds the layers' values (Active.Holds).

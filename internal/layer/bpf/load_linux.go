@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/layer"
+	"tare/internal/testbed"
 )
 
 //go:embed programs/connect.o
@@ -52,7 +53,6 @@ func LoadConnect(group *os.File, four, six []ConnectRule) (*loaded, error) {
 	return l, l.load(spec, ebpf.CGroupSockAddr, func(m map[string]*ebpf.Map) error { return setConnectRules(m, four, six) })
 }
 
-// lsmPrograms are the names of the BPF programs, by the index of their hook.
 var lsmPrograms = []string{FileOpen: "file_open", Exec: "bprm_check_security", Connect: "socket_connect", Ptrace: "ptrace_access_check",
 	Mount: "sb_mount", Capable: "capable"}
 
@@ -193,10 +193,7 @@ func (l *loaded) Off() error {
 	if l.links == nil {
 		return nil
 	}
-	var errs []error
-	for _, one := range l.links {
-		errs = append(errs, one.Close())
-	}
+	errs := testbed.Each(l.links, link.Link.Close)
 	l.links = nil
 	return errors.Join(append(errs, l.gone())...)
 }

@@ -102,7 +102,6 @@ func (c *Config) validate() []experiment.FieldError {
 // lastRuleFiles holds the paths of the two files that the last rules match: one to read, one to run.
 type lastRuleFiles struct{ read, run string }
 
-// hooks lists the hooks by their names in the experiment file.
 var hooks = []struct {
 	name  string
 	index int
@@ -124,7 +123,6 @@ func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
 // rare is a set of capabilities that programs do not use. The prober's timer needs CAP_WAKE_ALARM.
 const rare = 1<<20 | 1<<32 | 1<<33 | 1<<36 | 1<<35 // CAP_SYS_PACCT, MAC_OVERRIDE, MAC_ADMIN, BLOCK_SUSPEND, WAKE_ALARM
 
-// proofs returns the layer's hooks, each with the action whose effect shows that the hook is on.
 func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 	n := c.Rules.One()
 	for _, h := range hooks {
@@ -137,10 +135,8 @@ func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 
 func (c *Config) policy(at lastRuleFiles) bpf.Policy {
 	n := c.Rules.One()
-	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare}
-	for _, h := range c.proofs(at) {
-		p.Hooks = append(p.Hooks, h.Index)
-	}
+	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare,
+		Hooks: testbed.Each(c.proofs(at), func(h bpf.Hook) int { return h.Index })}
 	p.Four, p.Six, _ = bpf.Unused(n, bpf.Early)
 	for i := range n {
 		text := c.unused(i)

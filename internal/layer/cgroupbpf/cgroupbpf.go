@@ -49,7 +49,6 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: bpf.Elsewhere, ProvesBeside: true}
 }
 
-// rules returns the rules of both address families, and their hook.
 func (c *Config) rules() (four, six []bpf.ConnectRule, hooks []bpf.Hook) {
 	four, six, try := bpf.Unused(c.Rules.One(), c.Mismatch.OrZero())
 	return four, six, []bpf.Hook{{Name: "connect", Try: try, Match: len(four) > 0, Deny: len(four) > 0}}

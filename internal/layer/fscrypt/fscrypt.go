@@ -28,7 +28,6 @@ import (
 
 const name = "fscrypt"
 
-// mode is the encryption mode of the files' contents, named as in the tools of fscrypt.
 type mode string
 
 const (

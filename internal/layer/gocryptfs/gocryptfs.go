@@ -136,7 +136,6 @@ func (a *active) implementation() layer.Check {
 	return c
 }
 
-// hasAES reports whether the processor has instructions for AES, by the text of /proc/cpuinfo.
 func hasAES(cpuinfo string) bool {
 	for line := range strings.Lines(cpuinfo) {
 		key, list, _ := strings.Cut(line, ":")

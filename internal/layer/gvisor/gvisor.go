@@ -44,7 +44,6 @@ const (
 	install = "make gvisor; or https://gvisor.dev/docs/user_guide/install"
 )
 
-// platform is gVisor's way to intercept system calls.
 type platform string
 
 const (
@@ -137,7 +136,6 @@ func (c *Config) Declare() experiment.Declaration {
 
 func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
 
-// front returns the wrapper. Its bundles are in the directory dir.
 func (c *Config) front(dir string) wrapper.Wrapper {
 	f := wrapper.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), systrap), find(), dir), wrapper.Evidence{Name: "kernel", Ask: []string{"release"},
 		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})

@@ -106,9 +106,5 @@ func (l leaky) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 
 // Text lists checks, one per line: "name: observed: true".
 func Text(checks []layer.Check) string {
-	var lines []string
-	for _, c := range checks {
-		lines = append(lines, fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK))
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(testbed.Each(checks, func(c layer.Check) string { return fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK) }), "\n")
 }

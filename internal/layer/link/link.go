@@ -70,7 +70,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// over returns the wire's properties s with the layer's changes.
 func (c *Config) over(s testbed.Shape) testbed.Shape {
 	if len(c.Rate) > 0 {
 		s.Rate = float64(c.Rate.One())
@@ -125,10 +124,8 @@ const (
 	lossDigits = 1e-6 // the kernel stores a share in 32 bits, converted from a float of 32 bits
 )
 
-// wholeFrames is the caveat of a check of losses.
 const wholeFrames = "a packet here is a unit that a node hands to its interface: for TCP it may have 64 KiB, which are lost as a whole"
 
-// check reads back from the kernel the properties that the layer changes, and compares them with those of want.
 func check(on testbed.Shaper, c *Config, want testbed.Shape) ([]layer.Check, error) {
 	got, err := on.Shaped()
 	if err != nil {

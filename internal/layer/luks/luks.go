@@ -36,7 +36,6 @@ const (
 	remover = "dmsetup" // installed on every system that has cryptsetup
 )
 
-// integrity is the authentication of each sector (dm-integrity).
 type integrity string
 
 const (

@@ -220,7 +220,6 @@ func (a *active) present(ctx context.Context) (layer.Check, error) {
 	return check, nil
 }
 
-// titles returns the name of the first object, and the number of the others.
 func titles(objects []*unstructured.Unstructured) string {
 	if len(objects) == 0 {
 		return "objects"

@@ -78,7 +78,6 @@ func pair(want, have []any) []int {
 	return pairs
 }
 
-// nameOf returns the name of a list's item; nil if it has none.
 func nameOf(v any) any {
 	m, _ := v.(map[string]any)
 	if name, ok := m["name"].(string); ok {
@@ -220,7 +219,6 @@ func parsePath(text string) ([]string, error) {
 	return path, nil
 }
 
-// holds reports whether the condition holds for an object, and describes the object's present state.
 func (c condition) holds(u *unstructured.Unstructured, values placeholder.Values) (ok bool, now string) {
 	if behind, now := stale(u); behind {
 		return false, now
@@ -245,7 +243,6 @@ func (c condition) holds(u *unstructured.Unstructured, values placeholder.Values
 	return got == want, at + "=" + got
 }
 
-// conditionHolds reports whether the object's status condition of a type is True.
 func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now string) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, each := range conditions {

@@ -100,13 +100,11 @@ func decode(source, text string) ([]object, strictyaml.Problems) {
 	return objects, problems
 }
 
-// document is one YAML document. line is its first line in the text, from 1.
 type document struct {
 	text string
-	line int
+	line int // first line of the document in the file, from 1
 }
 
-// separator is a line of three dashes, with or without a comment.
 var separator = regexp.MustCompile(`^---([ \t]*|[ \t]+#.*)[\r\n]*$`)
 
 // split cuts a text at its lines of three dashes. These always separate documents, even within a quoted text.
@@ -124,7 +122,6 @@ func split(text string) []document {
 	return append(documents, document{text[start:], line})
 }
 
-// blank reports whether a document has nothing but comments and empty lines.
 func blank(text string) bool {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {

@@ -127,7 +127,6 @@ type Config struct {
 	Settle    quantity.Duration      `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: wait between applying or deleting the objects and the next trial"`
 }
 
-// file is a file of manifests.
 type file struct {
 	Name string `yaml:"name" json:"name"` // file name as in the experiment file
 	Text string `yaml:"text" json:"text"` // content of the file
@@ -141,7 +140,6 @@ func (f *file) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// when is the time at which the objects are applied.
 type when string
 
 const (
@@ -149,7 +147,6 @@ const (
 	afterPods  when = "after-pods"
 )
 
-// scope is the range of the objects' effect.
 type scope string
 
 const (

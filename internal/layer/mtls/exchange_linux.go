@@ -27,7 +27,6 @@ const (
 
 const longestMarker = 4096 // the largest request or answer of a probe, in bytes
 
-// serve answers the connections of a listener until the listener is closed.
 func serve(l net.Listener) {
 	for {
 		conn, err := l.Accept()

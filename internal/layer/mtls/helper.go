@@ -8,37 +8,26 @@ type request struct {
 	Redirect *redirect      `json:"redirect,omitempty"`
 	Restore  *struct{}      `json:"restore,omitempty"`  // remove the rules, if there are any
 	Rules    *struct{}      `json:"rules,omitempty"`    // count the rules; the response is their number
-	Source   *sourceRequest `json:"source,omitempty"`   // find this place's own address; the response is the address
-	Listen   *listenRequest `json:"listen,omitempty"`   // start answering probes; the response is the port
+	Source   *netip.Prefix  `json:"source,omitempty"`   // find this place's own address in a network; the response is the address
+	Listen   []uint16       `json:"listen,omitempty"`   // start answering probes on the last free port of the list; the response is the port
 	Unlisten *struct{}      `json:"unlisten,omitempty"` // stop answering probes
 	Send     *sendRequest   `json:"send,omitempty"`     // send a marker; the response is a sent
 	Admin    *adminRequest  `json:"admin,omitempty"`    // ask a proxy; the response is its answer, a text
-	Watch    *watchRequest  `json:"watch,omitempty"`    // start counting frames
+	Watch    string         `json:"watch,omitempty"`    // start counting the frames that contain a text and leave or enter the pod
 	Unwatch  *struct{}      `json:"unwatch,omitempty"`  // stop counting frames; the response is their number
 	Become   *becomeRequest `json:"become,omitempty"`   // replace this process by a proxy
-	Forget   *dirRequest    `json:"forget,omitempty"`   // remove the files of a proxy
-	Output   *dirRequest    `json:"told,omitempty"`     // read a proxy's output; the response is the text printed since the last request
+	Forget   string         `json:"forget,omitempty"`   // remove a proxy's directory, given by its name
+	Output   string         `json:"told,omitempty"`     // read the output of the proxy with a directory; the response is the text since the last request
 }
 
 // becomeRequest asks the helper process to become a proxy.
 type becomeRequest struct {
-	dirRequest
+	Dir   string            `json:"dir"`   // name of the proxy's directory, below the temporary directory of its place
 	Files map[string]string `json:"files"` // contents of the files in the proxy's working directory, by file name
 	Args  []string          `json:"args"`
 	// ToFile is set if the proxy's standard output must go to a file. In a pod, the output of a running program can
 	// be read from a file only.
 	ToFile bool `json:"told,omitempty"`
-}
-
-// dirRequest names the directory of a proxy, below the temporary directory of its place.
-type dirRequest struct {
-	Dir string `json:"dir"`
-}
-
-// watchRequest asks for the number of frames that contain a pattern. Frames that stay in the pod do not
-// count.
-type watchRequest struct {
-	Pattern string `json:"pattern"`
 }
 
 // redirect redirects connections to a proxy. The rules for all ports take effect at the same moment.
@@ -56,16 +45,6 @@ type redirect struct {
 }
 
 func (r redirect) rules() int { return max(len(r.Addresses), 1) * len(r.Ports) }
-
-// sourceRequest asks for this place's own address in a network.
-type sourceRequest struct {
-	Network netip.Prefix `json:"network"`
-}
-
-// listenRequest asks the helper to answer probes on the last free one of the ports.
-type listenRequest struct {
-	Ports []uint16 `json:"ports"`
-}
 
 // probeAnswer is the answer of the probe's server: its description of the connection.
 type probeAnswer struct {

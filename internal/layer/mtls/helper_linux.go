@@ -47,9 +47,9 @@ func (h *helper) handle(ctx context.Context, o request) (any, error) {
 	case o.Rules != nil:
 		return countRules()
 	case o.Source != nil:
-		return o.Source.find()
+		return addressIn(*o.Source)
 	case o.Listen != nil:
-		return h.listen(*o.Listen)
+		return h.listen(o.Listen)
 	case o.Unlisten != nil:
 		h.unlisten()
 		return nil, nil
@@ -57,39 +57,39 @@ func (h *helper) handle(ctx context.Context, o request) (any, error) {
 		return o.Send.send(ctx), nil
 	case o.Admin != nil:
 		return o.Admin.ask(ctx)
-	case o.Watch != nil:
-		return nil, h.watching(*o.Watch)
+	case o.Watch != "":
+		return nil, h.watching(o.Watch)
 	case o.Unwatch != nil:
 		return h.unwatch()
 	case o.Become != nil:
 		err := o.Become.become()
 		fmt.Fprintln(os.Stderr, err) // there is no proxy, and nobody waits for a response
 		os.Exit(1)
-	case o.Forget != nil:
-		return nil, owned.Remove(o.Forget.path())
-	case o.Output != nil:
-		return h.output(*o.Output)
+	case o.Forget != "":
+		return nil, owned.Remove(directory(o.Forget))
+	case o.Output != "":
+		return h.output(outputFile(o.Output))
 	}
 	return nil, errors.New("an empty request")
 }
 
-func (o sourceRequest) find() (netip.Addr, error) {
+func addressIn(network netip.Prefix) (netip.Addr, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
 		return netip.Addr{}, err
 	}
 	for _, one := range all {
-		if p, err := netip.ParsePrefix(one.String()); err == nil && o.Network.Contains(p.Addr()) {
+		if p, err := netip.ParsePrefix(one.String()); err == nil && network.Contains(p.Addr()) {
 			return p.Addr(), nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("no address in %s", o.Network)
+	return netip.Addr{}, fmt.Errorf("no address in %s", network)
 }
 
 // listen starts answering probes on the last free port of the list, and returns this port.
-func (h *helper) listen(o listenRequest) (uint16, error) {
+func (h *helper) listen(ports []uint16) (uint16, error) {
 	h.unlisten()
-	for _, port := range slices.Backward(o.Ports) {
+	for _, port := range slices.Backward(ports) {
 		l, err := net.Listen("tcp4", fmt.Sprintf(":%d", port))
 		if errors.Is(err, unix.EADDRINUSE) {
 			continue
@@ -101,7 +101,7 @@ func (h *helper) listen(o listenRequest) (uint16, error) {
 		go serve(l)
 		return port, nil
 	}
-	return 0, fmt.Errorf("no port is free for a probe: the ports %v are all in use", o.Ports)
+	return 0, fmt.Errorf("no port is free for a probe: the ports %v are all in use", ports)
 }
 
 func (h *helper) unlisten() {
@@ -158,10 +158,9 @@ func (o adminRequest) say(ctx context.Context, dial func(context.Context, string
 
 const probeLimit = 5 * time.Second // the timeout of one probe, which normally takes milliseconds
 
-func (o dirRequest) path() string { return filepath.Join(os.TempDir(), filepath.Base(o.Dir)) }
+func directory(name string) string { return filepath.Join(os.TempDir(), filepath.Base(name)) }
 
-// outputFile returns the path of the file with a proxy's standard output.
-func (o dirRequest) outputFile() string { return o.path() + ".told" }
+func outputFile(name string) string { return directory(name) + ".told" }
 
 // become writes the files of a proxy and replaces this process by the proxy. The process id stays the same,
 // and so the testbed still knows the process.
@@ -170,24 +169,31 @@ func (o becomeRequest) become() error {
 	if err != nil {
 		return err
 	}
-	dir := o.path()
+	dir := directory(o.Dir)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
 	return errors.Join(o.exec(path, dir), owned.Remove(dir))
 }
 
-func (o becomeRequest) exec(path, dir string) error {
+func (o becomeRequest) write(dir string) error {
 	for name, text := range o.Files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+func (o becomeRequest) exec(path, dir string) error {
+	if err := o.write(dir); err != nil {
+		return err
+	}
 	if err := os.Chdir(dir); err != nil {
 		return err
 	}
 	if o.ToFile {
-		f, err := os.OpenFile(o.outputFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		f, err := os.OpenFile(outputFile(o.Dir), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
 			return err
 		}
@@ -200,8 +206,8 @@ func (o becomeRequest) exec(path, dir string) error {
 
 const longestOutput = 64 << 10 // the largest number of bytes of a proxy's output in one response
 
-func (h *helper) output(o dirRequest) (string, error) {
-	f, err := os.Open(o.outputFile())
+func (h *helper) output(file string) (string, error) {
+	f, err := os.Open(file)
 	if err != nil {
 		return "", err
 	}
@@ -212,11 +218,11 @@ func (h *helper) output(o dirRequest) (string, error) {
 }
 
 // watching starts counting the frames that contain a pattern and leave or enter the pod.
-func (h *helper) watching(o watchRequest) (err error) {
+func (h *helper) watching(pattern string) (err error) {
 	if _, err := h.unwatch(); err != nil {
 		return err
 	}
-	if h.watch, err = sniff.Open([]byte(o.Pattern)); err != nil {
+	if h.watch, err = sniff.Open([]byte(pattern)); err != nil {
 		return fmt.Errorf("watch the pod's interfaces: %w", err)
 	}
 	return nil

@@ -47,7 +47,6 @@ func (k key) make() (crypto.Signer, error) {
 	return rsa.GenerateKey(rand.Reader, bits)
 }
 
-// keyOf names the kind of a certificate's key.
 func keyOf(c *x509.Certificate) string {
 	switch public := c.PublicKey.(type) {
 	case *ecdsa.PublicKey:
@@ -74,13 +73,11 @@ type identity struct {
 	Key         string `json:"key"`
 }
 
-// identities are the certificates made for one set-up.
 type identities struct {
 	authority                string // the authority's certificate, in PEM
 	client, server, stranger identity
 }
 
-// issue creates an authority and three identities with keys of a kind.
 func issue(k key) (ids identities, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -72,7 +72,6 @@ func (p program) implementation() *implementation {
 	return &envoy
 }
 
-// find returns the path of the program, on PATH or in the user's cache.
 func (i *implementation) find() (string, error) { return testbed.Installed(i.program, i.program) }
 
 // counters count the work of one proxy since its start. The TLS fields are about the TLS between the two
@@ -148,7 +147,6 @@ func (p plan) Ciphers() string {
 	return "ECDHE-ECDSA-" + name
 }
 
-// TLS13 reports whether the version is TLS 1.3.
 func (p plan) TLS13() bool { return p.Version.One() == tls13 }
 
 func (p plan) IsClient() bool { return p.Side == clientSide }

@@ -15,7 +15,6 @@ import (
 // arrivalLimit is the timeout of a datagram. A tunnel may make a handshake first.
 const arrivalLimit = 6 * time.Second
 
-// markerOutcome is the outcome of a marker that was sent from pod to pod.
 type markerOutcome struct {
 	sent
 	size   int  // size of the marker in bytes
@@ -88,9 +87,8 @@ type podWire struct{ helper *helperrpc.Helper }
 
 var _ testbed.Wire = (*podWire)(nil)
 
-// Watch counts the frames that contain the pattern, until the returned function is called.
 func (w *podWire) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
-	if err := w.helper.Ask(ctx, request{Watch: &watchRequest{Pattern: string(pattern)}}, nil); err != nil {
+	if err := w.helper.Ask(ctx, request{Watch: string(pattern)}, nil); err != nil {
 		return nil, err
 	}
 	return func() (n int, err error) {

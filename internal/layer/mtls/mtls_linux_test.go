@@ -197,10 +197,10 @@ func TestPortsInUse(t *testing.T) {
 	}
 	defer l.Close()
 	taken := uint16(l.Addr().(*net.TCPAddr).Port)
-	if _, err := h.listen(listenRequest{Ports: []uint16{taken}}); err == nil || err.Error() != fmt.Sprintf("no port is free for a probe: the ports [%d] are all in use", taken) {
+	if _, err := h.listen([]uint16{taken}); err == nil || err.Error() != fmt.Sprintf("no port is free for a probe: the ports [%d] are all in use", taken) {
 		t.Error(err)
 	}
-	if port, err := h.listen(listenRequest{Ports: []uint16{0, taken}}); err != nil || port != 0 {
+	if port, err := h.listen([]uint16{0, taken}); err != nil || port != 0 {
 		t.Error(port, err)
 	}
 }

@@ -46,7 +46,7 @@ func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, erro
 	}
 	server := a.helpers[serverSide.pod()]
 	var port uint16
-	if err := server.Ask(ctx, request{Listen: &listenRequest{Ports: a.site.Ports()}}, &port); err != nil {
+	if err := server.Ask(ctx, request{Listen: a.site.Ports()}, &port); err != nil {
 		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
 	}
 	defer func() { _ = server.Ask(context.WithoutCancel(ctx), request{Unlisten: &struct{}{}}, nil) }()
@@ -193,12 +193,12 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 	_, sidecars := testbed.As[testbed.Sidecars](s.Site)
 	h := helpers{}
 	defer func() { err = errors.Join(err, h.close(context.WithoutCancel(ctx))) }()
+	if err := h.start(ctx, site, testbed.ClientPod, testbed.ServerPod); err != nil {
+		return nil, err
+	}
 	for _, where := range []testbed.Place{testbed.ClientPod, testbed.ServerPod} {
-		if err := h.start(ctx, site, where); err != nil {
-			return nil, err
-		}
 		if sidecars {
-			continue // no program of these pods may list rules
+			break // no program of these pods may list rules
 		}
 		check, err := h.checkRules(ctx, where, 0)
 		if err != nil {
@@ -207,7 +207,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 		checks = append(checks, check)
 	}
 	var port uint16
-	if err := h[testbed.ServerPod].Ask(ctx, request{Listen: &listenRequest{Ports: site.Ports()}}, &port); err != nil {
+	if err := h[testbed.ServerPod].Ask(ctx, request{Listen: site.Ports()}, &port); err != nil {
 		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
 	}
 	m, err := h.sendMarker(ctx, site, sendRequest{To: netip.AddrPortFrom(site.Address(testbed.PodToPod), port)}, true)

@@ -46,7 +46,6 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
-// rights are the rights to read the objects of the proofs and the namespace.
 func (c *Config) rights(namespace string) []experiment.Right {
 	var rights []experiment.Right
 	if len(c.RuntimeClass) > 0 {
@@ -196,7 +195,6 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	return append(rest.aspects(false, sandbox), unprivileged())
 }
 
-// unprivileged shows that the container in which programs run is not privileged.
 func unprivileged() aspect {
 	return aspect{name: "privileged", expected: "false", spec: true, show: func(s podView) shown {
 		flag := security(s.pod).Privileged

@@ -19,15 +19,6 @@ func seccompWord(pod *corev1.Pod) string {
 	return none
 }
 
-// appArmorWord returns the AppArmor profile in the pod's specification, in the form of the experiment file; "" if
-// there is none.
-func appArmorWord(pod *corev1.Pod) string {
-	if p := cmp.Or(security(pod).AppArmorProfile, podSecurity(pod).AppArmorProfile); p != nil {
-		return word(string(p.Type), p.LocalhostProfile)
-	}
-	return ""
-}
-
 func podSecurity(pod *corev1.Pod) *corev1.PodSecurityContext {
 	return cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{})
 }
@@ -39,7 +30,6 @@ func word(kind string, file *string) string {
 	return kind
 }
 
-// security returns the security context of the programs' container.
 func security(pod *corev1.Pod) *corev1.SecurityContext {
 	for _, c := range pod.Spec.Containers {
 		if c.Name == container && c.SecurityContext != nil {
@@ -83,7 +73,6 @@ func confined() aspect {
 	}}
 }
 
-// seccompOf returns the seccomp profile in a pod's specification, and the seccomp mode that the pod shows.
 func seccompOf(s podView) (profile string, got shown) {
 	profile = seccompWord(s.pod)
 	got.observed = fmt.Sprintf("%s, mode %s", profile, cmp.Or(s.facts.Seccomp, unreported))

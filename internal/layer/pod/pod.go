@@ -63,7 +63,6 @@ type Config struct {
 	SecurityContext strictyaml.Document `yaml:"securityContext" doc:"securityContext of the programs' container, in the form of a pod's, in place of seccomp, appArmor, capabilities, runAsUser and privileged"`
 }
 
-// capabilities are changes to the capabilities of a container.
 type capabilities struct {
 	Add  []string `yaml:"add" doc:"capabilities to add, such as NET_ADMIN"`
 	Drop []string `yaml:"drop" doc:"capabilities to drop, such as NET_RAW; absent: ALL; none: keep the capabilities of the container runtime"`

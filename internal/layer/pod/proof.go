@@ -231,7 +231,10 @@ func noAppArmor(profile string) aspect {
 		switch {
 		case has != "":
 		case s.facts.Sandbox != "":
-			asked := appArmorWord(s.pod)
+			asked := ""
+			if p := cmp.Or(security(s.pod).AppArmorProfile, podSecurity(s.pod).AppArmorProfile); p != nil {
+				asked = word(string(p.Type), p.LocalhostProfile)
+			}
 			got = shown{observed: cmp.Or(asked, unreported), ok: asked != profile, caveat: answers(s, "AppArmor profile")}
 		case s.facts.SELinux != "":
 			got.observed, got.ok = "none: SELinux is in force", true

@@ -193,7 +193,6 @@ func sum(pattern *regexp.Regexp, text string) (total float64, found int, err err
 	return total, found, nil
 }
 
-// reading is the value of a counter in one target.
 type reading struct {
 	title string
 	total float64
@@ -224,7 +223,6 @@ func (i Item) read(ctx context.Context, site testbed.Site) ([]reading, error) {
 	return all, nil
 }
 
-// number returns the counter's number in an output, or why there is none.
 func number(pattern *regexp.Regexp, text string, failed error) (total float64, none string) {
 	if failed != nil {
 		return 0, safetext.Tail(failed.Error(), 400)

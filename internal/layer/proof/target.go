@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -172,10 +173,7 @@ func podsOf(ctx context.Context, site testbed.Site) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var uids []string
-	for _, pod := range pods {
-		uids = append(uids, string(pod.UID))
-	}
+	uids := testbed.Each(slices.Collect(maps.Values(pods)), func(pod *corev1.Pod) string { return string(pod.UID) })
 	slices.Sort(uids)
 	return strings.Join(uids, " "), nil
 }

@@ -105,19 +105,12 @@ func (c *Systemd) Declare() experiment.Declaration {
 		Elsewhere: "there is no systemd in pods: set their security context by the layer pod"}
 }
 
-// args returns the arguments before a command that runs in the given unit.
 func (c *Systemd) args(unit string, names ...string) []string {
 	args := slices.Clone(systemd.alive)
 	if unit != "" {
 		args = append(args, "--unit="+unit)
 	}
-	for _, p := range c.Properties {
-		args = append(args, "--property="+p)
-	}
-	for _, n := range names {
-		args = append(args, "--setenv="+n)
-	}
-	return append(args, "--same-dir", "--")
+	return slices.Concat(args, prefixed("--property=", c.Properties), prefixed("--setenv=", names), []string{"--same-dir", "--"})
 }
 
 func (c *Systemd) front(label string) wrapper.Wrapper {
@@ -159,10 +152,11 @@ func (c *container) args(label string, names ...string) []string {
 	if self, err := os.Executable(); err == nil {
 		args = append(args, "--volume="+self+":"+self+":ro")
 	}
-	for _, n := range names {
-		args = append(args, "--env="+n)
-	}
-	return slices.Concat(args, c.Options, []string{c.Image})
+	return slices.Concat(args, prefixed("--env=", names), c.Options, []string{c.Image})
+}
+
+func prefixed(prefix string, list []string) []string {
+	return testbed.Each(list, func(s string) string { return prefix + s })
 }
 
 func (c *container) front(label string) wrapper.Wrapper {

@@ -88,7 +88,9 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 		return nil, fmt.Errorf("read storage class %s: %w", c.Name.OrZero(), err)
 	}
 	site.ShapeVolume(c.shape)
-	before := func(ctx context.Context, _ testbed.Site) ([]layer.Check, error) { return c.before(ctx, site, class) }
+	before := func(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+		return c.checkAll(ctx, site, true, class)
+	}
 	return &layer.Active{Before: before}, nil
 }
 
@@ -146,7 +148,7 @@ func driver(v *corev1.PersistentVolume) string {
 	return "none of CSI"
 }
 
-// checkAll makes the checks of all volumes of a site. It makes none if the site's workload has no volume.
+// checkAll makes the checks of all volumes of a site. The argument class is nil if Tare may not read the class.
 func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *storagev1.StorageClass) ([]layer.Check, error) {
 	claims, err := s.Claims(ctx)
 	if err != nil {
@@ -161,6 +163,10 @@ func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *sto
 			out = append(out, k)
 		}
 	}
+	if on && out == nil { // the arm is measured like an arm without the layer
+		return []layer.Check{{Layer: name, Name: "volume", Expected: "none for this workload", Observed: none, OK: true,
+			Caveat: "the workload has no volume: the layer " + name + " has no effect on it"}}, nil
+	}
 	return out, nil
 }
 
@@ -171,14 +177,4 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 		return nil, err
 	}
 	return c.checkAll(ctx, site, false, nil)
-}
-
-// before shows that the site's volume has the layer's class. The argument class is nil if Tare may not read the class.
-func (c *Config) before(ctx context.Context, site *kube.Site, class *storagev1.StorageClass) ([]layer.Check, error) {
-	checks, err := c.checkAll(ctx, site, true, class)
-	if err == nil && checks == nil { // the arm is measured like one without the layer
-		return []layer.Check{{Layer: name, Name: "volume", Expected: "none for this workload", Observed: none, OK: true,
-			Caveat: "the workload has no volume: the layer " + name + " has no effect on it"}}, nil
-	}
-	return checks, err
 }

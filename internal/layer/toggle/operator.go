@@ -17,7 +17,6 @@ import (
 	"tare/internal/testbed"
 )
 
-// commandRunner runs the commands of a switch at one site.
 type commandRunner struct {
 	config *Config
 	site   testbed.Site
@@ -245,7 +244,6 @@ func (a *active) owe(to evidence.State) error {
 	return a.ledger.NoteUndo(u)
 }
 
-// undo restores the state of a switch that a killed run has changed.
 func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
 	var h undoData
 	if err := json.Unmarshal(u.How, &h); err != nil {

@@ -72,7 +72,6 @@ type switchState struct {
 	wasOn bool        // the switch was on before the first site, and must be on after the last one
 }
 
-// check is a program whose output shows whether the switch is on.
 type check struct {
 	Run reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is checked"`
 	On  string              `yaml:"on" json:"on" required:"true" doc:"regular expression that matches while the mechanism is on; ^ and $ match at each line"`

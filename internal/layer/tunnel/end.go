@@ -156,7 +156,6 @@ type sending struct {
 	Watch  bool          `json:"watch,omitempty"` // watch the pod's interfaces, which needs CAP_NET_RAW
 }
 
-// sent is the outcome of sending a marker.
 type sent struct {
 	Arrived bool `json:"arrived"`
 	Wire    int  `json:"wire"`   // number of frames with the marker on interfaces other than the tunnel's

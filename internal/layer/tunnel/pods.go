@@ -136,5 +136,4 @@ func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error
 	}, nil
 }
 
-// podCaveat is the caveat of every check of tunnels between pods.
 const podCaveat = "these tunnels are between the pods, and not between their nodes: to measure the encryption of a network plugin, use kubernetes/cilium-wireguard.yaml and kubernetes/calico-wireguard.yaml (tare list examples NAME prints one)"

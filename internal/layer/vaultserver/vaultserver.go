@@ -121,10 +121,7 @@ var Kind = layer.Kind{
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true}
 	if len(c.Members) > 0 {
-		d.Needs.Network = true
-		for _, n := range c.Members {
-			d.Needs.Members = max(d.Needs.Members, n)
-		}
+		d.Needs.Network, d.Needs.Members = true, slices.Max(c.Members)
 	}
 	return d
 }
@@ -198,7 +195,6 @@ func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Che
 	return checks, nil
 }
 
-// checks checks that the settings are in force if on is set, and otherwise that they are not.
 func (s *State) checks(want Settings, on bool) []layer.Check {
 	var checks []layer.Check
 	if want.TLS != nil {

@@ -39,7 +39,6 @@ type Config struct {
 	Around layer.Side          `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
-// proof is a command whose output differs with the layer.
 type proof struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is checked"`
 	Match string              `yaml:"match" json:"match" required:"true" doc:"regular expression that matches with the layer, and not without it; ^ and $ match at each line"`
@@ -129,11 +128,8 @@ func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 	if err := wrapper.Interrupted(ctx, failed); err != nil {
 		return nil, err
 	}
-	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "not to match " + p.Match, Observed: evidence.Quote(text)}
-	if on {
-		check.Expected = "to match " + p.Match
-	}
-	check.OK = pattern.MatchString(text) == on
+	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "to match " + p.Match, Observed: evidence.Quote(text)}
+	check = check.Expect(on, pattern.MatchString(text))
 	// A program that fails without the layer still shows that the layer is off, if it was started and has
 	// ended.
 	var exit *testbed.ExitError

@@ -29,7 +29,7 @@ type Evidence struct {
 	Expected string // description of the expected answer
 }
 
-const allowed = "allowed" // the answer for an action that was not denied // the answer for an action that was not denied
+const allowed = "allowed" // the answer for an action that was not denied
 
 // Denied is evidence by an action that fails with one of the errnos inside the wrapper, and not outside.
 func Denied(name string, errnos []string, actions ...string) Evidence {
@@ -66,11 +66,7 @@ func Without(name, ask string, bits uint64) Evidence {
 }
 
 func words(list []Evidence) []string {
-	var all []string
-	for _, e := range list {
-		all = append(all, e.Ask...)
-	}
-	return all
+	return slices.Concat(testbed.Each(list, func(e Evidence) []string { return e.Ask })...)
 }
 
 // choose returns the evidence whose answer outside the wrapper differs from the expected answer inside. Each piece of
@@ -148,7 +144,6 @@ func output(ctx context.Context, site testbed.Site, where testbed.Place, subject
 	return evidence.Output(ctx, site, where, cmd, evidence.Limit)
 }
 
-// run runs the prober as a subject, and returns the CPU time and memory that it used.
 func run(ctx context.Context, site testbed.Site, where testbed.Place, q question) (testbed.Usage, error) {
 	cmd, err := helperrpc.Command(site, where, Prober, q)
 	if err != nil {

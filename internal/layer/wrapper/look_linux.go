@@ -138,7 +138,6 @@ func orError(text string, err error) string {
 	return text
 }
 
-// named returns the answer for an error: "allowed", or the name of the errno.
 func named(err error) string {
 	if err == nil {
 		return allowed

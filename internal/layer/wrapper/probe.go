@@ -113,7 +113,6 @@ func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check
 	return checks
 }
 
-// typical returns the median run time of several starts.
 func typical(ctx context.Context, site testbed.Site, where testbed.Place, subject bool) (time.Duration, bool) {
 	ctx, cancel := context.WithTimeout(ctx, evidence.Limit)
 	defer cancel()

@@ -114,7 +114,6 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return append(checks, slices.DeleteFunc(shown, func(c layer.Check) bool { return c.OK })...), err
 }
 
-// find finds out how Tare's executable can be started inside the wrapper.
 func (a *active) find(ctx context.Context, site testbed.Site) error {
 	for _, where := range a.places {
 		for {
@@ -172,7 +171,6 @@ func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, e
 
 const uncounted = "the CPU time and memory of programs inside the wrapper are not counted with it: they are unavailable, and limits on them count them as those of other programs"
 
-// choose chooses, at each place, the evidence that differs inside and outside the wrapper.
 func (a *active) choose(ctx context.Context) error {
 	if len(a.Evidence) == 0 {
 		return nil

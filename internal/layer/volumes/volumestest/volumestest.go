@@ -51,9 +51,5 @@ func Plain(t testing.TB) testbed.Site {
 
 // Text lists checks on one line: the name of each, and whether it holds.
 func Text(checks []layer.Check) string {
-	var lines []string
-	for _, c := range checks {
-		lines = append(lines, fmt.Sprintf("%s: %t", c.Name, c.OK))
-	}
-	return strings.Join(lines, "; ")
+	return strings.Join(testbed.Each(checks, func(c layer.Check) string { return fmt.Sprintf("%s: %t", c.Name, c.OK) }), "; ")
 }
