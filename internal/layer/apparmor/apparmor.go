@@ -4,15 +4,13 @@
 //   - apparmor: {rules: [1, 8, 64]}
 //   - apparmor: {rules: [1, 8, 64], match: [prefix, suffix], action: audit}
 //
-// AppArmor checks a file's path each time the file is opened, by one automaton that is compiled from all
-// rules. More rules can cost time only because they make this automaton larger. The first rule denies the
-// files that the prober (package wrapper) creates. The other rules are for paths that no program uses. With
-// rules: 0 no profile is loaded.
+// AppArmor checks a file's path each time the file is opened, by one automaton that is compiled from all rules. More
+// rules can cost time only because they make this automaton larger. The first rule denies the files that the prober
+// (package wrapper) creates. The other rules are for paths that no program uses. With rules: 0 no profile is loaded.
 //
-// apparmor_parser compiles the profile. Tare loads the profile under a unique name, and removes it when the
-// layer is taken down. The run's ledger notes the profile before: tare clean --switches and tare resume
-// remove the profiles of killed runs. Tare's launcher (package launcher) asks the kernel for the profile and
-// then executes the subject.
+// apparmor_parser compiles the profile. Tare loads the profile under a unique name, and removes it when the layer is
+// taken down. The run's ledger notes the profile before: tare clean --switches and tare resume remove the profiles of
+// killed runs. Tare's launcher (package launcher) asks the kernel for the profile and then executes the subject.
 //
 // Proofs: the kernel reports the profile, in enforce mode, as the prober's label. The first rule denies the
 // prober a file (EACCES). Outside the profile, a prober may create the file.
@@ -128,8 +126,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that programs are in none of Tare's profiles, and may create the files that the profile
-// denies.
+// ProveOff shows that programs are in none of Tare's profiles, and may create the files that the profile denies.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front(prefix).Off(ctx, s)
 }

@@ -122,8 +122,7 @@ func (l *loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill fun
 	return nil
 }
 
-// explained adds the cause to an error of loading: the kernel lacks these programs, or this system refuses
-// them.
+// explained adds the cause to an error of loading: the kernel lacks these programs, or this system refuses them.
 func explained(kind ebpf.ProgramType, err error) error {
 	what := "BPF programs of type " + strings.ToLower(kind.String())
 	switch have := features.HaveProgramType(kind); {

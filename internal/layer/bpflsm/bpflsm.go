@@ -11,10 +11,9 @@
 // action. The cost depends on the number of texts, and on how many bytes of a text agree with a program's
 // path. With like: PATH, all texts but the last are PATH with another last byte.
 //
-// The kernel calls the hooks for every process of the machine. Outside the arm's cgroup a hook returns at
-// once, which costs time, too. The hooks are therefore attached only during the trials of their arm
-// (layer.Switch), and these trials cannot be cut into slices. With rules: 0, the overhead is the cost of the
-// hooks themselves.
+// The kernel calls the hooks for every process of the machine. Outside the arm's cgroup a hook returns at once, which
+// costs time, too. The hooks are therefore attached only during the trials of their arm (layer.Switch), and these
+// trials cannot be cut into slices. With rules: 0, the overhead is the cost of the hooks themselves.
 //
 // The layer needs root, Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm), and a
 // system that does not refuse such programs.

@@ -46,7 +46,7 @@ func TestProofs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if failed, err := up.Settle(t.Context()); err != nil || failed != nil {
+		if failed, err := up.Settle(t.Context()); err != nil || len(failed) > 0 {
 			t.Errorf("%v, %s", err, layertest.Text(failed))
 		}
 		on, err := up.Before(t.Context(), layer.WithWrappers(here, up))

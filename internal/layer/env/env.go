@@ -3,12 +3,11 @@
 //
 //   - env: {set: {GODEBUG: madvdontneed=0, LD_PRELOAD: /usr/lib/libhardened_malloc.so}}
 //
-// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with
-// the layer each variable must have the layer's value. In an arm without the layer no variable may have this
-// value. A value is hidden if it comes from the environment, or if the variable's name suggests a secret
-// (package environ). Hidden values are compared by their SHA-256, and the run stores neither the value nor
-// the hash. If a variable has a value that does not come from the layer, the run does not store that value
-// either.
+// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with the layer
+// each variable must have the layer's value. In an arm without the layer no variable may have this value. A value is
+// hidden if it comes from the environment, or if the variable's name suggests a secret (package environ). Hidden
+// values are compared by their SHA-256, and the run stores neither the value nor the hash. If a variable has a value
+// that does not come from the layer, the run does not store that value either.
 package env
 
 import (

@@ -66,9 +66,8 @@ const (
 	Off
 )
 
-// State returns the state of the layer that an output shows. failed is the program's error; nil if the
-// program succeeded. After a failure only a match of Off is evidence: other texts may be missing because the
-// program failed.
+// State returns the state of the layer that an output shows. failed is the program's error; nil if the program
+// succeeded. After a failure only a match of Off is evidence: other texts may be missing because the program failed.
 func (p Patterns) State(text string, failed error) State {
 	on, errOn := compile(p.On)
 	off, errOff := compile(p.Off)

@@ -53,19 +53,15 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	command := func(_ context.Context, files, through string) (testbed.Command, error) {
 		return testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, files, through}}, nil
 	}
-	daemon := &volumes.Daemon{Kind: name, Files: "files", Mode: 0o777, Through: "through", Command: command}
-	up, err := daemon.Up(s)
-	if err != nil {
-		return nil, err
-	}
-	up.Settle = func(context.Context) ([]layer.Check, error) {
-		checks := volumes.Clear(name, daemon.Stack)
+	settle := func(stack testbed.VolumeStack) []layer.Check {
+		checks := volumes.Clear(name, stack)
 		for i := range checks {
 			checks[i].Caveat = "bindfs (in C with libfuse) and gocryptfs (in Go with go-fuse) differ in more than the cipher"
 		}
-		return checks, nil
+		return checks
 	}
-	return up, nil
+	daemon := &volumes.Daemon{Kind: name, Files: "files", Mode: 0o777, Through: "through", Command: command, Settle: settle}
+	return daemon.Up(s)
 }
 
 // ProveOff shows that the volume is not a mount of bindfs.

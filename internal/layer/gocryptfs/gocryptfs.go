@@ -3,10 +3,9 @@
 //
 //   - gocryptfs: {cipher: [AES-GCM, XChaCha20-Poly1305]}
 //
-// The layer has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the way
-// through FUSE. Direct I/O of a program ends at gocryptfs, which reads and writes its own files through the
-// page cache. The workload storage detects this. Such a trial is invalid, or the names of its metrics begin
-// with buffered-.
+// The layer has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the way through
+// FUSE. Direct I/O of a program ends at gocryptfs, which reads and writes its own files through the page cache. The
+// workload storage detects this. Such a trial is invalid, or the names of its metrics begin with buffered-.
 //
 // Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the
 // device in clear. In an arm without encryption it is. Before every trial: the volume is a FUSE mount, and
@@ -68,19 +67,14 @@ func (c *Config) Declare() experiment.Declaration {
 // Up asks the site for a part of the volume: the mount of gocryptfs.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	a := &active{config: c, site: s.Site}
-	daemon := &volumes.Daemon{Kind: name, Encrypts: true, Files: "cipher", Mode: 0o700, Through: "plain", Command: a.command}
-	up, err := daemon.Up(s)
-	if err != nil {
-		return nil, err
+	settle := func(stack testbed.VolumeStack) []layer.Check {
+		return []layer.Check{volumes.Hidden(name, stack), a.implementation()}
 	}
-	up.Settle = func(context.Context) ([]layer.Check, error) {
-		return []layer.Check{volumes.Hidden(name, daemon.Stack), a.implementation()}, nil
-	}
-	return up, nil
+	daemon := &volumes.Daemon{Kind: name, Encrypts: true, Files: "cipher", Mode: 0o700, Through: "plain", Command: a.command, Settle: settle}
+	return daemon.Up(s)
 }
 
-// ProveOff shows that the volume is not a mount of gocryptfs and, if no layer encrypts, that the marker is in
-// clear.
+// ProveOff shows that the volume is not a mount of gocryptfs and, if no layer encrypts, that the marker is in clear.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {

@@ -6,9 +6,8 @@
 // Storage drivers of clusters, such as Constellation's, encrypt volumes like this on the node. Direct I/O goes
 // through to the device.
 //
-// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear. In
-// an arm without encryption it is. Before every trial: cryptsetup reports the cipher and the sectors of the
-// mapping.
+// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear. In an arm
+// without encryption it is. Before every trial: cryptsetup reports the cipher and the sectors of the mapping.
 package luks
 
 import (

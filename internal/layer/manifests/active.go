@@ -34,42 +34,50 @@ type active struct {
 	applied bool
 }
 
-// placed returns the objects for a site. The result outside has, for each object, the reason why other arms would get
-// the object, too; "" if they would not.
-func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []*unstructured.Unstructured, outside []string, err error) {
+// placement is an object for a site, and the reason why other arms would get the object, too; "" if they would not.
+type placement struct {
+	*unstructured.Unstructured
+	shared string
+}
+
+// placed returns the objects for a site. given is set if all arms share a namespace that the experiment names.
+func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []placement, err error) {
 	all, problems := c.objects()
 	for field, p := range problems {
-		return nil, nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has reported the problem before
+		return nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has reported the problem before
 	}
 	values := placeholder.Values{placeholder.Namespace: on.Namespace()}
 	for _, o := range all {
 		namespaced, err := on.Namespaced(ctx, &o.Unstructured)
 		if meta.IsNoMatchError(err) {
-			return nil, nil, fmt.Errorf("the cluster does not know the kind %s of %s: is its CustomResourceDefinition installed? %w", o.GetKind(), o.GetAPIVersion(), err)
+			return nil, fmt.Errorf("the cluster does not know the kind %s of %s: is its CustomResourceDefinition installed? %w", o.GetKind(), o.GetAPIVersion(), err)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", title(&o.Unstructured), err)
+			return nil, fmt.Errorf("%s: %w", title(&o.Unstructured), err)
 		}
 		u, err := o.placed(values, namespaced)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		objects = append(objects, u)
-		outside = append(outside, shared(namespaced, u.GetNamespace(), on.Namespace(), given))
+		objects = append(objects, placement{u, shared(namespaced, u.GetNamespace(), on.Namespace(), given)})
 	}
-	return objects, outside, nil
+	return objects, nil
+}
+
+func bare(objects []placement) []*unstructured.Unstructured {
+	return testbed.Each(objects, func(p placement) *unstructured.Unstructured { return p.Unstructured })
 }
 
 func (a *active) up(ctx context.Context, given bool) error {
-	objects, outside, err := a.config.placed(ctx, a.on, given)
+	objects, err := a.config.placed(ctx, a.on, given)
 	if err != nil {
 		return err
 	}
-	a.objects = objects
-	for i, why := range outside {
-		if why != "" && !a.config.Exclusive && a.config.Scope != OwnArm {
+	a.objects = bare(objects)
+	for _, p := range objects {
+		if p.shared != "" && !a.config.Exclusive && a.config.Scope != OwnArm {
 			return fmt.Errorf("%s: %s, so that other arms would get it too: "+
-				"set exclusive: true to have it in the cluster during the trials of this arm only, or scope: arm if it affects only this arm", title(objects[i]), why)
+				"set exclusive: true to have it in the cluster during the trials of this arm only, or scope: arm if it affects only this arm", title(p.Unstructured), p.shared)
 		}
 	}
 	if !a.config.Exclusive {
@@ -247,7 +255,7 @@ func (a *active) down(ctx context.Context) error {
 // not checked, and a caveat says so. If no object remains, the check has no name.
 func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
-	objects, outside, err := c.placed(ctx, on, given)
+	objects, err := c.placed(ctx, on, given)
 	if meta.IsNoMatchError(err) {
 		check.Name, check.Observed = "objects", "the cluster does not know their kind"
 		return check, nil
@@ -256,23 +264,25 @@ func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config
 		return check, err
 	}
 	if own != nil {
-		if objects, outside, err = without(ctx, on, given, objects, outside, own); err != nil || len(objects) == 0 {
+		mine, err := own.placed(ctx, on, given)
+		objects = slices.DeleteFunc(objects, func(p placement) bool { return slices.ContainsFunc(mine, p.same) })
+		if err != nil || len(objects) == 0 {
 			return check, err
 		}
 	}
-	check.Name = titles(objects)
+	check.Name = titles(bare(objects))
 	var found, declared []string
-	for i, u := range objects {
-		if c.Scope == OwnArm && outside[i] != "" {
-			declared = append(declared, u.GetKind())
+	for _, p := range objects {
+		if c.Scope == OwnArm && p.shared != "" {
+			declared = append(declared, p.GetKind())
 			continue
 		}
-		_, there, err := look(ctx, on, u)
+		_, there, err := look(ctx, on, p.Unstructured)
 		if err != nil {
 			return check, err
 		}
 		if there {
-			found = append(found, title(u))
+			found = append(found, title(p.Unstructured))
 		}
 	}
 	if declared != nil {
@@ -285,17 +295,6 @@ func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config
 	return check, nil
 }
 
-func without(ctx context.Context, on cluster, given bool, objects []*unstructured.Unstructured, outside []string, own *Config) (left []*unstructured.Unstructured, why []string, err error) {
-	mine, _, err := own.placed(ctx, on, given)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, u := range objects {
-		if !slices.ContainsFunc(mine, func(m *unstructured.Unstructured) bool {
-			return m.GroupVersionKind().GroupKind() == u.GroupVersionKind().GroupKind() && m.GetNamespace() == u.GetNamespace() && m.GetName() == u.GetName()
-		}) {
-			left, why = append(left, u), append(why, outside[i])
-		}
-	}
-	return left, why, nil
+func (p placement) same(q placement) bool {
+	return p.GroupVersionKind().GroupKind() == q.GroupVersionKind().GroupKind() && p.GetNamespace() == q.GetNamespace() && p.GetName() == q.GetName()
 }

@@ -56,9 +56,8 @@ func differences(path string, applied, live any) []string {
 }
 
 // pair finds for each item of want its counterpart in have, as an index. If all wanted items have names, the
-// counterparts have the same names, since others may add items (such as containers). Otherwise the
-// counterparts have the same positions, in lists of the same length. The result is nil if an item has no
-// counterpart.
+// counterparts have the same names, since others may add items (such as containers). Otherwise the counterparts have
+// the same positions, in lists of the same length. The result is nil if an item has no counterpart.
 func pair(want, have []any) []int {
 	unnamed := func(v any) bool { return nameOf(v) == nil }
 	byName := len(want) > 0 && !slices.ContainsFunc(want, unnamed)

@@ -22,8 +22,7 @@ const itemNumber = "$(item)"
 
 const maxItems = 1000 // the largest length of a repeated list, and the largest number of objects made from one
 
-// filled returns the layer with its factors replaced by their levels, or by their first levels before
-// expansion.
+// filled returns the layer with its factors replaced by their levels, or by their first levels before expansion.
 func (c *Config) filled() *Config {
 	held := factor.Named{}
 	for name, levels := range c.Factors {
@@ -160,8 +159,7 @@ func (c *Config) lengthen(objects []object, problems map[string][]string) {
 	})
 }
 
-// lengthened returns a list with n items: the given items in turn, with the item's number in place of
-// itemNumber.
+// lengthened returns a list with n items: the given items in turn, with the item's number in place of itemNumber.
 func lengthened(list []any, n int) ([]any, error) {
 	if n > len(list) {
 		for _, item := range list {

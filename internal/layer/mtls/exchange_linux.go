@@ -41,8 +41,7 @@ func serve(l net.Listener) {
 	}
 }
 
-// answerProbe reads a line or an HTTP request from a connection. It answers with a description of the
-// connection.
+// answerProbe reads a line or an HTTP request from a connection. It answers with a description of the connection.
 func answerProbe(conn net.Conn) error {
 	in := bufio.NewReader(io.LimitReader(conn, longestMarker))
 	peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())

@@ -74,8 +74,7 @@ func (p program) implementation() *implementation {
 
 func (i *implementation) find() (string, error) { return testbed.Installed(i.program, i.program) }
 
-// counters count the work of one proxy since its start. The TLS fields are about the TLS between the two
-// proxies.
+// counters count the work of one proxy since its start. The TLS fields are about the TLS between the two proxies.
 type counters struct {
 	Connections uint64            // connections accepted
 	Bytes       uint64            // payload passed on, in both directions

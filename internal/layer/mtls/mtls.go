@@ -1,6 +1,5 @@
-// Package mtls is the layer of a service mesh's data plane. Every TCP connection from the client pod to the
-// server pod, or to its service, goes through a proxy on either side, with mutual TLS between the two
-// proxies.
+// Package mtls is the layer of a service mesh's data plane. Every TCP connection from the client pod to the server
+// pod, or to its service, goes through a proxy on either side, with mutual TLS between the two proxies.
 //
 //   - mtls: {mode: plaintext-proxies}
 //   - mtls: {protocol: http, workers: [1, 2, 4]}
@@ -15,18 +14,16 @@
 // (SO_ORIGINAL_DST) and connects to it. The client's proxy marks its sockets (SO_MARK), and the rules do not
 // redirect marked connections. UDP bypasses the proxies.
 //
-// The proxies are processes of Envoy or HAProxy. On this machine they run in the pods (placement: sidecar) or
-// on the pods' nodes (placement: node). On a cluster they run in sidecars with the capabilities NET_ADMIN
-// (for the rules) and NET_RAW (for watching the wire). A helper at each place installs the rules and makes
-// the probes (helper.go).
+// The proxies are processes of Envoy or HAProxy. On this machine they run in the pods (placement: sidecar) or on the
+// pods' nodes (placement: node). On a cluster they run in sidecars with the capabilities NET_ADMIN (for the rules)
+// and NET_RAW (for watching the wire). A helper at each place installs the rules and makes the probes (helper.go).
 //
 // # Identities
 //
-// Each set-up has a certificate authority of its own, whose key is never written. Client and server have
-// SPIFFE identities, and each proxy demands the other proxy's identity. The proxies read their keys from
-// files of mode 0600 in a temporary directory, which is removed afterwards. On a cluster the keys come
-// through the agent's connection to the sidecar, and the files are in memory: no pod specification and no
-// Secret contains the keys.
+// Each set-up has a certificate authority of its own, whose key is never written. Client and server have SPIFFE
+// identities, and each proxy demands the other proxy's identity. The proxies read their keys from files of mode 0600
+// in a temporary directory, which is removed afterwards. On a cluster the keys come through the agent's connection to
+// the sidecar, and the files are in memory: no pod specification and no Secret contains the keys.
 //
 // # Proofs
 //

@@ -82,8 +82,7 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay shows that a random marker passed through the proxies, and whether the wire showed the marker in
-// clear.
+// proveWay shows that a random marker passed through the proxies, and whether the wire showed the marker in clear.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {

@@ -3,10 +3,9 @@
 //
 //   - namespace: {labels: {istio.io/dataplane-mode: ambient}}
 //
-// Proof, before every trial: the API server reports that the arm's namespace has each of the labels and
-// annotations. In an arm without the layer the namespace must have none of them. The proof does not show that
-// anything acts on the labels and annotations. To show that, add the layer pod (sidecars), manifests (a
-// condition) or proof to the arm.
+// Proof, before every trial: the API server reports that the arm's namespace has each of the labels and annotations.
+// In an arm without the layer the namespace must have none of them. The proof does not show that anything acts on the
+// labels and annotations. To show that, add the layer pod (sidecars), manifests (a condition) or proof to the arm.
 package namespace
 
 import (

@@ -88,8 +88,7 @@ func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 		ns.Name, has, least(needs), strings.Join(why, ", "), ns.Name, enforce, least(needs))
 }
 
-// ProveOff shows that the pods do not have the layer's settings, except for those that the arm's own pod
-// layer sets.
+// ProveOff shows that the pods do not have the layer's settings, except for those that the arm's own pod layer sets.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	own, _ := s.Own.(*Config)
 	if own != nil && own.Patch != "" {

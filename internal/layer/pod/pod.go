@@ -1,6 +1,5 @@
-// Package pod is the layer of settings in a pod's specification: a sandbox by RuntimeClass, seccomp and
-// AppArmor profiles, capabilities, the choice of nodes, labels and annotations that inject sidecars, or any
-// patch of the pod.
+// Package pod is the layer of settings in a pod's specification: a sandbox by RuntimeClass, seccomp and AppArmor
+// profiles, capabilities, the choice of nodes, labels and annotations that inject sidecars, or any patch of the pod.
 //
 //   - pod: {runtimeClass: gvisor}
 //   - pod: {seccomp: Unconfined}
@@ -173,8 +172,7 @@ func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 	}
 }
 
-// validateEffect reports a layer that does not change the pods: its arm would be a copy of the arm without
-// it.
+// validateEffect reports a layer that does not change the pods: its arm would be a copy of the arm without it.
 func (c *Config) validateEffect(errs *experiment.FieldErrors) {
 	if !c.shapes() {
 		if len(c.Sidecars) == 0 && c.Confidential == "" {

@@ -185,8 +185,7 @@ func canonical(pod *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// pristine returns a pod like those that Tare makes without the layer, with all fields that the layer can
-// change.
+// pristine returns a pod like those that Tare makes without the layer, with all fields that the layer can change.
 func pristine() *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{
@@ -212,8 +211,7 @@ func (c *Config) fill() {
 	}
 }
 
-// settled returns the layer without a securityContext. Settings for which the layer has no field become a
-// patch.
+// settled returns the layer without a securityContext. Settings for which the layer has no field become a patch.
 func (c *Config) settled() (*Config, error) {
 	text, out := c.SecurityContext, *c
 	if out.SecurityContext = ""; text == "" {

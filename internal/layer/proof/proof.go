@@ -10,11 +10,10 @@
 //     on: 'Encryption: +Wireguard'
 //     off: 'Encryption: +Disabled'
 //
-// An applied manifest does not show that anything acts on it. A program in the pod under test, in the pod's
-// sidecar or in the agent on the pod's node can show this. In the arm with the layer, the program's standard
-// output must match on, or contain a number that grows during the trial. In the other arms, the output must
-// match off. If off is not set, an output that does not match on shows that the mechanism is off, but only if
-// the program succeeded.
+// An applied manifest does not show that anything acts on it. A program in the pod under test, in the pod's sidecar
+// or in the agent on the pod's node can show this. In the arm with the layer, the program's standard output must
+// match on, or contain a number that grows during the trial. In the other arms, the output must match off. If off is
+// not set, an output that does not match on shows that the mechanism is off, but only if the program succeeded.
 package proof
 
 import (
@@ -70,8 +69,7 @@ const (
 	all    node = "all"
 )
 
-// when is the time of a check in the arm with the layer. In other arms, a check is made before each trial, or
-// once.
+// when is the time of a check in the arm with the layer. In other arms, a check is made before each trial, or once.
 type when string
 
 const (
@@ -111,8 +109,7 @@ func (c *Config) needs() experiment.Needs {
 	return n
 }
 
-// programs lists the programs that run on Tare's machine. The others run in pods, or at places of the
-// workload.
+// programs lists the programs that run on Tare's machine. The others run in pods, or at places of the workload.
 func (c *Config) programs() []experiment.Program {
 	var programs []experiment.Program
 	for _, item := range c.Checks {

@@ -10,16 +10,13 @@
 // arm in the variables TARE_CONTEXT and TARE_NAMESPACE. In arguments, these values stand in place of
 // $(TARE_CONTEXT) and $(TARE_NAMESPACE).
 //
-// The mechanism is on during the trials of its arm only (exclusive, the default). If it is on before the run,
-// the layer ends the run (found: refuse), or turns the mechanism off and restores it at the end (found:
-// restore).
+// The mechanism is on during the trials of its arm only (exclusive, the default). If it is on before the run, the
+// layer ends the run (found: refuse), or turns the mechanism off and restores it at the end (found: restore).
 //
-// When Tare is killed, the mechanism stays in its present state. Before each change, Tare notes in the run
-// directory how to restore the state (layer.Ledger): tare clean lists the note, and tare resume restores the
-// state.
+// When Tare is killed, the mechanism stays in its present state. Before each change, Tare notes in the run directory
+// how to restore the state (layer.Ledger): tare clean lists the note, and tare resume restores the state.
 //
-// Proof, before every trial: the output of the check's program matches on in the arm, and off in the other
-// arms.
+// Proof, before every trial: the output of the check's program matches on in the arm, and off in the other arms.
 package toggle
 
 import (

@@ -14,8 +14,7 @@ import (
 const (
 	// routes is the number of the routing table that leads into the tunnel. wg-quick(8) uses the same number.
 	routes = 51820
-	// wireRule and tunnelRule are the priorities of the routing rules. Both come before the rule of the table
-	// main.
+	// wireRule and tunnelRule are the priorities of the routing rules. Both come before the rule of the table main.
 	wireRule, tunnelRule = 32000, 32001
 )
 

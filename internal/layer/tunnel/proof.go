@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// arrival is the timeout of a marker that should arrive. WireGuard repeats a lost handshake after five
-	// seconds.
+	// arrival is the timeout of a marker that should arrive. WireGuard repeats a lost handshake after five seconds.
 	arrival = 6 * time.Second
 	// absence is the timeout of a marker that should not arrive. With the right key a marker takes a few
 	// milliseconds.
@@ -126,8 +125,7 @@ func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return append(checks, checkTraffic(t.Layer, "marker through the tunnel", idle, t.before, m.carried(t.Protocol))), nil
 }
 
-// through shows that the tunnels' counters grew by the bytes that the trial sent, if the workload reports
-// them.
+// through shows that the tunnels' counters grew by the bytes that the trial sent, if the workload reports them.
 func (t *Tunnels) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	if did.Sent == 0 {
 		return nil, nil

@@ -1,6 +1,5 @@
-// Package tunnel holds the common part of layers that encrypt the traffic of pods by tunnels between the
-// nodes of a network, like the transparent encryption of Cilium and Calico. Each layer describes its
-// Protocol.
+// Package tunnel holds the common part of layers that encrypt the traffic of pods by tunnels between the nodes of a
+// network, like the transparent encryption of Cilium and Calico. Each layer describes its Protocol.
 //
 // Each node is one end of the tunnels, and all other nodes are its peers. A helper works at each end. The
 // kernel encrypts, or a program in user space does: the helper or a separate daemon. The CPU time of the
@@ -64,8 +63,7 @@ type Traffic struct {
 
 // Engine is an end that has been opened, in the helper's network namespace.
 type Engine interface {
-	// Rekey sets the end's key and its peers. It drops the session keys that were agreed on with earlier
-	// peers.
+	// Rekey sets the end's key and its peers. It drops the session keys that were agreed on with earlier peers.
 	Rekey(own Key, peers []Peer) error
 	// Connect makes handshakes with those peers that have Peer.Connect set. It does nothing for a protocol
 	// whose first packets make the handshake.
@@ -123,8 +121,7 @@ type Protocol struct {
 
 	// The functions below run in the helper.
 
-	// Lacks returns the reason why the kernel cannot encrypt in the helper's network namespace; nil if it
-	// can.
+	// Lacks returns the reason why the kernel cannot encrypt in the helper's network namespace; nil if it can.
 	Lacks func() error
 	// Open opens an end. The end has no key and no peers yet.
 	Open func(Opening) (Engine, Opened, error)

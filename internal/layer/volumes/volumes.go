@@ -141,9 +141,11 @@ type Daemon struct {
 	Mode           os.FileMode
 	// Command returns the command that starts the daemon in the foreground.
 	Command func(ctx context.Context, files, through string) (testbed.Command, error)
-	Site    testbed.Site
-	Stack   testbed.VolumeStack
+	// Settle makes the layer's other checks, once for each set-up.
+	Settle func(testbed.VolumeStack) []layer.Check
 
+	site    testbed.Site
+	stack   testbed.VolumeStack
 	files   string // path of the directory Files
 	at      string // mount point
 	process testbed.Process
@@ -154,27 +156,28 @@ type Daemon struct {
 
 const mountLimit = 20 * time.Second // how long the mount may take to appear
 
-// Up asks the site for the daemon's file system. The active layer has no Settle.
+// Up asks the site for the daemon's file system.
 func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
-	d.Site = s.Site
-	if d.Stack, err = Stack(s.Site); err != nil {
+	d.site = s.Site
+	if d.stack, err = Stack(s.Site); err != nil {
 		return nil, err
 	}
 	part := testbed.VolumePart{Name: d.Kind, Encrypts: d.Encrypts, Directory: d.put, Backing: func() []string { return []string{d.files} }}
-	if err := d.Stack.AddVolumePart(part); err != nil {
+	if err := d.stack.AddVolumePart(part); err != nil {
 		return nil, err
 	}
 	costs := func() ([]layer.Cost, error) {
 		cost, err := layer.CostOf("daemon", d.process)
 		return []layer.Cost{cost}, err
 	}
-	return &layer.Active{Before: d.before, Costs: costs, Down: d.down}, nil
+	settle := func(context.Context) ([]layer.Check, error) { return d.Settle(d.stack), nil }
+	return &layer.Active{Settle: settle, Before: d.before, Costs: costs, Down: d.down}, nil
 }
 
 // put creates the directories Files and Through below dir, and mounts the file system.
 func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
 	files, through := filepath.Join(dir, d.Files), filepath.Join(dir, d.Through)
-	err := d.Stack.InVolume(func() error {
+	err := d.stack.InVolume(func() error {
 		if err := os.Mkdir(files, d.Mode); err != nil {
 			return err
 		}
@@ -189,7 +192,7 @@ func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
 	}
 	d.files, d.at, d.ended = files, through, make(chan struct{})
 	cmd.Stdout, cmd.Stderr = &d.said, &d.said
-	if d.process, err = d.Site.Start(context.WithoutCancel(ctx), testbed.ClientPod, cmd); err != nil {
+	if d.process, err = d.site.Start(context.WithoutCancel(ctx), testbed.ClientPod, cmd); err != nil {
 		return "", err
 	}
 	go func(process testbed.Process) {
@@ -199,7 +202,7 @@ func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, mountLimit)
 	defer cancel()
 	for {
-		kind, where, err := mounted(d.Stack, through)
+		kind, where, err := mounted(d.stack, through)
 		if err != nil || where == through && strings.HasPrefix(kind, "fuse") {
 			return through, err
 		}
@@ -217,7 +220,7 @@ func (d *Daemon) last() string { return safetext.Tail(d.said.String(), 400) }
 
 func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
 	c := layer.Check{Layer: d.Kind, Name: "file system of the volume", Expected: "FUSE, and its process runs"}
-	kind, where, err := mounted(d.Stack, d.at)
+	kind, where, err := mounted(d.stack, d.at)
 	c.Observed = kind + ", and its process runs"
 	select {
 	case <-d.ended:
@@ -236,7 +239,7 @@ func (d *Daemon) down(context.Context) error {
 	if d.process == nil {
 		return nil
 	}
-	err := d.Stack.InVolume(func() error { return detach(d.at) })
+	err := d.stack.InVolume(func() error { return detach(d.at) })
 	err = errors.Join(err, d.process.Kill())
 	<-d.ended
 	if err == nil {

@@ -1,6 +1,5 @@
-// Package wrap is a layer that puts a command around the subjects: a sandbox, a tracer, a runtime, or any
-// other program that takes a command as its last arguments. With it, Tare can measure mechanisms that it has
-// no layer for.
+// Package wrap is a layer that puts a command around the subjects: a sandbox, a tracer, a runtime, or any other
+// program that takes a command as its last arguments. With it, Tare can measure mechanisms that it has no layer for.
 //
 //   - wrap:
 //     run: [bwrap, --unshare-net, --dev-bind, /, /]
@@ -8,10 +7,9 @@
 //     run: [cat, /proc/net/dev]
 //     match: 'lo:\s+0\s[^\n]*\n$'
 //
-// Proof, before every trial: the output of proof.run matches inside the wrapper, and does not match outside.
-// Without the parameter proof, the only check is that the wrapper starts its command and passes on the
-// command's output. This check has the caveat that the wrapper's effect was not shown, and arms without the layer
-// have no check.
+// Proof, before every trial: the output of proof.run matches inside the wrapper, and does not match outside. Without
+// the parameter proof, the only check is that the wrapper starts its command and passes on the command's output. This
+// check has the caveat that the wrapper's effect was not shown, and arms without the layer have no check.
 package wrap
 
 import (
@@ -130,8 +128,7 @@ func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 	}
 	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "to match " + p.Match, Observed: evidence.Quote(text)}
 	check = check.Expect(on, pattern.MatchString(text))
-	// A program that fails without the layer still shows that the layer is off, if it was started and has
-	// ended.
+	// A program that fails without the layer still shows that the layer is off, if it was started and has ended.
 	var exit *testbed.ExitError
 	if failed != nil {
 		check.Observed += "; " + failed.Error()

@@ -42,8 +42,7 @@ type Wrapper struct {
 	Layer  string // kind of the layer
 	Around layer.Side
 	Args   func(testbed.Command) []string // returns the wrapper's program and arguments, which are put before a command
-	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its
-	// command.
+	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its command.
 	Evidence []Evidence
 	// Shown makes the checks that the layer is on, in place of Evidence.
 	Shown   func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)

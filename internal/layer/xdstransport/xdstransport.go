@@ -4,10 +4,9 @@
 //   - xds-transport: {security: tls}
 //   - xds-transport: {protocol: sotw}
 //
-// Proof, after every trial: the sidecars report the connections by which they became ready. For each
-// connection they report the protocol, and either that it was in clear or its version and cipher of TLS. In
-// an arm with the layer every connection must have the layer's values. In an arm without the layer none may
-// have them.
+// Proof, after every trial: the sidecars report the connections by which they became ready. For each connection they
+// report the protocol, and either that it was in clear or its version and cipher of TLS. In an arm with the layer
+// every connection must have the layer's values. In an arm without the layer none may have them.
 package xdstransport
 
 import (
@@ -105,8 +104,7 @@ func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Di
 	return layer.Without(c, s.Own).look(did, false), nil
 }
 
-// parts returns the protocol and the encryption of a connection. connection is its description, as String
-// returns it.
+// parts returns the protocol and the encryption of a connection. connection is its description, as String returns it.
 func parts(connection string) (protocol Protocol, security Security) {
 	p, tls, _ := strings.Cut(connection, ", ")
 	if strings.HasPrefix(tls, "TLS ") {
