@@ -167,8 +167,7 @@ type Ledger interface {
 	Undone(key string) error
 }
 
-// noLedger is a Ledger that stores nothing.
-type noLedger struct{}
+type noLedger struct{} // stores nothing
 
 func (noLedger) NoteUndo(Undo) error { return nil }
 func (noLedger) Undone(string) error { return nil }

@@ -132,8 +132,7 @@ func (d wrappedSite) self(where testbed.Place, cmd testbed.Command, hidden bool)
 	return cmd, nil
 }
 
-// elsewhere is the process of a wrapper whose subject is no descendant of this process.
-type elsewhere struct{ testbed.Process }
+type elsewhere struct{ testbed.Process } // a wrapper whose subject is no descendant of this process
 
 // Wait waits for the end of the process. The usage has the elapsed time only.
 func (e elsewhere) Wait() (testbed.Usage, error) {

@@ -40,8 +40,7 @@ import (
 
 const name = "apparmor"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: the first denies the action of the proof, the others are for unused paths; 0 loads no profile"`
 	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that the other rules match: prefix, /directory/**, or suffix, **/name"`
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of the other rules: deny, allow, or audit, which allows and logs"`
@@ -58,13 +57,12 @@ var Kind = layer.Kind{
 }
 
 func newLayer() layer.Layer {
-	return &Config{Rules: factor.Of(8), Match: factor.Of(layer.Prefix), Action: factor.Of(layer.Deny)}
+	return &config{Rules: factor.Of(8), Match: factor.Of(layer.Prefix), Action: factor.Of(layer.Deny)}
 }
 
 const elsewhere = "use a profile that is loaded on the nodes, by the layer pod (appArmor), as examples/kubernetes/apparmor.yaml does; install a program that loads profiles, such as vArmor, by the layer manifests"
 
-// Declare declares that the layer works on this machine only, and needs apparmor_parser.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     c.Around.Needs(experiment.TestbedLocal),
 		Elsewhere: elsewhere,
@@ -84,7 +82,7 @@ func probe(ctx context.Context) []testbed.Finding {
 	if _, err := exec.LookPath(parser); err != nil {
 		return []testbed.Finding{{Name: name, Status: testbed.Missing, Detail: err.Error(), Hint: install}}
 	}
-	p := newProfile(newLayer().(*Config), probing+strconv.Itoa(os.Getpid()))
+	p := newProfile(newLayer().(*config), probing+strconv.Itoa(os.Getpid()))
 	if err := errors.Join(removeProbes(), p.load(ctx)); err != nil {
 		return []testbed.Finding{f.Tried(err)}
 	}
@@ -93,7 +91,7 @@ func probe(ctx context.Context) []testbed.Finding {
 }
 
 // front returns the wrapper for a profile. A prefix of the names of all Tare's profiles stands for any of them.
-func (c *Config) front(profile string) wrapper.Wrapper {
+func (c *config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
 		return wrapper.Idle(name, c.Around, "loads no profile")
 	}
@@ -104,8 +102,7 @@ func (c *Config) front(profile string) wrapper.Wrapper {
 		wrapper.Denied("file made that the profile denies", []string{"EACCES"}, wrapper.Makeable...))
 }
 
-// Up loads the profile and starts programs in it.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if c.Rules.One() == 0 {
 		return c.front("").Up(s), nil
 	}
@@ -126,8 +123,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that programs are in none of Tare's profiles, and may create the files that the profile denies.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front(prefix).Off(ctx, s)
 }
 
@@ -139,7 +135,7 @@ func undo(_ context.Context, _ testbed.Site, u layer.Undo) error {
 	return remove(profile)
 }
 
-func newProfile(c *Config, called string) profile { return profile{name: called, text: c.text(called)} }
+func newProfile(c *config, called string) profile { return profile{name: called, text: c.text(called)} }
 
 const (
 	parser  = "apparmor_parser"
@@ -161,7 +157,7 @@ type profile struct{ name, text string }
 // apparmor_parser ignores kinds that the kernel does not know.
 var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
 
-func (c *Config) text(called string) string {
+func (c *config) text(called string) string {
 	var b strings.Builder
 	// Paths on a volume may not lead up to the root, since the volume has a mount namespace of its own:
 	// attach_disconnected covers such paths.

@@ -234,8 +234,7 @@ func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, e
 	return checks, err
 }
 
-// negligible is the number of hits per unit of work, of all hooks together, up to which the hooks count as not used.
-const negligible = 0.01
+const negligible = 0.01 // largest number of hits per unit of work, of all hooks together, at which the hooks count as not used
 
 // After reports how often the hooks were hit in the trial.
 func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {

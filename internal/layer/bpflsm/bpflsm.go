@@ -37,8 +37,7 @@ import (
 
 const name = "bpflsm"
 
-// hook is a kind of rules, named as in vArmor.
-type hook string
+type hook string // a kind of rules, named as in vArmor
 
 func (hook) Values() []string {
 	var names []string
@@ -48,8 +47,7 @@ func (hook) Values() []string {
 	return names
 }
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules of each kind; with 0 the hooks are attached without rules"`
 	Hooks  []hook                      `yaml:"hooks" json:"hooks,omitempty" doc:"hooks to attach; absent: file, process, network, ptrace, mount and capability"`
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of a rule: deny, audit (allow and count) or allow"`
@@ -63,9 +61,9 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "BPF programs at hooks of the Linux security modules, with a given number of rules of each kind",
 	New: func() layer.Layer {
-		return &Config{Rules: factor.Of(8), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}
+		return &config{Rules: factor.Of(8), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}
 	},
-	Probe: bpf.Works(name, &Config{Rules: factor.Of(bpf.Most), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}),
+	Probe: bpf.Works(name, &config{Rules: factor.Of(bpf.Most), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}),
 }
 
 // active returns an error if the kernel was started without bpf among its security modules. Such a kernel
@@ -80,12 +78,11 @@ func active() error {
 	return fmt.Errorf("bpf is not among the security modules of this kernel (%s): start it with lsm=%s,bpf", list, list)
 }
 
-// Declare declares that the layer works on this machine only, and has proofs in arms with another layer of its kind.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: bpf.Elsewhere, ProvesBeside: true}
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if c.Like != "" && (!filepath.IsAbs(c.Like) || filepath.Clean(c.Like) != c.Like || c.Like == "/") {
 		errs.Add("like", "%q is not the absolute path of a file", c.Like)
@@ -98,8 +95,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// lastRuleFiles holds the paths of the two files that the last rules match: one to read, one to run.
-type lastRuleFiles struct{ read, run string }
+type lastRuleFiles struct{ read, run string } // paths of the two files that the last rules match: one to read, one to run
 
 var hooks = []struct {
 	name  string
@@ -122,7 +118,7 @@ func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
 // rare is a set of capabilities that programs do not use. The prober's timer needs CAP_WAKE_ALARM.
 const rare = 1<<20 | 1<<32 | 1<<33 | 1<<36 | 1<<35 // CAP_SYS_PACCT, MAC_OVERRIDE, MAC_ADMIN, BLOCK_SUSPEND, WAKE_ALARM
 
-func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
+func (c *config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 	n := c.Rules.One()
 	for _, h := range hooks {
 		if len(c.Hooks) == 0 || slices.Contains(c.Hooks, hook(h.name)) {
@@ -132,7 +128,7 @@ func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 	return list
 }
 
-func (c *Config) policy(at lastRuleFiles) bpf.Policy {
+func (c *config) policy(at lastRuleFiles) bpf.Policy {
 	n := c.Rules.One()
 	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare,
 		Hooks: testbed.Each(c.proofs(at), func(h bpf.Hook) int { return h.Index })}
@@ -149,7 +145,7 @@ func (c *Config) policy(at lastRuleFiles) bpf.Policy {
 }
 
 // unused returns rule number i on paths. The rule matches no path that a program uses.
-func (c *Config) unused(i int) string {
+func (c *config) unused(i int) string {
 	switch {
 	case c.Like != "":
 		text := []byte(c.cut(c.Like))
@@ -162,7 +158,7 @@ func (c *Config) unused(i int) string {
 }
 
 // cut shortens a path to the TextMost bytes that a rule is compared with.
-func (c *Config) cut(text string) string {
+func (c *config) cut(text string) string {
 	over := max(len(text)-bpf.TextMost, 0)
 	if c.Match.One() == layer.Suffix {
 		return text[over:]
@@ -170,7 +166,7 @@ func (c *Config) cut(text string) string {
 	return text[:len(text)-over]
 }
 
-func (c *Config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
+func (c *config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
 	site, err := testbed.Need[testbed.Scratch](s.Site, "there is no directory for files at this site")
 	if err != nil {
 		return at, err
@@ -193,7 +189,7 @@ func (c *Config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
 }
 
 // Up loads the programs. The switch attaches them.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	group, err := bpf.Group(s, c.Around)
 	if err != nil {
 		return nil, err
@@ -224,7 +220,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 }
 
 // ProveOff shows that the actions of the last rules are neither denied nor counted.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	at, err := c.createFiles(s)
 	if err != nil {
 		return nil, err

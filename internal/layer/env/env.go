@@ -28,8 +28,7 @@ import (
 
 const name = "env"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Set environ.Variables `yaml:"set" json:"set" required:"true" doc:"variables to add; $NAME takes a value from the environment of tare, $(file:PATH) from a file, $$ is a $"`
 }
 
@@ -38,25 +37,23 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "environment variables of the programs under test",
 	Example: "set: {GODEBUG: madvdontneed=0}",
-	New:     func() layer.Layer { return &Config{} },
+	New:     func() layer.Layer { return &config{} },
 	Probe:   testbed.AlwaysWorks(name, "any variable"),
 	Helper:  helperrpc.Answering("read the names of variables", report),
 }
 
-// Declare declares that the layer needs nothing, and has proofs in arms with another layer of its kind.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, ProvesBeside: true}
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	if len(c.Set) == 0 {
 		return []experiment.FieldError{{Field: "set", Message: "there is no variable: the layer would do nothing"}}
 	}
 	return c.Set.Validate("set")
 }
 
-// Up resolves the variables.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	values, err := c.Set.Resolve(ctx)
 	if err != nil {
 		return nil, err
@@ -79,7 +76,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 
 // ProveOff shows that a subject does not have the values, except for variables that the arm's own layer of
 // this kind sets.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Set) == 0 {
 		return nil, nil
 	}
@@ -90,7 +87,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.prove(ctx, s, s.Site, values, false)
 }
 
-func (c *Config) prove(ctx context.Context, s *layer.Session, site testbed.Site, values map[string]string, on bool) ([]layer.Check, error) {
+func (c *config) prove(ctx context.Context, s *layer.Session, site testbed.Site, values map[string]string, on bool) ([]layer.Check, error) {
 	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		seen, err := c.look(ctx, site, where)
 		if err != nil {
@@ -111,7 +108,7 @@ type answer struct {
 }
 
 // look starts the reporting process as a subject at a place. It returns the answers by the names of the variables.
-func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
+func (c *config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
 	questions := testbed.Each(c.Set.Names(), func(n string) question { return question{Name: n, Hidden: c.Set.Hidden(n)} })
 	cmd, err := helperrpc.Command(site, where, name, questions)
 	if err != nil {
@@ -143,7 +140,7 @@ func report(_ context.Context, questions []question) (map[string]answer, error) 
 
 func hash(value string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(value))) }
 
-func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
+func (c *config) check(n, value string, seen answer, on bool) layer.Check {
 	want, expected, observed := value, fmt.Sprintf("%q", value), fmt.Sprintf("%q", seen.Value)
 	if c.Set.Hidden(n) {
 		want, expected, observed = hash(value), "the value given", "that value"

@@ -134,16 +134,14 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return string(stdout), err
 }
 
-// head keeps the beginning of the bytes written to it.
-type head []byte
+type head []byte // keeps the beginning of the bytes written to it
 
 func (h *head) Write(p []byte) (int, error) {
 	*h = append(*h, p[:min(len(p), outputRead-len(*h))]...)
 	return len(p), nil
 }
 
-// tail keeps the end of the bytes written to it.
-type tail []byte
+type tail []byte // keeps the end of the bytes written to it
 
 func (t *tail) Write(p []byte) (int, error) {
 	*t = append(*t, p...)

@@ -26,19 +26,17 @@ const (
 	program = "bindfs"
 )
 
-// Config holds the layer's parameters: it has none.
-type Config struct{}
+type config struct{}
 
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "the volume through a file system outside the kernel that does not encrypt: the baseline of gocryptfs (bindfs)",
-	New:     func() layer.Layer { return &Config{} },
-	Probe:   volumes.Probe(program, program, "apt-get install bindfs", &Config{}),
+	New:     func() layer.Layer { return &config{} },
+	Probe:   volumes.Probe(program, program, "apt-get install bindfs", &config{}),
 }
 
-// Declare declares that the layer is for volumes of this machine, and needs bindfs.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: volumes.Needs, Elsewhere: volumes.Elsewhere,
 		Programs: []experiment.Program{{Name: program, Where: experiment.OnMachine}},
@@ -46,8 +44,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up asks the site for a part of the volume: the mount of bindfs.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	// bindfs has several threads, as gocryptfs has. Its manual warns that a thread may serve a user's request with
 	// another user's rights. Here there is only one user.
 	command := func(_ context.Context, files, through string) (testbed.Command, error) {
@@ -64,8 +61,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return daemon.Up(s)
 }
 
-// ProveOff shows that the volume is not a mount of bindfs.
-func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
 		return nil, err

@@ -39,8 +39,7 @@ const (
 
 func (cipher) Values() []string { return []string{string(aesgcm), string(aessiv), string(xChaCha)} }
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Cipher factor.Levels[cipher] `yaml:"cipher" json:"cipher" doc:"cipher of the contents"`
 }
 
@@ -52,10 +51,9 @@ var Kind = layer.Kind{
 	Probe:   volumes.Probe(name, name, "apt-get install gocryptfs", newLayer()),
 }
 
-func newLayer() layer.Layer { return &Config{Cipher: factor.Of(aesgcm)} }
+func newLayer() layer.Layer { return &config{Cipher: factor.Of(aesgcm)} }
 
-// Declare declares that the layer is for volumes of this machine, and needs gocryptfs.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: volumes.Needs, Elsewhere: volumes.Elsewhere,
 		Programs:  []experiment.Program{{Name: name, Where: experiment.OnMachine}},
@@ -64,8 +62,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up asks the site for a part of the volume: the mount of gocryptfs.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	a := &active{config: c, site: s.Site}
 	settle := func(stack testbed.VolumeStack) []layer.Check {
 		return []layer.Check{volumes.Hidden(name, stack), a.implementation()}
@@ -75,7 +72,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 }
 
 // ProveOff shows that the volume is not a mount of gocryptfs and, if no layer encrypts, that the marker is in clear.
-func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
 		return nil, err
@@ -85,7 +82,7 @@ func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, e
 }
 
 type active struct {
-	config *Config
+	config *config
 	site   testbed.Site
 	info   string // gocryptfs's description of the directory of encrypted files
 }

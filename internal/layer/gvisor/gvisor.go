@@ -54,8 +54,7 @@ const (
 
 func (platform) Values() []string { return []string{string(systrap), string(ptrace), string(kvm)} }
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Platform factor.Levels[platform] `yaml:"platform" json:"platform,omitempty" doc:"way to intercept system calls on this machine: systrap, ptrace or kvm; absent: systrap. On a cluster the RuntimeClass decides"`
 	Class    factor.Levels[string]   `yaml:"class" json:"class" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a RuntimeClass" doc:"RuntimeClass of gVisor, on a cluster"`
 	Around   layer.Side              `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
@@ -65,12 +64,12 @@ type Config struct {
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "gVisor: runsc on this machine, a RuntimeClass on a cluster",
-	New:     func() layer.Layer { return &Config{Class: factor.Of("gvisor")} },
+	New:     func() layer.Layer { return &config{Class: factor.Of("gvisor")} },
 	Probe:   func(ctx context.Context) []testbed.Finding { return tryAll(ctx, systrap, ptrace, kvm) },
 }
 
 // Probe tries the platforms that the parameters name.
-func (c *Config) Probe(ctx context.Context) []testbed.Finding {
+func (c *config) Probe(ctx context.Context) []testbed.Finding {
 	if len(c.Platform) == 0 {
 		return tryAll(ctx, systrap)
 	}
@@ -128,15 +127,14 @@ func find() string {
 	return path
 }
 
-// Declare declares that the layer needs runsc on this machine, and rights for the RuntimeClass on a cluster.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(""), Programs: []experiment.Program{{Name: find(), Where: experiment.AtSite}},
 		Rights: c.pod().Declare().Rights, Shapes: true, OwnProves: true, Launched: true}
 }
 
-func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
+func (c *config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
 
-func (c *Config) front(dir string) wrapper.Wrapper {
+func (c *config) front(dir string) wrapper.Wrapper {
 	f := wrapper.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), systrap), find(), dir), wrapper.Evidence{Name: "kernel", Ask: []string{"release"},
 		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})
 	f.Starts = program
@@ -148,8 +146,7 @@ func onCluster(site testbed.Site) bool {
 	return err == nil
 }
 
-// Up puts gVisor around the subjects.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if !onCluster(s.Site) {
 		dir, err := owned.Dir("", name)
 		if err != nil {
@@ -188,8 +185,7 @@ func relabel(checks []layer.Check, err error) ([]layer.Check, error) {
 	return checks, err
 }
 
-// ProveOff shows that programs see another kernel than gVisor's.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if !onCluster(s.Site) {
 		return c.front("").Off(ctx, s)
 	}

@@ -44,8 +44,7 @@ const config = `charon-systemd {
 // first, and so do the routes that this layer sets.
 const lastRule = 40000
 
-// longest is the MTU of kernel-libipsec's interface. kernel-libipsec reads no larger packets.
-const longest = 1400
+const longest = 1400 // MTU of kernel-libipsec's interface, which reads no larger packets
 
 const limit = 8 * time.Second // the timeout of one command to the daemon, and of the daemon's start
 

@@ -26,8 +26,7 @@ import (
 
 const name = "context"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Name string `yaml:"name" required:"true" doc:"context of the kubeconfig"`
 }
 
@@ -36,12 +35,11 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "another cluster, by its context in the kubeconfig",
 	Example: "name: other-cluster",
-	New:     func() layer.Layer { return &Config{} },
+	New:     func() layer.Layer { return &config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; the cluster is contacted when the arm is set up"),
 }
 
-// Declare declares that the arm is on the context's cluster.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes},
 		Elsewhere: "there is only one machine: run the file on each machine, and compare the runs by tare compare",
@@ -56,7 +54,7 @@ func (c *Config) Declare() experiment.Declaration {
 
 // Up puts the site on the context's cluster. It keeps the cluster's identity for proofs at other sites, which
 // have no connection to it.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
@@ -98,7 +96,7 @@ func identity(ctx context.Context, s *kube.Site) (context, uid string, err error
 const confounded = "two clusters differ in more than one property (machines, kernel, network plug-in, versions), and the overhead includes all of them. It also includes the effect of state that trials leave on a cluster, such as objects in the API server's memory, since the baseline's cluster serves more trials (also those of the control)"
 
 // here checks that a site is on the cluster of the layer's context. The argument want is the UID of this cluster.
-func (c *Config) here(context, uid, want string) layer.Check {
+func (c *config) here(context, uid, want string) layer.Check {
 	return layer.Check{
 		Layer: name, Name: "cluster", Expected: described(c.Name, want), Observed: described(context, uid),
 		OK: context == c.Name && uid == want && uid != "", Caveat: confounded,
@@ -107,7 +105,7 @@ func (c *Config) here(context, uid, want string) layer.Check {
 
 // elsewhere checks that a site is not on the cluster of the layer's context. The argument not is the UID of this
 // cluster. If the site's context is another context of this cluster, the check passes with a caveat.
-func (c *Config) elsewhere(context, uid, not string) layer.Check {
+func (c *config) elsewhere(context, uid, not string) layer.Check {
 	k := layer.Check{
 		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, not), Observed: described(context, uid),
 		OK: context != c.Name && uid != "" && not != "",
@@ -125,8 +123,7 @@ func described(context, uid string) string {
 	return fmt.Sprintf("context %s, cluster %s", context, uid)
 }
 
-// ProveOff shows that the site is on another cluster.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err

@@ -45,8 +45,7 @@ const (
 
 func (integrity) Values() []string { return []string{string(noIntegrity), string(hmac), string(aead)} }
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Cipher     factor.Levels[string]    `yaml:"cipher" json:"cipher" pattern:"^[a-z0-9]+(,[a-z0-9]+)?(-[a-z0-9:]+){1,2}$" form:"a cipher as dm-crypt has it, such as aes-xts-plain64" doc:"cipher in the notation of dm-crypt"`
 	KeySize    int                      `yaml:"keySize" json:"keySize" doc:"bits of the key; a cipher with xts splits the key in two halves"`
 	SectorSize factor.Levels[int]       `yaml:"sectorSize" json:"sectorSize" doc:"bytes that are encrypted as one sector: 512, 1024, 2048 or 4096"`
@@ -63,7 +62,7 @@ var Kind = layer.Kind{
 }
 
 func newLayer() layer.Layer {
-	return &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(noIntegrity), Workqueues: true}
+	return &config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(noIntegrity), Workqueues: true}
 }
 
 const mapperControl = "/dev/mapper/control" // device file of the device mapper
@@ -86,8 +85,7 @@ func mapper() error {
 	return f.Close()
 }
 
-// Declare declares that the layer is for volumes of this machine, and needs cryptsetup.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate: c.validate,
 		Needs:    volumes.Needs, Elsewhere: volumes.Elsewhere,
@@ -97,7 +95,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if c.KeySize != 128 && c.KeySize != 256 && c.KeySize != 512 {
 		errs.Add("keySize", "%d is not one of 128, 256 and 512", c.KeySize)
@@ -110,8 +108,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// Up asks the site for a part of the volume: the encrypted device.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	if err := mapper(); err != nil {
 		return nil, err
 	}
@@ -128,7 +125,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 
 // ProveOff shows that the marker is on the device in clear, if no layer encrypts. The testbed creates the
 // volume directly on its loop device, without a mapping.
-func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
 		return nil, err
@@ -137,14 +134,13 @@ func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, e
 }
 
 type active struct {
-	config *Config
+	config *config
 	site   testbed.Site
 	stack  testbed.VolumeStack
 	mapped string // name of the mapping
 }
 
-// formatLimit is the timeout of cryptsetup, which writes the whole device if there is integrity.
-const formatLimit = 30 * time.Minute
+const formatLimit = 30 * time.Minute // timeout of cryptsetup, which writes the whole device if there is integrity
 
 func (a *active) run(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := testbed.Command{Args: args, Stdin: strings.NewReader(stdin)}
@@ -165,7 +161,7 @@ func (a *active) put(ctx context.Context, device, mapping string) (string, error
 
 // format returns the arguments that format the device. Nobody can guess the passphrase, so few rounds of the
 // key derivation are enough.
-func (c *Config) format() []string {
+func (c *config) format() []string {
 	args := []string{
 		program, "luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-",
 		"--cipher", c.Cipher.One(), "--key-size", strconv.Itoa(c.KeySize), "--sector-size", strconv.Itoa(c.SectorSize.One()),
@@ -176,7 +172,7 @@ func (c *Config) format() []string {
 	return args
 }
 
-func (c *Config) open() []string {
+func (c *config) open() []string {
 	args := []string{program, "open", "--type", "luks2", "--key-file", "-"}
 	if !c.Workqueues {
 		args = append(args, "--perf-no_read_workqueue", "--perf-no_write_workqueue")
@@ -221,7 +217,7 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return []layer.Check{a.config.status(text)}, nil
 }
 
-func (c *Config) status(text string) layer.Check {
+func (c *config) status(text string) layer.Check {
 	check := layer.Check{Layer: name, Name: "mapping", Expected: fmt.Sprintf("%s in sectors of %d", c.Cipher.One(), c.SectorSize.One()), Observed: evidence.Quote(text)}
 	cipher, sector := statusCipher.FindStringSubmatch(text), statusSector.FindStringSubmatch(text)
 	if cipher != nil && sector != nil {

@@ -28,7 +28,7 @@ type cluster interface {
 }
 
 type active struct {
-	config  *Config
+	config  *config
 	on      cluster
 	objects []*unstructured.Unstructured // objects for this site, with their placeholders replaced
 	applied bool
@@ -41,7 +41,7 @@ type placement struct {
 }
 
 // placed returns the objects for a site. given is set if all arms share a namespace that the experiment names.
-func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []placement, err error) {
+func (c *config) placed(ctx context.Context, on cluster, given bool) (objects []placement, err error) {
 	all, problems := c.objects()
 	for field, p := range problems {
 		return nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has reported the problem before
@@ -161,7 +161,7 @@ func (a *active) holds(ctx context.Context, w wait) (ok bool, now string, err er
 }
 
 // object returns the object of a condition: one that the layer has applied, or another object of the cluster.
-func (w wait) object(c *Config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
+func (w wait) object(c *config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
 	all, _ := c.objects()
 	if i := w.find(all); i >= 0 {
 		return applied[i], nil
@@ -253,7 +253,7 @@ func (a *active) down(ctx context.Context) error {
 // absent shows that the objects do not exist at another arm's site. The argument own is that arm's own layer of this
 // kind, or nil. Objects that own applies are left out. With scope: arm, objects outside of the arm's namespace are
 // not checked, and a caveat says so. If no object remains, the check has no name.
-func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config) (layer.Check, error) {
+func (c *config) absent(ctx context.Context, on cluster, given bool, own *config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, err := c.placed(ctx, on, given)
 	if meta.IsNoMatchError(err) {

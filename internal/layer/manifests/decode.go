@@ -13,7 +13,7 @@ import (
 )
 
 // Objects returns the objects at every level of each factor, with their placeholders.
-func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
+func (c *config) Objects() ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, v := range c.variants() {
 		all, problems := v.objects()
@@ -28,8 +28,8 @@ func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
 }
 
 // objects decodes all documents of a layer whose factors are replaced by levels. It also returns the problems of each
-// field of Config.
-func (c *Config) objects() ([]object, map[string][]string) {
+// field of config.
+func (c *config) objects() ([]object, map[string][]string) {
 	var all []object
 	problems := map[string][]string{}
 	add := func(field, source, text string) {

@@ -17,13 +17,12 @@ import (
 // The experiment file names the factors of this layer. The level of a factor rules stands in place of
 // $(rules) in the texts. It can also set the length of a list, or the number of objects of a kind.
 
-// itemNumber stands for the number, from 1, of a list's item or of a repeated object.
-const itemNumber = "$(item)"
+const itemNumber = "$(item)" // stands for the number, from 1, of a list's item or of a repeated object
 
 const maxItems = 1000 // the largest length of a repeated list, and the largest number of objects made from one
 
 // filled returns the layer with its factors replaced by their levels, or by their first levels before expansion.
-func (c *Config) filled() *Config {
+func (c *config) filled() *config {
 	held := factor.Named{}
 	for name, levels := range c.Factors {
 		if len(levels) > 0 {
@@ -51,8 +50,8 @@ func (c *Config) filled() *Config {
 }
 
 // variants returns one layer for every level of each factor, with the other factors at their first level.
-func (c *Config) variants() []*Config {
-	list := []*Config{c.filled()}
+func (c *config) variants() []*config {
+	list := []*config{c.filled()}
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
 		for _, level := range c.Factors[name][min(1, len(c.Factors[name])):] {
 			v := *c
@@ -64,7 +63,7 @@ func (c *Config) variants() []*Config {
 	return list
 }
 
-func (c *Config) checkFactors(errs *experiment.FieldErrors) {
+func (c *config) checkFactors(errs *experiment.FieldErrors) {
 	texts := []string{string(c.Inline)}
 	for _, f := range c.Files {
 		texts = append(texts, f.Text)
@@ -84,7 +83,7 @@ func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 
 // repeat calls the function each for the entries of Repeat whose key is a kind (if kinds is set) or the path of a list
 // (otherwise). The argument n of each is the number of objects or items.
-func (c *Config) repeat(kinds bool, problems map[string][]string, each func(at string, n int, bad func(format string, args ...any))) {
+func (c *config) repeat(kinds bool, problems map[string][]string, each func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {
 			continue
@@ -101,7 +100,7 @@ func (c *Config) repeat(kinds bool, problems map[string][]string, each func(at s
 	}
 }
 
-func (c *Config) multiplied(objects []object, problems map[string][]string) []object {
+func (c *config) multiplied(objects []object, problems map[string][]string) []object {
 	c.repeat(true, problems, func(kind string, n int, bad func(string, ...any)) {
 		var made []object
 		found := false
@@ -130,7 +129,7 @@ func (c *Config) multiplied(objects []object, problems map[string][]string) []ob
 }
 
 // lengthen repeats the items of each list that Repeat names, in place.
-func (c *Config) lengthen(objects []object, problems map[string][]string) {
+func (c *config) lengthen(objects []object, problems map[string][]string) {
 	c.repeat(false, problems, func(at string, n int, bad func(string, ...any)) {
 		path, err := parsePath(at)
 		if err != nil {

@@ -17,7 +17,7 @@ type request struct {
 	Unwatch  *struct{}      `json:"unwatch,omitempty"`  // stop counting frames; the response is their number
 	Become   *becomeRequest `json:"become,omitempty"`   // replace this process by a proxy
 	Forget   string         `json:"forget,omitempty"`   // remove a proxy's directory, given by its name
-	Output   string         `json:"told,omitempty"`     // read the output of the proxy with a directory; the response is the text since the last request
+	Output   string         `json:"told,omitempty"`     // read a proxy's output, by its directory; the response is the text since the last request
 }
 
 // becomeRequest asks the helper process to become a proxy.

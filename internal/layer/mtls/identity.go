@@ -64,8 +64,7 @@ const (
 	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // certified by the layer's authority, but the server's proxy must refuse it
 )
 
-// lifetime is how long certificates are valid: longer than any run. The authority's key is discarded at once.
-const lifetime = 90 * 24 * time.Hour
+const lifetime = 90 * 24 * time.Hour // validity of certificates, which is longer than any run
 
 // identity is a certificate with its key, in PEM.
 type identity struct {

@@ -12,8 +12,7 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// arrivalLimit is the timeout of a datagram. A tunnel may make a handshake first.
-const arrivalLimit = 6 * time.Second
+const arrivalLimit = 6 * time.Second // timeout of a datagram; a tunnel may make a handshake first
 
 type markerOutcome struct {
 	sent
@@ -82,8 +81,7 @@ func (m markerOutcome) checkWire(clear bool) layer.Check {
 	return c
 }
 
-// podWire is the wire as the helper in a pod sees it: the pod's network interfaces.
-type podWire struct{ helper *helperrpc.Helper }
+type podWire struct{ helper *helperrpc.Helper } // the wire as the helper in a pod sees it: the pod's network interfaces
 
 var _ testbed.Wire = (*podWire)(nil)
 

@@ -79,7 +79,6 @@ const (
 
 func (program) Values() []string { return []string{string(Envoy), string(haProxy)} }
 
-// protocol is the protocol that the proxies understand.
 type protocol string
 
 const (
@@ -98,7 +97,6 @@ const (
 
 func (placement) Values() []string { return []string{string(sidecar), string(node)} }
 
-// version is a version of TLS, named as in Envoy and OpenSSL.
 type version string
 
 const (

@@ -13,8 +13,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// recordLimit is the timeout of a proxy's record of a connection. A record normally appears within 0.25 s.
-const recordLimit = 5 * time.Second
+const recordLimit = 5 * time.Second // timeout of a proxy's record of a connection, which normally appears within 0.25 s
 
 // describe checks the proxies' program, version and number of workers, once per set-up.
 func (a *active) describe(ctx context.Context) ([]layer.Check, error) {

@@ -191,8 +191,7 @@ func boundaries(with, without capSet) string {
 	return fmt.Sprintf("with %s, without %s", with, without)
 }
 
-// capSet is a set of capabilities. Bit n stands for capability number n.
-type capSet uint64
+type capSet uint64 // a set of capabilities; bit n stands for capability number n
 
 // parseCaps parses a set of capabilities in the hexadecimal form of /proc/PID/status.
 func parseCaps(hex string) (capSet, error) {

@@ -60,7 +60,6 @@ var Kinds = []layer.Kind{
 
 const elsewhere = "pods have neither capabilities nor the means to get any: add some to the baseline's pods by the layer pod (capabilities, privileged)"
 
-// Declare declares how the parameters are validated, and that Tare's launcher starts the subjects.
 func (c *capabilities) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
@@ -93,17 +92,14 @@ func (c *capabilities) front() wrapper.Wrapper {
 	return f
 }
 
-// Up takes the capabilities away.
 func (c *capabilities) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that programs have the capabilities.
 func (c *capabilities) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }
 
-// Declare declares that the layer works on this machine only, and that Tare's launcher starts the subjects.
 func (c *noNewPrivs) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
@@ -112,12 +108,10 @@ func (c *noNewPrivs) front() wrapper.Wrapper {
 	return wrapper.Launched(ofNoNewPrivs, c.Around, launcher.Settings{NoNewPrivs: true}, wrapper.Is("no_new_privs", "status:NoNewPrivs", "1"))
 }
 
-// Up sets the flag no_new_privs of subjects.
 func (c *noNewPrivs) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that the flag no_new_privs is not set.
 func (c *noNewPrivs) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

@@ -16,13 +16,13 @@ import (
 )
 
 type active struct {
-	config *Config
+	config *config
 	site   testbed.Site           // the site with the wrappers, as the workload gets it
 	once   map[string]layer.Check // results of checks that are made once, by check and pods
 	counts map[int][]reading      // readings before the trial, by index of the check
 }
 
-func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...when) ([]layer.Check, error) {
+func (c *config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...when) ([]layer.Check, error) {
 	var checks []layer.Check
 	for i, item := range c.Checks {
 		moment := item.When

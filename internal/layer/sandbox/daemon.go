@@ -52,8 +52,7 @@ var (
 	podman = containers("podman", "apt-get install podman", false)
 )
 
-// Systemd holds the parameters of the layer systemd.
-type Systemd struct {
+type unit struct {
 	Properties []string `yaml:"properties" json:"properties" doc:"properties of the unit that sandbox it, such as ProtectSystem=strict (systemd.exec(5)); absent: the layer's defaults"`
 }
 
@@ -68,7 +67,7 @@ var systemdKind = layer.Kind{
 	Name:    systemd.name,
 	Summary: "a unit of systemd whose properties sandbox it (systemd-run)",
 	New: func() layer.Layer {
-		return &Systemd{Properties: []string{"ProtectSystem=strict", "PrivateTmp=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet="}}
+		return &unit{Properties: []string{"ProtectSystem=strict", "PrivateTmp=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet="}}
 	},
 	Probe: func(ctx context.Context) []testbed.Finding {
 		return []testbed.Finding{wrapper.Works(ctx, systemd.alive, systemd.install)}
@@ -99,13 +98,12 @@ func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f}
 }
 
-// Declare declares that the layer works on this machine only.
-func (c *Systemd) Declare() experiment.Declaration {
+func (c *unit) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: experiment.Needs{Only: experiment.TestbedLocal}, Programs: inFront(c.args("")), OwnProves: true,
 		Elsewhere: "there is no systemd in pods: set their security context by the layer pod"}
 }
 
-func (c *Systemd) args(unit string, names ...string) []string {
+func (c *unit) args(unit string, names ...string) []string {
 	args := slices.Clone(systemd.alive)
 	if unit != "" {
 		args = append(args, "--unit="+unit)
@@ -113,7 +111,7 @@ func (c *Systemd) args(unit string, names ...string) []string {
 	return slices.Concat(args, prefixed("--property=", c.Properties), prefixed("--setenv=", names), []string{"--same-dir", "--"})
 }
 
-func (c *Systemd) front(label string) wrapper.Wrapper {
+func (c *unit) front(label string) wrapper.Wrapper {
 	n := 0
 	f := wrapper.Wrapper{Layer: systemd.name, Elsewhere: true, Args: func(cmd testbed.Command) []string {
 		n++
@@ -123,17 +121,14 @@ func (c *Systemd) front(label string) wrapper.Wrapper {
 	return f
 }
 
-// Up starts the subjects as units of systemd.
-func (c *Systemd) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *unit) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return systemd.up(s, c.front)
 }
 
-// ProveOff shows that programs are in no unit with the layer's properties.
-func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *unit) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front("").Off(ctx, s)
 }
 
-// Declare declares that the layer works on this machine only.
 func (c *container) Declare() experiment.Declaration {
 	d := experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), OwnProves: true,
 		Elsewhere: "pods are containers already: set their properties by the layer pod"}
@@ -167,12 +162,10 @@ func (c *container) front(label string) wrapper.Wrapper {
 	}
 }
 
-// Up starts the subjects in containers.
 func (c *container) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.runner.up(s, c.front)
 }
 
-// ProveOff shows that programs are in no container.
 func (c *container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front("").Off(ctx, s)
 }

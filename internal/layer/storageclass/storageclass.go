@@ -29,8 +29,7 @@ import (
 
 const name = "storage-class"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Name       factor.Levels[string] `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a storage class" doc:"storage class of the volume"`
 	AccessMode string                `yaml:"accessMode" enum:"ReadWriteOnce,ReadWriteOncePod,ReadWriteMany" doc:"access mode of the claim"`
 	Expect     *expect               `yaml:"expect" doc:"expected properties of the volume"`
@@ -47,13 +46,11 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "storage class of the workload's volume, such as an encrypting one",
 	Example: "name: encrypted-rwo",
-	New:     func() layer.Layer { return &Config{} },
+	New:     func() layer.Layer { return &config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with a workload that has a volume"),
 }
 
-// Declare declares that the layer needs a cluster, a workload with a volume, and the rights to read the class
-// and the volume.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes, UsesVolume: true},
 		Elsewhere: "its volumes are loop devices of this machine: encrypt them by the layers luks, fscrypt and gocryptfs, and set file system and options by testbed.local.volume",
@@ -69,7 +66,7 @@ func (c *Config) Declare() experiment.Declaration {
 }
 
 // Up sets the class of the site's claims. The testbed creates the claims later.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
@@ -94,7 +91,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Before: before}, nil
 }
 
-func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
+func (c *config) shape(claim *corev1.PersistentVolumeClaim) {
 	claim.Spec.StorageClassName = new(c.Name.OrZero())
 	if c.AccessMode != "" {
 		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(c.AccessMode)}
@@ -103,7 +100,7 @@ func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
 
 // checks shows that a volume has the class and the expected properties if on is set, and otherwise that it has
 // another class.
-func (c *Config) checks(
+func (c *config) checks(
 	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
 ) []layer.Check {
 	var out []layer.Check
@@ -132,8 +129,7 @@ func (c *Config) checks(
 	return out
 }
 
-// none stands in checks for a class that is not set.
-const none = "none"
+const none = "none" // stands in checks for a class that is not set
 
 // driver returns the CSI driver of a volume, or else the way in which the node gets the volume.
 func driver(v *corev1.PersistentVolume) string {
@@ -149,7 +145,7 @@ func driver(v *corev1.PersistentVolume) string {
 }
 
 // checkAll makes the checks of all volumes of a site. The argument class is nil if Tare may not read the class.
-func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *storagev1.StorageClass) ([]layer.Check, error) {
+func (c *config) checkAll(ctx context.Context, s *kube.Site, on bool, class *storagev1.StorageClass) ([]layer.Check, error) {
 	claims, err := s.Claims(ctx)
 	if err != nil {
 		return nil, err
@@ -170,8 +166,7 @@ func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *sto
 	return out, nil
 }
 
-// ProveOff shows that the site's volume has another class.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 )
 
 type commandRunner struct {
-	config *Config
+	config *config
 	site   testbed.Site
 	values placeholder.Values
 	env    []string
@@ -254,7 +254,7 @@ func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
 		return err
 	}
 	o := &commandRunner{
-		config: &Config{Check: h.Check, Limit: quantity.Duration(h.Limit)}, site: site, values: h.Values, dir: h.Dir,
+		config: &config{Check: h.Check, Limit: quantity.Duration(h.Limit)}, site: site, values: h.Values, dir: h.Dir,
 		env: append(append(environ.Assignments(env), environ.Assignments(h.Values)...), kubeconfig+"="+h.Kubeconfig),
 	}
 	want := evidence.Off

@@ -41,8 +41,7 @@ import (
 
 const name = "switch"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	On        []reference.Arguments `yaml:"on" json:"on" required:"true" doc:"commands that turn the mechanism on, each a list of program and arguments"`
 	Off       []reference.Arguments `yaml:"off" json:"off" required:"true" doc:"commands that turn the mechanism off"`
 	Check     check                 `yaml:"check" json:"check" required:"true" doc:"program that shows whether the mechanism is on"`
@@ -53,8 +52,7 @@ type Config struct {
 	Env       environ.Variables     `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands, as for the layer env"`
 }
 
-// found is the layer's action if the switch is on before the run.
-type found string
+type found string // the layer's action if the switch is on before the run
 
 const (
 	refuse  found = "refuse"
@@ -83,14 +81,13 @@ var Kind = layer.Kind{
 	Summary: "commands that turn something on and off, such as encryption in the network plug-in",
 	Example: "on: [[cilium, config, set, enable-wireguard, \"true\"]]\noff: [[cilium, config, set, enable-wireguard, \"false\"]]\ncheck: {run: [cilium, encryption, status], on: Wireguard, off: Disabled}",
 	New: func() layer.Layer {
-		return &Config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: refuse}
+		return &config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: refuse}
 	},
 	Probe: testbed.AlwaysWorks(name, "any programs of this machine"),
 	Undo:  undo,
 }
 
-// Declare declares the programs that the commands start on Tare's machine.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true, Switches: c.Exclusive}
 	for _, program := range c.programs() {
 		d.Programs = append(d.Programs, experiment.Program{Name: program, Where: experiment.OnMachine})
@@ -98,7 +95,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-func (c *Config) programs() []string {
+func (c *config) programs() []string {
 	var programs []string
 	for _, command := range slices.Concat(c.On, c.Off, []reference.Arguments{c.Check.Run}) {
 		if len(command) > 0 && !slices.Contains(programs, command[0]) {
@@ -108,7 +105,7 @@ func (c *Config) programs() []string {
 	return programs
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	errs := experiment.FieldErrors(c.Env.Validate("env"))
 	known := []string{placeholder.Context, placeholder.Namespace}
 	for _, each := range []struct {
@@ -136,7 +133,7 @@ func (c *Config) validate() []experiment.FieldError {
 }
 
 // Up turns the switch on. An exclusive switch is turned on by the runner instead.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	for _, program := range c.programs() {
 		if _, err := exec.LookPath(program); err != nil {
 			return nil, fmt.Errorf("find the program of a command: %w", err)
@@ -169,7 +166,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 
 // stateOf returns the state of the switch that the commands turn. Each cluster has one switch, or each
 // namespace if the commands contain it.
-func (c *Config) stateOf(run *layer.Run, o *commandRunner) *switchState {
+func (c *config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	key := o.values[placeholder.Context]
 	for _, args := range slices.Concat(c.On, c.Off) {
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, placeholder.Namespace) }) {
@@ -189,8 +186,8 @@ func (c *Config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 
 // ProveOff shows that the switch is off at another arm's site. It makes no check if the arm has its own
 // switch with the same check.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if own, _ := s.Own.(*Config); own != nil && slices.Equal(own.Check.Run, c.Check.Run) && own.Check.On == c.Check.On {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if own, _ := s.Own.(*config); own != nil && slices.Equal(own.Check.Run, c.Check.Run) && own.Check.On == c.Check.On {
 		return nil, nil
 	}
 	on, err := c.operate(ctx, s.Site)
@@ -201,7 +198,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return []layer.Check{check}, err
 }
 
-func (c *Config) operate(ctx context.Context, site testbed.Site) (*commandRunner, error) {
+func (c *config) operate(ctx context.Context, site testbed.Site) (*commandRunner, error) {
 	env, err := c.Env.Resolve(ctx)
 	if err != nil {
 		return nil, err

@@ -105,7 +105,7 @@ func (e *end) close(ctx context.Context) error {
 // request is one request, on one line, to the helper at an end. Exactly one field is set. The helper acts in
 // its own network namespace.
 type request struct {
-	Kernel  *struct{} `json:"kernel,omitempty" title:"ask the kernel"`     // the response is the reason why the kernel cannot encrypt; "" if it can
+	Kernel  *struct{} `json:"kernel,omitempty" title:"ask the kernel"`     // the response is the reason why it cannot encrypt; "" if it can
 	Open    *Opening  `json:"open,omitempty" title:"open"`                 // the response is an Opened
 	Ready   *struct{} `json:"ready,omitempty" title:"wait for the daemon"` // the response is the version
 	Rekey   *rekeying `json:"rekey,omitempty" title:"set key and peers"`

@@ -221,8 +221,7 @@ func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) 
 
 type markerOutcomes []markerOutcome
 
-// atATime is the number of markers that are sent in parallel. The end of a watch takes some ten milliseconds.
-const atATime = 32
+const atATime = 32 // number of markers that are sent in parallel: the end of a watch takes some ten milliseconds
 
 func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, error) {
 	seen, errs := make(markerOutcomes, len(all)), make([]error, len(all))

@@ -69,7 +69,8 @@ func (kernelEngine) Rekey(own tunnel.Key, list []tunnel.Peer) error {
 		behind := testbed.Each(p.Behind, func(b netip.Prefix) net.IPNet {
 			return net.IPNet{IP: b.Masked().Addr().AsSlice(), Mask: net.CIDRMask(b.Bits(), b.Addr().BitLen())}
 		})
-		peers = append(peers, wgtypes.PeerConfig{PublicKey: wgtypes.Key(p.Key), Endpoint: net.UDPAddrFromAddrPort(p.Endpoint(port)), AllowedIPs: behind})
+		to := net.UDPAddrFromAddrPort(p.Endpoint(port))
+		peers = append(peers, wgtypes.PeerConfig{PublicKey: wgtypes.Key(p.Key), Endpoint: to, AllowedIPs: behind})
 	}
 	key, listen := wgtypes.Key(own), port
 	return withClient(func(client *wgctrl.Client) error {
