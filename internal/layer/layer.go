@@ -58,8 +58,7 @@ type Layer interface {
 	// Up puts the layer around the session's site and makes the checks that are too costly to make in every trial. It
 	// leaves nothing behind when it fails. A layer whose Active has a Switch is off after Up.
 	Up(ctx context.Context, s *Session) (*Active, error)
-	// ProveOff gathers evidence that the layer is off at the site of an arm without it. It runs before every trial of
-	// that arm.
+	// ProveOff gathers evidence, before every trial of an arm without the layer, that the layer is off at the site.
 	ProveOff(ctx context.Context, s *Session) ([]Check, error)
 }
 
@@ -71,8 +70,7 @@ type Prober interface {
 
 // OffAfter is a Layer whose absence shows only after a trial.
 type OffAfter interface {
-	// ProveOffAfter gathers evidence that the layer was off in a trial of an arm without it. It runs after each such
-	// trial.
+	// ProveOffAfter gathers evidence, after a trial of an arm without the layer, that the layer was off in the trial.
 	ProveOffAfter(ctx context.Context, s *Session, did Did) ([]Check, error)
 }
 
@@ -85,12 +83,10 @@ type Active struct {
 	Settle func(ctx context.Context) ([]Check, error)
 	// Switch turns the layer on and off between trials. A layer has a Switch if it affects other arms while it is on.
 	Switch *Switch
-	// Wrap returns the command that runs in place of a subject's command. The first layer of the arm is the
-	// innermost.
+	// Wrap returns the command that runs in place of a subject's command. The arm's first layer is innermost.
 	Wrap   func(cmd testbed.Command) testbed.Command
 	Around Side // the side whose subjects are wrapped
-	// Uncounted is set if Tare cannot count the CPU time and memory of a subject in the wrapper. Settle may still set
-	// Uncounted and Hides.
+	// Uncounted is set if Tare cannot know a subject's CPU time and memory. Settle may still set Uncounted and Hides.
 	Uncounted bool
 	// Hides is set if a process in the wrapper cannot see the path of Tare's executable. Helpers are then
 	// started from an open file of the executable.
@@ -99,9 +95,8 @@ type Active struct {
 	// Before gathers evidence before each trial that the layer is on. It gets the workload's site, at which a subject
 	// is started in the wrappers of all the arm's layers, including this one.
 	Before func(ctx context.Context, site testbed.Site) ([]Check, error)
-	// Costs returns the CPU time and memory that the layer's own processes have used so far, for each part of
-	// the layer. The parts are the same at every call. Costs is nil for a layer inside the kernel, which has
-	// no processes.
+	// Costs returns the CPU time and memory that the layer's own processes have used so far, for each part of the
+	// layer. Every call returns the same parts. Costs is nil for a layer inside the kernel.
 	Costs func() ([]Cost, error)
 	// After gathers evidence that the trial went through the layer.
 	After func(ctx context.Context, did Did) ([]Check, error)
@@ -118,8 +113,7 @@ type Switch struct {
 	On func(ctx context.Context) error
 	// Off turns the layer off and waits until it is off. The layer may be off already.
 	Off func(ctx context.Context) error
-	// Settling is the pause between turning the layer on or off and the next trial: the cluster may still be busy
-	// with the change.
+	// Settling is the pause after On or Off before the next trial: the cluster may still be busy with the change.
 	Settling time.Duration
 }
 
@@ -192,8 +186,7 @@ type Check struct {
 	Unexercised bool `json:"unexercised,omitempty"`
 }
 
-// Expect completes a check of a condition. The condition must hold while the layer is on, and must not hold
-// while it is off.
+// Expect completes a check of a condition that must hold while the layer is on, and must not hold while it is off.
 func (c Check) Expect(on, holds bool) Check {
 	if c.OK = holds == on; !on {
 		c.Expected = "not " + c.Expected
@@ -205,8 +198,7 @@ func (c Check) Expect(on, holds bool) Check {
 type Kind struct {
 	Name    string
 	Summary string // one line
-	// Example holds the required parameters of the layer, as they are written in an experiment file; "" if no
-	// parameter is required.
+	// Example holds the required parameters, as they are written in an experiment file; "" if there are none.
 	Example string
 	New     func() Layer
 	// Probe tests whether the layer works on this machine.

@@ -21,8 +21,7 @@ type Session struct {
 	// Site is the site to work at. Up gets a site that the testbed has just made. ProveOff gets the site with the
 	// wrappers of its arm's layers, like the workload.
 	Site testbed.Site
-	// Places are the places where subjects are started. testbed.Host stands for all places on this machine, which have
-	// the same programs.
+	// Places are the places where subjects are started. testbed.Host stands for all places on this machine.
 	Places []testbed.Place
 	// Own is the arm's own layer of the same kind, with other parameters, or nil. The settings of Own are no evidence
 	// that the other arm's layer is on. Own is set only for ProveOff and ProveOffAfter of layers that declare
@@ -31,9 +30,8 @@ type Session struct {
 	Own Layer
 }
 
-// Without returns a copy of a layer's parameters, without those that the arm's own layer of the same kind
-// (Session.Own) sets. From a map it removes the keys that both maps have. If own is nil, Without returns the layer
-// itself.
+// Without returns a layer without the parameters that the arm's own layer of the same kind (Session.Own) sets. From a
+// map it removes the keys that both maps have. If own is nil, Without returns the layer itself.
 func Without[C any](c *C, own Layer) *C {
 	o, _ := any(own).(*C)
 	if o == nil {
@@ -121,9 +119,8 @@ func Kept[T any](r *Run, l Layer) *T {
 	return r.kept[l].(*T)
 }
 
-// Undo describes how to restore state of the whole machine or cluster that a layer has changed. If the run is
-// killed, tare clean lists the Undo, and tare resume restores the state. The run directory stores it: it must
-// not hold a secret.
+// Undo describes how to restore state of the whole machine or cluster that a layer has changed. If the run is killed,
+// tare clean lists the Undo, and tare resume restores the state. The run directory stores it, without secrets.
 type Undo struct {
 	Layer    string          `json:"layer"`    // kind of the layer
 	Key      string          `json:"key"`      // name that is unique within the run

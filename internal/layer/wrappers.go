@@ -15,8 +15,7 @@ import (
 type wrappedSite struct {
 	testbed.Site
 	wrappers []*Active // the layers that have a Wrap
-	// launchers is the number of launchers with which every arm starts its subjects: the largest number that
-	// an arm needs.
+	// launchers is the number of launchers around every subject: the largest number that an arm needs.
 	launchers int
 }
 
@@ -48,8 +47,7 @@ func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed
 	return process, err
 }
 
-// Wrapped returns the command that runs in place of a subject that Tare does not start itself, such as the
-// container of a pod.
+// Wrapped returns the command in place of a subject that Tare does not start itself, such as a container of a pod.
 func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
 	wrapped, _, err := d.wrapped(where, cmd)
 	if err != nil || launcher.Count(wrapped.Args) == 0 {

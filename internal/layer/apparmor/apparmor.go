@@ -159,8 +159,7 @@ var everything = []string{"file", "capability", "network", "mount", "remount", "
 
 func (c *config) text(called string) string {
 	var b strings.Builder
-	// Paths on a volume may not lead up to the root, since the volume has a mount namespace of its own:
-	// attach_disconnected covers such paths.
+	// A volume has its own mount namespace, where paths may not lead up to the root: attach_disconnected.
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)

@@ -2,9 +2,8 @@
 // directory programs has the sources, and the object files that clang compiled from them. The library
 // cilium/ebpf loads and attaches these object files.
 //
-// The programs apply only to the cgroup of the arm's subjects (testbed.Cgrouped). Links, which this process
-// holds open, attach the programs to their hooks. When this process ends, for whatever reason, the kernel
-// detaches and unloads the programs. No program is pinned.
+// The programs apply only to the cgroup of the arm's subjects (testbed.Cgrouped). Links, which this process holds
+// open, attach the programs to their hooks. When this process ends, the kernel detaches and unloads the programs.
 //
 // # Proofs
 //
@@ -47,8 +46,7 @@ type count struct {
 	Matches uint64 // number of hits that matched a rule
 }
 
-// Mismatch is the part of a rule that differs from the programs' connections: the address, which is compared first,
-// or the port.
+// Mismatch is the part of a rule that no connection of a program matches. The address is compared before the port.
 type Mismatch string
 
 const (
@@ -163,8 +161,7 @@ func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	}
 }
 
-// try lets the prober try the actions of the hooks. It returns the answers, and the hits that the guards
-// counted meanwhile.
+// try lets the prober try the actions of the hooks. It returns the answers, and the hits that the guards counted.
 func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, guards ...*Guard) (answers map[string]string, counted []count, err error) {
 	before, err := sum(hooks, guards)
 	if err != nil {
@@ -258,9 +255,8 @@ func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
 }
 
 // Off shows, at the site of an arm without the layer, that the actions of the hooks are allowed and that no guard
-// counts them. If the arm has its own layer of this kind, that layer denies the actions. Off then asks the kernel
-// whether a guard's program is attached to the arm's cgroup. In both cases, Off makes this cgroup as deep as
-// that of the arm with the layer.
+// counts them. If the arm has its own layer of this kind, that layer denies the actions: Off then asks the kernel
+// whether a guard's program is attached to the arm's cgroup. Group makes the cgroups of all arms equally deep.
 func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Side, hooks []Hook) ([]layer.Check, error) {
 	group, err := Group(s, around)
 	if err != nil {

@@ -217,8 +217,7 @@ func (l *loaded) gone() error {
 	}
 }
 
-// AttachedTo returns the name of a program that is attached to the cgroup, or to a hook of the whole machine;
-// "" if none is.
+// AttachedTo returns the name of a program attached to the cgroup, or to a hook of the machine; "" if none is.
 func (l *loaded) AttachedTo(group *os.File) (string, error) {
 	if l.collection == nil {
 		return "", nil

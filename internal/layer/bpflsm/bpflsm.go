@@ -15,8 +15,7 @@
 // costs time, too. The hooks are therefore attached only during the trials of their arm (layer.Switch), and these
 // trials cannot be cut into slices. With rules: 0, the overhead is the cost of the hooks themselves.
 //
-// The layer needs root, Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm), and a
-// system that does not refuse such programs.
+// The layer needs root, and Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm).
 package bpflsm
 
 import (
@@ -40,11 +39,7 @@ const name = "bpflsm"
 type hook string // a kind of rules, named as in vArmor
 
 func (hook) Values() []string {
-	var names []string
-	for _, h := range hooks {
-		names = append(names, h.name)
-	}
-	return names
+	return testbed.Each(hooks, func(h hookRules) string { return h.name })
 }
 
 type config struct {
@@ -66,9 +61,8 @@ var Kind = layer.Kind{
 	Probe: bpf.Works(name, &config{Rules: factor.Of(bpf.Most), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}),
 }
 
-// active returns an error if the kernel was started without bpf among its security modules. Such a kernel
-// loads the programs, but never calls them. If the names of the modules cannot be read, active returns nil:
-// the proofs then find out.
+// active returns an error if the kernel was started without bpf among its security modules. Such a kernel loads the
+// programs, but never calls them. If the modules cannot be listed, active returns nil, and the proofs decide.
 func active() error {
 	text, err := os.ReadFile("/sys/kernel/security/lsm")
 	list := strings.TrimSpace(string(text))
@@ -97,11 +91,13 @@ func (c *config) validate() []experiment.FieldError {
 
 type lastRuleFiles struct{ read, run string } // paths of the two files that the last rules match: one to read, one to run
 
-var hooks = []struct {
+type hookRules struct {
 	name  string
 	index int
 	try   func(lastRuleFiles, int) string // returns the prober's word for an action that the last of n rules matches
-}{
+}
+
+var hooks = []hookRules{
 	{"file", bpf.FileOpen, func(at lastRuleFiles, _ int) string { return "open:" + at.read }},
 	{"process", bpf.Exec, func(at lastRuleFiles, _ int) string { return "exec:" + at.run }},
 	{"network", bpf.Connect, func(_ lastRuleFiles, n int) string {

@@ -9,8 +9,7 @@
 // addresses that no program connects to (mismatch: early), or for all addresses and unused ports (mismatch:
 // late). With rules: 0 the BPF program makes no comparison.
 //
-// The BPF program is attached to the cgroup of the arm's subjects (package bpf), without a wrapper process.
-// The layer needs root and Linux 5.7.
+// The BPF program is attached to the cgroup of the arm's subjects (package bpf). The layer needs root and Linux 5.7.
 //
 // Proofs: the prober's connection to the address of the last rule gets EPERM, and the BPF program counts it.
 // In arms without the layer the kernel tries to route the connection, and the BPF program counts nothing.

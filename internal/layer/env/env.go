@@ -74,8 +74,7 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	}, nil
 }
 
-// ProveOff shows that a subject does not have the values, except for variables that the arm's own layer of
-// this kind sets.
+// ProveOff shows that a subject does not have the values. It leaves out the variables that the arm's own layer sets.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Set) == 0 {
 		return nil, nil

@@ -112,8 +112,7 @@ func (p Patterns) expected(want State) string {
 	return "to match " + match + ", and not " + other
 }
 
-// Output runs a program at a place of a site and returns the beginning of its standard output. The error contains the
-// end of the program's standard error.
+// Output runs a program at a place and returns the beginning of its stdout. The error contains the end of its stderr.
 func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command, limit time.Duration) (string, error) {
 	var stdout head
 	var stderr tail

@@ -60,8 +60,7 @@ func hint(err error) string {
 	return "see Documentation/filesystems/fscrypt.rst"
 }
 
-// policy returns the encryption mode of a directory; none if it has no policy, or if its file system has no
-// encryption.
+// policy returns the encryption mode of a directory; none if the directory or its file system has no encryption.
 func policy(dir string) (string, error) {
 	f, err := os.Open(dir)
 	if err != nil {

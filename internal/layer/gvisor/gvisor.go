@@ -12,8 +12,7 @@
 //
 // Tare looks for runsc on PATH, and then in the directory in which `make gvisor` installs it.
 //
-// Proof: the prober sees gVisor's kernel inside, and another kernel outside. On a cluster the layer pod makes
-// the proofs.
+// Proof: the prober sees gVisor's kernel inside, and another kernel outside. On a cluster the layer pod shows this.
 package gvisor
 
 import (
@@ -110,8 +109,7 @@ func try(ctx context.Context, p platform) testbed.Finding {
 	return f
 }
 
-// settings returns the launcher's settings. For each program, the launcher mounts a tmpfs on an empty
-// directory, writes a bundle into it, and becomes runsc.
+// settings returns the settings by which the launcher mounts a tmpfs, writes a bundle into it, and becomes runsc.
 func settings(p platform, runsc, dir string) launcher.Settings {
 	return launcher.Settings{Bundle: &launcher.Bundle{Directory: dir, Runtime: []string{runsc, "--platform=" + string(p), "--network=host",
 		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}

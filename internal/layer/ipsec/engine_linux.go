@@ -24,9 +24,8 @@ import (
 
 const daemon = "charon-systemd" // the variant of strongSwan's daemon that needs no file below /run
 
-// config is the daemon's configuration. The three values to fill in are the plugin that encrypts, if it is not the
-// kernel, the priority of this plugin's routes, and the socket for commands. allow_peer_ts lets the tunnel carry
-// packets to the peer's own address.
+// config is the daemon's configuration. Its values are the plugin that encrypts, if the kernel does not, the priority
+// of this plugin's routes, and the socket for commands. allow_peer_ts allows packets to the peer's own address.
 const config = `charon-systemd {
   load = random nonce openssl kdf %s kernel-netlink socket-default vici
   routing_table_prio = %d
@@ -40,8 +39,7 @@ const config = `charon-systemd {
 }
 `
 
-// lastRule is the priority of the routing rule for kernel-libipsec's own routes. The rule of the table default comes
-// first, and so do the routes that this layer sets.
+// lastRule is the priority of the routing rule for kernel-libipsec's own routes: after all rules that are in use.
 const lastRule = 40000
 
 const longest = 1400 // MTU of kernel-libipsec's interface, which reads no larger packets
@@ -215,8 +213,7 @@ func (e *engine) Connect() error {
 	return nil
 }
 
-// Traffic returns the counters of the daemon's interface or, if the kernel encrypts, of the kernel's security
-// associations.
+// Traffic returns the counters of the daemon's interface or, if the kernel encrypts, of its security associations.
 func (e *engine) Traffic() (sum tunnel.Traffic, err error) {
 	if !e.Kernel {
 		link, err := netlink.LinkByName(device)

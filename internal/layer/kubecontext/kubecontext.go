@@ -52,8 +52,7 @@ func (c *config) Declare() experiment.Declaration {
 	}
 }
 
-// Up puts the site on the context's cluster. It keeps the cluster's identity for proofs at other sites, which
-// have no connection to it.
+// Up puts the site on the context's cluster. It keeps the cluster's UID for proofs at sites on other clusters.
 func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {

@@ -19,11 +19,8 @@ import (
 // Main is the TestMain of a layer's tests. The tests may start the test program again, as the prober of
 // package wrapper or as the helper of one of these kinds.
 func Main(m *testing.M, kinds ...layer.Kind) {
-	helpers := []testbed.Helper{{Name: wrapper.Prober, Run: wrapper.Probe}}
-	for _, k := range kinds {
-		helpers = append(helpers, testbed.Helper{Name: k.Name, Run: k.Helper})
-	}
-	localtest.Main(m, helpers...)
+	helpers := testbed.Each(kinds, func(k layer.Kind) testbed.Helper { return testbed.Helper{Name: k.Name, Run: k.Helper} })
+	localtest.Main(m, append(helpers, testbed.Helper{Name: wrapper.Prober, Run: wrapper.Probe})...)
 }
 
 // Broken returns a site at which launchers start their program without any restriction.
@@ -65,8 +62,7 @@ func Settle(t testing.TB, a *layer.Active) []layer.Check {
 	return must(t, checks, err)
 }
 
-// On returns the checks that the layer makes before a trial of its own arm. Checks that are made once per
-// set-up are left out.
+// On returns the checks before a trial of the layer's own arm, without those that are made once for each set-up.
 func On(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
 	t.Helper()
 	return slices.DeleteFunc(Before(t, a, layer.WithWrappers(site, a)), func(c layer.Check) bool { return c.Once })

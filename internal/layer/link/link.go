@@ -114,8 +114,7 @@ func shaper(site testbed.Site) (testbed.Shaper, error) {
 	return testbed.Need[testbed.Shaper](site, "this testbed has no wire that can be shaped")
 }
 
-// These are the largest differences that are allowed between a value that was set and the same value read
-// back from the kernel.
+// These are the largest allowed differences between a value that was set and the value read back from the kernel.
 const (
 	wholeBytes = 8    // in bit/s: the kernel stores whole bytes per second
 	lossDigits = 1e-6 // the kernel stores a share in 32 bits, converted from a float of 32 bits

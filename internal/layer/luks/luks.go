@@ -159,8 +159,7 @@ func (a *active) put(ctx context.Context, device, mapping string) (string, error
 	return "/dev/mapper/" + mapping, nil
 }
 
-// format returns the arguments that format the device. Nobody can guess the passphrase, so few rounds of the
-// key derivation are enough.
+// format returns the command that formats the device. Few derivation rounds suffice: nobody can guess the key.
 func (c *config) format() []string {
 	args := []string{
 		program, "luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-",

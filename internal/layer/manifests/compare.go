@@ -260,8 +260,7 @@ func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now str
 	return false, "no condition " + kind
 }
 
-// stale reports whether the object's status is out of date, since the object's controller has not seen the current
-// generation of the object yet.
+// stale reports whether the object's status is out of date: its controller has not seen the current generation yet.
 func stale(u *unstructured.Unstructured) (behind bool, now string) {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if err != nil || !found || observed >= u.GetGeneration() {

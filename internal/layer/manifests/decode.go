@@ -27,8 +27,7 @@ func (c *config) Objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// objects decodes all documents of a layer whose factors are replaced by levels. It also returns the problems of each
-// field of config.
+// objects decodes the documents of a layer whose factors are replaced by levels. It returns the problems by field.
 func (c *config) objects() ([]object, map[string][]string) {
 	var all []object
 	problems := map[string][]string{}

@@ -60,8 +60,7 @@ func (c *config) Declare() experiment.Declaration {
 	}
 }
 
-// Up applies the objects. Objects for after the pods are applied by Settle instead, and exclusive objects by
-// the Switch.
+// Up applies the objects, unless Settle does (after the pods are created) or the Switch (exclusive objects).
 func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {

@@ -51,8 +51,7 @@ var (
 
 var fromServer = []string{"uid", "resourceVersion", "generation", "managedFields", "selfLink", "deletionTimestamp", "creationTimestamp"}
 
-// object decodes one document. It reports errors that every cluster would report, and content that a run must
-// not store.
+// object decodes one document. It reports what every cluster would refuse, and what a run must not store.
 func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 	o := object{source: source, line: n.Line}
 	if n.Form != strictyaml.Map {
@@ -152,8 +151,7 @@ func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 	return n
 }
 
-// placed returns the object for a site, with its placeholders replaced and with a namespace if its kind has
-// namespaces.
+// placed returns the object for a site, with values in place of placeholders, and with a namespace if it needs one.
 func (o object) placed(values placeholder.Values, namespaced bool) (*unstructured.Unstructured, error) {
 	filled, err := mapped(o.Object, func(text string) (any, error) { return values.Fill(text) })
 	if err != nil {

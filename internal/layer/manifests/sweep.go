@@ -12,6 +12,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/strictyaml"
+	"tare/internal/testbed"
 )
 
 // The experiment file names the factors of this layer. The level of a factor rules stands in place of
@@ -64,10 +65,7 @@ func (c *config) variants() []*config {
 }
 
 func (c *config) checkFactors(errs *experiment.FieldErrors) {
-	texts := []string{string(c.Inline)}
-	for _, f := range c.Files {
-		texts = append(texts, f.Text)
-	}
+	texts := append(testbed.Each(c.Files, func(f file) string { return f.Text }), string(c.Inline))
 	for _, w := range c.Wait {
 		texts = append(texts, w.Kind, w.Name, w.APIVersion, w.Namespace, w.Condition)
 	}

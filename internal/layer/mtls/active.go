@@ -46,8 +46,7 @@ func surround(site testbed.Site) (surroundings, error) {
 	return surroundings{site, network, wire, courier}, nil
 }
 
-// Up starts the proxies and redirects the pods' connections to them. If the proxies are in sidecars, Settle
-// does both, when the pods run.
+// Up starts the proxies and redirects connections to them. For proxies in sidecars, Settle does this work.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	a, err := c.up(ctx, s.Site)
 	if err != nil {

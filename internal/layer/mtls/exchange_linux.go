@@ -163,8 +163,7 @@ func decode(from io.Reader, h *probeAnswer) error {
 	return err
 }
 
-// over starts TLS on a connection. It only verifies that the authority has certified the server. The proofs
-// compare the identity of the server.
+// over starts TLS on a connection, if the authority has certified the server. The proofs check the server's identity.
 func (o tlsClient) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, error) {
 	authority := x509.NewCertPool()
 	if !authority.AppendCertsFromPEM([]byte(o.Authority)) {

@@ -26,9 +26,9 @@ import (
 	"tare/internal/testbed/sniff"
 )
 
-// Helper is the main function of the helpers. One helper runs at each place where the layer works. It
-// installs the rules, queries the proxy, and is the client or the server of a probe.
-func Helper(ctx context.Context) error {
+// help is the main function of the helpers. One helper runs at each place where the layer works. It installs the
+// rules, queries the proxy, and is the client or the server of a probe.
+func help(ctx context.Context) error {
 	h := &helper{}
 	defer h.unlisten()
 	return helperrpc.Main(ctx, h.handle)
@@ -165,8 +165,7 @@ func directory(name string) string { return filepath.Join(os.TempDir(), filepath
 
 func outputFile(name string) string { return directory(name) + ".told" }
 
-// become writes the files of a proxy and replaces this process by the proxy. The process id stays the same,
-// and so the testbed still knows the process.
+// become writes the files of a proxy and replaces this process by the proxy, whose process id the testbed knows.
 func (o becomeRequest) become() error {
 	path, err := exec.LookPath(o.Args[0])
 	if err != nil {
@@ -242,8 +241,7 @@ func (h *helper) unwatch() (int, error) {
 
 const table = "tare-mtls" // the name of the nftables table with the layer's rules
 
-// beforeService is the priority of the rules. A node redirects connections before it translates the address
-// of a service.
+// beforeService is the rules' priority: a node redirects connections before it translates a service's address.
 var beforeService = nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest - 1)
 
 // install installs the rules in this network namespace, in place of earlier rules of the layer.

@@ -103,8 +103,8 @@ func issue(k key) (ids identities, err error) {
 	return ids, nil
 }
 
-// certify generates a key and its certificate. The certificate's common name is the last part of the identity:
-// HAProxy prints only the common name of a certificate.
+// certify generates a key and its certificate. The common name is the last part of the identity, which HAProxy
+// prints.
 func certify(authority *x509.Certificate, authorityKey crypto.Signer, serial int64, id string, k key) (identity, error) {
 	key, err := k.make()
 	if err != nil {

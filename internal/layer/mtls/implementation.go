@@ -59,8 +59,7 @@ type implementation struct {
 	// logConnections turns the records of connections on standard output on or off.
 	logConnections func(ctx context.Context, a admin, on bool) error
 	identify       func(id string) string // returns an identity in the form of the records of connections
-	// user is the user id that the proxy switches to, if the rules recognise its sockets by their user. 0: the rules
-	// recognise its sockets by their mark.
+	// user is the user id of the proxy, if the rules recognise its sockets by the user; 0: by a mark.
 	user         uint32
 	capabilities []string // capabilities of a sidecar with the proxy and the helper
 }
@@ -130,8 +129,7 @@ type plan struct {
 	Listen uint16
 }
 
-// Ciphers returns OpenSSL's name of the cipher; "" if the proxies choose. With TLS 1.2 the name depends on
-// the key of the certificates.
+// Ciphers returns OpenSSL's name of the cipher, which depends on TLS version and key; "" if the proxies choose.
 func (p plan) Ciphers() string {
 	if p.Cipher.OrZero() == "" {
 		return ""

@@ -56,9 +56,9 @@ const kind = "mtls" // the layer's name in the experiment file
 var Kind = layer.Kind{
 	Name:    kind,
 	Summary: "a proxy on either side, as in a service mesh, with or without mutual TLS between them: Envoy or HAProxy",
-	New:     New,
+	New:     newLayer,
 	Probe:   probe,
-	Helper:  Helper,
+	Helper:  help,
 }
 
 type mode string
@@ -134,8 +134,7 @@ type Config struct {
 // DefaultImage is the image that `make systems` builds.
 const DefaultImage = "tare-systems:latest"
 
-// New returns the layer with its defaults.
-func New() layer.Layer {
+func newLayer() layer.Layer {
 	return &Config{
 		Mode: factor.Of(mutual), Proxy: factor.Of(Envoy), Protocol: factor.Of(tcp), Placement: factor.Of(sidecar),
 		Workers: factor.Of(2), Key: factor.Of(p256), Version: factor.Of(tls13), Resumption: factor.Of(true),
@@ -210,7 +209,7 @@ func find(ctx context.Context, p program) testbed.Finding {
 		f.Status, f.Detail, f.Hint = testbed.Missing, err.Error(), p.implementation().hint
 		return f
 	}
-	c := New().(*Config)
+	c := newLayer().(*Config)
 	c.Proxy = factor.Of(p)
 	checks, err := layer.Try(ctx, experiment.Needs{Network: true}, c.Up)
 	if len(checks) > 0 {

@@ -44,7 +44,7 @@ func openSite(t *testing.T, p program) testbed.Site {
 
 // config returns the layer with changed defaults.
 func config(change func(*Config)) *Config {
-	c := New().(*Config)
+	c := newLayer().(*Config)
 	if change != nil {
 		change(c)
 	}
@@ -232,10 +232,10 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 func TestWithoutPods(t *testing.T) {
 	const want = "this testbed has no pods whose connections can be redirected to proxies and captured"
 	site := localtest.Host(t)
-	if _, err := New().Up(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
+	if _, err := newLayer().Up(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if _, err := New().ProveOff(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
+	if _, err := newLayer().ProveOff(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"text/template"
 )
 
-// envoy is upstream Envoy with a static configuration. It lacks the filters for metrics and metadata of
-// Istio's build.
+// envoy is upstream Envoy with a static configuration, without the filters for metrics and metadata of Istio's build.
 var envoy = implementation{
 	program:   string(Envoy),
 	version:   []string{"--version"},
@@ -73,8 +72,7 @@ func countEnvoy(text string, s side) (counters, error) {
 	return c, nil
 }
 
-// parseStats parses the counters and gauges of Envoy's text format, one "name: value" per line. Histograms
-// and texts are left out.
+// parseStats parses Envoy's counters and gauges, one "name: value" per line. It leaves out histograms and texts.
 func parseStats(text string) (map[string]uint64, error) {
 	stats := map[string]uint64{}
 	for line := range strings.Lines(text) {
@@ -190,8 +188,7 @@ func countHAProxy(text string, s side) (counters, error) {
 	}, nil
 }
 
-// parseTable parses HAProxy's answer to "show stat", a CSV table. It returns the numeric columns of each row,
-// by "PROXY/SERVER".
+// parseTable parses HAProxy's answer to "show stat", in CSV. It returns the numbers of each row, by "PROXY/SERVER".
 func parseTable(text string) (map[string]map[string]uint64, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "# ")))
 	r.FieldsPerRecord = -1

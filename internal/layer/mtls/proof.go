@@ -36,8 +36,7 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections between the pods go through both proxies, with the TLS that is set. It also
-// reads the counters with which through compares.
+// prove shows that connections go through both proxies, with the right TLS. It keeps the counters for through.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -269,8 +268,7 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	return c
 }
 
-// checkProtocol checks that each proxy parsed the marker as the protocol want. A proxy counts requests only if it
-// parses HTTP.
+// checkProtocol checks that each proxy parsed the marker as the protocol want: only proxies for HTTP count requests.
 func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
 	var seen []string
@@ -286,8 +284,7 @@ func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	return c
 }
 
-// checkHandshakes checks that all TLS handshakes had the version that is set. Without encryption, it checks that
-// there were no handshakes.
+// checkHandshakes checks that all TLS handshakes had the right version or, without encryption, that there were none.
 func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	check := layer.Check{Layer: kind, Name: name, Expected: "none", Observed: fmt.Sprintf("%d", c.Handshakes), OK: c.Handshakes == 0}
 	if !a.Encrypts() {

@@ -126,8 +126,7 @@ func (c *config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check
 	return c.checks(ns, on), nil
 }
 
-// ProveOff shows that the namespace has none of the labels and annotations, except for those that the arm's
-// own layer sets.
+// ProveOff shows that the namespace has none of the labels and annotations, except for those of the arm's own layer.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Labels)+len(c.Annotations) == 0 {
 		return nil, nil

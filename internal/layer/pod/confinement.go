@@ -143,8 +143,7 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities shows the bounding set of the pod's programs. If the programs run as root, the whole bounding set must
-// be in effect.
+// capabilities shows the bounding set of the pod's programs, which must be in effect if they run as root.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}

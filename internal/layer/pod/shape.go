@@ -139,8 +139,7 @@ func appArmorProfile(word string) *corev1.AppArmorProfile {
 	return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileType(kind), LocalhostProfile: file}
 }
 
-// patched returns the pod with the patch applied. A field that pods do not have is an error: the API server
-// would drop it silently.
+// patched returns the pod with the patch. Unknown fields are an error, since the API server would drop them silently.
 func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	patch, err := yaml.ToJSON([]byte(text))
 	if err != nil {
@@ -203,8 +202,7 @@ func pristine() *corev1.Pod {
 	}}
 }
 
-// fill moves the fields of the securityContext to the fields of the layer with the same meaning. If it fails,
-// validate reports the problem.
+// fill moves the securityContext to the layer's fields with the same meaning. If it fails, validate reports why.
 func (c *Config) fill() {
 	if settled, err := c.settled(); err == nil {
 		*c = *settled

@@ -237,8 +237,7 @@ func number(pattern *regexp.Regexp, text string, failed error) (total float64, n
 	return total, ""
 }
 
-// absent is the reading of an output without the counter. Many counters appear only with their first event:
-// before a trial, this reading counts as 0.
+// absent is the reading of an output without the counter. Before a trial it counts as 0: a counter may appear later.
 const absent = "no such number"
 
 // grown checks that a counter has grown in every target between its readings before and after a trial.

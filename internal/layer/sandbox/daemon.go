@@ -16,8 +16,7 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// runner is a program that starts a command in a unit of systemd or in a container. If the program is killed, the unit
-// or the container may remain.
+// runner is a program that starts a command in a unit of systemd or in a container, which may outlive the program.
 type runner struct {
 	name, program, install string
 	elsewhere              bool // the command is no descendant of the program
@@ -86,8 +85,8 @@ func containerKind(r *runner, summary string) layer.Kind {
 	}
 }
 
-// probe only asks the program for its containers. A container would need an image, which the experiment file
-// names. tare plan tries that image.
+// probe only asks the program for its containers. A container would need an image, which the experiment file names.
+// tare plan tries that image.
 func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; tare plan FILE tries the file's image"}
 	if path, err := exec.LookPath(r.program); err != nil {
@@ -170,8 +169,7 @@ func (c *container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Che
 	return c.front("").Off(ctx, s)
 }
 
-// variables returns the names of a command's variables. Their values must not be arguments, which other users
-// can see.
+// variables returns the names of a command's variables. Other users can see arguments, but must not see the values.
 func variables(cmd testbed.Command) []string {
 	return testbed.Each(cmd.Env, func(v string) string {
 		name, _, _ := strings.Cut(v, "=")

@@ -30,8 +30,7 @@ type preset struct {
 	options                []string // options of the preset
 	after                  []string // arguments between the options and the command
 	evidence               []wrapper.Evidence
-	// launcher has the settings of Tare's launcher, which replaces the program if the experiment gives no
-	// options; nil: the program is always used.
+	// launcher has the settings of Tare's launcher, which replaces the program if there are no options; nil: never.
 	launcher *launcher.Settings
 }
 

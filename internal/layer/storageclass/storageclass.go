@@ -98,8 +98,7 @@ func (c *config) shape(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// checks shows that a volume has the class and the expected properties if on is set, and otherwise that it has
-// another class.
+// checks shows that a volume has the class and the expected properties if on is set, and otherwise another class.
 func (c *config) checks(
 	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
 ) []layer.Check {

@@ -88,11 +88,10 @@ var Kind = layer.Kind{
 }
 
 func (c *config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true, Switches: c.Exclusive}
-	for _, program := range c.programs() {
-		d.Programs = append(d.Programs, experiment.Program{Name: program, Where: experiment.OnMachine})
-	}
-	return d
+	programs := testbed.Each(c.programs(), func(name string) experiment.Program {
+		return experiment.Program{Name: name, Where: experiment.OnMachine}
+	})
+	return experiment.Declaration{Validate: c.validate, Programs: programs, ProvesBeside: true, Switches: c.Exclusive}
 }
 
 func (c *config) programs() []string {
@@ -164,8 +163,7 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// stateOf returns the state of the switch that the commands turn. Each cluster has one switch, or each
-// namespace if the commands contain it.
+// stateOf returns the state of the switch: one for each cluster, or for each namespace if the commands contain it.
 func (c *config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	key := o.values[placeholder.Context]
 	for _, args := range slices.Concat(c.On, c.Off) {
@@ -184,8 +182,7 @@ func (c *config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	return (*states)[key]
 }
 
-// ProveOff shows that the switch is off at another arm's site. It makes no check if the arm has its own
-// switch with the same check.
+// ProveOff shows that the switch is off at another arm's site, unless the arm has its own switch with the same check.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if own, _ := s.Own.(*config); own != nil && slices.Equal(own.Check.Run, c.Check.Run) && own.Check.On == c.Check.On {
 		return nil, nil

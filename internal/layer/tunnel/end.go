@@ -102,8 +102,7 @@ func (e *end) close(ctx context.Context) error {
 	return nil
 }
 
-// request is one request, on one line, to the helper at an end. Exactly one field is set. The helper acts in
-// its own network namespace.
+// request is one request to the helper at an end, which acts in its own network namespace. Exactly one field is set.
 type request struct {
 	Kernel  *struct{} `json:"kernel,omitempty" title:"ask the kernel"`     // the response is the reason why it cannot encrypt; "" if it can
 	Open    *Opening  `json:"open,omitempty" title:"open"`                 // the response is an Opened

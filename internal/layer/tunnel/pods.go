@@ -14,10 +14,8 @@ import (
 // inPods returns tunnels whose ends are the pods of a site, still closed. The helpers run in sidecars or, in an arm
 // without the layer, beside the programs.
 func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
-	t := &Tunnels{Protocol: p, site: site, sidecars: sidecars, watches: watches}
-	for _, pod := range sidecars.SidecarPods() {
-		t.ends = append(t.ends, &end{at: pod, place: pod, pod: pod})
-	}
+	ends := testbed.Each(sidecars.SidecarPods(), func(pod testbed.Place) *end { return &end{at: pod, place: pod, pod: pod} })
+	t := &Tunnels{Protocol: p, site: site, ends: ends, sidecars: sidecars, watches: watches}
 	t.send = t.sendFromPod
 	return t
 }
@@ -57,10 +55,8 @@ func (t *Tunnels) meet(ctx context.Context) error {
 		if len(e.own) == 0 {
 			return fmt.Errorf("the %s has no address", e.pod)
 		}
-		e.peer = Peer{Address: e.own[0]}
-		for _, a := range e.own {
-			e.peer.Behind = append(e.peer.Behind, netip.PrefixFrom(a, a.BitLen()))
-		}
+		behind := testbed.Each(e.own, func(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) })
+		e.peer = Peer{Address: e.own[0], Behind: behind}
 		if err := e.start(ctx, t); err != nil {
 			return err
 		}

@@ -17,8 +17,7 @@ import (
 const (
 	// arrival is the timeout of a marker that should arrive. WireGuard repeats a lost handshake after five seconds.
 	arrival = 6 * time.Second
-	// absence is the timeout of a marker that should not arrive. With the right key a marker takes a few
-	// milliseconds.
+	// absence is the timeout of a marker that should not arrive. A marker that arrives takes a few milliseconds.
 	absence = 300 * time.Millisecond
 )
 
@@ -252,8 +251,7 @@ func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire checks that every marker arrived, and was seen in clear between the nodes if clear is set, but not
-// otherwise.
+// checkWire checks that every marker arrived, and that the wire showed every marker in clear (clear is set) or none.
 func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
 	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {

@@ -65,13 +65,11 @@ type Traffic struct {
 type Engine interface {
 	// Rekey sets the end's key and its peers. It drops the session keys that were agreed on with earlier peers.
 	Rekey(own Key, peers []Peer) error
-	// Connect makes handshakes with those peers that have Peer.Connect set. It does nothing for a protocol
-	// whose first packets make the handshake.
+	// Connect makes handshakes with the peers that have Peer.Connect set, if the first packets do not make them.
 	Connect() error
 	// Traffic returns the counters, summed over all peers.
 	Traffic() (Traffic, error)
-	// Ready waits until the end's daemon is ready, if the end has one. It returns the name and version of the
-	// program that encrypts.
+	// Ready waits for the end's daemon, if there is one. It returns name and version of the program that encrypts.
 	Ready() (program string, err error)
 	// Close closes the end.
 	Close() error
@@ -93,8 +91,7 @@ type Opened struct {
 	// Device is the tunnel's interface. It is "" if the kernel encrypts by policy, which needs no interface.
 	Device string `json:"device"`
 	MTU    int    `json:"mtu"` // largest packet that may enter the tunnel, in bytes
-	// Daemon is the command line of a program in user space that must run at the end's place. It is nil if no
-	// program is needed.
+	// Daemon is the command line of a program in user space that must run at the end's place; nil if none must.
 	Daemon []string `json:"daemon,omitempty"`
 	Env    []string `json:"env,omitempty"` // variables of the daemon
 }
@@ -109,14 +106,12 @@ type Protocol struct {
 	Ports    []int  // UDP ports, at both ends, of the tunnel's packets
 	Overhead int    // largest number of bytes that the tunnel adds to a packet
 	Image    string // image of the sidecars on a cluster; "": Tare's own
-	// Carried returns the smallest number of bytes by which the counters grow for a UDP packet with this much
-	// payload.
+	// Carried returns the least number of bytes by which the counters grow for a UDP packet of this payload size.
 	Carried func(size int) uint64
 	// Keys generates keys for n ends.
 	Keys   func(n int) ([]Key, error)
 	Public func(Key) Key // returns that part of an end's key that the end's peers know
-	// Hint returns how the user can meet the missing requirements of a system. lacks is ErrNoKernel or
-	// errUserspace. pods is set on a cluster.
+	// Hint returns how to meet missing requirements. lacks is ErrNoKernel or errUserspace. pods is set on a cluster.
 	Hint func(lacks error, pods bool) string
 
 	// The functions below run in the helper.
@@ -261,8 +256,7 @@ func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 	return t.proveKeys(ctx)
 }
 
-// each runs a function for all ends in parallel. It returns only the first error, since all ends usually have the same
-// error.
+// each runs a function for all ends in parallel, and returns one error: all ends usually have the same error.
 func (t *Tunnels) each(do func(e *end) error) error {
 	errs := make([]error, len(t.ends))
 	var wait sync.WaitGroup
@@ -273,8 +267,7 @@ func (t *Tunnels) each(do func(e *end) error) error {
 	return cmp.Or(errs...)
 }
 
-// choose reports whether the kernel encrypts. It does if the kernels of all ends can, unless the user wants user
-// space.
+// choose reports whether the kernel encrypts: the kernels of all ends can, and the user does not want user space.
 func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel bool, err error) {
 	if wanted == Userspace {
 		return false, nil
@@ -331,11 +324,7 @@ func (t *Tunnels) costs() ([]layer.Cost, error) {
 
 // down routes the pods' packets over the wire again, and removes the tunnels.
 func (t *Tunnels) down(ctx context.Context) error {
-	errs := []error{t.lead(ctx, false)}
-	for _, e := range t.ends {
-		errs = append(errs, e.close(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(t.lead(ctx, false), errors.Join(testbed.Each(t.ends, func(e *end) error { return e.close(ctx) })...))
 }
 
 // hinted adds to an error a hint on how to meet the missing requirement.

@@ -95,8 +95,7 @@ type Peer struct {
 type Listener struct {
 	TLS   string `json:"tls"`   // TLS version, or the reason why no TLS was possible
 	Plain string `json:"plain"` // response to a request in plaintext
-	// Encrypts is set if a client got TLS with the right certificate. Clear is set if a request in plaintext was
-	// answered.
+	// Encrypts is set if a client got TLS with the right certificate, Clear if a request in plaintext was answered.
 	Encrypts bool `json:"encrypts"`
 	Clear    bool `json:"clear"`
 }
@@ -167,8 +166,7 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return up, nil
 }
 
-// ProveOff shows that the servers do not have the settings, except for those that the arm's own layer of this
-// kind sets.
+// ProveOff shows that the servers do not have the settings. It leaves out the settings of the arm's own layer.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	not := layer.Without(c, s.Own).settings()
 	if not == (Settings{}) {

@@ -64,9 +64,8 @@ func observed(m testbed.VolumeMark) string {
 	return fmt.Sprintf("%d times in the %.1f MiB that were written", m.Found, mib)
 }
 
-// Driver makes a check that names the kernel's driver of a cipher. cipher is the name in /proc/crypto, such as
-// xts(aes). The check always holds. It has a caveat if the driver does not use the processor's instructions for
-// encryption.
+// Driver makes a check that always holds: it names the kernel's driver of a cipher (a name in /proc/crypto, such as
+// xts(aes)). It has a caveat if the driver does not use the processor's instructions for encryption.
 func Driver(kind, cipher string) layer.Check {
 	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "known", Observed: "not in /proc/crypto", OK: true, Once: true}
 	if driver := machine.CipherDrivers(proc.Below("/"))[cipher]; driver != "" {
@@ -90,8 +89,7 @@ func accelerated(driver string) bool {
 	return true
 }
 
-// mounted returns the type and mount point of the innermost file system around a directory, as the client's
-// pod sees it.
+// mounted returns type and mount point of the innermost file system around a directory of the client's pod.
 func mounted(stack testbed.VolumeStack, dir string) (kind, at string, err error) {
 	err = stack.InVolume(func() error {
 		text, err := os.ReadFile("/proc/thread-self/mountinfo")
@@ -135,8 +133,7 @@ func Probe(name, program, hint string, l layer.Layer) func(context.Context) []te
 type Daemon struct {
 	Kind     string // kind of the layer
 	Encrypts bool
-	// Files is the name of the directory that stores the files; Mode is its mode. Through is the name of the
-	// directory through which programs see the files.
+	// Files is the name of the directory that stores the files, and Mode its mode. Programs see the files in Through.
 	Files, Through string
 	Mode           os.FileMode
 	// Command returns the command that starts the daemon in the foreground.

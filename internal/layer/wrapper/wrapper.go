@@ -89,8 +89,7 @@ func (a *active) wrap(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// settle finds out how the wrapper treats programs, and which evidence can be used. Its errors and failed
-// checks end a run before the first trial.
+// settle finds out which evidence shows the layer. Its errors and failed checks end a run before the first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	a.settled = true
 	alone := layer.WithWrappers(a.session.Site, a.layer)
@@ -208,18 +207,13 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 		if failed != nil {
 			return []layer.Check{{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: failed.Error()}}, nil
 		}
-		var checks []layer.Check
-		for _, c := range a.chosen[where] {
-			checks = append(checks, c.check(a.Layer, inside, a.outside[where]))
-		}
-		return checks, nil
+		return testbed.Each(a.chosen[where], func(e Evidence) layer.Check { return e.check(a.Layer, inside, a.outside[where]) }), nil
 	})
 }
 
 const starting = "it starts a command and passes its answer on"
 
-// starts shows that the wrapper starts a command and passes on its answer. The command is a helper, or cat if
-// no helper can be started in the wrapper.
+// starts shows that the wrapper starts a command and passes on its answer: a helper, or cat if no helper can start.
 func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
 	check := layer.Check{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: "it does", Caveat: a.Unshown, OK: true}
 	var text string
@@ -281,10 +275,7 @@ func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, erro
 		if failed != nil {
 			return nil, failed
 		}
-		var checks []layer.Check
-		for _, c := range choose(f.Evidence, outside) {
-			checks = append(checks, c.off(f.Layer, inside, outside))
-		}
+		checks := testbed.Each(choose(f.Evidence, outside), func(e Evidence) layer.Check { return e.off(f.Layer, inside, outside) })
 		if !dressed {
 			return checks, nil
 		}
