@@ -92,8 +92,8 @@ type Active struct {
 	// started from an open file of the executable.
 	Hides bool
 	Holds any // a value that workloads at the site and the other layers can find (testbed.Held)
-	// Before gathers evidence before each trial that the layer is on. It gets the workload's site, at which a subject
-	// is started in the wrappers of all the arm's layers, including this one.
+	// Before gathers evidence that the layer is on, before each trial. It gets the workload's site, at which a
+	// subject is started in the wrappers of all the arm's layers, including this one.
 	Before func(ctx context.Context, site testbed.Site) ([]Check, error)
 	// Costs returns the CPU time and memory that the layer's own processes have used so far, for each part of the
 	// layer. Every call returns the same parts. Costs is nil for a layer inside the kernel.
@@ -228,8 +228,8 @@ func (a Side) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
-// Needs returns the requirements of a layer around this side. The layer works on one testbed; "": on any. A layer
-// around servers needs a network.
+// Needs returns the requirements of a layer around this side. oneTestbed names the only testbed for the layer; "":
+// any. A layer around servers needs a network.
 func (a Side) Needs(oneTestbed string) experiment.Needs {
 	return experiment.Needs{Only: oneTestbed, Network: a == Server}
 }

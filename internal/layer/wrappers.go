@@ -38,7 +38,7 @@ func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed
 		return nil, err
 	}
 	for _, f := range wrapped.Files[len(cmd.Files):] {
-		defer func() { _ = f.Close() }() // the program has inherited the file by then
+		defer func() { _ = f.Close() }() // the started program has inherited the file
 	}
 	process, err := d.Site.Start(ctx, where, wrapped)
 	if err == nil && uncounted {

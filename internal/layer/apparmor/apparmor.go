@@ -159,7 +159,7 @@ var everything = []string{"file", "capability", "network", "mount", "remount", "
 
 func (c *config) text(called string) string {
 	var b strings.Builder
-	// A volume has its own mount namespace, where paths may not lead up to the root: attach_disconnected.
+	// attach_disconnected is for volumes: in their mount namespace, paths may not lead up to the root.
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)

@@ -46,9 +46,9 @@ const (
 type platform string
 
 const (
-	systrap platform = "systrap" // by a seccomp filter
+	systrap platform = "systrap" // intercepts system calls by a seccomp filter
 	ptrace  platform = "ptrace"
-	kvm     platform = "kvm" // by a virtual machine
+	kvm     platform = "kvm" // runs the sandbox as a guest of KVM
 )
 
 func (platform) Values() []string { return []string{string(systrap), string(ptrace), string(kvm)} }

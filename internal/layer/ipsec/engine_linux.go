@@ -72,7 +72,7 @@ func open(o tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
 	if err != nil {
 		return nil, opened, fmt.Errorf("strongSwan's daemon: %w", err)
 	}
-	if _, err := netlink.LinkByName(device); err == nil && !o.Kernel { // the daemon would silently use another name
+	if _, err := netlink.LinkByName(device); err == nil && !o.Kernel { // if the interface exists, the daemon silently uses another name
 		return nil, opened, fmt.Errorf("make the interface %s: %w", device, fs.ErrExist)
 	}
 	temporary := os.TempDir()
@@ -103,7 +103,7 @@ func (e *engine) Close() error {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		rule := netlink.NewRule()
 		rule.Family, rule.Priority, rule.Table = family, lastRule, 220
-		_ = netlink.RuleDel(rule) // the daemon creates the rule for each address family that the system has
+		_ = netlink.RuleDel(rule) // the rule exists only for address families that the system has
 	}
 	return owned.Remove(e.dir)
 }

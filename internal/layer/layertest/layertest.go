@@ -91,7 +91,7 @@ func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place
 
 // Leaky returns the site of an arm without the layer, whose programs go through the layer all the same.
 func Leaky(site testbed.Site, a *layer.Active) testbed.Site {
-	return struct{ testbed.Site }{layer.WithWrappers(site, a)} // without Unwrap, nobody sees the wrappers
+	return struct{ testbed.Site }{layer.WithWrappers(site, a)} // has no Unwrap, which hides the wrappers
 }
 
 // Text lists checks, one per line: "name: observed: true".

@@ -286,7 +286,7 @@ func (c *config) absent(ctx context.Context, on cluster, given bool, own *config
 		}
 	}
 	if declared != nil {
-		slices.Sort(declared) // names of scope: arm objects may differ from arm to arm, and a factor sets their number
+		slices.Sort(declared) // only kinds: the names and the number of objects may differ between arms
 		check.Caveat = "the experiment declares that " + strings.Join(slices.Compact(declared), ", ") + " affects this arm only (scope: arm); Tare does not check that"
 	}
 	if found != nil {

@@ -55,7 +55,7 @@ func differences(path string, applied, live any) []string {
 	return []string{fmt.Sprintf("%s is %s instead of %s", path, shown(live), shown(applied))}
 }
 
-// pair finds for each item of want its counterpart in have, as an index. If all wanted items have names, the
+// pair returns, for each item of want, the index of its counterpart in have. If all wanted items have names, the
 // counterparts have the same names, since others may add items (such as containers). Otherwise the counterparts have
 // the same positions, in lists of the same length. The result is nil if an item has no counterpart.
 func pair(want, have []any) []int {

@@ -33,7 +33,7 @@ func (c *config) objects() ([]object, map[string][]string) {
 	problems := map[string][]string{}
 	add := func(field, source, text string) {
 		if len(all) > maxObjects {
-			return // Validate reports this
+			return // Validate reports that there are too many objects
 		}
 		objects, found := decode(source, text)
 		all = append(all, objects...)
@@ -209,7 +209,7 @@ func (d decoder) number(n *strictyaml.Node) any {
 var ambiguous = regexp.MustCompile(`^(?i:y|yes|n|no|on|off)$`)
 
 func (d decoder) text(n *strictyaml.Node) any {
-	if !n.Quoted && float.MatchString(n.Value) { // too large a number for strconv
+	if !n.Quoted && float.MatchString(n.Value) { // a number that is too large for strconv
 		return d.number(n)
 	}
 	if !n.Quoted && ambiguous.MatchString(n.Value) {

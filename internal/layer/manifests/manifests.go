@@ -60,7 +60,7 @@ func (c *config) Declare() experiment.Declaration {
 	}
 }
 
-// Up applies the objects, unless Settle does (after the pods are created) or the Switch (exclusive objects).
+// Up applies the objects. With when: after-pods, Settle applies them instead; with exclusive, the Switch does.
 func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // The experiment file names the factors of this layer. The level of a factor rules stands in place of
-// $(rules) in the texts. It can also set the length of a list, or the number of objects of a kind.
+// $(rules) in the texts. A level can also set the length of a list, or the number of objects of a kind.
 
 const itemNumber = "$(item)" // stands for the number, from 1, of a list's item or of a repeated object
 
@@ -79,9 +79,9 @@ func (c *config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// repeat calls the function each for the entries of Repeat whose key is a kind (if kinds is set) or the path of a list
-// (otherwise). The argument n of each is the number of objects or items.
-func (c *config) repeat(kinds bool, problems map[string][]string, each func(at string, n int, bad func(format string, args ...any))) {
+// repeat calls change for those entries of Repeat whose key is a kind, if kinds is set, and otherwise for those whose
+// key is the path of a list. The argument n of change is the number of objects or items.
+func (c *config) repeat(kinds bool, problems map[string][]string, change func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {
 			continue
@@ -94,7 +94,7 @@ func (c *config) repeat(kinds bool, problems map[string][]string, each func(at s
 			bad("%q is neither the name of a factor nor a number from 0 to %d", c.Repeat[at], maxItems)
 			continue
 		}
-		each(at, n, bad)
+		change(at, n, bad)
 	}
 }
 

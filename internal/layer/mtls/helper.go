@@ -21,7 +21,7 @@ type request struct {
 	Source   *netip.Prefix  `json:"source,omitempty"`   // find this place's own address in a network; the response is the address
 	Listen   []uint16       `json:"listen,omitempty"`   // start answering probes on the last free port of the list; the response is the port
 	Unlisten *struct{}      `json:"unlisten,omitempty"` // stop answering probes
-	Send     *sendRequest   `json:"send,omitempty"`     // send a marker; the response is a sent
+	Send     *sendRequest   `json:"send,omitempty"`     // send a marker; the response has the type sent
 	Admin    *adminRequest  `json:"admin,omitempty"`    // ask a proxy; the response is its answer, a text
 	Watch    string         `json:"watch,omitempty"`    // start counting the frames that contain a text and leave or enter the pod
 	Unwatch  *struct{}      `json:"unwatch,omitempty"`  // stop counting frames; the response is their number

@@ -36,7 +36,7 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections go through both proxies, with the right TLS. It keeps the counters for through.
+// prove shows that connections go through both proxies, with the right TLS. It keeps the counters for a.through.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -180,8 +180,7 @@ func (s sent) check(name string, in bool) layer.Check {
 	return c
 }
 
-// ProveOff shows that the site has no rule of the layer, and that a marker arrives by the connection that the
-// client opened. No proxy is then in the pods or on the nodes.
+// ProveOff shows that the site has no rule of the layer, and that a marker arrives by the client's own connection.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer.Check, err error) {
 	site, err := surround(s.Site)
 	if err != nil {

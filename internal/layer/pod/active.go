@@ -212,8 +212,8 @@ type podView struct {
 	node  *corev1.Node // set if the proof compares the pod with its node
 }
 
-// split returns the pods that the layer shapes. beside is set if there are other pods, on the nodes' network: no layer
-// is put around these.
+// split returns the pods that the layer shapes. beside is set if the site also has pods on the nodes' network, which
+// the layer does not change.
 func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
 	shaped = maps.Clone(pods)
 	maps.DeleteFunc(shaped, func(p testbed.Place, _ *corev1.Pod) bool { return p == testbed.ClientNode || p == testbed.ServerNode })

@@ -143,7 +143,7 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities shows the bounding set of the pod's programs, which must be in effect if they run as root.
+// capabilities shows the bounding set of the pod's programs. If the programs run as root, it must also be in effect.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}

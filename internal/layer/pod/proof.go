@@ -64,7 +64,7 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 	return list
 }
 
-// value completes an aspect of one value: it must equal want if on is set, and must differ from want otherwise.
+// value completes an aspect of a value, which must equal want if on is set, and must differ from want otherwise.
 func (a aspect) value(on bool, want string, of func(podView) string) aspect {
 	a.expected = map[bool]string{true: want, false: "not " + want}[on]
 	a.show = func(s podView) shown { return shown{observed: of(s), ok: (of(s) == want) == on} }

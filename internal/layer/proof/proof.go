@@ -106,7 +106,7 @@ func (c *config) needs() experiment.Needs {
 	return n
 }
 
-// programs lists the programs that run on Tare's machine. The others run in pods, or at places of the workload.
+// programs lists the programs that run on Tare's machine. Other programs run in pods, or at places of the workload.
 func (c *config) programs() []experiment.Program {
 	var programs []experiment.Program
 	for _, item := range c.Checks {

@@ -137,7 +137,7 @@ func (c *container) Declare() experiment.Declaration {
 	return d
 }
 
-// args returns the arguments before a command. They mount Tare's executable at its path.
+// args returns the arguments before a command. The arguments mount Tare's executable at its path.
 func (c *container) args(label string, names ...string) []string {
 	args := []string{c.runner.program, "run", "--rm", "--interactive", "--pull=never", "--network=host"}
 	if label != "" {

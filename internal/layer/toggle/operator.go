@@ -63,7 +63,7 @@ func (o *commandRunner) turn(ctx context.Context, commands []reference.Arguments
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, args := range commands {
-		if _, err := o.run(limited, args, 2*limit); err != nil { // the timeout of the context ends first
+		if _, err := o.run(limited, args, 2*limit); err != nil { // the shorter timeout of the context ends first
 			if ctx.Err() == nil && limited.Err() != nil {
 				err = fmt.Errorf("%s: not finished within %v", testbed.Quote(args), limit)
 			}
@@ -148,7 +148,7 @@ func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, err
 
 // turnOn turns the switch on or, if that fails, off again.
 func (a *active) turnOn(ctx context.Context) error {
-	if !a.wasOn { // otherwise the ledger already has an entry, which turns the switch on in the end
+	if !a.wasOn { // if the switch was on before the run, the ledger has an entry already
 		if err := a.owe(evidence.Off); err != nil {
 			return err
 		}

@@ -65,8 +65,8 @@ func (t *Tunnels) implementation(wanted Implementation) layer.Check {
 	return check
 }
 
-// proveKeys shows that no marker from the client's end arrives while it has a key that no other end knows,
-// and that markers arrive between all ends with the right key. No trial then has to wait for a handshake.
+// proveKeys shows that no marker from the client's end arrives while this end has a key that no other end knows, and
+// that markers arrive between all ends with the right key. No trial then has to wait for a handshake.
 func (t *Tunnels) proveKeys(ctx context.Context) error {
 	client := t.ends[0]
 	stranger, err := t.Keys(1)
@@ -98,8 +98,8 @@ func (t *Tunnels) proveKeys(ctx context.Context) error {
 	return nil
 }
 
-// prove shows that markers arrive through the tunnels, and are not in clear between the nodes. It also reads
-// the counters with which through compares.
+// prove shows that markers arrive through the tunnels, and are not in clear between the nodes. It keeps the counters
+// for the method through.
 func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	idle, err := t.traffic(ctx)
 	if err != nil {
@@ -251,7 +251,7 @@ func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire checks that every marker arrived, and that the wire showed every marker in clear (clear is set) or none.
+// checkWire checks that every marker arrived, and that the wire showed all in clear or, if clear is not set, none.
 func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
 	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {

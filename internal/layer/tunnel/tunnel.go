@@ -65,7 +65,7 @@ type Traffic struct {
 type Engine interface {
 	// Rekey sets the end's key and its peers. It drops the session keys that were agreed on with earlier peers.
 	Rekey(own Key, peers []Peer) error
-	// Connect makes handshakes with the peers that have Peer.Connect set, if the first packets do not make them.
+	// Connect makes handshakes with those peers that have Peer.Connect set, unless the first packets do.
 	Connect() error
 	// Traffic returns the counters, summed over all peers.
 	Traffic() (Traffic, error)

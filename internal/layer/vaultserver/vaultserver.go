@@ -46,7 +46,7 @@ type Settings struct {
 	Members int
 }
 
-// Over returns the settings s, with the values of the others for all settings that one of the others sets.
+// Over returns the settings s, with the settings that the others set in place of those of s.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
@@ -202,12 +202,7 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 		checks = append(checks, s.audits(want.Audit, on))
 	}
 	if want.Members > 0 {
-		voters := 0
-		for _, p := range s.Peers {
-			if p.Voter {
-				voters++
-			}
-		}
+		voters := len(slices.DeleteFunc(slices.Clone(s.Peers), func(p Peer) bool { return !p.Voter }))
 		k := layer.Check{Layer: name, Name: "voters in the configuration of raft", Expected: fmt.Sprint(want.Members), Observed: fmt.Sprint(voters)}
 		checks = append(checks, k.Expect(on, voters == want.Members))
 	}

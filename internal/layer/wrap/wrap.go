@@ -57,7 +57,7 @@ func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs("")}
 	if len(c.Run) > 0 {
 		p := experiment.Program{Name: c.Run[0], Where: experiment.WrapperPlace}
-		if len(c.Run.References()) == 0 { // otherwise the arguments are not known yet
+		if len(c.Run.References()) == 0 { // arguments with references are not known yet
 			p.Front = c.Run
 		}
 		d.Programs = []experiment.Program{p}
@@ -105,7 +105,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 // ProveOff shows that the output of the proof does not match without the layer.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c.Proof == nil {
-		return nil, nil // without a proof, a caveat of the check in the layer's own arm says so
+		return nil, nil // the check in the layer's own arm has a caveat that there is no proof
 	}
 	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		return c.Proof.check(ctx, s.Site, where, false)

@@ -70,7 +70,7 @@ func words(list []Evidence) []string {
 }
 
 // choose returns the evidence whose answer outside the wrapper differs from the expected answer inside. Each piece of
-// evidence keeps only the question that is used. An action that this user may never do shows nothing.
+// evidence keeps only the question that is used. An action that is denied outside, too, shows nothing.
 func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	for _, e := range list {
 		if i := slices.IndexFunc(e.Ask, func(ask string) bool { return !e.On(outside[ask], outside[ask]) }); i >= 0 {
