@@ -68,9 +68,10 @@ func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 			d.bad(place(keys...), "", "%s is %q; expected %s", what, text, form)
 		}
 	}
+	bare := placeholdersGone(o.GetName())
 	check(versioned().MatchString(o.GetAPIVersion()), "apiVersion", o.GetAPIVersion(), "a version such as v1 or apps/v1", "apiVersion")
 	check(kindName.MatchString(o.GetKind()), "kind", o.GetKind(), "a kind such as ConfigMap", "kind")
-	check(objectName().MatchString(placeholdersGone(o.GetName())), "metadata.name", o.GetName(), "a name without spaces, slashes and percent signs", "metadata", "name")
+	check(objectName().MatchString(bare), "metadata.name", o.GetName(), "a name without spaces, slashes and percent signs", "metadata", "name")
 	if metadata, ok := o.Object["metadata"].(map[string]any); ok && metadata["namespace"] != nil && o.GetNamespace() == "" {
 		d.bad(place("metadata", "namespace"), "", "metadata.namespace is not a text")
 	}
