@@ -26,7 +26,7 @@ func TestProofs(t *testing.T) {
 				t.Skipf("%s: %s: %s", f.Status, f.Detail, f.Hint)
 			}
 			site := localtest.Network(t, 0, 1500)
-			c := &Config{Platform: factor.Of(platform(f.Name)), Around: layer.Server}
+			c := &config{Platform: factor.Of(platform(f.Name)), Around: layer.Server}
 			a := layertest.Up(t, c, site)
 			t.Logf("%+v", layertest.Settle(t, a))
 			if a.Uncounted {

@@ -11,7 +11,7 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// side is a side of the connection, with one proxy each: the client's or the server's.
+// side is one side of the connections, the client's or the server's. Each side has one proxy.
 type side int
 
 const (
@@ -40,7 +40,6 @@ func (s side) place(p placement) testbed.Place {
 // connections. Istio uses the same number for another purpose.
 const mark = 1337
 
-// implementation is a program that is used as proxy.
 type implementation struct {
 	program   string
 	version   []string           // arguments that make the program print its version
@@ -52,16 +51,15 @@ type implementation struct {
 	// queries. name is the address's name in the configuration.
 	admin    func(name string) string
 	method   string // the HTTP method of queries; "" if a query is a line of text
-	ready    string // query about whether the proxy accepts connections
-	about    string // the query for the proxy's name and number of workers, and describe parses the answer
+	ready    string // query that succeeds when the proxy accepts connections
+	about    string // query for the proxy's name and number of workers; describe parses the answer
 	describe func(answer string) (what string, workers int, err error)
-	stats    func(side) string // returns the query for the counters of a side, and count parses the answer
+	stats    func(side) string // returns the query for the counters of a side; count parses the answer
 	count    func(answer string, s side) (counters, error)
 	// logConnections turns the records of connections on standard output on or off.
 	logConnections func(ctx context.Context, a admin, on bool) error
 	identify       func(id string) string // returns an identity in the form of the records of connections
-	// user is the user id that the proxy switches to, if the rules recognise its sockets by their user. 0
-	// stands for sockets that have a mark.
+	// user is the user id of the proxy, if the rules recognise its sockets by the user; 0: by a mark.
 	user         uint32
 	capabilities []string // capabilities of a sidecar with the proxy and the helper
 }
@@ -73,11 +71,9 @@ func (p program) implementation() *implementation {
 	return &envoy
 }
 
-// find returns the path of the program, on PATH or in the user's cache.
 func (i *implementation) find() (string, error) { return testbed.Installed(i.program, i.program) }
 
-// counters count the work of one proxy since its start. The TLS fields are about the TLS between the two
-// proxies.
+// counters count the work of one proxy since its start. The TLS fields are about the TLS between the two proxies.
 type counters struct {
 	Connections uint64            // connections accepted
 	Bytes       uint64            // payload passed on, in both directions
@@ -133,8 +129,7 @@ type plan struct {
 	Listen uint16
 }
 
-// Ciphers returns OpenSSL's name of the cipher; "" if the proxies choose. With TLS 1.2 the name depends on
-// the key of the certificates.
+// Ciphers returns OpenSSL's name of the cipher, which depends on TLS version and key; "" if the proxies choose.
 func (p plan) Ciphers() string {
 	if p.Cipher.OrZero() == "" {
 		return ""
@@ -149,7 +144,6 @@ func (p plan) Ciphers() string {
 	return "ECDHE-ECDSA-" + name
 }
 
-// TLS13 reports whether the version is TLS 1.3.
 func (p plan) TLS13() bool { return p.Version.One() == tls13 }
 
 func (p plan) IsClient() bool { return p.Side == clientSide }
