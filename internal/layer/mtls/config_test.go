@@ -51,7 +51,7 @@ func configured(t *testing.T, name string, p plan) {
 	t.Helper()
 	i := p.implementation()
 	var got bytes.Buffer
-	if err := i.configure.Execute(&got, p); err != nil {
+	if err := i.configure.Execute(&got, p.values()); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, filepath.Join("testdata", name+filepath.Ext(i.file)), got.Bytes())

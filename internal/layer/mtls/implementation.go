@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"text/template"
 
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
+	"tare/internal/text/tmpl"
 )
 
 // side is one side of the connections, the client's or the server's. Each side has one proxy.
@@ -42,10 +42,10 @@ const mark = 1337
 
 type implementation struct {
 	program   string
-	version   []string           // arguments that make the program print its version
-	hint      string             // command that installs the program
-	file      string             // name of the configuration file
-	configure *template.Template // template of the configuration, executed with a plan
+	version   []string       // arguments that make the program print its version
+	hint      string         // command that installs the program
+	file      string         // name of the configuration file
+	configure *tmpl.Template // template of the configuration, executed with plan.values
 	args      func(plan) []string
 	// admin returns the abstract socket address, in the proxy's network namespace, at which the proxy answers
 	// queries. name is the address's name in the configuration.
@@ -129,12 +129,34 @@ type plan struct {
 	Listen uint16
 }
 
-// Ciphers returns OpenSSL's name of the cipher, which depends on TLS version and key; "" if the proxies choose.
-func (p plan) Ciphers() string {
+// values returns the plan's values for the templates.
+func (p plan) values() map[string]any {
+	client := p.Side == clientSide
+	peer, user, from := clientIdentity, 0, ""
+	if client {
+		peer = serverIdentity
+	}
+	if client && p.Placement.One() == sidecar {
+		user = int(p.implementation().user)
+	}
+	if p.From.IsValid() {
+		from = p.From.String()
+	}
+	return map[string]any{
+		"Side": p.Side.String(), "IsClient": client, "Listen": int(p.Listen), "From": from, "Mark": p.Mark,
+		"Protocol": string(p.Protocol.One()), "HTTP": p.Protocol.One() == HTTP, "Encrypts": p.Encrypts(),
+		"Version": string(p.Version.One()), "TLS13": p.Version.One() == tls13, "Ciphers": p.ciphers(),
+		"Resumption": p.Resumption.One(), "RequestsPerConnection": p.RequestsPerConnection.OrZero(), "Workers": p.Workers.One(),
+		"Peer": peer, "Account": account(peer), "User": user, // user that the proxy switches to; 0 if it keeps its user
+	}
+}
+
+// ciphers returns OpenSSL's name of the cipher, which depends on TLS version and key; "" if the proxies choose.
+func (p plan) ciphers() string {
 	if p.Cipher.OrZero() == "" {
 		return ""
 	}
-	if p.TLS13() {
+	if p.Version.One() == tls13 {
 		return map[cipher]string{aes128: "TLS_AES_128_GCM_SHA256", aes256: "TLS_AES_256_GCM_SHA384", chaCha: "TLS_CHACHA20_POLY1305_SHA256"}[p.Cipher.OrZero()]
 	}
 	name := map[cipher]string{aes128: "AES128-GCM-SHA256", aes256: "AES256-GCM-SHA384", chaCha: "CHACHA20-POLY1305"}[p.Cipher.OrZero()]
@@ -142,18 +164,4 @@ func (p plan) Ciphers() string {
 		return "ECDHE-RSA-" + name
 	}
 	return "ECDHE-ECDSA-" + name
-}
-
-func (p plan) TLS13() bool { return p.Version.One() == tls13 }
-
-func (p plan) IsClient() bool { return p.Side == clientSide }
-
-func (p plan) HTTP() bool { return p.Protocol.One() == HTTP }
-
-// Peer returns the identity that the other proxy must have.
-func (p plan) Peer() string {
-	if p.IsClient() {
-		return serverIdentity
-	}
-	return clientIdentity
 }

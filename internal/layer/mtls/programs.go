@@ -10,7 +10,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"text/template"
+
+	"tare/internal/text/tmpl"
 )
 
 // envoy is upstream Envoy with a static configuration, without the filters for metrics and metadata of Istio's build.
@@ -19,7 +20,7 @@ var envoy = implementation{
 	version:   []string{"--version"},
 	hint:      "make envoy; or put envoy on PATH",
 	file:      "envoy.yaml",
-	configure: template.Must(template.New("envoy").Parse(envoyText)),
+	configure: parsed("envoy", envoyText),
 	args: func(p plan) []string {
 		return []string{"--config-path", "envoy.yaml", "--concurrency", strconv.Itoa(p.Workers.One()),
 			"--disable-hot-restart", "--log-level", "error", "--file-flush-interval-msec", "250"}
@@ -45,6 +46,15 @@ var envoy = implementation{
 
 //go:embed envoy.yaml.tmpl
 var envoyText string
+
+// parsed returns one of the templates of this package.
+func parsed(name, text string) *tmpl.Template {
+	t, err := tmpl.Parse(name, text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
 
 const logKey = "tare.tell" // the runtime key in envoy.yaml.tmpl that turns the records of connections on
 
@@ -123,7 +133,7 @@ var haproxy = implementation{
 	version:   []string{"-v"},
 	hint:      "apt-get install haproxy",
 	file:      "haproxy.cfg",
-	configure: template.Must(template.New("haproxy").Parse(haproxyText)),
+	configure: parsed("haproxy", haproxyText),
 	args:      func(p plan) []string { return []string{"-db", "-f", "haproxy.cfg"} },
 	// HAProxy pads an abstract address with zero bytes to its full length.
 	admin:    func(name string) string { return "@" + name + strings.Repeat("\x00", 107-len(name)) },
@@ -147,16 +157,6 @@ var haproxy = implementation{
 
 //go:embed haproxy.cfg.tmpl
 var haproxyText string
-
-// User returns the id of the user that the proxy switches to; 0 if it keeps its user.
-func (p plan) User() uint32 {
-	if p.IsClient() && p.Placement.One() == sidecar {
-		return p.implementation().user
-	}
-	return 0
-}
-
-func (p plan) Account() string { return account(p.Peer()) }
 
 func parseInfo(text string) (what string, workers int, err error) {
 	info := map[string]string{}

@@ -136,7 +136,7 @@ func (a *active) checkRecord(t connRecord) layer.Check {
 	c.Expected = want + " " + string(a.Version.One())
 	c.OK = t.identity == want && t.version == string(a.Version.One())
 	if a.Cipher.OrZero() != "" {
-		want := plan{Config: a.Config}.Ciphers()
+		want := plan{Config: a.Config}.ciphers()
 		c.Expected += " " + want
 		c.OK = c.OK && t.cipher == want
 	}

@@ -79,7 +79,7 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 
 func (a *active) files(p plan) (map[string]string, error) {
 	program, config := p.implementation(), &strings.Builder{}
-	if err := program.configure.Execute(config, p); err != nil {
+	if err := program.configure.Execute(config, p.values()); err != nil {
 		return nil, err
 	}
 	files := map[string]string{program.file: config.String()}

@@ -1,6 +1,10 @@
 package tmpl_test
 
 import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"text/template"
@@ -82,4 +86,25 @@ func FuzzExecute(f *testing.F) {
 			_ = p.Execute(new(strings.Builder), data)
 		}
 	})
+}
+
+// One import of text/template or html/template in the product would make tare 15 MB larger.
+func TestNowhereElse(t *testing.T) {
+	for _, root := range []string{"../../../internal", "../../../cmd"} {
+		err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+			for _, i := range file.Imports {
+				if i.Path.Value == `"text/template"` || i.Path.Value == `"html/template"` {
+					t.Errorf("%s imports %s: use tmpl", path, i.Path.Value)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
