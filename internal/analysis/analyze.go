@@ -139,8 +139,8 @@ func (r *Run) Interim(cell, arm string) bool {
 	return false
 }
 
-// unfinished returns a reason for each arm that has not done all planned rounds, or whose baseline or control has
-// not done them, by cell and arm name.
+// unfinished returns a reason for each arm with missing planned rounds, by cell and arm name. An arm also counts as
+// unfinished if its baseline or its control is.
 func (t *table) unfinished() map[[2]string]Reason {
 	if t.plan.Import != nil {
 		return nil
@@ -150,7 +150,7 @@ func (t *table) unfinished() map[[2]string]Reason {
 	list := map[[2]string]Reason{}
 	for c, cell := range t.plan.Cells {
 		done := make([]int, len(t.plan.Arms))
-		least := rounds // the fewest rounds done by baseline and control, which all other arms are compared with
+		least := rounds // fewest rounds of baseline and control, which all other arms are compared with
 		for a, arm := range t.plan.Arms {
 			for i := range t.slots[c][a] {
 				if round := t.at[c][i]; !t.plan.TakesPart(a, round) || t.settled(&t.slots[c][a][i], round) {
@@ -170,7 +170,6 @@ func (t *table) unfinished() map[[2]string]Reason {
 	return list
 }
 
-// results returns the judged hypotheses as comparisons.
 func (j *judgement) results(plan *experiment.Plan) (treatments, controls []Comparison) {
 	treatments, controls = make([]Comparison, len(j.treatments)), make([]Comparison, len(j.controls))
 	for i, h := range j.treatments {
@@ -198,7 +197,7 @@ func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	e := h.Estimate
 	if h.verdict == Costs || h.verdict == Gains {
-		e = h.robust // this interval, like the claim, allows for the trials that failed
+		e = h.robust // the claim's interval allows for the trials that failed
 	}
 	c := Comparison{
 		Cell:            h.Cell,
@@ -234,7 +233,7 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	return c
 }
 
-// pairs returns the number of complete pairs, or the number of values in the smaller independent sample.
+// pairs returns the number of complete pairs or, for independent samples, of values in the smaller sample.
 func (h *hypothesis) pairs() int {
 	if h.Paired {
 		return len(h.Contrasts)
@@ -242,7 +241,6 @@ func (h *hypothesis) pairs() int {
 	return h.Size()
 }
 
-// tMethod returns the name of the t interval's method.
 func (h *hypothesis) tMethod() string {
 	switch {
 	case !contrast.Ranks(h.Method):
@@ -255,7 +253,7 @@ func (h *hypothesis) tMethod() string {
 	return contrast.MethodT
 }
 
-// shown returns a view's interval, or the centre of the contrasts as an interval of width zero.
+// shown returns the interval of a view. If the view has none, both bounds equal the centre of the contrasts.
 func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	if v.OK || h.Size() == 0 {
 		return v.At

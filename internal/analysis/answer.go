@@ -85,10 +85,8 @@ func (a *ArmSummary) claims() int {
 	return 1
 }
 
-// verdictOrder is the order in which points are listed.
 var verdictOrder = []Verdict{Costs, Gains, Equivalent, NotResolved, Interim, Invalid}
 
-// add adds a comparison to the point of its metric and verdict.
 func (a *ArmSummary) add(c *Comparison) {
 	if !slices.Contains(a.Cells, c.Cell) {
 		a.Cells = append(a.Cells, c.Cell)
@@ -108,7 +106,6 @@ func (a *ArmSummary) add(c *Comparison) {
 	}
 }
 
-// settle sorts the points and sets their common verdict.
 func (a *ArmSummary) settle() {
 	cells, has := map[string]int{}, map[Verdict]bool{}
 	for _, p := range a.Points {

@@ -16,11 +16,11 @@ type Question struct {
 	// Against. A control applies to all questions that have the control's cell, metric and Against.
 	Against  string
 	Restates string // another metric that carries the same information in a closed loop
-	// Observational is set if the data come from no experiment. The answer then states this.
+	// Observational is set if the data come from no experiment; the answer then says so.
 	Observational bool
 	contrast.Data
-	// Versus names the second overhead if two overheads are compared. The verdict then says whether the first
-	// overhead is larger or smaller than the second.
+	// Versus names the second overhead if two overheads are compared. A cost then means that the first overhead is
+	// larger.
 	Versus *Versus
 }
 
@@ -57,8 +57,8 @@ func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	return a
 }
 
-// echoes looks among all questions on the same arm for the metric that a question restates. The result
-// restated reports whether that metric is there, and echo whether both metrics are headlines.
+// echoes looks for the metric that a question restates, among all questions on the same arm. The result restated
+// reports whether the metric was found. The result echo reports whether both metrics are headlines.
 func (q Question) echoes(all []Question) (restated, echo bool) {
 	at := slices.IndexFunc(all, func(o Question) bool {
 		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates

@@ -57,13 +57,13 @@ type PartName string
 
 // The parts.
 const (
-	Installed PartName = "installed" // level 0 against the baseline; equal to the comparison of that arm
-	AnyPart   PartName = "any"       // the step from level 0 to the line, the same for all levels; without a level 0, the step from the baseline
-	EachPart  PartName = "each"      // one more of what the factor counts
+	Installed PartName = "installed" // cost of level 0: the comparison of its arm with the baseline
+	AnyPart   PartName = "any"       // step from level 0 to the line, the same for all levels; without a level 0, the step from the baseline
+	EachPart  PartName = "each"      // cost of one more of what the factor counts, such as a rule
 )
 
-// Miss is the distance between the cost at one level and the line through the other levels. Of all levels, Miss
-// has the level whose distance chance explains least.
+// Miss is the distance of one level's cost from the line through the costs of the other levels. The level is the one
+// whose distance has the smallest p-value.
 type Miss struct {
 	X    float64  `json:"x"`              // the level
 	By   Interval `json:"by"`             // the distance, on the scale of the overheads; positive: the cost is above the line
@@ -77,7 +77,7 @@ type Miss struct {
 // that level down to zero.
 const mostFirst = 10
 
-// counts reports whether the levels count something.
+// counts reports whether the levels count something, such as rules.
 func (s *sweep) counts() bool {
 	fraction := func(x float64) bool { return x != math.Trunc(x) }
 	return s.unit == "" && s.x[0] >= 0 && !slices.ContainsFunc(s.x, fraction) && s.x[s.first()] <= mostFirst
@@ -91,7 +91,6 @@ func (s *sweep) first() int {
 	return 0
 }
 
-// breakdowns returns the breakdowns of all arms whose layers have a factor that counts something.
 func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
 	t, base := x.table, role(x.plan, experiment.Baseline)
 	if base < 0 || !x.plan.Paired() {
@@ -122,7 +121,6 @@ func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
 	return list
 }
 
-// breakdown returns the breakdown of one fit, with its explanations.
 func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reason) Breakdown {
 	b := Breakdown{Cell: x.plan.Cells[f.cell].ID, Arm: f.of, Factor: f.factor, Held: f.held, Metric: f.metric, X: f.x, LeftOut: f.leftOut, Rounds: f.rounds}
 	for _, a := range f.indices {
@@ -159,12 +157,11 @@ type costFit struct {
 	*roundFits // one fit per round; a round's values are the costs by level (positive: a cost), followed by the baseline's value
 	cell, base int
 	metric     experiment.Metric
-	failed     [][]bool // one entry per round that lacks a value because a program failed: true for each level that failed, and last for the baseline
+	failed     [][]bool // rounds that lack a value because a program failed; true for each level that failed, and last for the baseline
 	parts      []*hypothesis
 }
 
-// costs fits the costs of a sweep's arms in a cell. The effect of a trial's position within the round is
-// removed, as it is for pairs.
+// costs fits the costs of a sweep's arms in a cell, without the effect of a trial's position within the round.
 func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 	f := &costFit{sweep: s, cell: c, base: base, metric: m}
 	list := t.completeRounds([]int{c}, append(slices.Clip(s.indices), base), m, func(who []bool) { f.failed = append(f.failed, slices.Clone(who)) })
@@ -184,10 +181,8 @@ func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 	return f
 }
 
-// ratio reports whether costs are given as shares of the baseline.
 func (f *costFit) ratio() bool { return f.metric.Scale != experiment.Difference }
 
-// amounts returns a part's values by round, in the metric's unit.
 func (f *costFit) amounts(p PartName) []float64 {
 	return f.each(func(i int) float64 { return f.amount(p, f.from[i].values, f.fits[i]) })
 }
@@ -219,7 +214,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
 		}
-		n.Add(less || !more, more || !less) // less and more are unset if the part does not depend on the failed arms: the slope does not depend on the baseline
+		n.Add(less || !more, more || !less) // neither is set if the part does not depend on the failed arms: for instance, the slope does not depend on the baseline
 	}
 	return n
 }

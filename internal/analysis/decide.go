@@ -63,7 +63,7 @@ func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
 				h.verdict = NotResolved
 			}
 		}
-		h.agree = h.agree || h.verdict == h.byT // with missing values, the t interval may agree that nothing is resolved
+		h.agree = h.agree || h.verdict == h.byT // missing values may have turned the verdict into the t interval's verdict
 		if h.restated {
 			h.verdict, h.grade, h.reason = Restated, Measured, SameClaim{h.Restates}
 		}
@@ -82,9 +82,8 @@ func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
 	}
 }
 
-// missing returns the missing trials that a claim must allow for.
 func (h *hypothesis) missing() MissingTrials {
-	present := len(h.Baseline) + len(h.Treated) // number of values
+	present := len(h.Baseline) + len(h.Treated)
 	if h.Paired {
 		present = h.Size()
 	}
@@ -120,8 +119,8 @@ const mostMargins = 2
 // thinControl is the largest ratio of an arm's number of values to the control's number of values.
 const thinControl = 4
 
-// decide returns the verdict from a view and its corrected p-values. A verdict that claims nothing has a
-// reason.
+// decide returns the verdict from a view and its corrected p-values, with a reason unless the verdict claims
+// something.
 func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Verdict, Reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
@@ -210,7 +209,7 @@ func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contras
 		}
 	}
 	list = slices.Clone(raw)
-	for _, echo := range []bool{false, true} { // the second family has the metrics that restate other metrics, and not these other metrics
+	for _, echo := range []bool{false, true} { // the second family replaces each metric that another metric restates by the restating metric
 		var family []int
 		var p, equiv, both []float64
 		for i, h := range all {

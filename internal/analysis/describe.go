@@ -20,7 +20,6 @@ const (
 	changeSegment = 5
 )
 
-// cells returns the series of all valid values for charts, and the changepoints of the baseline's series.
 func cells(t *table, start time.Time) []CellSummary {
 	base := role(t.plan, experiment.Baseline)
 	list := make([]CellSummary, 0, len(t.plan.Cells))
@@ -30,7 +29,7 @@ func cells(t *table, start time.Time) []CellSummary {
 			ms := MetricSeries{Metric: m, Arms: make([]ArmSeries, 0, len(t.plan.Arms))}
 			for a := range t.plan.Arms {
 				arm := t.series(c, a, m, start)
-				if a == base && t.plan.Paired() && t.blockOf == nil { // values of an import's blocks differ anyway
+				if a == base && t.plan.Paired() && t.blockOf == nil { // values of different blocks of an import differ anyway
 					for _, at := range stats.Changepoints(arm.Values, changeLevel, changeSegment, t.plan.Seed) {
 						ms.Changes = append(ms.Changes, arm.Rounds[at])
 					}
@@ -86,7 +85,6 @@ func summarize(values []float64, confidence float64) Summary {
 	return s
 }
 
-// sessions returns the sessions of a run, in the order of their numbers.
 func sessions(trials []journal.Trial, start time.Time) []Session {
 	var list []Session
 	for i := range trials {
@@ -180,8 +178,8 @@ func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	return bad, all
 }
 
-// autocorrelated reports whether a lag-1 autocorrelation over n rounds exceeds the value that one of a
-// hundred independent series exceeds.
+// autocorrelated reports whether a lag-1 autocorrelation over n rounds is farther from 0 than in 99 of 100
+// independent series.
 func autocorrelated(r float64, n int) bool {
 	return n >= 10 && math.Abs(r+1/float64(n)) > 2.58/math.Sqrt(float64(n))
 }
@@ -193,7 +191,7 @@ type PartSummary struct {
 	Part string `json:"part"` // "client", "server", "mtls:client-proxy"
 	// CPUs is CPU time divided by wall clock: 0.25 is a quarter of one processor.
 	CPUs    Summary `json:"cpus"`
-	PerWork Summary `json:"perWork,omitzero"` // CPU time per unit of work; n is 0 if the amount of work is unknown
+	PerWork Summary `json:"perWork,omitzero"` // CPU time per unit of work; N is 0 if the amount of work is unknown
 	Unit    string  `json:"unit,omitempty"`   // unit of PerWork: "s/request"
 	Memory  Summary `json:"memory,omitzero"`  // largest resident memory, in bytes
 }

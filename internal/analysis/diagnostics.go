@@ -29,11 +29,10 @@ const (
 	lagLeast        = 0.1 // autocorrelation below which an interval is about right
 )
 
-// diagnoseSeries fills in the diagnostics of every series.
 func diagnoseSeries(run *Run, seed uint64) {
 	level := diagnosticLevels(run)
 	var series sync.WaitGroup
-	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // diagnostics take most of the time of an analysis
+	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // limits the parallel diagnostics, which take most of the time of an analysis
 	for c := range run.Cells {
 		for m := range run.Cells[c].Metrics {
 			ms := &run.Cells[c].Metrics[m]
@@ -128,7 +127,6 @@ const (
 	OddGroups Oddity = "groups" // more than one mode
 )
 
-// oddities returns the oddities of a series of n values, tested at a significance level.
 func (d *Diagnostics) oddities(n int, level float64) []Oddity {
 	var list []Oddity
 	switch {
@@ -171,8 +169,8 @@ func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 	return list
 }
 
-// odd collects the cells and metrics in which an arm shows an oddity. A warning of one series names metric
-// and cell.
+// odd collects the cells and metrics in which an arm shows an oddity. If there is only one series, the warning has
+// its metric and cell.
 func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, bool) {
 	w := Warning{Exploratory: !headline}
 	var places []OddSeriesPlace
@@ -194,10 +192,9 @@ func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, boo
 
 const (
 	spreadRatio  = 3  // ratio of two arms' interquartile ranges from which on their spreads count as different
-	spreadFewest = 20 // number of values that this test needs
+	spreadFewest = 20 // number of values that the comparison of spreads needs
 )
 
-// compareSpreads warns of two independent samples that differ in their spread.
 func compareSpreads(c *Comparison, warn func(Finding)) {
 	base, arm := relativeSpread(c.Baseline, c.Metric), relativeSpread(c.Treated, c.Metric)
 	ratio := max(arm/base, base/arm)

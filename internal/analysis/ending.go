@@ -43,12 +43,11 @@ func endingOf(run *journal.Run) *Ending {
 			e.Rounds++
 		}
 	}
-	e.Rounds = min(e.Rounds, e.Of) // the number of complete rounds is higher than planned if rounds were repeated for an arm that was left out
+	e.Rounds = min(e.Rounds, e.Of) // rounds repeated for an arm that was left out would raise the number above the plan's
 	return e
 }
 
-// countedTrials returns the trials of the rounds that count: those up to the last round of a run that ended
-// early.
+// countedTrials returns the trials that count. In a run that ended early, they are the trials up to its last round.
 func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
 	last := cmp.Or(plan.Decided, plan.Ended)
 	if last == 0 {
@@ -78,7 +77,7 @@ func OfRun(run *journal.Run) *Run {
 			continue
 		}
 		remark := Remark{From: FromSession, Text: n.Text}
-		if run.Plan.Import == nil { // an import has no sessions
+		if run.Plan.Import == nil { // imports have no sessions
 			remark.Session = n.Session
 		}
 		r.Warnings = append(r.Warnings, Warning{Finding: remark})

@@ -17,7 +17,6 @@ type explainer struct {
 	cells []CellSummary // cells of the run; nil: the comparisons are not of a single run
 }
 
-// explain completes the results of hypotheses.
 func (x explainer) explain(results []Comparison, of []*hypothesis) {
 	for i, h := range of {
 		x.complete(&results[i], h)
@@ -37,7 +36,7 @@ func (x explainer) complete(c *Comparison, h *hypothesis) {
 	c.Observational = h.Observational
 	c.Blocks = x.inBlocks(h)
 	x.diagnose(c, h)
-	if c.Verdict == h.verdict { // true unless the verdict was withheld
+	if c.Verdict == h.verdict { // the verdict was not withheld
 		c.Reason = h.reason
 	}
 	if _, few := h.reason.(TooFewValues); few {
@@ -45,7 +44,6 @@ func (x explainer) complete(c *Comparison, h *hypothesis) {
 	}
 }
 
-// mean returns the overhead of the arithmetic mean; nil if the values do not allow it.
 func (x explainer) mean(h *hypothesis) *Interval {
 	at, ok := x.Mean(&h.Data)
 	if !ok {

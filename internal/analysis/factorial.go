@@ -165,7 +165,6 @@ func FewestForEffects(plan *experiment.Plan) int {
 	return contrast.RulesOf(plan).Fewest(true, false, plan.Effects())
 }
 
-// ofSum converts a verdict to the words for an interaction.
 func (v Verdict) ofSum() Verdict {
 	switch v {
 	case Costs:
@@ -178,7 +177,6 @@ func (v Verdict) ofSum() Verdict {
 	return v
 }
 
-// split returns the names of the factors in a set, and of the factors outside it.
 func split(factors []string, set int) (of, over []string) {
 	for i, name := range factors {
 		if set>>i&1 == 1 {

@@ -24,12 +24,11 @@ import (
 // without failures therefore keeps the family that was planned. The choice favours no outcome: failures in
 // other arms carry no information about whether an arm or its reference failed.
 
-// Frequency is the number of times that something happened.
+// Frequency counts an event, such as a failure, among trials or executions.
 type Frequency struct {
-	Count int `json:"count"` // times it happened
-	Of    int `json:"of"`    // times it could have happened
-	// Share is Count over Of with its exact interval (Clopper–Pearson), at the confidence of the run's
-	// intervals.
+	Count int `json:"count"` // number of events
+	Of    int `json:"of"`    // number of trials or executions
+	// Share is Count over Of with its exact interval (Clopper–Pearson), at the confidence of the run's intervals.
 	Share Interval `json:"share"`
 }
 
@@ -89,7 +88,7 @@ func (r *Run) Executed(trials []journal.Trial, cell, arm string) Frequency {
 		return f.Failed
 	}
 	n := 0
-	for i := range trials { // no program failed in this cell
+	for i := range trials { // no program failed in this cell, so every execution was valid
 		if t := &trials[i]; t.Cell == cell && t.Arm == arm && t.Valid() {
 			n++
 		}
@@ -141,7 +140,6 @@ func (e executed) plus(o executed) executed {
 	return executed{e.executions + o.executions, e.failed + o.failed}
 }
 
-// failureCounts counts every execution, by cell and arm.
 func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
 	all := make([][]failureCount, len(t.plan.Cells))
 	for c := range all {
@@ -255,7 +253,6 @@ func testable(total, m, n int, alpha float64) bool {
 	return false
 }
 
-// decide sets the verdict from the p-value after Holm's correction.
 func (f *failureTest) decide(alpha float64) {
 	if f.Role != experiment.Treatment {
 		return
@@ -322,7 +319,6 @@ func (n failureCount) testable(references, arms []failureCount, alpha float64) b
 	return math.Pow(float64(1+len(references)), -float64(failing)) <= alpha
 }
 
-// sum adds up the executions of several arms.
 func sum(list []failureCount) (all failureCount) {
 	all.setUps = map[int]executed{}
 	for _, n := range list {

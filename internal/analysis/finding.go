@@ -93,11 +93,11 @@ type (
 		Rounds     int     `json:"rounds"`     // total number of planned rounds
 		Confidence float64 `json:"confidence"` // confidence of verdicts and intervals, corrected for the looks
 	}
-	// WeakClaim: most runs like this one would miss the effect, if the effect is as large as a claim with
-	// this p-value suggests.
+	// WeakClaim: most runs like this one would miss the effect if its true size is the size that a claim with this
+	// p-value suggests.
 	WeakClaim struct {
 		Power  float64 `json:"power"`  // chance that a run like this one claims the effect
-		Factor float64 `json:"factor"` // claims of the effect are this many times too large on average
+		Factor float64 `json:"factor"` // claims exaggerate the effect by this ratio on average
 	}
 	// StrayTrials: some trials belong to no cell or arm of the plan.
 	StrayTrials struct {

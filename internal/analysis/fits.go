@@ -73,7 +73,6 @@ func (t *table) setOf(list []completeRound, at int) roundSet {
 	return s
 }
 
-// pilot counts the rounds of the pilot.
 func (s *roundSet) pilot() (n int) {
 	for _, round := range s.rounds {
 		if round <= s.plan.Rounds {
@@ -95,8 +94,8 @@ func (s *roundSet) units(numbers []float64) []float64 {
 	return units
 }
 
-// located estimates the centre of the numbers, one per round. If the numbers allow no interval, the result is
-// their centre alone.
+// located estimates the centre of the numbers, one per round. If the numbers allow no interval, both bounds equal the
+// centre.
 func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
@@ -116,10 +115,8 @@ func (s *roundSet) estimated(numbers []float64, estimator func(contrast.Rules, *
 	return RoundValue{Interval: finite(e.Main.At), Rounds: len(s.rounds), P: e.Main.P, Method: e.Method}
 }
 
-// finite returns an interval whose bounds are finite numbers.
 func finite(at stats.Interval) Interval { return Interval(at.Map(contrast.Finite)) }
 
-// pointOnly returns an interval of width zero.
 func pointOnly(at float64) Interval { return finite(stats.Interval{Point: at, Lo: at, Hi: at}) }
 
 // roundFits holds one fit per round.
@@ -147,10 +144,8 @@ func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, 
 	return f
 }
 
-// value returns the measured value of round i at point k.
 func (f *roundFits) value(i, k int) float64 { return f.from[i].values[f.offset+k] }
 
-// logarithms returns the logarithms of the values.
 func (r completeRound) logarithms() []float64 {
 	y := make([]float64, len(r.values))
 	for k, v := range r.values {
@@ -159,7 +154,6 @@ func (r completeRound) logarithms() []float64 {
 	return y
 }
 
-// lineAt returns a function that fits lines at the given levels.
 func lineAt(x []float64) func(y []float64) (stats.Plane, error) {
 	return func(y []float64) (stats.Plane, error) { return stats.FitLine(x, y) }
 }
@@ -167,7 +161,6 @@ func lineAt(x []float64) func(y []float64) (stats.Plane, error) {
 // tooLarge reports whether a number is too large to be squared and summed.
 func tooLarge(v float64) bool { return !(math.Abs(v) < 1e150) } // the result is true for NaN
 
-// each computes a number for each round.
 func (f *roundFits) each(number func(i int) float64) []float64 {
 	numbers := make([]float64, len(f.fits))
 	for i := range numbers {
@@ -235,7 +228,6 @@ func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	return left, worst, p
 }
 
-// residualP returns the p-value of "the mean of the residuals is 0".
 func residualP(residuals []float64) float64 {
 	e, err := stats.PairedT(residuals, 0.95)
 	switch {

@@ -61,7 +61,6 @@ func judge(t *table, trials []journal.Trial) *judgement {
 	return j
 }
 
-// countedFailureTests returns the comparisons of failures that belong to the family.
 func (j *judgement) countedFailureTests() (list []*failureTest) {
 	for _, f := range j.failureTests {
 		if f.counts {
@@ -95,7 +94,6 @@ func (j *judgement) settle() (failed []int) {
 	return failed
 }
 
-// compare estimates the overheads of every arm but the baseline.
 func (j *judgement) compare(t *table) {
 	base := role(t.plan, experiment.Baseline)
 	if base < 0 {

@@ -31,7 +31,6 @@ const (
 	loopTrials = 10
 )
 
-// loops looks for a closed loop in every cell that has a latency and a throughput.
 func loops(t *table) []*LoopSummary {
 	list := make([]*LoopSummary, len(t.plan.Cells))
 	for c, cell := range t.plan.Cells {
@@ -77,7 +76,6 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 	return s
 }
 
-// centre subtracts the mean from all values.
 func centre(x []float64) {
 	mean := stat.Mean(x, nil)
 	for i := range x {

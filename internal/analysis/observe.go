@@ -8,7 +8,7 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Observation is the reason why a run is not an experiment.
+// Observation explains why a run is not an experiment.
 type Observation struct {
 	Baseline string     `json:"baseline,omitempty"` // name of the arm that the others are compared with
 	Arms     []Schedule `json:"arms"`               // schedules of the other arms relative to the baseline; empty: the run has no other arm
@@ -35,8 +35,8 @@ const (
 	TimesInterleaved Times = "interleaved" // the arms ran over the same time, in no random order
 )
 
-// betweenLeast and betweenMost bound the share of pairs in which the arm's trial started after the baseline's
-// trial, if both arms count as having run over the same time. The share is 0 or 1 if one arm ran after the
+// betweenLeast and betweenMost bound the share of pairs in which the arm's trial started after the baseline's trial.
+// Within the bounds, the arms count as having run over the same time. The share is 0 or 1 if one arm ran after the
 // other.
 const betweenLeast, betweenMost = 0.25, 0.75
 
@@ -76,7 +76,6 @@ func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	return o
 }
 
-// between classifies two arms by the sorted starts of their trials.
 func between(base, arm []int64) Times {
 	if len(base) == 0 || len(arm) == 0 {
 		return TimesUnknown
@@ -104,9 +103,9 @@ func between(base, arm []int64) Times {
 	return TimesInterleaved
 }
 
-// turns returns the number of turns: stretches of time in which only one arm starts trials. For m and n
-// starts in random order, the number is 1 + 2mn/(m+n) on average (Wald and Wolfowitz). If both arms start a
-// trial at the same time, a new turn begins.
+// turns returns the number of turns: periods in which only one arm starts trials. For m and n starts in random order,
+// the number is 1 + 2mn/(m+n) on average (Wald and Wolfowitz). If both arms start a trial at the same time, a new
+// turn begins.
 func turns(base, arm []int64) int {
 	count, last := 0, -1
 	for len(base) > 0 || len(arm) > 0 {

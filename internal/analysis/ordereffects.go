@@ -51,7 +51,7 @@ func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 // of its own.
 func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	k := len(t.plan.Arms)
-	arms, had := make([]int, k), make([][]int, k) // had: number of times that an arm had a position
+	arms, had := make([]int, k), make([][]int, k) // had: number of the arm's trials at each position
 	for a := range arms {
 		arms[a], had[a] = a, make([]int, k)
 	}

@@ -38,7 +38,7 @@ type PowerLawFactor struct {
 
 // PowerLawArm is the law fitted to one arm.
 type PowerLawArm struct {
-	Arm       string     `json:"arm"`       // name
+	Arm       string     `json:"arm"`       // name of the arm
 	Rounds    []int      `json:"rounds"`    // rounds that have a value in every cell
 	Exponents []Exponent `json:"exponents"` // one exponent per factor, in the order of Factors
 	// Unity is the law's value, in the metric's unit, if each factor is 1 in its own unit.

@@ -52,10 +52,9 @@ type (
 	FarReaching struct{}
 	// MeanNotShown: the typical round is equivalent, but the mean is not shown to be.
 	MeanNotShown struct{}
-	// MissingTrials: trials have no value because the program failed, and the claim depends on these missing
-	// values. Beside a verdict that claims something, MissingTrials means that the claim holds in spite of
-	// the missing values. Missing values that contradict the claim are then counted as worst, all others as
-	// no difference.
+	// MissingTrials: trials have no value because the program failed, and the claim depends on these missing values.
+	// Beside a claim, MissingTrials means that the claim holds even if the missing values that contradict it are the
+	// worst, and all others show no difference.
 	MissingTrials struct {
 		Missing int     `json:"missing"`
 		Of      int     `json:"of"`              // number of pairs, or of values of both arms, if no trial had failed
@@ -149,14 +148,13 @@ func (NoVerdicts) Kind() string     { return "no-verdicts" }
 
 // Loss is the main cause for which an arm lost most of its trials.
 type Loss struct {
-	Baseline bool     `json:"baseline,omitempty"` // true: the baseline's trials; false: the arm's
+	Baseline bool     `json:"baseline,omitempty"` // the baseline lost the trials; otherwise the arm
 	Lost     int      `json:"lost"`
 	Trials   int      `json:"trials"`
 	Rules    []string `json:"rules,omitempty"`  // rules that the trials broke
 	Metric   string   `json:"metric,omitempty"` // metric without a usable value, if no rule was broken
 }
 
-// lost returns why a comparison has too few values: the main cause of its missing trials.
 func (x explainer) lost(h *hypothesis) *Loss {
 	if x.table == nil { // the comparison is not of a single run
 		return nil

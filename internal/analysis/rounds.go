@@ -30,7 +30,6 @@ func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 // further factor needs four times as many rounds.
 const plannedFactors = 2
 
-// plannedSets returns the effects of a factorial design that a goal of precision covers.
 func plannedSets(plan *experiment.Plan) []int {
 	if plan.Combination() == nil {
 		return nil
@@ -116,7 +115,7 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	if n := cmp.Or(t.plan.Decided, t.plan.Ended); n > 0 {
 		return n, false
 	}
-	fixed := t.plan.Fixed // number that the version of Tare that carried out the run has computed, if the journal has it
+	fixed := t.plan.Fixed // number set by the pilot or an extension during the run; 0: none
 	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {
 		return max(rounds, fixed), false
 	}

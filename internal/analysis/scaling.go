@@ -33,9 +33,9 @@ type Scaling struct {
 // ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of the factor, with the
 // metric's own sign. They are not overheads.
 type ScalingArm struct {
-	Arm       string     `json:"arm"`    // name
+	Arm       string     `json:"arm"`    // name of the arm
 	Rounds    []int      `json:"rounds"` // rounds that have a value at every level
-	Slopes    []float64  `json:"slopes"` // one per round
+	Slopes    []float64  `json:"slopes"` // one slope per round
 	Slope     Interval   `json:"slope"`
 	PointOnly bool       `json:"pointOnly,omitempty"` // Slope and Line are points without intervals, since the values allow none
 	Method    string     `json:"method"`              // method of the slope's interval, as in comparisons
@@ -46,7 +46,7 @@ type ScalingArm struct {
 	// Difference is the arm's slope minus the baseline's slope, over the rounds that both have; nil for the
 	// baseline, and if arm and baseline have no round in common.
 	Difference *RoundValue `json:"difference,omitempty"`
-	// BaseDifference is the arm's Base minus the baseline's Base, over the same rounds.
+	// BaseDifference is the arm's Base minus the baseline's Base, over the rounds that both have.
 	BaseDifference *RoundValue `json:"baseDifference,omitempty"`
 }
 
@@ -97,7 +97,6 @@ func scalings(t *table) []Scaling {
 	return list
 }
 
-// metrics returns the metrics of a sweep's cells, each once.
 func (s *sweep) metrics(plan *experiment.Plan) []experiment.Metric {
 	var list []experiment.Metric
 	for _, c := range s.indices {
@@ -116,7 +115,6 @@ func sameForm(cell *experiment.Cell, m experiment.Metric) bool {
 	return own != nil && own.Unit == m.Unit && own.Scale == m.Scale
 }
 
-// lines fits one line per arm to a metric.
 func (t *table) lines(s sweep, m experiment.Metric) []ScalingArm {
 	base := role(t.plan, experiment.Baseline)
 	var list []ScalingArm
@@ -142,7 +140,6 @@ func (t *table) lines(s sweep, m experiment.Metric) []ScalingArm {
 	return list
 }
 
-// describe returns the result for one arm, from its lines in each round.
 func (s *sweep) describe(f *roundFits) ScalingArm {
 	slope := f.levelled(f.slopes(0))
 	a := ScalingArm{Rounds: f.rounds, Slopes: f.slopes(0), Slope: slope.Interval, Method: slope.Method, PointOnly: slope.PointOnly}

@@ -15,7 +15,7 @@ import (
 // SetUps counts the set-ups of a run's arms. Random properties of a set-up, such as memory layout, are the
 // same in all rounds of the set-up, so rounds that share a set-up are not independent.
 type SetUps struct {
-	Count    int `json:"count"`    // set-ups
+	Count    int `json:"count"`    // number of set-ups
 	Rounds   int `json:"rounds"`   // rounds that the set-ups served
 	Sessions int `json:"sessions"` // number of sessions; each has at least one set-up of its own
 }
@@ -63,7 +63,7 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 	for i, s := range d.SetUps {
 		bySetUp[s] = append(bySetUp[s], d.Contrasts[i])
 	}
-	groups := slices.SortedFunc(maps.Values(bySetUp), slices.Compare) // sums in a fixed order have the same digits
+	groups := slices.SortedFunc(maps.Values(bySetUp), slices.Compare) // sorted, since a sum depends on its order in the last digits
 	n, k := float64(len(d.SetUps)), float64(len(groups))
 	if k < 2 || n <= k {
 		return nil
@@ -97,9 +97,9 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 	return b
 }
 
-// BlockOverhead is the overhead within one block of an import: the block's arm against the block's baseline.
-// The interval comes from the repeats within the block. The interval does not cover differences between
-// deployments, so a block gets no verdict.
+// BlockOverhead is the overhead within one block of an import: the block's arm against the block's baseline. The
+// interval comes from the repeats within the block. It does not cover differences between deployments, so a block
+// gets no verdict.
 type BlockOverhead struct {
 	Block     string   `json:"block"`  // name of the block
 	Rounds    int      `json:"rounds"` // complete pairs in the block
@@ -136,7 +136,6 @@ func (t *table) onlyBlock() string {
 	return ""
 }
 
-// inBlocks returns the overhead of each block that has a pair, in the order of the plan.
 func (x explainer) inBlocks(h *hypothesis) (list []BlockOverhead) {
 	if x.table == nil || x.table.blockOf == nil {
 		return nil

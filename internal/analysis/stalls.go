@@ -54,7 +54,7 @@ func (x explainer) stalls(run *Run) {
 
 // stallsOf counts the stalled trials of a comparison; nil if no trial stalled.
 func (x explainer) stallsOf(c *Comparison) *Stalls {
-	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // values of an import's blocks differ anyway
+	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // values of different blocks of an import differ anyway
 		return nil
 	}
 	metrics := x.cells[x.table.cells[c.Cell]].Metrics
@@ -82,7 +82,6 @@ func (x explainer) stallsOf(c *Comparison) *Stalls {
 	return s
 }
 
-// stalls counts the stalled trials of all arms.
 func (m *MetricSeries) stalls() (n int) {
 	for _, count := range m.stalled {
 		n += count
@@ -90,10 +89,9 @@ func (m *MetricSeries) stalls() (n int) {
 	return n
 }
 
-// stalled counts the stalled trials of each arm.
 func stalled(m *MetricSeries) (factor float64, counts []int) {
 	counts = make([]int, len(m.Arms))
-	worse := make([][]float64, len(m.Arms)) // logarithms of how many times worse values are than their arm's median
+	worse := make([][]float64, len(m.Arms)) // by arm: logarithm of how many times worse each value is than the arm's median
 	var sizes []float64
 	for a, s := range m.Arms {
 		worse[a] = make([]float64, len(s.Values))

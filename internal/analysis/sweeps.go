@@ -32,7 +32,6 @@ func cellSweeps(plan *experiment.Plan) []sweep {
 	return sweepsOf(len(plan.Cells), func(i int) (string, []factor.Level) { return plan.Cells[i].Workload, plan.Cells[i].Levels })
 }
 
-// armSweeps returns the sweeps among the treatments.
 func armSweeps(plan *experiment.Plan) []sweep {
 	return sweepsOf(len(plan.Arms), func(i int) (string, []factor.Level) {
 		a := plan.Arms[i]
@@ -44,7 +43,7 @@ func armSweeps(plan *experiment.Plan) []sweep {
 	})
 }
 
-// sweepsOf finds the sweeps among n cells or arms, given the name and the levels of each.
+// sweepsOf finds the sweeps among n cells or arms. The function of returns the name and the levels of cell or arm i.
 func sweepsOf(n int, of func(i int) (string, []factor.Level)) []sweep {
 	type key struct{ of, factor, held string }
 	at := map[key]int{}
@@ -93,7 +92,6 @@ func (s *sweep) ascend(texts []string) bool {
 	return true
 }
 
-// points returns levels as points of one coordinate.
 func points(x []float64) [][]float64 {
 	list := make([][]float64, len(x))
 	for i := range x {
@@ -114,7 +112,7 @@ var notations = []struct {
 	{"s", reads(func(d quantity.Duration) float64 { return d.Std().Seconds() })},
 	{"B", reads(func(s quantity.Size) float64 { return float64(s) })},
 	{"bit/s", reads(func(r quantity.Rate) float64 {
-		if r == 0 { // unlimited
+		if r == 0 { // 0 stands for an unlimited rate
 			return math.Inf(1)
 		}
 		return float64(r)
@@ -162,7 +160,6 @@ func readLevels(levels []string) (x []float64, unit string) {
 	return enlarged(x, unit)
 }
 
-// enlarged converts the numbers to the largest unit in which all of them are 1 or more.
 func enlarged(x []float64, unit string) ([]float64, string) {
 	steps, base := []string{"", "k", "M", "G", "T"}, 1000.
 	switch unit {

@@ -35,7 +35,7 @@ type admission int
 
 const (
 	validOnly  admission = iota
-	withFailed           // also trials that broke only the rule on errors
+	withFailed           // valid trials, and trials that broke only the rule on errors
 )
 
 // slot is one planned trial with its attempts.
@@ -124,18 +124,18 @@ func (t *table) byRound(trials []journal.Trial) {
 		}
 		s := t.slot(c, a, trial.Round)
 		if trial.Attempt < last[block{c, trial.Round}] {
-			s.attempts++ // all arms of this block have run again
+			s.attempts++ // all arms of the cell have run again in this round
 			continue
 		}
 		t.add(s, trial)
 	}
 }
 
-// block names all trials of one cell in one round.
+// block identifies the trials of one cell in one round.
 type block struct{ cell, round int }
 
 // lastAttempts returns the number of the last attempt at each block whose trials are cut into slices. Earlier
-// attempts do not count: trials are comparable only if their slices alternated with each other.
+// attempts do not count, since trials are comparable only if their slices alternated with each other.
 func (t *table) lastAttempts(trials []journal.Trial) map[block]int {
 	last := map[block]int{}
 	for i := range trials {
@@ -148,7 +148,6 @@ func (t *table) lastAttempts(trials []journal.Trial) map[block]int {
 	return last
 }
 
-// ascending sorts rounds and removes duplicates.
 func ascending(rounds []int) []int {
 	slices.Sort(rounds)
 	return slices.Compact(rounds)
@@ -164,7 +163,6 @@ func (t *table) addStray(trial *journal.Trial) {
 	t.stray++
 }
 
-// add counts one attempt.
 func (t *table) add(s *slot, trial *journal.Trial) {
 	s.attempts++
 	s.last = trial
@@ -184,9 +182,9 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 	}
 }
 
-// settled reports whether no further attempt at a planned trial will follow. None follows a valid attempt, a
-// failure of the program, the last allowed attempt or the end of the round. In an import, no attempt follows
-// another.
+// settled reports whether no further attempt at a planned trial will follow. A trial is settled after a valid
+// attempt, a failure of the program, the last allowed attempt or the end of the round. In an import, a trial is
+// settled after its only attempt.
 func (t *table) settled(s *slot, round int) bool {
 	if s.ranToEnd() || s.attempts == 0 {
 		return s.ranToEnd()
@@ -263,7 +261,7 @@ func role(plan *experiment.Plan, r experiment.Role) int {
 	return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == r })
 }
 
-// complete reports whether every slot of the rounds up to last is settled.
+// complete reports whether every trial up to the round last is settled.
 func (t *table) complete(last int) bool {
 	seen := 0
 	for i, r := range t.rounds {

@@ -45,7 +45,6 @@ func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 	return sample(v.table.slots[c][a], m)
 }
 
-// compared collects the values of arm a and the baseline b on a metric.
 func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
 	d := t.values(c, a, b, m)
 	d.Margin = t.margin(c, m)
@@ -56,7 +55,7 @@ func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
 // none.
 func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
-		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // other limits were refused before
+		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // the plan has no limits of another scale
 			return contrast.FromOverhead(bound.Value, experiment.Metric{Scale: bound.Scale})
 		}
 	}
@@ -74,7 +73,6 @@ func (t *table) values(c, a, b int, m experiment.Metric) contrast.Data {
 		Missing: contrast.Missing{Baseline: t.failures(c, b), Treated: t.failures(c, a)}}
 }
 
-// sample returns every usable value of an arm, in the order measured.
 func sample(arm []slot, m experiment.Metric) []float64 {
 	values := make([]float64, 0, len(arm))
 	for trial := range valid(arm) {

@@ -82,7 +82,6 @@ func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
 	return WeakClaim{Power: power, Factor: factor}, power < 0.5
 }
 
-// disagreement returns the verdict of the second estimator.
 func disagreement(h *hypothesis) Disagreement {
 	second := "paired t"
 	switch {
@@ -220,7 +219,6 @@ func idle(slots []slot) []string {
 	return slices.DeleteFunc(kinds, func(kind string) bool { return said[kind] < trials })
 }
 
-// caveats returns the caveats of layers, each once per arm.
 func caveats(plan *experiment.Plan, run *Run) []Warning {
 	var list []Warning
 	for _, arm := range plan.Arms {
@@ -260,7 +258,7 @@ func (t *table) switching() []Warning {
 	return []Warning{{Finding: Switching{arms}}}
 }
 
-// sliced returns the findings on slices: one for all cells if they have the same number of slices.
+// sliced returns the findings on slices: one finding for all cells if they have the same number of slices.
 func sliced(plan *experiment.Plan) []Warning {
 	var list []Warning
 	same := true
@@ -308,7 +306,7 @@ func sizeFindings(t *table, run *Run) []Finding {
 	return []Finding{FewValues{Most: most, Family: run.Family, Fewest: contrast.Fewest(false, alpha)}}
 }
 
-// interrupted lists the rounds whose valid trials in a cell belong to more than one session.
+// interrupted lists the rounds in which the valid trials of a cell belong to more than one session.
 func (t *table) interrupted(c int) []int {
 	var rounds []int
 	if t.plan.Import != nil {
@@ -335,7 +333,7 @@ func (t *table) interrupted(c int) []int {
 // struct in a new plan and a map in a plan that was read from a file, so they are searched as JSON text.
 func unlimited(plan *experiment.Plan) bool {
 	return plan.Import == nil && slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
-		if c.Tests == experiment.TestsServer { // such a cell does not compare networks
+		if c.Tests == experiment.TestsServer { // a cell that tests the server does not compare networks
 			return false
 		}
 		text, _ := json.Marshal(c.Testbed)

@@ -116,7 +116,6 @@ type alignedValue struct {
 	round, slot int // slot 0 is the arm's
 }
 
-// align replaces each value by its distance from the mean of its round.
 func (r AlignedRounds) align(name string) (*alignedRounds, error) {
 	if len(r.Contrasts) != len(r.OthersDelta) {
 		return nil, fmt.Errorf("%s: %d contrasts and %d differences of the others: %w", name, len(r.Contrasts), len(r.OthersDelta), errArgument)
@@ -169,7 +168,6 @@ func (a *alignedRounds) least() float64 {
 	return p
 }
 
-// rank ranks all values after the arm is moved by -shift.
 func (a *alignedRounds) rank(shift float64) {
 	var next [4]int
 	tied := a.tied[:0]

@@ -172,7 +172,7 @@ func resampledSize(t noise, b belief, a *Aim, n int) int {
 	for i := range effects {
 		effects[i] = b.At + b.Error*StudentQuantile((float64(i)+0.5)/float64(len(effects)), b.DF)
 	}
-	rng := rand.New(rand.NewPCG(a.Seed, 1)) // shuffled, effects are independent of the noise
+	rng := rand.New(rand.NewPCG(a.Seed, 1)) // random order, so that effects are independent of the noise
 	rng.Shuffle(len(effects), func(i, j int) { effects[i], effects[j] = effects[j], effects[i] })
 	chance := func(n int) float64 {
 		got, resolved := 0, t.trials(n, a)

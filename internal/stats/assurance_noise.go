@@ -67,7 +67,7 @@ func differs(members combinations, effect float64, depth int) bool {
 	return min(below, members.size()-below) < depth
 }
 
-// inside reports whether an interval, as in the function differs, lies within ±half.
+// inside reports whether the interval of the function differs lies within ±half.
 func inside(members combinations, effect, half float64, depth int) bool {
 	return members.atMost(-half-effect) < depth && members.size()-members.atMost(half-effect) < depth
 }
@@ -93,7 +93,7 @@ func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
 	d := differences{x: make([]float64, n), y: make([]float64, n)}
 	return func(rng *rand.Rand, effect float64) bool {
-		for i := range n { // drawn from both samples in turn, so that the first values are the same for every n
+		for i := range n { // in turn, so that the first values are the same for every n
 			d.x[i], d.y[i] = s.x[rng.IntN(len(s.x))], s.y[rng.IntN(len(s.y))]
 		}
 		slices.Sort(d.x)

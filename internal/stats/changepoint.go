@@ -68,7 +68,7 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	slices.Sort(changes)
 	if len(changes) > 1 {
 		relocate(changes, medians, len(medians), minBlocks)
-		relocate(changes, medians, len(medians), minBlocks) // the neighbouring changes have moved
+		relocate(changes, medians, len(medians), minBlocks) // again, since the neighbouring changes have moved
 	}
 	if size > 1 {
 		for i := range changes {
@@ -101,7 +101,7 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 	e := newEnergy(segment)
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
-	observed -= 1e-9 * math.Abs(observed) // the same distance, summed in another order, must not count as larger
+	observed -= 1e-9 * math.Abs(observed) // another order of summation must not make an equal distance larger
 	return split, Significant(observed, alpha, func() float64 {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		_, q := e.bestSplit(order, minSegment)
@@ -155,10 +155,10 @@ func newEnergy(x []float64) *energy {
 	return e
 }
 
-// bestSplit returns the split of the values with the given ranks that has the largest scaled energy distance,
-// and that distance. For k values on the left and m on the right, the scaled distance is km/(k+m) · (2B/km -
-// 2W(L)/k² - 2W(R)/m²). W(L), W(R) and B are the sums of distances over pairs within the left, within the
-// right, and between both.
+// bestSplit returns the split of the values with the given ranks that has the largest scaled energy distance, and the
+// distance. For k values on the left and m on the right, the scaled distance is km/(k+m) · (2B/km - 2W(L)/k² -
+// 2W(R)/m²). W(L), W(R) and B are the sums of distances over pairs within the left, within the right, and between
+// left and right.
 func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest float64) {
 	clear(e.counts)
 	clear(e.sums)

@@ -41,7 +41,7 @@ func Exaggeration(p, alpha float64) (power, factor float64) {
 	if p < alpha {
 		z = min(-distuv.UnitNormal.Quantile(max(p, 1e-300)/2), 37)
 	}
-	_, much := bisect(0, z, 60, func(effect float64) bool { return claimedMean(effect, c) < z }) // in standard errors
+	_, much := bisect(0, z, 60, func(effect float64) bool { return claimedMean(effect, c) < z }) // true effect, in standard errors
 	power = distuv.UnitNormal.CDF(much-c) + distuv.UnitNormal.CDF(-much-c)
 	size := much*(distuv.UnitNormal.CDF(much-c)-distuv.UnitNormal.CDF(-much-c)) + distuv.UnitNormal.Prob(c-much) + distuv.UnitNormal.Prob(c+much)
 	return power, size / power / much

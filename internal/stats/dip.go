@@ -187,7 +187,7 @@ func misfit(s []float64, corners []int, off func(s []float64, from, to, at int) 
 // dipP interpolates in the table: between sizes linearly in 1/√n, since √n times the dip converges for large
 // n, and between probabilities linearly in their logarithm.
 func dipP(n int, d float64) float64 {
-	if d <= 1/float64(2*n) { // the least possible dip, which small samples often have
+	if d <= 1/float64(2*n) { // least possible dip, which small samples often have
 		return 1
 	}
 	scaled := math.Sqrt(float64(n)) * d

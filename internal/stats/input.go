@@ -18,7 +18,7 @@ var (
 	errNotFinite = errors.New("not a finite number")
 	// ErrConstant: all values are equal, so a method that estimates the spread from the values has no information.
 	ErrConstant = errors.New("values do not vary")
-	errArgument = errors.New("argument out of range") // a confidence, margin, sample size or similar
+	errArgument = errors.New("argument out of range")
 )
 
 // Interval is an estimate with its confidence interval, in the unit of its values.
@@ -66,14 +66,12 @@ func bothTails(moved func(shift float64) (lower, upper float64)) func(margin flo
 	}
 }
 
-// shifted returns x with an amount added to each value.
 func shifted(x []float64, amount float64) []float64 {
 	y := slices.Clone(x)
 	floats.AddConst(amount, y)
 	return y
 }
 
-// firstError returns the first error that is not nil.
 func firstError(errs ...error) error { return cmp.Or(errs...) }
 
 func checkFinite(name string, x []float64) error {
@@ -92,12 +90,10 @@ func checkCount(name string, n, least int) error {
 	return nil
 }
 
-// checkValues checks that there are enough values and all are finite.
 func checkValues(name string, x []float64, least int) error {
 	return firstError(checkFinite(name, x), checkCount(name, len(x), least))
 }
 
-// checkSamples checks two samples that each need a least number of values.
 func checkSamples(name string, x, y []float64, least int) error {
 	return firstError(checkValues(name+", first sample", x, least), checkValues(name+", second sample", y, least))
 }
@@ -116,5 +112,4 @@ func checkPositive(name, what string, v float64) error {
 	return nil
 }
 
-// constant returns the error for values that do not vary.
 func constant(name string) error { return fmt.Errorf("%s: %w", name, ErrConstant) }

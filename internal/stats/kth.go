@@ -20,9 +20,9 @@ type combinations interface {
 // Bisection over the float64 numbers between the bounds ends at the exact member after at most 64 counts.
 func kthSmallest(k int, members combinations) float64 {
 	least, most := members.bounds()
-	below, above := ordinal(least)-1, ordinal(most)              // the k-th member is above the bound below, and not above the bound above
-	few, enough := 0, members.size()                             // numbers of members up to the bounds
-	listed := min(2048, int(math.Sqrt(float64(members.size())))) // up to this many members are sorted; one count takes as many steps
+	below, above := ordinal(least)-1, ordinal(most)              // below < k-th member ≤ above
+	few, enough := 0, members.size()                             // numbers of members up to below, and up to above
+	listed := min(2048, int(math.Sqrt(float64(members.size())))) // largest number of members that are sorted: one count takes as many steps
 	for step := 0; above-below > 1; step++ {
 		if few > 0 && enough < members.size() && enough-few <= listed {
 			last := members.between(fromOrdinal(below), fromOrdinal(above))
@@ -53,7 +53,6 @@ func interpolated(k, few, enough, aim int, below, above uint64) uint64 {
 	return min(above-1, max(below+1, mid))
 }
 
-// medianOf returns the median of the members.
 func medianOf(members combinations) float64 {
 	size := members.size()
 	lower := kthSmallest((size+1)/2, members)

@@ -92,11 +92,11 @@ func bisect(low, high float64, steps int, holds func(float64) bool) (float64, fl
 
 // last returns the bound at the last look, in standard deviations, with which all looks together spend alpha.
 func (l *Looks) last(alpha float64) float64 {
-	var points, density []float64 // density of the sum of increments while it stays below all earlier bounds
+	var points, density []float64 // density of the sum of increments that stayed below all earlier bounds
 	var width, before, bound float64
 	for k, t := range l.at {
 		spent := alpha * math.Pow(t, spending)
-		var crossed func(z float64) float64 // chance that the sum lies above z at this look, and below all bounds before
+		var crossed func(z float64) float64 // chance that the sum lies above z at this look, after it stayed below all earlier bounds
 		if k == 0 {
 			crossed = distuv.UnitNormal.Survival
 		} else {

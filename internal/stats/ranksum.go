@@ -62,7 +62,7 @@ func (d differences) bounds() (least, most float64) {
 
 func (d differences) atMost(v float64) int {
 	count, j := 0, 0
-	for _, low := range d.x { // the larger x, the more y qualify
+	for _, low := range d.x { // a larger x has at least as many y with y - x ≤ v
 		for j < len(d.y) && d.y[j]-low <= v {
 			j++
 		}

@@ -121,7 +121,7 @@ func signedRankTails(d []float64) (lower, upper float64) {
 			t += all[i]
 		}
 		if v != 0 {
-			ranks = append(ranks, all[i]) // writes never overtake reads
+			ranks = append(ranks, all[i]) // in place: the slice written is never longer than the part read
 		}
 	}
 	n := len(ranks)

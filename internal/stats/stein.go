@@ -34,10 +34,10 @@ func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n i
 	return len(pilot), false, nil
 }
 
-// SteinInterval estimates the mean of d, all rounds with the pilot's first, after SteinRounds fixed their
-// number. The interval is mean ± t·s/√n with the pilot's s and n₀-1 degrees of freedom. With the spread of
-// all rounds, the interval would not have its confidence, since the number of rounds depends on the pilot's
-// spread. SteinInterval is exact for normal values, whether the number of rounds was capped or not.
+// SteinInterval estimates the mean of d after SteinRounds fixed the number of rounds. The pilot's rounds come first
+// in d. The interval is mean ± t·s/√n with the pilot's s and n₀-1 degrees of freedom. With the spread of all rounds,
+// the interval would not have its confidence, since the number of rounds depends on the pilot's spread. SteinInterval
+// is exact for normal values, whether the number of rounds was capped or not.
 func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64) (Estimate, error) {
 	const name = "Stein interval"
 	err := firstError(checkConfidence(name, confidence), checkPositive(name, "pilot's standard deviation", pilotSD),

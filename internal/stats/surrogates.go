@@ -149,7 +149,6 @@ func Residuals(x []float64, changes []int) []float64 {
 	return out
 }
 
-// differencing returns the autocorrelation, estimated from differences between values.
 func differencing(x []float64) float64 {
 	size := func(lag int) float64 {
 		var squares []float64

@@ -63,7 +63,7 @@ func mannKendall(x []float64) float64 {
 func kendallScore(x []float64) (score int, ties float64) {
 	n := len(x)
 	order := ascending(x)
-	rank, size := make([]int, n), make([]int, n+1) // ranks count from 1, and equal values share a rank
+	rank, size := make([]int, n), make([]int, n+1) // ranks from 1; equal values share a rank
 	last := 0
 	for i, at := range order {
 		if i == 0 || x[at] != x[order[i-1]] {

@@ -58,8 +58,8 @@ func (d *Data) weighted(weight float64) []stats.Weighted {
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
 }
 
-// smaller returns the smaller of the two samples of an overhead, since its size limits the claims; for pairs,
-// it returns the overheads.
+// smaller returns the smaller sample of an overhead, since its size limits the claims. For pairs, it returns the
+// overheads.
 func (d *Data) smaller() []float64 {
 	switch {
 	case d.Paired:
@@ -89,10 +89,9 @@ func (d *Data) spread() float64 {
 // occasions.
 const MethodOccasions = "+occasions"
 
-// WithOccasions returns data whose interval includes the variation between occasions. The deviation is the
-// standard deviation of one overhead between a number of runs, on the scale of contrasts. The difference of
-// two runs has √2 times that deviation (Student's t). A claim must hold both by this deviation and by the
-// noise within the runs.
+// WithOccasions returns data whose interval includes the variation between occasions. The deviation is the standard
+// deviation of one overhead between a number of runs, on the scale of contrasts. The difference of two runs has √2
+// times that deviation (Student's t). A claim must hold by this deviation and also by the noise within the runs.
 func (d Data) WithOccasions(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d
@@ -141,16 +140,16 @@ func (d *Data) exceeds(limit float64) float64 {
 	for i, x := range contrasts {
 		contrasts[i] = Cost(x, d.Metric)
 	}
-	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // the p-value does not depend on this confidence
+	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // any confidence: Exceeds does not depend on it
 	if err != nil {
 		return 1
 	}
 	return p.Exceeds(Cost(limit, d.Metric))
 }
 
-// Error returns the standard error of an estimate, on the scale of contrasts, from its interval and its
-// number of values. It is half the interval's width, divided by the quantile of t with values − 1 degrees of
-// freedom. It is 0 if the interval has no width.
+// Error returns the standard error of an estimate, on the scale of contrasts, from the interval and the number of
+// values: half the interval's width, divided by the quantile of t with values − 1 degrees of freedom. The result is 0
+// if the interval has no width.
 func Error(at stats.Interval, values int, confidence float64) float64 {
 	half := (at.Hi - at.Lo) / 2
 	if values < 2 || !(half > 0) || math.IsInf(half, 0) {
@@ -159,8 +158,8 @@ func Error(at stats.Interval, values int, confidence float64) float64 {
 	return half / stats.StudentQuantile((1+confidence)/2, float64(values-1))
 }
 
-// FromOverheads returns the contrast of an overhead with its interval, with its bounds in order. It is the
-// inverse of Overheads.
+// FromOverheads converts an interval of overheads to an interval of contrasts with its bounds in order: the inverse
+// of Overheads.
 func FromOverheads(o stats.Interval, m experiment.Metric) stats.Interval {
 	return o.Map(func(overhead float64) float64 { return FromOverhead(overhead, m) })
 }

@@ -49,9 +49,9 @@ type Data struct {
 	Uneven  bool
 	Missing Missing // trials that have no value because the program failed
 
-	controlDelta []float64                       // half of control minus baseline on the scale of contrasts, NaN without a control value; nil without Control
+	controlDelta []float64                       // (control − baseline) ÷ 2 on the scale of contrasts, by pair; NaN: no control value; nil: no Control
 	estimate     func(Rules) Estimate            // computes the estimate if it does not follow from the values alone; otherwise nil
-	imputed      func(sign, margin float64) Data // does what Imputed does, for the data before WithOccasions; nil: WithOccasions was not called
+	imputed      func(sign, margin float64) Data // result of Imputed for the data before WithOccasions; nil: WithOccasions was not called
 	errs         []float64                       // standard errors of the contrasts of combined runs
 }
 
@@ -121,9 +121,9 @@ func (d *Data) blocks() [][]int {
 	return list
 }
 
-// Units returns the independent values of pairs: the contrasts of the pairs, or their mean over each set-up
-// if several pairs share a set-up. In a set-up in which any round has no control, the arm is compared with
-// the baseline alone. The first pilot units are from the pilot's rounds.
+// Units returns the independent values of pairs: the contrasts of the pairs, or their means over set-ups if several
+// pairs share a set-up. In a set-up in which any round has no control, the arm is compared with the baseline alone.
+// The result pilot counts the units at the start whose rounds all belong to the pilot.
 func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	if d.SetUps == nil {
 		return d.Contrasts, d.controlDelta, d.Pilot
@@ -191,10 +191,9 @@ func Scaled(v float64, m experiment.Metric) float64 {
 	return Bounded(v)
 }
 
-// largest is the largest contrast. Its square, summed over any run, is finite.
 const largest = 1e150
 
-// Bounded cuts a contrast to a size that does not overflow.
+// Bounded cuts a contrast to 1e150. The square of the result, summed over any run, is finite.
 func Bounded(x float64) float64 { return min(max(x, -largest), largest) }
 
 // Overhead converts a contrast to an overhead: a share of the baseline for a ratio metric, an amount in the

@@ -14,42 +14,40 @@ import (
 
 // The methods that Estimate.Method names.
 const (
-	// methodSignedRank: the Hodges–Lehmann estimate with the exact signed-rank interval.
+	// methodSignedRank is the Hodges–Lehmann estimate with the exact signed-rank interval.
 	methodSignedRank = "signed-rank"
-	// methodAligned: the difference of the arm from baseline and control together, by the exact aligned rank
-	// test within rounds (Hodges and Lehmann 1962).
+	// methodAligned is the difference of the arm from baseline and control together, by the exact aligned rank test
+	// within rounds (Hodges and Lehmann 1962).
 	methodAligned = "aligned-rank"
-	// methodMeans: the difference of means with the interval of the sign-flip test, for counts that are zero
-	// in most rounds.
+	// methodMeans is the difference of means with the interval of the sign-flip test, for counts that are zero in
+	// most rounds.
 	methodMeans = "means"
 	MethodT     = "t"     // the paired t interval, for fewer pairs than the signed-rank interval needs
 	MethodStein = "stein" // Stein's t interval, after a pilot, for fewer pairs than the signed-rank interval needs
-	// MethodBoth and MethodAlignedBoth, after a pilot: the Hodges–Lehmann estimate with an interval that
-	// contains both the interval by ranks and Stein's interval, and with the larger p-value of both. A
-	// signed-rank interval alone is too narrow after a pilot that happens to have little noise, since few
-	// rounds follow. Stein's interval alone does not allow for rare large outliers that the pilot has not
-	// seen.
+	// MethodBoth and MethodAlignedBoth, after a pilot, are the Hodges–Lehmann estimate with an interval that contains
+	// both the interval by ranks and Stein's interval, and with the larger p-value of both. A signed-rank interval
+	// alone is too narrow after a pilot that happens to have little noise, since few rounds follow. Stein's interval
+	// alone does not allow for rare large outliers that the pilot has not seen.
 	MethodBoth        = "signed-rank+stein"
 	MethodAlignedBoth = "aligned-rank+stein"
-	// methodUneven, for contrasts with unequal weights: the Hodges–Lehmann estimate with an interval that
-	// contains both the interval by ranks and the paired t interval, and with the larger p-value of both.
-	// With skewed noise a slope is skewed, even if the noise is the same in all arms. Ranks alone then claim
-	// a difference of equal arms in every seventh run of 40 rounds with exponential noise.
+	// methodUneven, for contrasts with unequal weights, is the Hodges–Lehmann estimate with an interval that contains
+	// both the interval by ranks and the paired t interval, and with the larger p-value of both. With skewed noise a
+	// slope is skewed, even if the noise is the same in all arms. Ranks alone then claim a difference of equal arms
+	// in every seventh run of 40 rounds with exponential noise.
 	methodUneven = "signed-rank+t"
-	// methodNoisier, for an arm whose values seem to spread more than the values of baseline and control: an
-	// interval that contains both the interval by aligned ranks, which is too narrow, and the paired t
-	// interval.
+	// methodNoisier, for an arm whose values seem to spread more than the values of baseline and control, has an
+	// interval that contains both the interval by aligned ranks, which is too narrow, and the paired t interval.
 	methodNoisier = "aligned-rank+t"
-	// MethodTwoSample, unpaired: the two-sample Hodges–Lehmann estimate with an interval that contains both
-	// Mann and Whitney's interval and Welch's interval, and with the larger p-value of both. Ranks assume
-	// noise of the same shape in both samples: for sample sizes of 100 and 10 with spreads of 1 and 5, ranks
-	// claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but not rare
-	// large outliers.
+	// MethodTwoSample, for independent samples, is the two-sample Hodges–Lehmann estimate with an interval that
+	// contains both Mann and Whitney's interval and Welch's interval, and with the larger p-value of both. Ranks
+	// assume noise of the same shape in both samples: for sample sizes of 100 and 10 with spreads of 1 and 5, ranks
+	// claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but not rare large
+	// outliers.
 	MethodTwoSample = "rank-sum+welch"
-	methodRankSum   = "rank-sum" // unpaired: ranks alone, for values that do not vary
-	MethodWelch     = "welch"    // unpaired: Welch's t, for samples too small for ranks
-	// MethodWelchSum, for a change between two overheads, at least one of them without pairs: Welch's t for
-	// the difference of two differences of means.
+	methodRankSum   = "rank-sum" // ranks alone, for independent samples that do not vary
+	MethodWelch     = "welch"    // Welch's t, for independent samples too small for ranks
+	// MethodWelchSum is Welch's t for the difference of two differences of means. It is for a change between two
+	// overheads, at least one of them without pairs.
 	MethodWelchSum = "welch-sum"
 )
 
@@ -94,8 +92,8 @@ type Rules struct {
 	Margin     float64 // margin of equivalence on the log scale; 0: none
 	Pilot      bool    // a pilot determines the number of rounds
 
-	controlled func(rounds int) int // returns in how many of the first rounds the control takes part; nil: in all rounds
-	looks      *stats.Looks         // the looks up to the one at which the data are judged; nil: the number of rounds was fixed
+	controlled func(rounds int) int // number of the first rounds in which the control takes part; nil: all of them
+	looks      *stats.Looks         // looks up to the look at which the data are judged; nil: the number of rounds was fixed
 }
 
 // RulesOf returns the rules of a plan.
@@ -174,7 +172,6 @@ func (r Rules) Estimate(d *Data) Estimate {
 	return r.pairs(d)
 }
 
-// pairs computes the estimates of paired data.
 func (r Rules) pairs(d *Data) Estimate {
 	step := d.grid()
 	r.Margin = max(0, r.Margin-step/2)
@@ -199,7 +196,7 @@ func (r Rules) pairs(d *Data) Estimate {
 			uneven = methodNoisier
 		}
 	} else {
-		rank = r.view(stats.SignedRank(contrasts, r.AtLook())) // has a result if enough pairs exist for its interval
+		rank = r.view(stats.SignedRank(contrasts, r.AtLook()))
 	}
 	stein := r.stein(contrasts, pilot)
 	switch {
@@ -278,7 +275,6 @@ func shifted(x []float64, amount float64) []float64 {
 	return y
 }
 
-// noView is the view of an estimator that has no result.
 var noView = View{P: 1, Equiv: 1}
 
 func (r Rules) pairedT(contrasts []float64) View {
@@ -303,7 +299,6 @@ func hull(a, b View) View {
 	return a
 }
 
-// wider returns a view whose interval extends further on both sides.
 func (v View) wider(amount float64) View {
 	v.At.Lo, v.At.Hi = v.At.Lo-amount, v.At.Hi+amount
 	return v

@@ -15,7 +15,7 @@ type Missing struct{ Baseline, Treated, Both int }
 // Count returns the number of missing values or pairs.
 func (m Missing) Count() int { return m.Baseline + m.Treated + m.Both }
 
-// Add counts a pair by the arms that failed in it, if any did.
+// Add counts a pair by the arms that failed in it; it counts nothing if neither arm failed.
 func (m *Missing) Add(baseline, treated bool) {
 	switch {
 	case baseline && treated:

@@ -7,8 +7,8 @@ import (
 	"tare/internal/stats"
 )
 
-// Derived reports whether the estimate is not made from the values of the data, as for a change between two
-// overheads without pairs.
+// Derived reports whether the estimate needs more than the values of the data. A change between two overheads without
+// pairs is an example.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
 // Aligned returns the units of pairs for the aligned rank test; false if the signed-rank test is used
@@ -24,7 +24,7 @@ func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	return stats.AlignedRounds{Contrasts: contrasts, OthersDelta: deltas, PositionsRemoved: d.PositionEffects != nil}, true
 }
 
-// RoundsEach returns the largest number of rounds in a unit. It is more than 1 if rounds share a set-up.
+// RoundsEach returns the largest number of rounds behind one independent value: more than 1 if rounds share a set-up.
 func (d *Data) RoundsEach() int {
 	most := 1
 	if d.SetUps != nil {
@@ -84,7 +84,6 @@ func (r Rules) LeastP(d *Data) float64 {
 // enough reports whether the smallest possible p-value allows a claim at a significance level.
 func enough(least, level float64) bool { return least <= level*(1+1e-9) }
 
-// mostFewest is the largest number that Fewest returns.
 const mostFewest = 1000
 
 // Fewest returns the smallest number of pairs, or of values in each of two samples, with which the rank test
