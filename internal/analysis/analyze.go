@@ -131,12 +131,7 @@ func (t *table) withhold(run *Run) {
 
 // Interim reports whether an arm has not done all of its planned rounds.
 func (r *Run) Interim(cell, arm string) bool {
-	for i := range r.Comparisons {
-		if c := &r.Comparisons[i]; c.Cell == cell && c.Arm == arm && c.Verdict == Interim {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.Cell == cell && c.Arm == arm && c.Verdict == Interim })
 }
 
 // unfinished returns a reason for each arm with missing planned rounds, by cell and arm name. An arm also counts as
@@ -271,8 +266,7 @@ func (c *Comparison) Suspend(why Reason) {
 }
 
 // Began returns the start of the first trial; the zero time if no trial has a start.
-func Began(trials []journal.Trial) time.Time {
-	var first time.Time
+func Began(trials []journal.Trial) (first time.Time) {
 	for i := range trials {
 		if s := trials[i].Start; !s.IsZero() && (first.IsZero() || s.Before(first)) {
 			first = s

@@ -42,8 +42,7 @@ type Point struct {
 
 // ArmSummaries summarises the treatments. Treatments with a cost or a gain come first; each group is in the
 // plan's order. Arms without a headline metric are left out.
-func ArmSummaries(r *Run) []ArmSummary {
-	var list []ArmSummary
+func ArmSummaries(r *Run) (list []ArmSummary) {
 	of := func(arm string) *ArmSummary {
 		i := slices.IndexFunc(list, func(a ArmSummary) bool { return a.Arm == arm })
 		if i < 0 {
@@ -145,8 +144,7 @@ type Overview struct {
 }
 
 // Overviews returns one Overview per headline metric, in the order of the comparisons.
-func Overviews(r *Run) []Overview {
-	var list []Overview
+func Overviews(r *Run) (list []Overview) {
 	type of struct{ metric, arm string }
 	verdicts := map[of]map[Verdict]bool{}
 	for i := range r.Comparisons {

@@ -198,8 +198,7 @@ func (s *sightings) shown(one *sighting, alpha float64) bool {
 	if one.arm == s.of && one.reference == 0 || one.arm == 0 && one.reference == s.among {
 		return true
 	}
-	p, err := stats.FisherExact(one.arm, s.of, one.reference, s.among)
-	return err == nil && p <= alpha
+	return stats.FisherExact(one.arm, s.of, one.reference, s.among) <= alpha
 }
 
 // amount is the range of bytes (lo to hi) and of lines or answers (fewest to most) in the trials of baseline

@@ -176,8 +176,7 @@ func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 			}
 		}
 	}
-	above := s.x[s.first():]
-	f.roundFits = t.fitRounds(list, s.first(), points(above), lineAt(above))
+	f.roundFits = t.fitRounds(list, s.first(), points(s.x[s.first():]))
 	return f
 }
 
@@ -284,10 +283,7 @@ func (f *costFit) miss(confidence float64) *Miss {
 	low, high := math.Inf(1), math.Inf(-1)
 	for k := len(x) - 1; k >= 0; k-- { // of levels with equal p-values, the highest is reported
 		weight := 1/float64(len(x)) + (x[k]-mean)*(x[k]-mean)/squares
-		residuals := f.residuals(k)
-		for i := range residuals {
-			residuals[i] /= 1 - weight
-		}
+		residuals := stats.Mapped(f.residuals(k), func(v float64) float64 { return v / (1 - weight) })
 		by := f.units(f.scaled(residuals))
 		cost := stat.Mean(f.scaled(f.each(func(i int) float64 { return f.value(i, k) })), nil)
 		low, high = min(low, cost), max(high, cost)

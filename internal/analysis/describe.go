@@ -86,20 +86,17 @@ func summarize(values []float64, confidence float64) Summary {
 }
 
 func sessions(trials []journal.Trial, start time.Time) []Session {
-	var list []Session
+	byNumber := map[int]Session{}
 	for i := range trials {
 		t := &trials[i]
 		from := t.Start.Sub(start).Seconds()
 		to := from + t.Wall.Seconds()
-		at := slices.IndexFunc(list, func(s Session) bool { return s.Number == t.Session })
-		if at < 0 {
-			list = append(list, Session{Number: t.Session, From: from, To: to})
-			continue
+		if s, known := byNumber[t.Session]; known {
+			from, to = min(s.From, from), max(s.To, to)
 		}
-		list[at].From, list[at].To = min(list[at].From, from), max(list[at].To, to)
+		byNumber[t.Session] = Session{Number: t.Session, From: from, To: to}
 	}
-	slices.SortFunc(list, func(a, b Session) int { return a.Number - b.Number })
-	return list
+	return slices.SortedFunc(maps.Values(byNumber), func(a, b Session) int { return a.Number - b.Number })
 }
 
 func harness(trials []journal.Trial) Harness {

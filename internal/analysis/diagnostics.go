@@ -58,11 +58,8 @@ func diagnosticLevels(run *Run) map[bool]float64 {
 			series[m.Metric.Headline] += len(m.Arms)
 		}
 	}
-	level := map[bool]float64{}
-	for _, headline := range []bool{true, false} {
-		level[headline] = diagnosticLevel / diagnosticKinds / float64(max(series[headline], 1))
-	}
-	return level
+	level := func(series int) float64 { return diagnosticLevel / diagnosticKinds / float64(max(series, 1)) }
+	return map[bool]float64{true: level(series[true]), false: level(series[false])}
 }
 
 func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Diagnostics {
@@ -127,8 +124,7 @@ const (
 	OddGroups Oddity = "groups" // more than one mode
 )
 
-func (d *Diagnostics) oddities(n int, level float64) []Oddity {
-	var list []Oddity
+func (d *Diagnostics) oddities(n int, level float64) (list []Oddity) {
 	switch {
 	case len(d.Changes) > 0:
 		return []Oddity{OddLevels} // a step also makes more than one mode
@@ -154,8 +150,7 @@ func lagP(r float64, n int) float64 {
 
 // seriesWarnings returns one warning for each arm and oddity, with all metrics whose series show the oddity.
 // Headline and exploratory metrics have warnings of their own, headline metrics first.
-func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
-	var list []Warning
+func seriesWarnings(plan *experiment.Plan, run *Run) (list []Warning) {
 	levels := diagnosticLevels(run)
 	for _, headline := range []bool{true, false} {
 		for a := range plan.Arms {

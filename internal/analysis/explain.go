@@ -26,10 +26,7 @@ func (x explainer) explain(results []Comparison, of []*hypothesis) {
 // complete adds the explanation of a verdict: its reason, minimum detectable effect, values and diagnostics.
 func (x explainer) complete(c *Comparison, h *hypothesis) {
 	c.Baseline, c.Treated = x.summaries(h)
-	c.Overheads = make([]float64, len(h.Contrasts))
-	for i, v := range h.Contrasts {
-		c.Overheads[i] = contrast.Overhead(v, h.Metric)
-	}
+	c.Overheads = stats.Mapped(h.Contrasts, func(v float64) float64 { return contrast.Overhead(v, h.Metric) })
 	x.detectable(c, h)
 	x.inner(c, h)
 	c.Mean = x.mean(h)

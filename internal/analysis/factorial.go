@@ -1,8 +1,10 @@
 package analysis
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
@@ -60,7 +62,7 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	}
 	for c, cell := range t.plan.Cells {
 		for _, m := range cell.Metrics {
-			for _, set := range effectSets(len(t.plan.Factorial)) {
+			for _, set := range effectSets(arms) {
 				h := j.newJointHypothesis(t, c, arms[set], arms[0], t.plan.Arms[arms[set]].Name, t.effect(c, arms, set, m))
 				h.unplanned = bits.OnesCount(uint(set)) > plannedFactors
 				list, sets = append(list, h), append(sets, set)
@@ -71,15 +73,13 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	return list, sets
 }
 
-// effectSets lists the sets of factors that have an effect: single factors first.
-func effectSets(factors int) (sets []int) {
-	for size := 1; size <= factors; size++ {
-		for set := 1; set < 1<<factors; set++ {
-			if bits.OnesCount(uint(set)) == size {
-				sets = append(sets, set)
-			}
-		}
+// effectSets returns the sets of factors that have an effect, small sets first. A set is an index of arms, which are
+// in the order of Plan.Combination.
+func effectSets(arms []int) (sets []int) {
+	for set := 1; set < len(arms); set++ {
+		sets = append(sets, set)
 	}
+	slices.SortStableFunc(sets, func(a, b int) int { return bits.OnesCount(uint(a)) - bits.OnesCount(uint(b)) })
 	return sets
 }
 
@@ -131,7 +131,7 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 		of, over := split(x.plan.Factorial, sets[i])
 		c := x.together(h, run, x.plan.Combination(), unfinished, func(c *Comparison) {
 			if len(of) > 1 {
-				c.Verdict = c.Verdict.ofSum()
+				c.Verdict = cmp.Or(map[Verdict]Verdict{Costs: MoreTogether, Gains: LessTogether, Equivalent: AddsUp}[c.Verdict], c.Verdict)
 			}
 		})
 		f.Effects = append(f.Effects, Effect{Comparison: c, Of: of, Over: over})
@@ -163,18 +163,6 @@ func FewestForEffects(plan *experiment.Plan) int {
 		return 0
 	}
 	return contrast.RulesOf(plan).Fewest(true, false, plan.Effects())
-}
-
-func (v Verdict) ofSum() Verdict {
-	switch v {
-	case Costs:
-		return MoreTogether
-	case Gains:
-		return LessTogether
-	case Equivalent:
-		return AddsUp
-	}
-	return v
 }
 
 func split(factors []string, set int) (of, over []string) {

@@ -73,12 +73,11 @@ const (
 
 // FailuresOf returns the failures of an arm in a cell; nil if no arm of the cell failed.
 func (r *Run) FailuresOf(cell, arm string) *Failures {
-	for i := range r.Failures {
-		if f := &r.Failures[i]; f.Cell == cell && f.Arm == arm {
-			return f
-		}
+	i := slices.IndexFunc(r.Failures, func(f Failures) bool { return f.Cell == cell && f.Arm == arm })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &r.Failures[i]
 }
 
 // Executed returns how often an arm's program was executed in a cell, and how often it failed. The argument
@@ -187,8 +186,7 @@ type failureTest struct {
 }
 
 // failureTests compares the failures of every arm. Cells without a failure are left out.
-func failureTests(t *table, trials []journal.Trial, r contrast.Rules) []*failureTest {
-	var list []*failureTest
+func failureTests(t *table, trials []journal.Trial, r contrast.Rules) (list []*failureTest) {
 	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
 	for c, arms := range failureCounts(t, trials) {
 		if base < 0 || !slices.ContainsFunc(arms, func(n failureCount) bool { return n.failed > 0 }) {
@@ -223,8 +221,7 @@ func failureTests(t *table, trials []journal.Trial, r contrast.Rules) []*failure
 	return list
 }
 
-func (n failureCount) byRule(r contrast.Rules) []RuleFailures {
-	var list []RuleFailures
+func (n failureCount) byRule(r contrast.Rules) (list []RuleFailures) {
 	for rule, count := range n.rules {
 		list = append(list, RuleFailures{rule, frequency(count, n.executions, r.AtLook())})
 	}
@@ -235,11 +232,7 @@ func (n failureCount) byRule(r contrast.Rules) []RuleFailures {
 }
 
 func fisher(a, b executed) float64 {
-	p, err := stats.FisherExact(a.failed, a.executions, b.failed, b.executions)
-	if err != nil {
-		return 1
-	}
-	return p
+	return stats.FisherExact(a.failed, a.executions, b.failed, b.executions)
 }
 
 // testable reports whether some number of failures up to total could be significant between samples of sizes

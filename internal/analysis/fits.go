@@ -130,10 +130,10 @@ type roundFits struct {
 
 // fitRounds fits the values of each round, from index offset on, to the points. Rounds whose values cannot be
 // fitted are left out.
-func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, fit func(y []float64) (stats.Plane, error)) *roundFits {
+func (t *table) fitRounds(list []completeRound, offset int, points [][]float64) *roundFits {
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
-		p, err := fit(r.values[offset : offset+len(points)])
+		p, err := stats.FitPlane(points, r.values[offset:offset+len(points)])
 		if err == nil && !slices.ContainsFunc(append(p.Slopes, p.Intercept), tooLarge) {
 			f.from, f.fits = append(f.from, r), append(f.fits, p)
 		}
@@ -147,15 +147,7 @@ func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, 
 func (f *roundFits) value(i, k int) float64 { return f.from[i].values[f.offset+k] }
 
 func (r completeRound) logarithms() []float64 {
-	y := make([]float64, len(r.values))
-	for k, v := range r.values {
-		y[k] = math.Log(v)
-	}
-	return y
-}
-
-func lineAt(x []float64) func(y []float64) (stats.Plane, error) {
-	return func(y []float64) (stats.Plane, error) { return stats.FitLine(x, y) }
+	return stats.Mapped(r.values, math.Log)
 }
 
 // tooLarge reports whether a number is too large to be squared and summed.
@@ -251,10 +243,7 @@ func independentTests(levels int) int {
 // bend returns the direction in which values leave a line: the sign of the quadratic curve in the residuals.
 // The result is "" unless the curve accounts for at least half of the residuals' sum of squares.
 func bend(x, left []float64) string {
-	square := make([]float64, len(x))
-	for i, v := range x {
-		square[i] = v * v
-	}
+	square := stats.Mapped(x, func(v float64) float64 { return v * v })
 	line, err := stats.FitLine(x, square)
 	if err != nil {
 		return ""

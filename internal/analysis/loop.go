@@ -112,8 +112,7 @@ func (s *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
 
 // omissions warns of percentiles and maxima of closed loops, once for all cells with the same affected
 // metrics.
-func omissions(plan *experiment.Plan, run *Run) []Warning {
-	var list []Warning
+func omissions(plan *experiment.Plan, run *Run) (list []Warning) {
 	for c, cell := range plan.Cells {
 		loop := run.Cells[c].Loop
 		if loop == nil {

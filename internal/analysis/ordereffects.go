@@ -82,11 +82,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	if math.IsNaN(p) || p > orderLevel {
 		return nil
 	}
-	e := &PositionEffects{P: p, logs: effects}
-	for _, x := range effects {
-		e.Effects = append(e.Effects, math.Expm1(x))
-	}
-	return e
+	return &PositionEffects{P: p, Effects: stats.Mapped(effects, math.Expm1), logs: effects}
 }
 
 // uneven reports whether the positions of an arm are too uneven to separate effects of arms from effects of

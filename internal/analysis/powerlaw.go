@@ -164,7 +164,7 @@ func (t *table) law(l lawCells, ids []string, arm int) (a PowerLawArm, there boo
 	for i := range list {
 		list[i].values = list[i].logarithms()
 	}
-	f := t.fitRounds(list, 0, l.x, func(y []float64) (stats.Plane, error) { return stats.FitPlane(l.x, y) })
+	f := t.fitRounds(list, 0, l.x)
 	if len(f.rounds) == 0 {
 		return a, false
 	}

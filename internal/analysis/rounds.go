@@ -83,7 +83,10 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 					return 0, false, err
 				}
 			}
-			for _, set := range plannedSets(plan) {
+			for _, set := range effectSets(plan.Combination()) {
+				if bits.OnesCount(uint(set)) > plannedFactors {
+					break
+				}
 				of, _ := split(plan.Factorial, set)
 				if err := ask(t.effect(c, plan.Combination(), set, m), strings.Join(of, " and ")+" in "+cell.ID); err != nil {
 					return 0, false, err

@@ -72,8 +72,7 @@ type Fit struct {
 	Below bool   `json:"below,omitempty"` // the mean at level At lies below the line; otherwise above
 }
 
-func scalings(t *table) []Scaling {
-	var list []Scaling
+func scalings(t *table) (list []Scaling) {
 	for _, l := range cellSweeps(t.plan) {
 		for _, m := range l.metrics(t.plan) {
 			s := Scaling{Workload: l.of, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit,
@@ -97,8 +96,7 @@ func scalings(t *table) []Scaling {
 	return list
 }
 
-func (s *sweep) metrics(plan *experiment.Plan) []experiment.Metric {
-	var list []experiment.Metric
+func (s *sweep) metrics(plan *experiment.Plan) (list []experiment.Metric) {
 	for _, c := range s.indices {
 		for _, m := range plan.Cells[c].Metrics {
 			if !slices.ContainsFunc(list, func(known experiment.Metric) bool { return known.Name == m.Name }) {
@@ -120,7 +118,7 @@ func (t *table) lines(s sweep, m experiment.Metric) []ScalingArm {
 	var list []ScalingArm
 	var baseline *roundFits
 	for a, arm := range t.plan.Arms {
-		f := t.fitRounds(t.completeRounds(s.indices, []int{a}, m, nil), 0, points(s.x), lineAt(s.x))
+		f := t.fitRounds(t.completeRounds(s.indices, []int{a}, m, nil), 0, points(s.x))
 		if a == base {
 			baseline = f
 		}

@@ -78,15 +78,12 @@ func (x explainer) stallsOf(c *Comparison) *Stalls {
 		return nil
 	}
 	s.Arm, s.Reference = frequency(arm.failed, arm.executions, x.Confidence), frequency(reference.failed, reference.executions, x.Confidence)
-	s.P, s.testable = fisher(arm, reference), testable(series.stalls(), arm.executions, reference.executions, x.Alpha)
-	return s
-}
-
-func (m *MetricSeries) stalls() (n int) {
-	for _, count := range m.stalled {
-		n += count
+	total := 0
+	for _, n := range series.stalled {
+		total += n
 	}
-	return n
+	s.P, s.testable = fisher(arm, reference), testable(total, arm.executions, reference.executions, x.Alpha)
+	return s
 }
 
 func stalled(m *MetricSeries) (factor float64, counts []int) {

@@ -14,8 +14,7 @@ const startShare = 0.1
 // startUps warns if the start of a wrapper takes much of the time of an arm's programs. The start takes the
 // same time for a short and for a long program, so an overhead as a share holds only for programs that run
 // for the same time.
-func startUps(t *table, run *Run) []Warning {
-	var list []Warning
+func startUps(t *table, run *Run) (list []Warning) {
 	for _, c := range run.Comparisons {
 		if !c.Metric.FromStart || c.Control {
 			continue

@@ -194,8 +194,7 @@ func (t *table) settled(s *slot, round int) bool {
 
 // counts counts the trials that are planned, done, valid, failed and lost. An arm has more rounds than
 // planned if another arm was left out for a while and the rounds of that other arm were repeated.
-func (t *table) counts(rounds int, trials []journal.Trial) Counts {
-	var c Counts
+func (t *table) counts(rounds int, trials []journal.Trial) (c Counts) {
 	for k, cell := range t.slots {
 		for a, arm := range cell {
 			done := 0

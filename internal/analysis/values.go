@@ -45,8 +45,15 @@ func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 	return sample(v.table.slots[c][a], m)
 }
 
-func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
-	d := t.values(c, a, b, m)
+func (t *table) compared(c, a, b int, m experiment.Metric) (d contrast.Data) {
+	switch d.Metric, d.Paired = m, t.plan.Paired(); {
+	case t.unlike(c, a, b) != nil: // a ratio of different work is no overhead
+	case d.Paired:
+		d = t.pair(c, a, b, m)
+	default:
+		d.Baseline, d.Treated = sample(t.slots[c][b], m), sample(t.slots[c][a], m)
+		d.Missing = contrast.Missing{Baseline: t.failures(c, b), Treated: t.failures(c, a)}
+	}
 	d.Margin = t.margin(c, m)
 	return d
 }
@@ -60,17 +67,6 @@ func (t *table) margin(c int, m experiment.Metric) float64 {
 		}
 	}
 	return 0
-}
-
-func (t *table) values(c, a, b int, m experiment.Metric) contrast.Data {
-	if t.unlike(c, a, b) != nil { // a ratio of different work is no overhead
-		return contrast.Data{Metric: m, Paired: t.plan.Paired()}
-	}
-	if t.plan.Paired() {
-		return t.pair(c, a, b, m)
-	}
-	return contrast.Data{Metric: m, Baseline: sample(t.slots[c][b], m), Treated: sample(t.slots[c][a], m),
-		Missing: contrast.Missing{Baseline: t.failures(c, b), Treated: t.failures(c, a)}}
 }
 
 func sample(arm []slot, m experiment.Metric) []float64 {
@@ -134,14 +130,11 @@ func (t *table) constant(c int, m experiment.Metric) bool {
 	}
 	count, first := 0, 0.0
 	for _, arm := range t.slots[c] {
-		for trial := range valid(arm) {
-			v, ok := value(trial, m)
-			if ok && count > 0 && v != first {
+		for _, v := range sample(arm, m) {
+			if count > 0 && v != first {
 				return false
 			}
-			if ok {
-				count, first = count+1, v
-			}
+			count, first = count+1, v
 		}
 	}
 	return count >= fewestConstant

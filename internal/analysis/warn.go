@@ -176,8 +176,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 
 // overCap warns of arms whose median exceeds the limit of the hardware that the experiment file gives. A
 // cache has then answered, or a burst allowance raised the limit.
-func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
-	var list []Warning
+func overCap(cell string, m experiment.Metric, arms []ArmSeries) (list []Warning) {
 	for _, a := range arms {
 		if v := a.Summary.Median; m.Cap > 0 && a.Summary.N > 0 && v > m.Cap {
 			list = append(list, Warning{Cell: cell, Metric: m.Name, Arm: a.Arm, Finding: OverCap{Unit: m.Unit, Cap: m.Cap, Value: v}})
@@ -188,8 +187,7 @@ func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
 
 // unexercised warns of claims on an arm whose layer had nothing to do in any of the arm's trials in the cell:
 // the difference is not that layer's effect.
-func unexercised(t *table, run *Run) []Warning {
-	var list []Warning
+func unexercised(t *table, run *Run) (list []Warning) {
 	for _, c := range run.Comparisons {
 		if c.Verdict != Costs && c.Verdict != Gains {
 			continue
@@ -202,16 +200,15 @@ func unexercised(t *table, run *Run) []Warning {
 }
 
 // idle lists the kinds of layers that report in every trial that they had nothing to do.
-func idle(slots []slot) []string {
-	var kinds []string
+func idle(slots []slot) (kinds []string) {
 	trials, said := 0, map[string]int{}
 	for v := range valid(slots) {
 		for _, c := range v.Checks {
-			if c.Unexercised && said[c.Layer] == 0 {
-				kinds = append(kinds, c.Layer)
+			if !c.Unexercised {
+				continue
 			}
-			if c.Unexercised {
-				said[c.Layer]++
+			if said[c.Layer]++; said[c.Layer] == 1 {
+				kinds = append(kinds, c.Layer)
 			}
 		}
 		trials++
@@ -219,8 +216,7 @@ func idle(slots []slot) []string {
 	return slices.DeleteFunc(kinds, func(kind string) bool { return said[kind] < trials })
 }
 
-func caveats(plan *experiment.Plan, run *Run) []Warning {
-	var list []Warning
+func caveats(plan *experiment.Plan, run *Run) (list []Warning) {
 	for _, arm := range plan.Arms {
 		told := map[string]bool{"": true}
 		for _, p := range run.Proofs {
@@ -236,13 +232,14 @@ func caveats(plan *experiment.Plan, run *Run) []Warning {
 // switching warns of layers that were turned on and off for all arms between trials. Trials of the layer's
 // own arm nearly always follow such a switch, trials of other arms only sometimes.
 func (t *table) switching() []Warning {
-	after, trials, turned := make([]int, len(t.plan.Arms)), make([]int, len(t.plan.Arms)), false
-	for c := range t.slots {
-		for a := range t.slots[c] {
+	arms, turned := make([]SwitchedArm, len(t.plan.Arms)), false
+	for a, arm := range t.plan.Arms {
+		arms[a].Arm = arm.Name
+		for c := range t.slots {
 			for v := range valid(t.slots[c][a]) {
-				trials[a]++
+				arms[a].Valid++
 				if v.Switched {
-					after[a]++
+					arms[a].After++
 					turned = true
 				}
 			}
@@ -251,16 +248,11 @@ func (t *table) switching() []Warning {
 	if !turned {
 		return nil
 	}
-	var arms []SwitchedArm
-	for a, arm := range t.plan.Arms {
-		arms = append(arms, SwitchedArm{Arm: arm.Name, After: after[a], Valid: trials[a]})
-	}
 	return []Warning{{Finding: Switching{arms}}}
 }
 
 // sliced returns the findings on slices: one finding for all cells if they have the same number of slices.
-func sliced(plan *experiment.Plan) []Warning {
-	var list []Warning
+func sliced(plan *experiment.Plan) (list []Warning) {
 	same := true
 	for _, c := range plan.Cells {
 		same = same && c.Slices == plan.Cells[0].Slices
@@ -307,8 +299,7 @@ func sizeFindings(t *table, run *Run) []Finding {
 }
 
 // interrupted lists the rounds in which the valid trials of a cell belong to more than one session.
-func (t *table) interrupted(c int) []int {
-	var rounds []int
+func (t *table) interrupted(c int) (rounds []int) {
 	if t.plan.Import != nil {
 		return nil // imported runs have no sessions
 	}

@@ -93,11 +93,7 @@ func pairsOf(d []float64, b belief) (p pairs, ok bool) {
 
 // residuals subtracts a centre from values, and corrects for the estimation of the centre.
 func residuals(x []float64, centre float64) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = (v - centre) * math.Sqrt(float64(len(x))/float64(len(x)-1))
-	}
-	return out
+	return Mapped(x, func(v float64) float64 { return (v - centre) * math.Sqrt(float64(len(x))/float64(len(x)-1)) })
 }
 
 // ValuesForVerdict is PairsForVerdict for two independent samples of equal size, judged by the rank-sum test
@@ -123,8 +119,7 @@ func SizeForVerdict(n int, b belief, a Aim) int {
 		return 0
 	}
 	a.Resamples = 0
-	scale := b.Error * math.Sqrt(float64(n))
-	return verdictSize(&pairs{sd: scale, scale: scale}, b, a)
+	return verdictSize(normalPairs(n, b), b, a)
 }
 
 // verdictSize searches for the smallest number of values with normal noise, and then, near the number found,
@@ -217,19 +212,23 @@ type Side struct {
 // Pairs returns the smallest number of pairs that decide the side by signed ranks. The belief comes from n
 // pairs and is about the effect minus the limit. The result is 0 if the number exceeds Limit.
 func (s Side) Pairs(n int, b belief) int {
-	scale := b.Error * math.Sqrt(float64(n))
-	return s.size(&pairs{sd: scale, scale: scale}, b)
+	return s.size(normalPairs(n, b), b)
 }
 
 // Rounds is Pairs for rounds with two other arms each, by aligned ranks.
 func (s Side) Rounds(n int, b belief) int {
-	scale := b.Error * math.Sqrt(float64(n))
-	return s.size(&triples{pairs: pairs{sd: scale, scale: scale}, apart: make([]float64, n)}, b)
+	return s.size(&triples{pairs: *normalPairs(n, b), apart: make([]float64, n)}, b)
 }
 
 // Values is Pairs for two independent samples of equal size, by the rank-sum test.
 func (s Side) Values(n int, b belief) int {
 	return s.size(&samples{scale: b.Error * math.Sqrt(float64(n))}, b)
+}
+
+// normalPairs returns the noise of pairs from which the belief's error came, if there were n pairs.
+func normalPairs(n int, b belief) *pairs {
+	scale := b.Error * math.Sqrt(float64(n))
+	return &pairs{sd: scale, scale: scale}
 }
 
 func (s Side) size(t noise, b belief) int {

@@ -112,7 +112,7 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 // splitRelated is the splitter for values that may resemble their neighbours.
 func splitRelated(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
 	mean, _ := meanSD(segment)
-	segment = shifted(segment, -mean) // surrogates have a mean of about 0
+	segment = Shifted(segment, -mean) // surrogates have a mean of about 0
 	e := newEnergy(segment)
 	split, _ = e.bestSplit(e.ranks, minSegment)
 	next, grid := NewSurrogates(segment, []int{split}, random).Next, newEnergyGrid(segment)

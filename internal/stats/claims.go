@@ -10,12 +10,12 @@ import (
 // p-value of at most 5 % is claimed, the chance of any false claim is at most 5 %, whatever the dependence
 // between the tests. A NaN counts as 1: a hypothesis that could not be tested stays in the family.
 func Holm(p []float64) []float64 {
-	adjusted := make([]float64, len(p))
-	for i, v := range p {
-		if adjusted[i] = v; math.IsNaN(v) {
-			adjusted[i] = 1
+	adjusted := Mapped(p, func(v float64) float64 {
+		if math.IsNaN(v) {
+			return 1
 		}
-	}
+		return v
+	})
 	largest := 0.0
 	for i, at := range ascending(adjusted) {
 		largest = max(largest, min(1, adjusted[at]*float64(len(p)-i)))

@@ -36,12 +36,20 @@ func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 
 // FisherExact returns the two-sided p-value of "a of m and b of n are drawn with the same chance" by Fisher's
 // exact test: given the total a + b, the chance of all tables that are not more likely than the observed
-// table (as in R's fisher.test).
-func FisherExact(a, m, b, n int) (p float64, err error) {
+// table (as in R's fisher.test). The result is NaN unless a is from 0 to m, and b from 0 to n.
+func FisherExact(a, m, b, n int) (p float64) {
 	if a < 0 || a > m || b < 0 || b > n {
-		return 0, fmt.Errorf("Fisher's exact test: %d of %d and %d of %d: %w", a, m, b, n, errArgument)
+		return math.NaN()
 	}
-	return fisher(a, a+b, m, n), nil
+	d := stats.HypergeometicDist{N: m + n, K: a + b, Draws: m}
+	const alike = 1 + 1e-7 // ratio up to which probabilities count as equal, because of rounding, as in R
+	seen := d.PMF(float64(a)) * alike
+	for k := max(0, a+b-n); k <= min(m, a+b); k++ {
+		if one := d.PMF(float64(k)); one <= seen {
+			p += one
+		}
+	}
+	return math.Min(1, p)
 }
 
 // FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given
@@ -52,21 +60,8 @@ func FisherLeast(total, m, n int) float64 {
 	if total < 0 || total > m+n {
 		return 1
 	}
-	return min(fisher(max(0, total-n), total, m, n), fisher(min(m, total), total, m, n))
-}
-
-// fisher returns the p-value if total of m + n are drawn, and a of them are among the m.
-func fisher(a, total, m, n int) float64 {
-	d := stats.HypergeometicDist{N: m + n, K: total, Draws: m}
-	const alike = 1 + 1e-7 // ratio up to which probabilities count as equal, because of rounding, as in R
-	seen := d.PMF(float64(a)) * alike
-	p := 0.0
-	for k := max(0, total-n); k <= min(m, total); k++ {
-		if one := d.PMF(float64(k)); one <= seen {
-			p += one
-		}
-	}
-	return math.Min(1, p)
+	low, high := max(0, total-n), min(m, total)
+	return min(FisherExact(low, m, total-low, n), FisherExact(high, m, total-high, n))
 }
 
 // PermutedCounts returns the two-sided p-value of "the assignment of counts to arms is chance". The first

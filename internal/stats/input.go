@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // The reasons why an input is refused. Every error of this package wraps one of these reasons and contains
@@ -66,13 +63,19 @@ func bothTails(moved func(shift float64) (lower, upper float64)) func(margin flo
 	}
 }
 
-func shifted(x []float64, amount float64) []float64 {
-	y := slices.Clone(x)
-	floats.AddConst(amount, y)
+// Mapped returns the results of a function of each value.
+func Mapped(x []float64, of func(float64) float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = of(v)
+	}
 	return y
 }
 
-func firstError(errs ...error) error { return cmp.Or(errs...) }
+// Shifted returns x with an amount added to each value.
+func Shifted(x []float64, amount float64) []float64 {
+	return Mapped(x, func(v float64) float64 { return v + amount })
+}
 
 func checkFinite(name string, x []float64) error {
 	for i, v := range x {
@@ -91,11 +94,11 @@ func checkCount(name string, n, least int) error {
 }
 
 func checkValues(name string, x []float64, least int) error {
-	return firstError(checkFinite(name, x), checkCount(name, len(x), least))
+	return cmp.Or(checkFinite(name, x), checkCount(name, len(x), least))
 }
 
 func checkSamples(name string, x, y []float64, least int) error {
-	return firstError(checkValues(name+", first sample", x, least), checkValues(name+", second sample", y, least))
+	return cmp.Or(checkValues(name+", first sample", x, least), checkValues(name+", second sample", y, least))
 }
 
 func checkConfidence(name string, confidence float64) error {

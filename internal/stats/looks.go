@@ -69,8 +69,12 @@ func (l *Looks) Level(alpha float64) float64 {
 }
 
 // P corrects a one-sided p-value of the last look for all looks. The result is the smallest significance level,
-// for all looks together, at which the last look claims an effect.
+// for all looks together, at which the last look claims an effect. Nil
+// looks do not change the p-value.
 func (l *Looks) P(p float64) float64 {
+	if l == nil {
+		return p
+	}
 	if p >= l.Level(0.5) {
 		return max(p, 0.5)
 	}

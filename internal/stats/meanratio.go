@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -40,15 +41,8 @@ func LogMeanRatio(x, y []float64, confidence float64) (Interval, error) {
 	if err != nil {
 		return Interval{}, err
 	}
-	relative := func(sample []float64, mean float64) []float64 {
-		shares := make([]float64, len(sample))
-		for i, v := range sample {
-			shares[i] = v / mean
-		}
-		return shares
-	}
-	sdX, thirdX := moments(relative(x, meanX))
-	sdY, thirdY := moments(relative(y, meanY))
+	sdX, thirdX := moments(Mapped(x, func(v float64) float64 { return v / meanX }))
+	sdY, thirdY := moments(Mapped(y, func(v float64) float64 { return v / meanY }))
 	m, n := float64(len(x)), float64(len(y))
 	if sdX == 0 && sdY == 0 {
 		return Interval{}, constant(name)
@@ -88,7 +82,7 @@ func moments(x []float64) (sd, third float64) {
 
 // positiveMeans returns the means of two samples of positive values, or an error for an invalid value.
 func positiveMeans(name string, x, y []float64, confidence float64) (meanX, meanY float64, err error) {
-	if err := firstError(checkConfidence(name, confidence), checkSamples(name, x, y, 2)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkSamples(name, x, y, 2)); err != nil {
 		return 0, 0, err
 	}
 	for _, sample := range [][]float64{x, y} {

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -88,7 +89,7 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 			return Pooled{}, err
 		}
 	}
-	if err := firstError(checkConfidence(name, confidence), checkValues(name, estimates, 2)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkValues(name, estimates, 2)); err != nil {
 		return Pooled{}, err
 	}
 	m := pooling{estimates, errs}
@@ -179,23 +180,17 @@ func (m pooling) at(between float64) (mean, q, total float64) {
 // variance returns the variance between occasions at which the weighted sum of squares equals the argument wanted.
 // The sum falls as the variance grows. The result is 0 if the sum is too small even at a variance of 0.
 func (m pooling) variance(wanted float64) float64 {
-	excess := func(between float64) float64 {
+	tooLarge := func(between float64) bool {
 		_, q, _ := m.at(between)
-		return q - wanted
+		return q > wanted
 	}
-	if excess(0) <= 0 {
+	if !tooLarge(0) {
 		return 0
 	}
 	lo, hi := 0.0, m.errs[0]*m.errs[0]
-	for excess(hi) > 0 && !math.IsInf(hi, 1) {
+	for tooLarge(hi) && !math.IsInf(hi, 1) {
 		lo, hi = hi, 4*hi
 	}
-	for range 200 {
-		if middle := lo + (hi-lo)/2; excess(middle) > 0 {
-			lo = middle
-		} else {
-			hi = middle
-		}
-	}
+	lo, hi = bisect(lo, hi, 200, tooLarge)
 	return lo + (hi-lo)/2
 }

@@ -18,10 +18,14 @@ func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 	if n < 2 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
 	}
-	df := float64(n - 1)
+	return smallestShift(power, tPower(1, float64(n-1), alpha)) * sd / math.Sqrt(float64(n))
+}
+
+// tPower returns the power of a two-sided t test at level alpha, as a function of the shift in standard errors. Only
+// a share of the shift counts: the efficiency of a test by ranks, or 1.
+func tPower(efficiency, df, alpha float64) func(shift float64) float64 {
 	critical := -StudentQuantile(alpha/2, df)
-	shift := smallestShift(power, func(shift float64) float64 { return studentPower(shift, df, critical) })
-	return shift * sd / math.Sqrt(float64(n))
+	return func(shift float64) float64 { return studentPower(efficiency*shift, df, critical) }
 }
 
 // smallestShift returns the shift at which a rising power function reaches a power. Regula falsi with the

@@ -50,9 +50,7 @@ func signedRankPower(n int, alpha float64) func(shift float64) float64 {
 			return math.Pow(distuv.UnitNormal.CDF(each), float64(n)) + math.Pow(distuv.UnitNormal.CDF(-each), float64(n))
 		}
 	}
-	df := float64(n - 1)
-	critical := -StudentQuantile(null.level(alpha)/2, df)
-	return func(shift float64) float64 { return studentPower(rankEfficiency*shift, df, critical) }
+	return tPower(rankEfficiency, float64(n-1), null.level(alpha))
 }
 
 // The power of the aligned rank test on normal values is computed for two other arms in every round. The
@@ -87,9 +85,7 @@ func alignedPower(n int, alpha float64) func(shift float64) float64 {
 			return math.Pow(firstOfThree(each), float64(n)) + math.Pow(firstOfThree(-each), float64(n))
 		}
 	}
-	df := AlignedDF(n)
-	critical := -StudentQuantile(alignedLevel(n, alpha)/2, df)
-	return func(shift float64) float64 { return studentPower(alignedEfficiency*shift, df, critical) }
+	return tPower(alignedEfficiency, AlignedDF(n), alignedLevel(n, alpha))
 }
 
 // alignedLevel returns the attained significance level of the test at a nominal level; 0: no claim is

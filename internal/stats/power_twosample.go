@@ -27,8 +27,7 @@ func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) flo
 		return 0
 	}
 	se, df := welchError(sdX, sdY, m, n)
-	critical := -StudentQuantile(alpha/2, df)
-	return se * smallestShift(power, func(shift float64) float64 { return studentPower(shift, df, critical) })
+	return se * smallestShift(power, tPower(1, df, alpha))
 }
 
 // RankSumDetectableEffect is WelchDetectableEffect for the rank-sum test and a common standard deviation. The
@@ -77,9 +76,7 @@ func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
 			return separated(m, n, size) + separated(m, n, -size)
 		}
 	}
-	df := float64(m + n - 2)
-	critical := -StudentQuantile(null.level(alpha)/2, df)
-	return func(shift float64) float64 { return studentPower(rankEfficiency*shift, df, critical) }
+	return tPower(rankEfficiency, float64(m+n-2), null.level(alpha))
 }
 
 // separated returns the chance that n shifted standard normal values lie above m other standard normal

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -33,7 +34,7 @@ func Median(x []float64) float64 {
 // the requested confidence. A 95 % interval needs n ≥ 6.
 func MedianInterval(x []float64, confidence float64) (interval Interval, actual float64, err error) {
 	const name = "median interval"
-	if err := firstError(checkConfidence(name, confidence), checkFinite(name, x)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkFinite(name, x)); err != nil {
 		return Interval{}, 0, err
 	}
 	n := len(x)

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -24,7 +25,7 @@ const (
 // approximation with continuity correction and tie-corrected variance.
 func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "rank sum"
-	if err := firstError(checkConfidence(name, confidence), checkSamples(name, x, y, 0)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkSamples(name, x, y, 0)); err != nil {
 		return Estimate{}, err
 	}
 	m, n := len(x), len(y)
@@ -47,7 +48,7 @@ func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 		P: twoSided(lower, upper),
 		N: m + n,
 
-		equivalence: bothTails(func(shift float64) (lower, upper float64) { return rankSumTails(all.x, shifted(all.y, shift)) }),
+		equivalence: bothTails(func(shift float64) (lower, upper float64) { return rankSumTails(all.x, Shifted(all.y, shift)) }),
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sync"
@@ -43,13 +44,13 @@ func SignedRank(d []float64, confidence float64) (Estimate, error) {
 		P: twoSided(lower, upper),
 		N: n,
 
-		equivalence: bothTails(func(shift float64) (lower, upper float64) { return signedRankTails(shifted(d, shift)) }),
+		equivalence: bothTails(func(shift float64) (lower, upper float64) { return signedRankTails(Shifted(d, shift)) }),
 	}, nil
 }
 
 // checkPairs returns an error if values allow no interval.
 func checkPairs(name string, d []float64, confidence float64) error {
-	if err := firstError(checkConfidence(name, confidence), checkFinite(name, d)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkFinite(name, d)); err != nil {
 		return err
 	}
 	if least := LeastSignedRank(1 - confidence); len(d) < least {
@@ -109,11 +110,7 @@ func LeastSignedRank(alpha float64) int {
 // signedRankTails returns P(T ≤ t) and P(T ≥ t) under symmetry about 0. T is the sum of the ranks of the
 // positive values, and t its value in d.
 func signedRankTails(d []float64) (lower, upper float64) {
-	magnitudes := make([]float64, len(d))
-	for i, v := range d {
-		magnitudes[i] = math.Abs(v)
-	}
-	all, ties := midRanks(magnitudes)
+	all, ties := midRanks(Mapped(d, math.Abs))
 	ranks := all[:0]
 	t := 0.0
 	for i, v := range d {

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -15,7 +16,7 @@ import (
 // capped. The interval is then still valid, but wider than requested.
 func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n int, capped bool, err error) {
 	const name = "Stein rounds"
-	err = firstError(checkConfidence(name, confidence), checkPositive(name, "half-width", halfWidth), checkValues(name, pilot, 2))
+	err = cmp.Or(checkConfidence(name, confidence), checkPositive(name, "half-width", halfWidth), checkValues(name, pilot, 2))
 	if err != nil {
 		return 0, false, err
 	}
@@ -40,7 +41,7 @@ func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n i
 // is exact for normal values, whether the number of rounds was capped or not.
 func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64) (Estimate, error) {
 	const name = "Stein interval"
-	err := firstError(checkConfidence(name, confidence), checkPositive(name, "pilot's standard deviation", pilotSD),
+	err := cmp.Or(checkConfidence(name, confidence), checkPositive(name, "pilot's standard deviation", pilotSD),
 		checkCount(name+", pilot", pilotN, 2), checkValues(name, d, pilotN))
 	if err != nil {
 		return Estimate{}, err

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sync"
@@ -13,7 +14,7 @@ import (
 // do not show a spread, and an interval of width zero would claim certainty.
 func PairedT(d []float64, confidence float64) (Estimate, error) {
 	const name = "paired t"
-	if err := firstError(checkConfidence(name, confidence), checkValues(name, d, 2)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkValues(name, d, 2)); err != nil {
 		return Estimate{}, err
 	}
 	mean, sd := meanSD(d)
@@ -28,10 +29,7 @@ func PairedT(d []float64, confidence float64) (Estimate, error) {
 // Welch–Satterthwaite degrees of freedom. Each sample needs at least two values.
 func WelchT(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "Welch t"
-	if err := checkConfidence(name, confidence); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkSamples(name, x, y, 2); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkSamples(name, x, y, 2)); err != nil {
 		return Estimate{}, err
 	}
 	meanX, sdX := meanSD(x)
@@ -54,7 +52,7 @@ type Weighted struct {
 // and 1 give WelchT; -1, 1, 1, -1 give the difference of two differences.
 func WelchSum(samples []Weighted, confidence float64) (Estimate, error) {
 	const name = "Welch sum"
-	if err := firstError(checkConfidence(name, confidence), checkCount(name+", samples", len(samples), 1)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkCount(name+", samples", len(samples), 1)); err != nil {
 		return Estimate{}, err
 	}
 	var sum, variance, spread, magnitude float64

@@ -133,18 +133,12 @@ func Residuals(x []float64, changes []int) []float64 {
 			out = append(out, v-centre)
 		}
 	}
-	sizes := make([]float64, len(out))
-	for i, v := range out {
-		sizes[i] = math.Abs(v)
-	}
-	if reach := 4 * 1.4826 * Median(sizes); reach > 0 { // if reach is 0, most values are equal
-		for i, v := range out {
-			out[i] = min(max(v, -reach), reach)
-		}
+	if reach := 4 * 1.4826 * Median(Mapped(out, math.Abs)); reach > 0 { // if reach is 0, most values are equal
+		out = Mapped(out, func(v float64) float64 { return min(max(v, -reach), reach) })
 	}
 	for i := range bounds[1:] {
 		level := out[bounds[i]:bounds[i+1]]
-		copy(level, shifted(level, -Mean(level)))
+		copy(level, Shifted(level, -Mean(level)))
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package contrast
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -10,8 +9,8 @@ import (
 	"tare/internal/stats"
 )
 
-// steepest is the largest contrast whose exponential is computed.
-const steepest = 600
+// boundedExp returns the exponential of a contrast of at most 600, so that it is finite and not 0.
+func boundedExp(x float64) float64 { return math.Exp(min(max(x, -600), 600)) }
 
 // Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each run
 // gives a sample of overheads by round. These two samples are independent, and are compared as any two samples
@@ -41,11 +40,7 @@ func (d *Data) factors() []float64 {
 	if d.Metric.Scale == experiment.Difference {
 		return contrasts
 	}
-	f := make([]float64, len(contrasts))
-	for i, x := range contrasts {
-		f[i] = math.Exp(min(max(x, -steepest), steepest))
-	}
-	return f
+	return stats.Mapped(contrasts, boundedExp)
 }
 
 // weighted returns the overhead, (arm − baseline) × weight, as weighted samples of contrasts.
@@ -136,10 +131,7 @@ func (d *Data) Pooled(confidence float64) (stats.Pooled, error) {
 
 // exceeds does what Rules.Exceeds does, for data from Combined, with a limit on the scale of contrasts.
 func (d *Data) exceeds(limit float64) float64 {
-	contrasts := slices.Clone(d.Contrasts)
-	for i, x := range contrasts {
-		contrasts[i] = Cost(x, d.Metric)
-	}
+	contrasts := stats.Mapped(d.Contrasts, func(x float64) float64 { return Cost(x, d.Metric) })
 	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // any confidence: Exceeds does not depend on it
 	if err != nil {
 		return 1

@@ -106,8 +106,7 @@ func (d *Data) Size() int {
 }
 
 // blocks returns the indices of the pairs of each set-up.
-func (d *Data) blocks() [][]int {
-	var list [][]int
+func (d *Data) blocks() (list [][]int) {
 	at := map[int]int{}
 	for i, s := range d.SetUps {
 		k, known := at[s]
@@ -170,14 +169,8 @@ func of(arm, base float64, m experiment.Metric) float64 {
 // Scaled returns the values of both arms on the scale of contrasts: logarithms for a ratio metric, signed
 // values for a difference metric.
 func (d *Data) Scaled() (base, arm []float64) {
-	scaled := func(values []float64) []float64 {
-		x := make([]float64, len(values))
-		for i, v := range values {
-			x[i] = Scaled(v, d.Metric)
-		}
-		return x
-	}
-	return scaled(d.Baseline), scaled(d.Treated)
+	scaled := func(v float64) float64 { return Scaled(v, d.Metric) }
+	return stats.Mapped(d.Baseline, scaled), stats.Mapped(d.Treated, scaled)
 }
 
 // Scaled converts a value to the scale of contrasts.
@@ -191,10 +184,8 @@ func Scaled(v float64, m experiment.Metric) float64 {
 	return Bounded(v)
 }
 
-const largest = 1e150
-
 // Bounded cuts a contrast to 1e150. The square of the result, summed over any run, is finite.
-func Bounded(x float64) float64 { return min(max(x, -largest), largest) }
+func Bounded(x float64) float64 { return min(max(x, -1e150), 1e150) }
 
 // Overhead converts a contrast to an overhead: a share of the baseline for a ratio metric, an amount in the
 // metric's unit for a difference metric.

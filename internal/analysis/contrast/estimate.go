@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"gonum.org/v1/gonum/floats"
-
 	"tare/internal/experiment"
 	"tare/internal/stats"
 )
@@ -138,18 +136,7 @@ func (r Rules) AtLook() float64 {
 
 // TwoSided corrects a two-sided p-value of the last look for all looks.
 func (r Rules) TwoSided(p float64) float64 {
-	if r.looks == nil {
-		return p
-	}
 	return min(1, 2*r.looks.P(p/2))
-}
-
-// oneSided corrects a one-sided p-value of the last look for all looks.
-func (r Rules) oneSided(p float64) float64 {
-	if r.looks == nil {
-		return p
-	}
-	return r.looks.P(p)
 }
 
 // Inner returns the rules of the interval that the two one-sided tests of equivalence rest on. Both tests
@@ -254,11 +241,11 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	var v View
 	if d.Paired {
 		moved := *d
-		moved.Contrasts = shifted(d.Contrasts, -shift)
+		moved.Contrasts = stats.Shifted(d.Contrasts, -shift)
 		v = r.Estimate(&moved).Main
 	} else {
 		base, arm := d.Scaled()
-		v = r.twoSamples(shifted(base, shift), arm).Main
+		v = r.twoSamples(stats.Shifted(base, shift), arm).Main
 	}
 	if !v.OK {
 		return 1
@@ -267,12 +254,6 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 		return v.P / 2
 	}
 	return 1 - v.P/2
-}
-
-func shifted(x []float64, amount float64) []float64 {
-	y := slices.Clone(x)
-	floats.AddConst(amount, y)
-	return y
 }
 
 var noView = View{P: 1, Equiv: 1}
@@ -313,7 +294,7 @@ func (r Rules) view(e stats.Estimate, err error) View {
 	v := View{OK: true, At: e.Interval, P: r.TwoSided(e.P), Equiv: 1}
 	if r.Margin > 0 {
 		if p := e.Equivalence(r.Margin); !math.IsNaN(p) {
-			v.Equiv = r.oneSided(p)
+			v.Equiv = r.looks.P(p)
 		}
 	}
 	return v

@@ -117,7 +117,7 @@ func farthest(sign float64, x []float64) float64 {
 func (d *Data) at(base, contrast float64) float64 {
 	switch {
 	case d.Metric.Scale != experiment.Difference:
-		return base * math.Exp(min(max(contrast, -steepest), steepest))
+		return base * boundedExp(contrast)
 	case d.Metric.Better == experiment.Higher:
 		return base - contrast
 	}
@@ -128,7 +128,7 @@ func (d *Data) at(base, contrast float64) float64 {
 func (d *Data) valueOf(x float64) float64 {
 	switch {
 	case d.Metric.Scale != experiment.Difference:
-		return math.Exp(min(max(x, -steepest), steepest))
+		return boundedExp(x)
 	case d.Metric.Better == experiment.Higher:
 		return -x
 	}
