@@ -214,7 +214,7 @@ type Comparison struct {
 	WithInvalid *Alternative `json:"withInvalid,omitempty"`
 	// Observational is set if the data come from no experiment, such as imported files.
 	Observational bool `json:"observational,omitempty"`
-	// Restates names another metric that carries the same information in a closed loop.
+	// Restates names the metric whose information this metric repeats in a closed loop; "": none.
 	Restates string `json:"restates,omitempty"`
 	// Versus names the second overhead if two overheads are compared; nil if values are compared.
 	Versus   *Versus   `json:"versus,omitempty"`
@@ -309,7 +309,7 @@ type Diagnostics struct {
 	Lag1    float64 `json:"lag1"`              // autocorrelation at lag one
 	TrendP  float64 `json:"trendP"`            // p-value of "no trend over the series"; 1 if untestable
 	Trend   float64 `json:"trend"`             // change from the first to the last value along the fitted line, as a share of the median
-	Changes []int   `json:"changes,omitempty"` // indices in the series, from 1: from each of these values on, values are persistently higher or lower than before
+	Changes []int   `json:"changes,omitempty"` // positions in the series, from 1, from which on values are persistently higher or lower than before
 	DipP    float64 `json:"dipP"`              // p-value of "the values have one mode" (Hartigan's dip test); 1 if untestable
 }
 

@@ -219,7 +219,7 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 		OrderP:          1,
 		Grade:           h.grade,
 	}
-	if h.grade == Normal { // a claim of this grade rests on the t interval
+	if h.grade == Normal { // a claim of grade normal rests on the t interval
 		c.Overhead, c.PointOnly, c.Method, c.P, c.PEquiv = c.T, false, h.tMethod(), e.T.P, e.T.Equiv
 	}
 	if h.control != nil {

@@ -15,7 +15,7 @@ type Question struct {
 	// Against names what the arm is compared with. Questions on the same cell, arm and metric differ in
 	// Against. A control applies to all questions that have the control's cell, metric and Against.
 	Against  string
-	Restates string // another metric that carries the same information in a closed loop
+	Restates string // metric whose information the question's metric repeats in a closed loop; "": none
 	// Observational is set if the data come from no experiment; the answer then says so.
 	Observational bool
 	contrast.Data
@@ -80,7 +80,7 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 	t.loops = x.table.loops // the kind of load (closed loop or not) stays the same
 	other := judge(t, trials)
 	if len(other.reasons) > 0 {
-		return // with these trials the control fails, so there is no verdict to compare
+		return // the control fails with the added trials, so there is no verdict to compare
 	}
 	with := x
 	with.table, with.cells = t, nil

@@ -30,13 +30,6 @@ func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 // further factor needs four times as many rounds.
 const plannedFactors = 2
 
-func plannedSets(plan *experiment.Plan) []int {
-	if plan.Combination() == nil {
-		return nil
-	}
-	return slices.DeleteFunc(effectSets(len(plan.Factorial)), func(set int) bool { return bits.OnesCount(uint(set)) > plannedFactors })
-}
-
 // precisionAssurance is the chance with which a goal of precision is reached.
 const precisionAssurance = 0.9
 

@@ -225,7 +225,7 @@ func (s Side) Values(n int, b belief) int {
 	return s.size(&samples{scale: b.Error * math.Sqrt(float64(n))}, b)
 }
 
-// normalPairs returns the noise of pairs from which the belief's error came, if there were n pairs.
+// normalPairs returns the normal noise with which n pairs have the belief's error.
 func normalPairs(n int, b belief) *pairs {
 	scale := b.Error * math.Sqrt(float64(n))
 	return &pairs{sd: scale, scale: scale}
