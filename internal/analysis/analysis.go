@@ -67,8 +67,8 @@ type Grade string
 const (
 	// Measured: the claim rests on tests that hold for noise of any shape.
 	Measured Grade = ""
-	// Normal: the claim rests on tests that hold if noise has a normal distribution. The values are too few to
-	// show whether it has one.
+	// Normal: the claim rests on tests that hold if noise has a normal distribution. The values are too few to show
+	// whether it has one.
 	Normal Grade = "normal"
 )
 
@@ -111,8 +111,7 @@ type Run struct {
 	Harness     Harness         `json:"harness"`
 }
 
-// Comparison returns the comparison of an arm, which may be the control, on a metric in a cell; nil if there
-// is none.
+// Comparison returns the comparison of an arm, which may be the control, on a metric in a cell; nil if there is none.
 func (r *Run) Comparison(cell, arm, metric string) *Comparison {
 	for _, list := range [][]Comparison{r.Comparisons, r.Controls} {
 		for i := range list {
@@ -161,8 +160,8 @@ type Comparison struct {
 	// MissingTrials beside a claim means that the claim holds in spite of the missing trials.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
-	// Margin is the margin of equivalence, as a share of the baseline. For a Difference metric, the margin
-	// has the metric's unit, and is 0 (no margin) unless the plan sets one.
+	// Margin is the margin of equivalence, as a share of the baseline. For a Difference metric, the margin has the
+	// metric's unit, and is 0 (no margin) unless the plan sets one.
 	Margin float64 `json:"margin"`
 	Method string  `json:"method"` // method of the headline interval, one of the Method constants
 	Paired bool    `json:"paired"` // trials of the same round were compared; otherwise the arms are two independent samples
@@ -195,11 +194,11 @@ type Comparison struct {
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
 	// EstimatorsAgree is set if the t interval alone would give the same verdict.
 	EstimatorsAgree bool `json:"estimatorsAgree"`
-	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead. It holds for the
-	// smallest alpha that Holm's correction can leave. MDE is 0 if there are too few rounds for any claim.
+	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead. It holds for the smallest
+	// alpha that Holm's correction can leave. MDE is 0 if there are too few rounds for any claim.
 	MDE float64 `json:"mde"`
-	// Power is the chance that an effect of size MDE is found, and also the chance that a run of Needed
-	// rounds gives a verdict; 0 without an MDE.
+	// Power is the chance that an effect of size MDE is found, and also the chance that a run of Needed rounds gives
+	// a verdict; 0 without an MDE.
 	Power       float64   `json:"power"`
 	Needed      int       `json:"roundsNeeded"`                // rounds with which a new run gets a verdict of any kind, estimated from this run; 0: not applicable, or over 10,000
 	NeededRange *[2]int   `json:"roundsNeededRange,omitempty"` // range of Needed, from the bounds of the noise's variance at 95 % confidence
@@ -268,8 +267,8 @@ type CellSummary struct {
 	Resources []ResourceSummary `json:"resources,omitempty"`
 }
 
-// LoopSummary is the evidence that a cell's load is a closed loop. In a closed loop, mean latency carries the
-// same information as throughput.
+// LoopSummary is the evidence that a cell's load is a closed loop. In a closed loop, mean latency carries the same
+// information as throughput.
 type LoopSummary struct {
 	experiment.Loop
 	// Least, Median and Most summarise the product of mean latency and throughput over all valid trials.
@@ -284,8 +283,8 @@ type LoopSummary struct {
 type MetricSeries struct {
 	Metric experiment.Metric `json:"metric"`
 	Arms   []ArmSeries       `json:"arms"` // arms in the plan's order
-	// Changes are the rounds from which on the baseline's values are persistently higher or lower than
-	// before, by changepoint detection. They are a warning sign.
+	// Changes are the rounds from which on the baseline's values are persistently higher or lower than before, by
+	// changepoint detection. They are a warning sign.
 	Changes []int `json:"changes,omitempty"`
 
 	factor  float64 // a stalled trial is this many times worse than its arm's median
@@ -299,8 +298,8 @@ type ArmSeries struct {
 	Seconds []float64 `json:"seconds"` // seconds since the start of the run; empty if imported files have no times
 	Values  []float64 `json:"values"`
 	Summary Summary   `json:"summary"`
-	// Diagnostics describe independent samples in the order measured. They are nil for paired trials, which
-	// need no diagnostics.
+	// Diagnostics describe independent samples in the order measured. They are nil for paired trials, which need no
+	// diagnostics.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 

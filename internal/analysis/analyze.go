@@ -15,9 +15,8 @@ import (
 // mostRounds is the largest number of rounds that Comparison.Needed holds.
 const mostRounds = 10_000
 
-// Analyze turns the trials of a run, in the order of its journal, into verdicts with all findings and figures
-// that a report shows beside them. An unfinished run is analysed with the trials that exist. The environment
-// may be nil.
+// Analyze turns the trials of a run, in the order of its journal, into verdicts with all findings and figures that a
+// report shows beside them. An unfinished run is analysed with the trials that exist. The environment may be nil.
 func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environment) *Run {
 	all := trials
 	trials = countedTrials(plan, trials)
@@ -55,8 +54,8 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	return run
 }
 
-// Judge is Analyze without the explanations: minimum detectable effects, means, diagnostics, warnings and
-// series. Simulations of the method (hack/bench/method) use Judge.
+// Judge is Analyze without the explanations: minimum detectable effects, means, diagnostics, warnings and series.
+// Simulations of the method (hack/bench/method) use Judge.
 func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 	run, _ := judgeRun(tabulate(plan, trials, validOnly), trials)
 	return run
@@ -100,9 +99,8 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	return run, j
 }
 
-// withhold removes all verdicts of an invalid run, and the verdicts on arms that have not done all planned
-// rounds. A user who looks early and stops when the result pleases makes more wrong claims than the tests
-// allow.
+// withhold removes all verdicts of an invalid run, and the verdicts on arms that have not done all planned rounds. A
+// user who looks early and stops when the result pleases makes more wrong claims than the tests allow.
 func (t *table) withhold(run *Run) {
 	unfinished := map[[2]string]Reason{}
 	if run.Valid {

@@ -8,8 +8,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// ArmSummary summarises the verdicts of one arm. It covers each headline metric in all cells that have that
-// metric.
+// ArmSummary summarises the verdicts of one arm. It covers each headline metric in all cells that have that metric.
 type ArmSummary struct {
 	Arm string `json:"arm"` // name of the arm
 	// Verdict is the common verdict of the points; "" if some points are costs and others are gains.
@@ -40,8 +39,8 @@ type Point struct {
 	furthest float64
 }
 
-// ArmSummaries summarises the treatments. Treatments with a cost or a gain come first; each group is in the
-// plan's order. Arms without a headline metric are left out.
+// ArmSummaries summarises the treatments. Treatments with a cost or a gain come first; each group is in the plan's
+// order. Arms without a headline metric are left out.
 func ArmSummaries(r *Run) (list []ArmSummary) {
 	of := func(arm string) *ArmSummary {
 		i := slices.IndexFunc(list, func(a ArmSummary) bool { return a.Arm == arm })
@@ -136,9 +135,8 @@ func (a *ArmSummary) settle() {
 // Overview summarises a run of many arms on one headline metric.
 type Overview struct {
 	Metric experiment.Metric
-	// Numbers of arms. Costs counts the arms that cost in some cell. Gains counts the arms that gain in some
-	// cell and cost in no cell. Equivalent counts the arms that are equivalent in every cell. Open counts all
-	// other arms.
+	// Numbers of arms. Costs counts the arms that cost in some cell. Gains counts the arms that gain in some cell and
+	// cost in no cell. Equivalent counts the arms that are equivalent in every cell. Open counts all other arms.
 	Costs, Gains, Equivalent, Open int
 	Furthest                       *Comparison // the cost or gain whose overhead is farthest from zero; nil if no arm costs or gains
 }

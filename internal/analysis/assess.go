@@ -8,12 +8,11 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Question is a comparison that a single run does not make: between arms of two runs, or between two
-// overheads.
+// Question is a comparison that a single run does not make: between arms of two runs, or between two overheads.
 type Question struct {
 	Cell, Arm string
-	// Against names what the arm is compared with. Questions on the same cell, arm and metric differ in
-	// Against. A control applies to all questions that have the control's cell, metric and Against.
+	// Against names what the arm is compared with. Questions on the same cell, arm and metric differ in Against. A
+	// control applies to all questions that have the control's cell, metric and Against.
 	Against  string
 	Restates string // metric whose information the question's metric repeats in a closed loop; "": none
 	// Observational is set if the data come from no experiment; the answer then says so.
@@ -32,8 +31,8 @@ type answers struct {
 	Family   int   // number of hypotheses of Asked under Holm's correction
 }
 
-// Assess judges questions as one family, as Analyze judges the arms of a run. The plan gives confidence and
-// margins. If a control fails, the caller decides which verdicts to withhold.
+// Assess judges questions as one family, as Analyze judges the arms of a run. The plan gives confidence and margins.
+// If a control fails, the caller decides which verdicts to withhold.
 func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	j := &judgement{Rules: contrast.RulesOf(plan)}
 	for _, q := range controls {
@@ -69,9 +68,9 @@ func (q Question) echoes(all []Question) (restated, echo bool) {
 	return true, q.Metric.Headline && all[at].Metric.Headline
 }
 
-// alternatives judges the run again with the trials that are invalid only because operations failed, and
-// records each verdict that changes. The first verdict stays: an error tells nothing about the cost of a
-// success, and errors are often fast.
+// alternatives judges the run again with the trials that are invalid only because operations failed, and records each
+// verdict that changes. The first verdict stays: an error tells nothing about the cost of a success, and errors are
+// often fast.
 func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) {
 	if !slices.ContainsFunc(trials, func(t journal.Trial) bool { return onlyFailed(&t) }) {
 		return

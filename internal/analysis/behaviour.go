@@ -23,8 +23,8 @@ import (
 // nothing, since chance alone can cause it. An erratic program gets no such warning: it shows some observation in
 // exactly one trial of the reference.
 
-// OtherBehaviour is the finding that programs behave differently in an arm than in the baseline. It is also
-// the reason why the arm's claims of gains and equivalence are withheld.
+// OtherBehaviour is the finding that programs behave differently in an arm than in the baseline. It is also the
+// reason why the arm's claims of gains and equivalence are withheld.
 type OtherBehaviour struct {
 	Aspect experiment.Aspect `json:"aspect"`
 	// Mark is the observation that differs: a line on stderr, an exit status or, for sizes, a constant such as
@@ -41,8 +41,8 @@ type OtherBehaviour struct {
 	Raw string `json:"raw,omitempty"`
 	// Withholds is set if the finding withholds the arm's claims of gains and equivalence.
 	Withholds bool `json:"withholds"`
-	// OtherProgram is set if the arm runs another program than the baseline, which may print other messages
-	// and end with another exit status.
+	// OtherProgram is set if the arm runs another program than the baseline, which may print other messages and end
+	// with another exit status.
 	OtherProgram bool `json:"otherProgram,omitempty"`
 }
 
@@ -58,8 +58,8 @@ const (
 	OtherLines = "other-lines"
 )
 
-// veryDifferent is the ratio by which an amount must exceed the largest amount of baseline and control, or fall
-// below their smallest. The ratio leaves room for larger printed numbers, which have more digits.
+// veryDifferent is the ratio by which an amount must exceed the largest amount of baseline and control, or fall below
+// their smallest. The ratio leaves room for larger printed numbers, which have more digits.
 const veryDifferent = 1.5
 
 func (t *table) behaviours() (list []Warning) {
@@ -153,8 +153,8 @@ func sighted(arm experiment.PlannedArm, a experiment.Aspect, trials, reference [
 	return s
 }
 
-// compare returns the first difference between the arm and the reference (baseline and control); nil if they
-// do not differ.
+// compare returns the first difference between the arm and the reference (baseline and control); nil if they do not
+// differ.
 func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	able, erratic := 0, false
 	for _, one := range s.list {
@@ -201,8 +201,8 @@ func (s *sightings) shown(one *sighting, alpha float64) bool {
 	return stats.FisherExact(one.arm, s.of, one.reference, s.among) <= alpha
 }
 
-// amount is the range of bytes (lo to hi) and of lines or answers (fewest to most) in the trials of baseline
-// and control.
+// amount is the range of bytes (lo to hi) and of lines or answers (fewest to most) in the trials of baseline and
+// control.
 type amount struct{ lo, hi, fewest, most float64 }
 
 // amounts returns nil for an aspect without sizes.
@@ -256,8 +256,7 @@ func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	return nil
 }
 
-// WithholdGains withholds a verdict of a gain or of equivalence, if programs behave differently in one of the
-// arms.
+// WithholdGains withholds a verdict of a gain or of equivalence, if programs behave differently in one of the arms.
 func (r *Run) WithholdGains(c *Comparison, arms ...string) {
 	for _, arm := range arms {
 		if f := r.Otherwise(c.Cell, arm); f != nil && (c.Verdict == Gains || c.Verdict == Equivalent || c.Verdict == LessTogether) {

@@ -20,8 +20,8 @@ const (
 	ownProcessors  = 0.1   // client's share of the CPU time of client and server; with a smaller share, the server has the processors to itself
 )
 
-// ResourceSummary is the use of a resource that programs share. The numbers are from the arm's trial with the
-// median use.
+// ResourceSummary is the use of a resource that programs share. The numbers are from the arm's trial with the median
+// use.
 type ResourceSummary struct {
 	Arm string `json:"arm"` // name of the arm
 	testbed.Resource
@@ -92,8 +92,8 @@ func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resou
 	return list
 }
 
-// bounds warns of exhausted resources, in each cell whose workload declares a resource under test. It names the
-// first exhausted resource that is not under test.
+// bounds warns of exhausted resources, in each cell whose workload declares a resource under test. It names the first
+// exhausted resource that is not under test.
 func bounds(run *Run) (list []Warning) {
 	for _, cell := range run.Cells {
 		var found []testbed.Resource

@@ -12,17 +12,17 @@ import (
 	"tare/internal/stats"
 )
 
-// If a layer has a factor that counts something, such as rules, each level is an arm. The cost of the arms
-// then has three parts:
+// If a layer has a factor that counts something, such as rules, each level is an arm. The cost of the arms then has
+// three parts:
 //
 //	cost(N) = installed + any, if N > 0 + each × N
 //
-// For a factor that counts rules, "installed" is the cost of the layer without rules. "Any" is the cost of
-// having rules at all, such as a hook that now has work to do. "Each" is the cost of one more rule.
+// For a factor that counts rules, "installed" is the cost of the layer without rules. "Any" is the cost of having
+// rules at all, such as a hook that now has work to do. "Each" is the cost of one more rule.
 //
-// The parts are estimated within rounds (fits.go). The cost of a level is its difference from the round's
-// baseline. A line through the costs of all levels above zero, by least squares, gives one value of each part
-// per round. For ratio metrics, each value is divided by the round's baseline.
+// The parts are estimated within rounds (fits.go). The cost of a level is its difference from the round's baseline. A
+// line through the costs of all levels above zero, by least squares, gives one value of each part per round. For
+// ratio metrics, each value is divided by the round's baseline.
 
 // Breakdown is the division of an arm's cost into parts, for one metric in one cell.
 type Breakdown struct {
@@ -47,8 +47,8 @@ type Breakdown struct {
 type Part struct {
 	Comparison
 	Part PartName `json:"part"`
-	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead already has the
-	// metric's unit.
+	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead already has the metric's
+	// unit.
 	Amount *Interval `json:"amount,omitempty"`
 }
 
@@ -73,8 +73,8 @@ type Miss struct {
 	Bend string   `json:"bend,omitempty"` // "steeper" or "flatter": how the costs bend away from a line towards higher levels; "": they do not
 }
 
-// mostFirst is the largest count that the lowest level above zero may have, since the line is extrapolated from
-// that level down to zero.
+// mostFirst is the largest count that the lowest level above zero may have, since the line is extrapolated from that
+// level down to zero.
 const mostFirst = 10
 
 // counts reports whether the levels count something, such as rules.
@@ -196,8 +196,8 @@ func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 
 	return line.Intercept
 }
 
-// missing counts the rounds in which programs failed, by the effect of the failure on a part. A higher cost at
-// some levels makes the part larger; a higher cost at other levels makes the part smaller.
+// missing counts the rounds in which programs failed, by the effect of the failure on a part. A higher cost at some
+// levels makes the part larger; a higher cost at other levels makes the part smaller.
 func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	weights, all := make([]float64, len(f.x)+1), 0.0
 	for k := range f.x {
@@ -229,8 +229,8 @@ func (f *costFit) scaled(amounts []float64) []float64 {
 	return f.each(func(i int) float64 { return contrast.Finite(amounts[i] / f.from[i].values[len(f.indices)]) })
 }
 
-// per returns the number of equal parts in the total cost at the highest level. A bound on the total cost,
-// divided by this number, is a bound on one part.
+// per returns the number of equal parts in the total cost at the highest level. A bound on the total cost, divided by
+// this number, is a bound on one part.
 func (f *costFit) per(p PartName) float64 {
 	if p == EachPart {
 		return f.x[len(f.x)-1]
@@ -238,8 +238,8 @@ func (f *costFit) per(p PartName) float64 {
 	return 1
 }
 
-// largestShare is the largest gain of a part, as a share of the baseline, that has a contrast. A gain of the
-// whole baseline would leave zero, which has no logarithm.
+// largestShare is the largest gain of a part, as a share of the baseline, that has a contrast. A gain of the whole
+// baseline would leave zero, which has no logarithm.
 const largestShare = 1 - 1e-6
 
 // newHypothesis creates the hypothesis on the cost of one part. The plan's margin is for all parts of one kind
@@ -266,9 +266,9 @@ func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis 
 	return h
 }
 
-// miss measures the distance of each level's cost from the line through the other levels; nil if there are
-// too few levels. The distance is the residual divided by one minus the level's leverage (Cook and Weisberg
-// 1982, section 2.2).
+// miss measures the distance of each level's cost from the line through the other levels; nil if there are too few
+// levels. The distance is the residual divided by one minus the level's leverage (Cook and Weisberg 1982, section
+// 2.2).
 func (f *costFit) miss(confidence float64) *Miss {
 	x := f.x[f.first():]
 	if len(x) < leastLevels || len(f.rounds) < 2 {

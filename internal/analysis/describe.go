@@ -13,8 +13,8 @@ import (
 	"tare/internal/stats"
 )
 
-// The search for changepoints has the significance level changeLevel: one of a hundred series without changes
-// shows a changepoint by chance. Segments between changepoints have at least changeSegment rounds.
+// The search for changepoints has the significance level changeLevel: one of a hundred series without changes shows a
+// changepoint by chance. Segments between changepoints have at least changeSegment rounds.
 const (
 	changeLevel   = 0.01
 	changeSegment = 5
@@ -43,8 +43,8 @@ func cells(t *table, start time.Time) []CellSummary {
 	return list
 }
 
-// series returns the valid values of a metric in one arm, in the order of rounds or, for independent samples,
-// in the order measured.
+// series returns the valid values of a metric in one arm, in the order of rounds or, for independent samples, in the
+// order measured.
 func (t *table) series(c, a int, m experiment.Metric, start time.Time) ArmSeries {
 	n, timed := len(t.slots[c][a]), true
 	s := ArmSeries{Arm: t.plan.Arms[a].Name, Rounds: make([]int, 0, n), Seconds: make([]float64, 0, n), Values: make([]float64, 0, n)}
@@ -118,10 +118,9 @@ func harness(trials []journal.Trial) Harness {
 	return h
 }
 
-// proofs counts the checks of each arm over all trials, valid or not. A check that was made once, at set-up,
-// is stored with every trial of the session, and counts once for each of its outcomes. Checks with another
-// caveat, for instance in a later session with another implementation of the layer, get a summary of their
-// own.
+// proofs counts the checks of each arm over all trials, valid or not. A check that was made once, at set-up, is
+// stored with every trial of the session, and counts once for each of its outcomes. Checks with another caveat, for
+// instance in a later session with another implementation of the layer, get a summary of their own.
 func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	type outcome struct {
 		ProofSummary
@@ -161,8 +160,7 @@ func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	return list
 }
 
-// unusable counts the valid trials of a cell without a usable value of a metric, and all valid trials of the
-// cell.
+// unusable counts the valid trials of a cell without a usable value of a metric, and all valid trials of the cell.
 func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	for _, arm := range t.slots[c] {
 		for trial := range valid(arm) {
@@ -181,8 +179,8 @@ func autocorrelated(r float64, n int) bool {
 	return n >= 10 && math.Abs(r+1/float64(n)) > 2.58/math.Sqrt(float64(n))
 }
 
-// PartSummary is the CPU and memory that one part of an arm uses in a cell, over the valid trials of the arm.
-// A part is the client, the server, or a process of a layer, such as a proxy.
+// PartSummary is the CPU and memory that one part of an arm uses in a cell, over the valid trials of the arm. A part
+// is the client, the server, or a process of a layer, such as a proxy.
 type PartSummary struct {
 	Arm  string `json:"arm"`  // name of the arm
 	Part string `json:"part"` // "client", "server", "mtls:client-proxy"
@@ -196,8 +194,7 @@ type PartSummary struct {
 // layerSum names the sum over all parts that belong to layers. The name of such a part is KIND:PART.
 const layerSum = "layer"
 
-// parts returns the use of each part of each arm in a cell; nil if no layer has processes of its own in that
-// cell.
+// parts returns the use of each part of each arm in a cell; nil if no layer has processes of its own in that cell.
 func (t *table) parts(c int) []PartSummary {
 	cell := t.plan.Cells[c]
 	sum, unit := "", ""
@@ -251,9 +248,9 @@ func (t *table) parts(c int) []PartSummary {
 	return list
 }
 
-// perWork returns a part's CPU time per unit of work. The argument sum names the metric of CPU time per unit of
-// work over all layers together. If the part has no such metric of its own, the amount of work is computed from
-// the metric sum.
+// perWork returns a part's CPU time per unit of work. The argument sum names the metric of CPU time per unit of work
+// over all layers together. If the part has no such metric of its own, the amount of work is computed from the metric
+// sum.
 func perWork(t *journal.Trial, sum, part string) (float64, bool) {
 	if own := strings.TrimSuffix(sum, layerSum) + part; t.Values[own] > 0 {
 		return t.Values[own], true

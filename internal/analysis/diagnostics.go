@@ -13,13 +13,13 @@ import (
 	"tare/internal/stats"
 )
 
-// Independent samples have no rounds in which drift cancels. Only the series of values itself can show that
-// an interval is in doubt, so every arm's series is tested.
+// Independent samples have no rounds in which drift cancels. Only the series of values itself can show that an
+// interval is in doubt, so every arm's series is tested.
 //
-// The diagnostics of all headline metrics together should raise a false alarm in about one of twenty runs.
-// Each diagnostic therefore has a significance level of diagnosticLevel divided by the number of diagnostics.
-// For changepoints the level is at least 1 in 500, since smaller levels need too many shuffles. For modes it
-// is at least 1 in 10,000, where the table of the dip test ends.
+// The diagnostics of all headline metrics together should raise a false alarm in about one of twenty runs. Each
+// diagnostic therefore has a significance level of diagnosticLevel divided by the number of diagnostics. For
+// changepoints the level is at least 1 in 500, since smaller levels need too many shuffles. For modes it is at least
+// 1 in 10,000, where the table of the dip test ends.
 const (
 	diagnosticLevel = 0.05
 	diagnosticKinds = 4
@@ -49,8 +49,8 @@ func diagnoseSeries(run *Run, seed uint64) {
 	series.Wait()
 }
 
-// diagnosticLevels returns the significance level of one diagnostic of one series, for headline metrics (key
-// true) and for exploratory metrics (key false).
+// diagnosticLevels returns the significance level of one diagnostic of one series, for headline metrics (key true)
+// and for exploratory metrics (key false).
 func diagnosticLevels(run *Run) map[bool]float64 {
 	series := map[bool]int{}
 	for _, c := range run.Cells {
@@ -88,8 +88,8 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 	return d
 }
 
-// steps reports whether a series really has steps at its changepoints. Two other patterns look like steps: a
-// straight rise or fall, and values that resemble their neighbours even between two changepoints.
+// steps reports whether a series really has steps at its changepoints. Two other patterns look like steps: a straight
+// rise or fall, and values that resemble their neighbours even between two changepoints.
 func steps(values []float64, changes []int, level float64) bool {
 	places := make([]float64, len(values))
 	for i := range places {
@@ -111,9 +111,8 @@ func steps(values []float64, changes []int, level float64) bool {
 	return floats.Norm(besideSteps, 2) < floats.Norm(besideLine, 2) && lagP(stats.Lag1(besideSteps), len(values)) > level
 }
 
-// Oddity is a way in which a series does not look like independent values. A step in the values is also a
-// trend and makes neighbours alike. Of steps, drift and alike neighbours, only the first that applies is
-// reported.
+// Oddity is a way in which a series does not look like independent values. A step in the values is also a trend and
+// makes neighbours alike. Of steps, drift and alike neighbours, only the first that applies is reported.
 type Oddity string
 
 // The oddities, in the order in which they are reported.
@@ -139,8 +138,8 @@ func (d *Diagnostics) oddities(n int, level float64) (list []Oddity) {
 	return list
 }
 
-// lagP returns the two-sided p-value of "the values are independent" for an autocorrelation at lag one of n
-// values, by the large-sample distribution around -1/n. The result is 1 for fewer than ten values.
+// lagP returns the two-sided p-value of "the values are independent" for an autocorrelation at lag one of n values,
+// by the large-sample distribution around -1/n. The result is 1 for fewer than ten values.
 func lagP(r float64, n int) float64 {
 	if n < 10 {
 		return 1
@@ -148,8 +147,8 @@ func lagP(r float64, n int) float64 {
 	return math.Erfc(math.Abs(r+1/float64(n)) * math.Sqrt(float64(n)/2))
 }
 
-// seriesWarnings returns one warning for each arm and oddity, with all metrics whose series show the oddity.
-// Headline and exploratory metrics have warnings of their own, headline metrics first.
+// seriesWarnings returns one warning for each arm and oddity, with all metrics whose series show the oddity. Headline
+// and exploratory metrics have warnings of their own, headline metrics first.
 func seriesWarnings(plan *experiment.Plan, run *Run) (list []Warning) {
 	levels := diagnosticLevels(run)
 	for _, headline := range []bool{true, false} {

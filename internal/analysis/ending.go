@@ -56,9 +56,8 @@ func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Tria
 	return slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > last })
 }
 
-// Decided reports whether every headline comparison of a plan with looks is decided after a number of rounds.
-// A comparison is decided if it has a verdict of grade measured, or if more rounds cannot give it such a
-// verdict.
+// Decided reports whether every headline comparison of a plan with looks is decided after a number of rounds. A
+// comparison is decided if it has a verdict of grade measured, or if more rounds cannot give it such a verdict.
 func Decided(plan *experiment.Plan, trials []journal.Trial, rounds int) bool {
 	then := *plan
 	then.Decided = rounds
@@ -85,9 +84,8 @@ func OfRun(run *journal.Run) *Run {
 	return r
 }
 
-// isRemark reports whether readers of a run should know a note, such as that a session ran on another machine
-// than the first one. A note that all arms are set up anew before every round is not shown, since that is the
-// normal case.
+// isRemark reports whether readers of a run should know a note, such as that a session ran on another machine than
+// the first one. A note that all arms are set up anew before every round is not shown, since that is the normal case.
 func isRemark(n journal.Note) bool {
 	switch n.Kind {
 	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteExtraRounds, journal.NoteExtended, journal.NoteDecided:

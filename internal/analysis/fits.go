@@ -11,14 +11,14 @@ import (
 	"tare/internal/stats"
 )
 
-// A fit describes the values of several trials of a round by a few numbers: a line through the levels of a
-// factor (scaling.go, breakdown.go), a plane over the logarithms of several factors (powerlaw.go), or a sum
-// with the signs of a factorial design (factorial.go).
+// A fit describes the values of several trials of a round by a few numbers: a line through the levels of a factor
+// (scaling.go, breakdown.go), a plane over the logarithms of several factors (powerlaw.go), or a sum with the signs
+// of a factorial design (factorial.go).
 //
-// Each round is fitted by itself. Trials of one round drift together, but different rounds have independent
-// noise. The numbers fitted to different rounds are therefore independent values, and their intervals come
-// from the estimators of overheads. A single fit to all rounds would count the common drift of a round as
-// noise, and repeated points as information.
+// Each round is fitted by itself. Trials of one round drift together, but different rounds have independent noise.
+// The numbers fitted to different rounds are therefore independent values, and their intervals come from the
+// estimators of overheads. A single fit to all rounds would count the common drift of a round as noise, and repeated
+// points as information.
 
 // completeRound is a round in which all trials of a fit have a usable value.
 type completeRound struct {
@@ -28,8 +28,8 @@ type completeRound struct {
 }
 
 // completeRounds collects the rounds that have a value of each given arm in each given cell. The function failed,
-// which may be nil, is called for every round that lacks a value because a program failed. Its argument who flags
-// the trials that failed, and is valid only during the call.
+// which may be nil, is called for every round that lacks a value because a program failed. Its argument who flags the
+// trials that failed, and is valid only during the call.
 func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
 	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
 	who := make([]bool, 0, n)
@@ -128,8 +128,8 @@ type roundFits struct {
 	fits   []stats.Plane // by round
 }
 
-// fitRounds fits the values of each round, from index offset on, to the points. Rounds whose values cannot be
-// fitted are left out.
+// fitRounds fits the values of each round, from index offset on, to the points. Rounds whose values cannot be fitted
+// are left out.
 func (t *table) fitRounds(list []completeRound, offset int, points [][]float64) *roundFits {
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
@@ -176,8 +176,8 @@ func (f *roundFits) residuals(k int) []float64 {
 	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
 }
 
-// less estimates the difference in a number, such as the slope, between two fits of the same round, over all
-// rounds that both have; nil if they have no round in common.
+// less estimates the difference in a number, such as the slope, between two fits of the same round, over all rounds
+// that both have; nil if they have no round in common.
 func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *RoundValue {
 	both := roundSet{plan: f.plan}
 	var differences []float64
@@ -205,8 +205,8 @@ const (
 // poor reports whether a deviation from a fit exceeds chance and matters.
 func poor(p, off float64) bool { return p <= fitLevel && math.Abs(off) >= fitMiss }
 
-// missed returns the mean residual at each point, the index of the largest mean residual, and the p-value of
-// "all mean residuals are zero", corrected for a number of tests.
+// missed returns the mean residual at each point, the index of the largest mean residual, and the p-value of "all
+// mean residuals are zero", corrected for a number of tests.
 func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	p = 1
 	for k := range f.points {
@@ -231,8 +231,8 @@ func residualP(residuals []float64) float64 {
 	return 1
 }
 
-// independentTests returns the number of tests that a p-value is corrected for. With three levels, the
-// residuals at all levels follow from one number, so they are one test.
+// independentTests returns the number of tests that a p-value is corrected for. With three levels, the residuals at
+// all levels follow from one number, so they are one test.
 func independentTests(levels int) int {
 	if levels == leastLevels {
 		return 1
@@ -240,8 +240,8 @@ func independentTests(levels int) int {
 	return levels
 }
 
-// bend returns the direction in which values leave a line: the sign of the quadratic curve in the residuals.
-// The result is "" unless the curve accounts for at least half of the residuals' sum of squares.
+// bend returns the direction in which values leave a line: the sign of the quadratic curve in the residuals. The
+// result is "" unless the curve accounts for at least half of the residuals' sum of squares.
 func bend(x, left []float64) string {
 	square := stats.Mapped(x, func(v float64) float64 { return v * v })
 	line, err := stats.FitLine(x, square)

@@ -43,8 +43,8 @@ type judgement struct {
 	family       int            // number of hypotheses on treatments under Holm's correction
 }
 
-// judge makes every comparison and decides its verdict. The controls determine the size that a claim must
-// exceed, and whether any claim is allowed.
+// judge makes every comparison and decides its verdict. The controls determine the size that a claim must exceed, and
+// whether any claim is allowed.
 func judge(t *table, trials []journal.Trial) *judgement {
 	j := &judgement{Rules: contrast.RulesOf(t.plan)}
 	j.compare(t)
@@ -70,8 +70,8 @@ func (j *judgement) countedFailureTests() (list []*failureTest) {
 	return list
 }
 
-// settle decides the controls, then the treatments, and then the failures. It returns the indices of the
-// controls that failed.
+// settle decides the controls, then the treatments, and then the failures. It returns the indices of the controls
+// that failed.
 func (j *judgement) settle() (failed []int) {
 	decide(j.controls, nil, j.Rules)
 	for i, c := range j.controls {

@@ -13,21 +13,20 @@ import (
 	"tare/internal/stats"
 )
 
-// In any system, mean latency × throughput is the mean number of requests in flight (Little's law). In a
-// closed loop, that number is the number of workers, which is fixed before the start. Latency and throughput
-// then carry the same information. The data show whether the load is a closed loop, even if the file format
-// does not report it.
+// In any system, mean latency × throughput is the mean number of requests in flight (Little's law). In a closed loop,
+// that number is the number of workers, which is fixed before the start. Latency and throughput then carry the same
+// information. The data show whether the load is a closed loop, even if the file format does not report it.
 const (
-	// loopNear is the largest distance of the median product from the reported number of workers, as a share.
-	// The start and the end of a trial make the product some percent smaller.
+	// loopNear is the largest distance of the median product from the reported number of workers, as a share. The
+	// start and the end of a trial make the product some percent smaller.
 	loopNear = 0.05
 	// loopShare applies if the number of workers is unknown: the largest ratio of the product's deviation to
-	// latency's deviation at which the product counts as constant. In an open loop, the product varies as
-	// much as latency. Both deviations are computed within arms. Otherwise an experiment that drives each arm
-	// at four fifths of its capacity would look like a closed loop.
+	// latency's deviation at which the product counts as constant. In an open loop, the product varies as much as
+	// latency. Both deviations are computed within arms. Otherwise an experiment that drives each arm at four fifths
+	// of its capacity would look like a closed loop.
 	loopShare = 0.5
-	// loopTrials is the number of trials that the test of loopShare needs, not counting one trial per arm.
-	// Among samples of ten independent pairs, fewer than one in a thousand looks like a closed loop.
+	// loopTrials is the number of trials that the test of loopShare needs, not counting one trial per arm. Among
+	// samples of ten independent pairs, fewer than one in a thousand looks like a closed loop.
 	loopTrials = 10
 )
 
@@ -83,8 +82,8 @@ func centre(x []float64) {
 	}
 }
 
-// restates returns the name of the metric that carries the same information as m and has the verdict; "" if
-// there is none. Throughput has the verdict, unless only latency is a headline.
+// restates returns the name of the metric that carries the same information as m and has the verdict; "" if there is
+// none. Throughput has the verdict, unless only latency is a headline.
 func (t *table) restates(c int, m experiment.Metric) string {
 	l := t.loops[c]
 	if l == nil {
@@ -103,15 +102,14 @@ func (t *table) restates(c int, m experiment.Metric) string {
 // extreme matches the names of percentiles and maxima: "latency-p99", "p99.9", "max".
 var extreme = regexp.MustCompile(`(^|[^a-z0-9])(p[0-9.]+|[0-9.]+th|max|maximum|worst)($|[^a-z0-9])`)
 
-// omits reports whether a metric is a percentile or maximum of latency. The requests that a closed loop does
-// not send distort such metrics.
+// omits reports whether a metric is a percentile or maximum of latency. The requests that a closed loop does not send
+// distort such metrics.
 func (s *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
 	latency := cell.Metric(s.Latency)
 	return m.Name != s.Latency && m.Unit == latency.Unit && extreme.MatchString(strings.ToLower(m.Name))
 }
 
-// omissions warns of percentiles and maxima of closed loops, once for all cells with the same affected
-// metrics.
+// omissions warns of percentiles and maxima of closed loops, once for all cells with the same affected metrics.
 func omissions(plan *experiment.Plan, run *Run) (list []Warning) {
 	for c, cell := range plan.Cells {
 		loop := run.Cells[c].Loop

@@ -12,8 +12,7 @@ import (
 type Observation struct {
 	Baseline string     `json:"baseline,omitempty"` // name of the arm that the others are compared with
 	Arms     []Schedule `json:"arms"`               // schedules of the other arms relative to the baseline; empty: the run has no other arm
-	// Differs names the facts whose values in the files of some arm differ from the values in the baseline's
-	// files.
+	// Differs names the facts whose values in the files of some arm differ from the values in the baseline's files.
 	Differs []string `json:"differs,omitempty"`
 }
 
@@ -40,8 +39,7 @@ const (
 // other.
 const betweenLeast, betweenMost = 0.25, 0.75
 
-// observation returns the reason why an imported run is not an experiment; nil for a run that Tare carried
-// out.
+// observation returns the reason why an imported run is not an experiment; nil for a run that Tare carried out.
 func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	if plan.Import == nil {
 		return nil
@@ -122,8 +120,7 @@ func turns(base, arm []int64) int {
 	return count
 }
 
-// differing names the facts that the files of some arm and of the baseline both contain, with different
-// values.
+// differing names the facts that the files of some arm and of the baseline both contain, with different values.
 func differing(plan *experiment.Plan) []string {
 	baseline := plan.ArmWith(experiment.Baseline)
 	facts := map[string]map[string][]string{}

@@ -12,9 +12,9 @@ import (
 	"tare/internal/stats"
 )
 
-// PositionEffects are the effects of a trial's position within the round: the first trial may find cold
-// caches, the last one a warm machine. If every arm has had every position equally often, position effects do
-// not make any arm look slower, but they widen intervals. Tare therefore removes them.
+// PositionEffects are the effects of a trial's position within the round: the first trial may find cold caches, the
+// last one a warm machine. If every arm has had every position equally often, position effects do not make any arm
+// look slower, but they widen intervals. Tare therefore removes them.
 type PositionEffects struct {
 	P       float64   `json:"p"`       // p-value of "no effect"
 	Effects []float64 `json:"effects"` // one effect per position, as a share of the metric relative to the mean of all positions
@@ -34,8 +34,8 @@ func (p *PositionEffects) of(t *journal.Trial) float64 {
 	return p.logs[t.Position-1]
 }
 
-// orderEffects returns the position effects that are removed from a metric; nil: none. Position effects are
-// fitted by least squares together with effects of rounds and arms, and tested by an F test.
+// orderEffects returns the position effects that are removed from a metric; nil: none. Position effects are fitted by
+// least squares together with effects of rounds and arms, and tested by an F test.
 func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	if m.Scale == experiment.Difference || t.plan.Import != nil {
 		return nil
@@ -47,8 +47,8 @@ func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	return t.positionEffects[key]
 }
 
-// fitOrder fits and tests position effects. It uses the rounds in which every arm has a value and a position
-// of its own.
+// fitOrder fits and tests position effects. It uses the rounds in which every arm has a value and a position of its
+// own.
 func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	k := len(t.plan.Arms)
 	arms, had := make([]int, k), make([][]int, k) // had: number of the arm's trials at each position
@@ -86,8 +86,8 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 }
 
 // uneven reports whether the positions of an arm are too uneven to separate effects of arms from effects of
-// positions. The arm then never had one of the positions, or had one position much more often than another:
-// the difference exceeds both 2 and the average count of a position.
+// positions. The arm then never had one of the positions, or had one position much more often than another: the
+// difference exceeds both 2 and the average count of a position.
 func uneven(had [][]int, rounds int) bool {
 	return slices.ContainsFunc(had, func(places []int) bool {
 		least, most := slices.Min(places), slices.Max(places)
@@ -95,8 +95,8 @@ func uneven(had [][]int, rounds int) bool {
 	})
 }
 
-// fitRows fits values with effects of rounds and arms and, if the argument places is set, of positions. The
-// results are the residual sum of squares, and the position effects relative to their mean.
+// fitRows fits values with effects of rounds and arms and, if the argument places is set, of positions. The results
+// are the residual sum of squares, and the position effects relative to their mean.
 func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects []float64) {
 	n, k := len(values), len(values[0])
 	rest := make([][]float64, n)

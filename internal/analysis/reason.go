@@ -8,8 +8,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// Reason is why a comparison is not resolved or gets no verdict, or why a whole run gives no verdicts. It has
-// a kind, and numbers that depend on the kind. Package wording turns a reason into a sentence.
+// Reason is why a comparison is not resolved or gets no verdict, or why a whole run gives no verdicts. It has a kind,
+// and numbers that depend on the kind. Package wording turns a reason into a sentence.
 type Reason interface {
 	Kind() string
 }
@@ -26,8 +26,7 @@ type (
 	NoSpread struct {
 		Fewest int `json:"fewest"` // number of pairs that an interval by ranks needs
 	}
-	// NotInFamily: the difference is significant by itself, but not after the correction for the number of
-	// claims.
+	// NotInFamily: the difference is significant by itself, but not after the correction for the number of claims.
 	NotInFamily struct {
 		Family int `json:"family"` // number of claims that share the correction
 	}
@@ -67,8 +66,7 @@ type (
 type (
 	// DoesNotVary: all values are the same, in every arm and trial.
 	DoesNotVary struct{}
-	// OtherSettings: the workload's settings in the arm's files differ from the settings in the baseline's
-	// files.
+	// OtherSettings: the workload's settings in the arm's files differ from the settings in the baseline's files.
 	OtherSettings struct {
 		Settings []UnlikeSetting `json:"settings"`
 	}
@@ -87,8 +85,7 @@ type (
 	UnfinishedRuns struct {
 		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
 	}
-	// SameClaim: in a closed loop, this metric carries the same information as another metric, which has the
-	// verdict.
+	// SameClaim: in a closed loop, this metric carries the same information as another metric, which has the verdict.
 	SameClaim struct {
 		Metric string `json:"metric"`
 	}
@@ -98,8 +95,8 @@ type (
 type (
 	// NoBaseline: the plan has no baseline.
 	NoBaseline struct{}
-	// ControlFails: the control differs from the baseline, although it is a copy of the baseline, and the
-	// data do not show that both are equivalent.
+	// ControlFails: the control differs from the baseline, although it is a copy of the baseline, and the data do not
+	// show that both are equivalent.
 	ControlFails struct {
 		Cell      string            `json:"cell"`
 		Metric    experiment.Metric `json:"metric"`

@@ -6,10 +6,10 @@ import (
 	"tare/internal/experiment"
 )
 
-// MoreRepeats is the finding that an arm's trials were spoilt more or less often than the trials of baseline
-// and control. A trial is spoilt by the machine's condition or a failed proof; it is then repeated or lost. A
-// rule about the machine may discard just the slow trials of an arm that makes trials slow. The arm's values
-// are then not missing at random.
+// MoreRepeats is the finding that an arm's trials were spoilt more or less often than the trials of baseline and
+// control. A trial is spoilt by the machine's condition or a failed proof; it is then repeated or lost. A rule about
+// the machine may discard just the slow trials of an arm that makes trials slow. The arm's values are then not
+// missing at random.
 type MoreRepeats struct {
 	Arm       Frequency `json:"arm"` // executions of the arm that were spoilt
 	Reference Frequency `json:"reference"`
@@ -19,8 +19,7 @@ type MoreRepeats struct {
 // Kind returns the name of this kind of finding.
 func (MoreRepeats) Kind() string { return "more-repeats" }
 
-// spoilt counts the executions of an arm in a cell. The field failed of the result counts the spoilt
-// executions.
+// spoilt counts the executions of an arm in a cell. The field failed of the result counts the spoilt executions.
 func (t *table) spoilt(c, a int) (n failureCount) {
 	for _, s := range t.slots[c][a] {
 		n.executions, n.failed = n.executions+s.attempts, n.failed+s.attempts-s.failed
@@ -31,9 +30,9 @@ func (t *table) spoilt(c, a int) (n failureCount) {
 	return n
 }
 
-// moreRepeats compares the frequency of spoilt trials in each treatment with the frequency in baseline and
-// control together. The significance level of each test is alpha divided by the number of comparisons that
-// could show a difference at all.
+// moreRepeats compares the frequency of spoilt trials in each treatment with the frequency in baseline and control
+// together. The significance level of each test is alpha divided by the number of comparisons that could show a
+// difference at all.
 func moreRepeats(t *table) (list []Warning) {
 	alpha, ables := 1-float64(t.plan.Judged()), 0
 	for c, cell := range t.plan.Cells {

@@ -15,19 +15,19 @@ import (
 	"tare/internal/stats"
 )
 
-// NeededRounds is the second stage of Stein's rule. The result is the total number of rounds, including the
-// pilot's (the first plan.Rounds rounds), at most the plan's MaxRounds. After that number of rounds, a
-// treatment's interval on a headline metric reaches the plan's precision with a chance of 90 %: a half-width
-// on the log scale of at most ln(1 + precision). Trials after the pilot are ignored, so repeated calls give
-// the same answer. In a plan without treatments, which measures noise, the control takes their place. If no
-// such arm has two valid pairs on a headline metric, NeededRounds returns an error.
+// NeededRounds is the second stage of Stein's rule. The result is the total number of rounds, including the pilot's
+// (the first plan.Rounds rounds), at most the plan's MaxRounds. After that number of rounds, a treatment's interval
+// on a headline metric reaches the plan's precision with a chance of 90 %: a half-width on the log scale of at most
+// ln(1 + precision). Trials after the pilot are ignored, so repeated calls give the same answer. In a plan without
+// treatments, which measures noise, the control takes their place. If no such arm has two valid pairs on a headline
+// metric, NeededRounds returns an error.
 func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	n, _, err := neededRounds(tabulate(plan, trials, validOnly))
 	return n, err
 }
 
-// plannedFactors is the largest number of factors in an interaction that a goal of precision covers. Each
-// further factor needs four times as many rounds.
+// plannedFactors is the largest number of factors in an interaction that a goal of precision covers. Each further
+// factor needs four times as many rounds.
 const plannedFactors = 2
 
 // precisionAssurance is the chance with which a goal of precision is reached.
@@ -101,8 +101,7 @@ func (t *table) pilot() *table {
 	return &p
 }
 
-// totalRounds returns the number of rounds that the run will have; until the pilot is complete, the pilot's
-// number.
+// totalRounds returns the number of rounds that the run will have; until the pilot is complete, the pilot's number.
 func totalRounds(t *table) (rounds int, capped bool) {
 	rounds = t.plan.Rounds
 	if t.plan.Import != nil {
@@ -125,18 +124,17 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	return n, capped
 }
 
-// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible:
-// the smallest p-value of the exact test is then at most alpha divided by the number of hypotheses. That
-// p-value is 2 in 3^rounds with a control, and 2 in 2^rounds without. If several rounds share a set-up, the
-// result is a number of set-ups. For independent samples, the result is the number of values in each arm, by
-// the rank-sum test.
+// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible: the
+// smallest p-value of the exact test is then at most alpha divided by the number of hypotheses. That p-value is 2 in
+// 3^rounds with a control, and 2 in 2^rounds without. If several rounds share a set-up, the result is a number of
+// set-ups. For independent samples, the result is the number of values in each arm, by the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
 	controlled := plan.Import == nil && role(plan, experiment.Control) >= 0
 	return contrast.RulesOf(plan).Fewest(plan.Paired(), controlled, max(plan.HeadlineFamily(), 1))
 }
 
-// unitEffects caches minimum detectable effects for a standard deviation of 1, by unitCase, since computing
-// one takes longer than the rest of a comparison.
+// unitEffects caches minimum detectable effects for a standard deviation of 1, by unitCase, since computing one takes
+// longer than the rest of a comparison.
 var unitEffects sync.Map
 
 type unitCase struct {
@@ -147,9 +145,8 @@ type unitCase struct {
 	control      bool // the arm is compared with baseline and control together
 }
 
-// effect returns the minimum detectable effect for a standard deviation of 1; 0 if there are too few values
-// for any claim. For pairs judged by ranks, the effect allows for a standard deviation that is estimated from
-// few values.
+// effect returns the minimum detectable effect for a standard deviation of 1; 0 if there are too few values for any
+// claim. For pairs judged by ranks, the effect allows for a standard deviation that is estimated from few values.
 func (c unitCase) effect() (v float64) {
 	if known, ok := unitEffects.Load(c); ok {
 		return known.(float64)
@@ -194,10 +191,9 @@ func deviation(h *hypothesis) float64 {
 	return math.Hypot(h.Spread[0]*math.Sqrt(n), h.Spread[1]*math.Sqrt(m)) / math.Sqrt(m+n)
 }
 
-// needed returns the number of rounds, or of values in each arm, with which a new run gets a verdict of any
-// kind with the probability power, given the observations. The result is 0 if the number is over the maximum
-// or cannot be computed. If several rounds share a set-up, the result is a number of whole set-ups, in
-// rounds.
+// needed returns the number of rounds, or of values in each arm, with which a new run gets a verdict of any kind with
+// the probability power, given the observations. The result is 0 if the number is over the maximum or cannot be
+// computed. If several rounds share a set-up, the result is a number of whole set-ups, in rounds.
 func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	each := h.RoundsEach()
 	b := stats.BeliefOf(h.Main.At, x.Confidence, h.Freedom())
@@ -227,9 +223,9 @@ func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	return max(n, h.Size()+1) * each
 }
 
-// The number of needed rounds is computed from new runs that are drawn from the observations. At most resamples
-// runs are drawn for all headline comparisons together, and at most mostResamples for one comparison. If a
-// comparison would get fewer than fewestResamples, none are drawn, and the noise is assumed to be normal.
+// The number of needed rounds is computed from new runs that are drawn from the observations. At most resamples runs
+// are drawn for all headline comparisons together, and at most mostResamples for one comparison. If a comparison
+// would get fewer than fewestResamples, none are drawn, and the noise is assumed to be normal.
 const (
 	resamples       = 4000
 	mostResamples   = 400

@@ -10,13 +10,13 @@ import (
 	"tare/internal/stats"
 )
 
-// If the cells of a workload differ in one factor whose levels are numbers, an arm's cost grows with the
-// factor: bytes per object, time per rule. The growth is the slope of a line through the values at the
-// levels, fitted in each round (fits.go).
+// If the cells of a workload differ in one factor whose levels are numbers, an arm's cost grows with the factor:
+// bytes per object, time per rule. The growth is the slope of a line through the values at the levels, fitted in each
+// round (fits.go).
 
-// Scaling is the growth of one metric of a workload with a factor of its cells. It has the levels, and lines
-// through the values at the levels; the values themselves are in the cells. Every headline metric has a
-// Scaling, with or without lines.
+// Scaling is the growth of one metric of a workload with a factor of its cells. It has the levels, and lines through
+// the values at the levels; the values themselves are in the cells. Every headline metric has a Scaling, with or
+// without lines.
 type Scaling struct {
 	Workload string            `json:"workload"`           // workload of the cells
 	Factor   string            `json:"factor"`             // factor whose levels are numbers, such as "objects"
@@ -30,8 +30,8 @@ type Scaling struct {
 	Arms     []ScalingArm      `json:"arms"` // arms that have at least one round with a value at every level, in the plan's order; none if trials are not pairs
 }
 
-// ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of the factor, with the
-// metric's own sign. They are not overheads.
+// ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of the factor, with the metric's own
+// sign. They are not overheads.
 type ScalingArm struct {
 	Arm       string     `json:"arm"`    // name of the arm
 	Rounds    []int      `json:"rounds"` // rounds that have a value at every level
@@ -43,8 +43,8 @@ type ScalingArm struct {
 	Line      []Interval `json:"line"`                // height of the line at each level
 	Means     []float64  `json:"means"`               // means of the values at each level, over Rounds
 	Fit       Fit        `json:"fit"`
-	// Difference is the arm's slope minus the baseline's slope, over the rounds that both have; nil for the
-	// baseline, and if arm and baseline have no round in common.
+	// Difference is the arm's slope minus the baseline's slope, over the rounds that both have; nil for the baseline,
+	// and if arm and baseline have no round in common.
 	Difference *RoundValue `json:"difference,omitempty"`
 	// BaseDifference is the arm's Base minus the baseline's Base, over the rounds that both have.
 	BaseDifference *RoundValue `json:"baseDifference,omitempty"`

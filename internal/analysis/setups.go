@@ -12,8 +12,8 @@ import (
 	"tare/internal/stats"
 )
 
-// SetUps counts the set-ups of a run's arms. Random properties of a set-up, such as memory layout, are the
-// same in all rounds of the set-up, so rounds that share a set-up are not independent.
+// SetUps counts the set-ups of a run's arms. Random properties of a set-up, such as memory layout, are the same in
+// all rounds of the set-up, so rounds that share a set-up are not independent.
 type SetUps struct {
 	Count    int `json:"count"`    // number of set-ups
 	Rounds   int `json:"rounds"`   // rounds that the set-ups served
@@ -39,17 +39,17 @@ func (s SetUps) Known() bool { return s.Count > 0 }
 // Once reports whether each session set its arms up only once. Conclusions then hold for these set-ups only.
 func (s SetUps) Once() bool { return s.Known() && s.Count <= s.Sessions }
 
-// Shared reports whether the run has several set-ups and several rounds share one of them. The set-up is then
-// the unit of analysis (Kalibera and Jones 2013, section 6).
+// Shared reports whether the run has several set-ups and several rounds share one of them. The set-up is then the
+// unit of analysis (Kalibera and Jones 2013, section 6).
 func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rounds }
 
-// BetweenSetUps is the variation of an overhead between set-ups, beyond the variation between rounds: the
-// variance component of a one-way layout (Searle, Casella and McCulloch 1992, section 3.6).
+// BetweenSetUps is the variation of an overhead between set-ups, beyond the variation between rounds: the variance
+// component of a one-way layout (Searle, Casella and McCulloch 1992, section 3.6).
 type BetweenSetUps struct {
 	SetUps int `json:"setUps"` // number of set-ups that the values come from
 	Rounds int `json:"rounds"` // rounds that the set-ups served
-	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the baseline, or
-	// in the metric's unit. 0: set-ups differ no more from each other than rounds of one set-up do.
+	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the baseline, or in the
+	// metric's unit. 0: set-ups differ no more from each other than rounds of one set-up do.
 	SD float64 `json:"sd"`
 	// Most is an upper bound of SD, at the design's confidence; -1: no bound can be computed.
 	Most float64 `json:"most"`
@@ -91,8 +91,8 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 		return math.Abs(contrast.Magnitude(math.Sqrt(max(0, variance)), d.Metric))
 	}
 	b.SD = size((among - within) / each)
-	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n. Set-ups that
-	// are more alike than by chance do not make the bound smaller.
+	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n. Set-ups that are more
+	// alike than by chance do not make the bound smaller.
 	b.Most = size(within * (max(ratio, 1)/f.Quantile(1-confidence) - 1) / each)
 	return b
 }

@@ -9,18 +9,17 @@ import (
 	"tare/internal/stats"
 )
 
-// A trial is stalled if it is too many times worse than its arm's median. The limit for all arms of a cell is
-// five robust standard deviations of the logarithms, but at least a ratio of 1.25. The robust standard
-// deviation is 1.4826 times the median distance of a value's logarithm from the median of its own arm, over
-// all arms together. Stalled trials are part of every estimate.
+// A trial is stalled if it is too many times worse than its arm's median. The limit for all arms of a cell is five
+// robust standard deviations of the logarithms, but at least a ratio of 1.25. The robust standard deviation is 1.4826
+// times the median distance of a value's logarithm from the median of its own arm, over all arms together. Stalled
+// trials are part of every estimate.
 const (
 	stallDeviations = 5
 	stallLeast      = 1.25
 	robust          = 1.4826 // standard deviations of a normal distribution per median absolute deviation
 )
 
-// Stalls is the frequency of stalled trials in an arm and in its reference: the baseline, alone or with the
-// control.
+// Stalls is the frequency of stalled trials in an arm and in its reference: the baseline, alone or with the control.
 type Stalls struct {
 	Factor    float64   `json:"factor"` // a stalled trial is at least this many times worse than its arm's median
 	Arm       Frequency `json:"arm"`
@@ -30,9 +29,9 @@ type Stalls struct {
 	testable  bool      // enough trials stalled for a significant difference
 }
 
-// stalls adds the stalled trials to each comparison that has some, and a finding if their share differs
-// between arm and reference. The significance level is alpha divided by the number of comparisons that could
-// show a difference, of the headline metrics or of the exploratory metrics.
+// stalls adds the stalled trials to each comparison that has some, and a finding if their share differs between arm
+// and reference. The significance level is alpha divided by the number of comparisons that could show a difference,
+// of the headline metrics or of the exploratory metrics.
 func (x explainer) stalls(run *Run) {
 	for _, list := range [][]Comparison{run.Comparisons, run.Controls} {
 		able := map[bool]int{}

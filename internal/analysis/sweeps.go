@@ -70,8 +70,8 @@ func sweepsOf(n int, of func(i int) (string, []factor.Level)) []sweep {
 	return numeric
 }
 
-// ascend reads the levels as numbers and sorts the indices by level. Levels that are words go to leftOut.
-// ascend returns false if too few levels are numbers, or if two levels are equal.
+// ascend reads the levels as numbers and sorts the indices by level. Levels that are words go to leftOut. ascend
+// returns false if too few levels are numbers, or if two levels are equal.
 func (s *sweep) ascend(texts []string) bool {
 	x, unit := readLevels(texts)
 	at := map[float64]int{} // indices by level
@@ -100,8 +100,7 @@ func points(x []float64) [][]float64 {
 	return list
 }
 
-// notations are the ways to write a level. Each has the unit of the number and a function that reads the
-// number.
+// notations are the ways to write a level. Each has the unit of the number and a function that reads the number.
 var notations = []struct {
 	unit string
 	read func(text string) (float64, error)
@@ -137,9 +136,9 @@ func readNumber(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// readLevels reads the levels of a factor as numbers of one unit. It uses the notation that can read most of
-// the levels; the other levels become NaN. Sizes and rates are converted to the largest unit in which no
-// level is below 1.
+// readLevels reads the levels of a factor as numbers of one unit. It uses the notation that can read most of the
+// levels; the other levels become NaN. Sizes and rates are converted to the largest unit in which no level is below
+// 1.
 func readLevels(levels []string) (x []float64, unit string) {
 	most := -1
 	for _, n := range notations {

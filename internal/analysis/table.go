@@ -53,8 +53,8 @@ func (s *slot) ranToEnd() bool { return s.valid != nil || s.failed > 0 }
 // broke reports whether the planned trial has no value because the program failed.
 func (s *slot) broke() bool { return s.valid == nil && s.failed > 0 }
 
-// tabulate sorts the trials into the plan. The trials must be in the order of the journal. Of several valid
-// attempts at one planned trial, the latest counts.
+// tabulate sorts the trials into the plan. The trials must be in the order of the journal. Of several valid attempts
+// at one planned trial, the latest counts.
 func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *table {
 	t := &table{plan: plan, cells: map[string]int{}, arms: map[string]int{}, data: data, positionEffects: map[[2]string]*PositionEffects{}}
 	for i, c := range plan.Cells {
@@ -88,9 +88,9 @@ func (t *table) slot(c, a, round int) *slot {
 	return &slot{}
 }
 
-// byRound groups trials of the same round. In a run that Tare carried out, every cell is measured in every
-// round. A cell of an import gets slots only for its own rounds: with a cell for each file, slots for all
-// rounds would grow with the square of the number of files.
+// byRound groups trials of the same round. In a run that Tare carried out, every cell is measured in every round. A
+// cell of an import gets slots only for its own rounds: with a cell for each file, slots for all rounds would grow
+// with the square of the number of files.
 func (t *table) byRound(trials []journal.Trial) {
 	t.at = make([][]int, len(t.plan.Cells))
 	for i := range trials {
@@ -153,8 +153,8 @@ func ascending(rounds []int) []int {
 	return slices.Compact(rounds)
 }
 
-// addStray counts a trial that belongs to no cell or arm of the plan. An imported file that could not be read
-// never belongs to a cell, and is counted separately.
+// addStray counts a trial that belongs to no cell or arm of the plan. An imported file that could not be read never
+// belongs to a cell, and is counted separately.
 func (t *table) addStray(trial *journal.Trial) {
 	if t.plan.Import != nil && !trial.Valid() {
 		t.broken++
@@ -192,8 +192,8 @@ func (t *table) settled(s *slot, round int) bool {
 	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
 }
 
-// counts counts the trials that are planned, done, valid, failed and lost. An arm has more rounds than
-// planned if another arm was left out for a while and the rounds of that other arm were repeated.
+// counts counts the trials that are planned, done, valid, failed and lost. An arm has more rounds than planned if
+// another arm was left out for a while and the rounds of that other arm were repeated.
 func (t *table) counts(rounds int, trials []journal.Trial) (c Counts) {
 	for k, cell := range t.slots {
 		for a, arm := range cell {
@@ -245,8 +245,7 @@ func valid(arm []slot) iter.Seq[*journal.Trial] {
 	}
 }
 
-// value returns a metric's value in a valid trial, if it can be analysed: finite, and positive on a ratio
-// scale.
+// value returns a metric's value in a valid trial, if it can be analysed: finite, and positive on a ratio scale.
 func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 	if t == nil {
 		return 0, false
@@ -279,8 +278,8 @@ func (t *table) complete(last int) bool {
 	return seen == last
 }
 
-// inOrder gives every trial of independent samples a slot of its own, in the order of their start times. If a
-// file of an arm has no start time, the order is the journal's.
+// inOrder gives every trial of independent samples a slot of its own, in the order of their start times. If a file of
+// an arm has no start time, the order is the journal's.
 func (t *table) inOrder(trials []journal.Trial) {
 	lists := map[[2]int][]*journal.Trial{} // trials by cell and arm
 	for i := range trials {

@@ -66,9 +66,8 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	}
 }
 
-// weak reports whether most runs would miss the effect of a claim on a headline metric, by the smaller
-// p-value of both estimators. With few pairs, ranks cannot give a very small p-value, however clear the
-// effect is.
+// weak reports whether most runs would miss the effect of a claim on a headline metric, by the smaller p-value of
+// both estimators. With few pairs, ranks cannot give a very small p-value, however clear the effect is.
 func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
 	if !h.Metric.Headline || h.Main.P <= 0 {
 		return WeakClaim{}, false
@@ -174,8 +173,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	return list
 }
 
-// overCap warns of arms whose median exceeds the limit of the hardware that the experiment file gives. A
-// cache has then answered, or a burst allowance raised the limit.
+// overCap warns of arms whose median exceeds the limit of the hardware that the experiment file gives. A cache has
+// then answered, or a burst allowance raised the limit.
 func overCap(cell string, m experiment.Metric, arms []ArmSeries) (list []Warning) {
 	for _, a := range arms {
 		if v := a.Summary.Median; m.Cap > 0 && a.Summary.N > 0 && v > m.Cap {
@@ -185,8 +184,8 @@ func overCap(cell string, m experiment.Metric, arms []ArmSeries) (list []Warning
 	return list
 }
 
-// unexercised warns of claims on an arm whose layer had nothing to do in any of the arm's trials in the cell:
-// the difference is not that layer's effect.
+// unexercised warns of claims on an arm whose layer had nothing to do in any of the arm's trials in the cell: the
+// difference is not that layer's effect.
 func unexercised(t *table, run *Run) (list []Warning) {
 	for _, c := range run.Comparisons {
 		if c.Verdict != Costs && c.Verdict != Gains {
@@ -229,8 +228,8 @@ func caveats(plan *experiment.Plan, run *Run) (list []Warning) {
 	return list
 }
 
-// switching warns of layers that were turned on and off for all arms between trials. Trials of the layer's
-// own arm nearly always follow such a switch, trials of other arms only sometimes.
+// switching warns of layers that were turned on and off for all arms between trials. Trials of the layer's own arm
+// nearly always follow such a switch, trials of other arms only sometimes.
 func (t *table) switching() []Warning {
 	arms, turned := make([]SwitchedArm, len(t.plan.Arms)), false
 	for a, arm := range t.plan.Arms {
@@ -320,8 +319,8 @@ func (t *table) interrupted(c int) (rounds []int) {
 	return rounds
 }
 
-// unlimited reports whether some cell ran over a link without a rate limit. The testbed's parameters are a
-// struct in a new plan and a map in a plan that was read from a file, so they are searched as JSON text.
+// unlimited reports whether some cell ran over a link without a rate limit. The testbed's parameters are a struct in
+// a new plan and a map in a plan that was read from a file, so they are searched as JSON text.
 func unlimited(plan *experiment.Plan) bool {
 	return plan.Import == nil && slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
 		if c.Tests == experiment.TestsServer { // a cell that tests the server does not compare networks

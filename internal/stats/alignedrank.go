@@ -12,8 +12,7 @@ import (
 // alignedPrecision is the precision of an interval's bounds and point, relative to its width.
 const alignedPrecision = 1e-4
 
-// AlignedRounds are rounds in which an arm ran with one or two other arms: the baseline, and its copy, the
-// control.
+// AlignedRounds are rounds in which an arm ran with one or two other arms: the baseline, and its copy, the control.
 type AlignedRounds struct {
 	Contrasts   []float64 // the arm's value minus the mean of the other arms
 	OthersDelta []float64 // half the difference of the two other arms; NaN if only one other arm ran
@@ -22,14 +21,13 @@ type AlignedRounds struct {
 	PositionsRemoved bool
 }
 
-// AlignedRank estimates the shift of an arm by the aligned rank test (Hodges and Lehmann 1962, "Rank methods
-// for combination of independent experiments in analysis of variance", Annals of Mathematical Statistics 33).
-// Each value is replaced by its distance from the mean of its round. The distances of all rounds are ranked
-// together. The statistic is the sum of the arm's ranks, divided by the root of the sum of their squares. Its
-// null distribution comes from choosing one value of each round at random as the arm's value. The test needs
-// a random order of trials within rounds, but no normality and no symmetry. It is exact if the arms differ
-// only by the shift. The interval is a little too narrow for an arm whose values spread more than the values
-// of the other arms (see Noisier).
+// AlignedRank estimates the shift of an arm by the aligned rank test (Hodges and Lehmann 1962, "Rank methods for
+// combination of independent experiments in analysis of variance", Annals of Mathematical Statistics 33). Each value
+// is replaced by its distance from the mean of its round. The distances of all rounds are ranked together. The
+// statistic is the sum of the arm's ranks, divided by the root of the sum of their squares. Its null distribution
+// comes from choosing one value of each round at random as the arm's value. The test needs a random order of trials
+// within rounds, but no normality and no symmetry. It is exact if the arms differ only by the shift. The interval is
+// a little too narrow for an arm whose values spread more than the values of the other arms (see Noisier).
 //
 // The interval holds all shifts that the test does not reject. The point is the shift at which the sum equals its
 // expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail probability. A 95 % interval needs
@@ -60,10 +58,10 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// Noisier returns the one-sided p-value of "the arm's values spread no more than the values of the other arms".
-// Mann and Whitney's test compares the distances of the arm's contrasts from their median with the distances of
-// the two other arms from each other. Both kinds of distances are in units of the noise of one value. Ranks keep a
-// few outliers from looking like a wide spread. The result is 1 unless both other arms ran in at least two rounds.
+// Noisier returns the one-sided p-value of "the arm's values spread no more than the values of the other arms". Mann
+// and Whitney's test compares the distances of the arm's contrasts from their median with the distances of the two
+// other arms from each other. Both kinds of distances are in units of the noise of one value. Ranks keep a few
+// outliers from looking like a wide spread. The result is 1 unless both other arms ran in at least two rounds.
 func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
@@ -223,8 +221,8 @@ func (a *alignedRounds) typical() float64 {
 	return max(math.Sqrt(squares(a.contrasts, Mean(a.contrasts)))/float64(len(a.contrasts)), a.near)
 }
 
-// middle returns the shift at which the sum of the arm's ranks equals its expectation, or the middle of the range
-// of such shifts.
+// middle returns the shift at which the sum of the arm's ranks equals its expectation, or the middle of the range of
+// such shifts.
 func (a *alignedRounds) middle() float64 {
 	from := a.firstShift(Median(a.contrasts), func(shift float64) bool { return a.excess(shift) <= 0 })
 	if next := from + 2*a.width*alignedPrecision; a.excess(next) >= 0 {

@@ -6,35 +6,35 @@ import (
 	"slices"
 )
 
-// maxChangeValues is the largest number of values among which changes are searched. A longer series is
-// reduced to that many medians of blocks.
+// maxChangeValues is the largest number of values among which changes are searched. A longer series is reduced to
+// that many medians of blocks.
 const maxChangeValues = 500
 
-// Changepoints finds where a series changes its distribution. The result is the index of the first value of
-// each new segment, in order, or nil. Segments have at least minSegment values, and at least 2. A series with
-// a value that is not finite gives nil.
+// Changepoints finds where a series changes its distribution. The result is the index of the first value of each new
+// segment, in order, or nil. Segments have at least minSegment values, and at least 2. A series with a value that is
+// not finite gives nil.
 //
-// The method is E-divisive (Matteson & James 2014) with one split at a time. The best split has the largest
-// energy distance between the values before and after it. The split is claimed if a share of less than alpha
-// of the segment's shuffles has a larger distance at any split. Both sides of the split are then searched in
-// turn. The method detects any change of distribution, and single spikes do not affect it. The first test is
-// exact: a series of values in random order yields a claim with probability alpha at most. Autocorrelated
-// series yield more claims; RelatedChangepoints is for them. The same seed gives the same result.
+// The method is E-divisive (Matteson & James 2014) with one split at a time. The best split has the largest energy
+// distance between the values before and after it. The split is claimed if a share of less than alpha of the
+// segment's shuffles has a larger distance at any split. Both sides of the split are then searched in turn. The
+// method detects any change of distribution, and single spikes do not affect it. The first test is exact: a series of
+// values in random order yields a claim with probability alpha at most. Autocorrelated series yield more claims;
+// RelatedChangepoints is for them. The same seed gives the same result.
 //
-// A split is located before other changes near it are known. When all changes are found, each change is
-// located again between its neighbouring changes.
+// A split is located before other changes near it are known. When all changes are found, each change is located again
+// between its neighbouring changes.
 //
-// In a series of more than 500 values, changes are searched in the medians of at most 500 blocks of
-// neighbouring values, and then located among the values of the nearby blocks. In such a series, only changes
-// of the median are found, and segments have at least two blocks.
+// In a series of more than 500 values, changes are searched in the medians of at most 500 blocks of neighbouring
+// values, and then located among the values of the nearby blocks. In such a series, only changes of the median are
+// found, and segments have at least two blocks.
 func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitSegment)
 }
 
-// RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null distribution of
-// a segment comes from its surrogates. Energy distances are computed from values in bins (energyGrid). The
-// test is exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on
-// the precision of that estimate.
+// RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null distribution of a
+// segment comes from its surrogates. Energy distances are computed from values in bins (energyGrid). The test is
+// exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on the precision of
+// that estimate.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }
@@ -79,8 +79,7 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	return changes
 }
 
-// relocate moves each change to the best split between its neighbouring changes, within reach values on each
-// side.
+// relocate moves each change to the best split between its neighbouring changes, within reach values on each side.
 func relocate(changes []int, x []float64, reach, minSegment int) {
 	for i, at := range changes {
 		from, to := max(0, at-reach), min(len(x), at+reach)
@@ -120,9 +119,8 @@ func splitRelated(segment []float64, alpha float64, minSegment int, random *rand
 	return split, Significant(observed, alpha, func() float64 { return grid.largest(next(), minSegment) })
 }
 
-// energy computes the energy distance between the two sides of every split, for any order of the same values,
-// in O(n log n). Two Fenwick trees over the ranks give the sum of distances from a value to the values on its
-// left.
+// energy computes the energy distance between the two sides of every split, for any order of the same values, in O(n
+// log n). Two Fenwick trees over the ranks give the sum of distances from a value to the values on its left.
 type energy struct {
 	ranks  []int     // ranks of the values in the given order, from 1, different for ties
 	sorted []float64 // values minus the median, so that sums stay small

@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// ClopperPearson returns the exact interval of a share, given k of n (Clopper and Pearson 1934): all shares
-// that no one-sided binomial test rejects, at half of one minus the confidence. The interval contains the
-// true share at least as often as its confidence says. For n = 0, the interval is 0 to 1.
+// ClopperPearson returns the exact interval of a share, given k of n (Clopper and Pearson 1934): all shares that no
+// one-sided binomial test rejects, at half of one minus the confidence. The interval contains the true share at least
+// as often as its confidence says. For n = 0, the interval is 0 to 1.
 func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	const name = "Clopper–Pearson interval"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -34,9 +34,9 @@ func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	return i, nil
 }
 
-// FisherExact returns the two-sided p-value of "a of m and b of n are drawn with the same chance" by Fisher's
-// exact test: given the total a + b, the chance of all tables that are not more likely than the observed
-// table (as in R's fisher.test). The result is NaN unless a is from 0 to m, and b from 0 to n.
+// FisherExact returns the two-sided p-value of "a of m and b of n are drawn with the same chance" by Fisher's exact
+// test: given the total a + b, the chance of all tables that are not more likely than the observed table (as in R's
+// fisher.test). The result is NaN unless a is from 0 to m, and b from 0 to n.
 func FisherExact(a, m, b, n int) (p float64) {
 	if a < 0 || a > m || b < 0 || b > n {
 		return math.NaN()
@@ -52,10 +52,9 @@ func FisherExact(a, m, b, n int) (p float64) {
 	return math.Min(1, p)
 }
 
-// FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given
-// total. A hypothesis whose smallest p-value exceeds the significance level need not count among the
-// hypotheses that are tested together (Tarone 1990), since the total does not show how it is divided between
-// the samples.
+// FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given total. A
+// hypothesis whose smallest p-value exceeds the significance level need not count among the hypotheses that are
+// tested together (Tarone 1990), since the total does not show how it is divided between the samples.
 func FisherLeast(total, m, n int) float64 {
 	if total < 0 || total > m+n {
 		return 1
@@ -64,9 +63,9 @@ func FisherLeast(total, m, n int) float64 {
 	return min(FisherExact(low, m, total-low, n), FisherExact(high, m, total-high, n))
 }
 
-// PermutedCounts returns the two-sided p-value of "the assignment of counts to arms is chance". The first
-// count of each block is the arm's. The p-value is the chance that a random assignment in all blocks gives
-// the arm a sum at least as far from its expectation as the observed sum.
+// PermutedCounts returns the two-sided p-value of "the assignment of counts to arms is chance". The first count of
+// each block is the arm's. The p-value is the chance that a random assignment in all blocks gives the arm a sum at
+// least as far from its expectation as the observed sum.
 func PermutedCounts(blocks [][]int) float64 {
 	chance := []float64{1} // probabilities by the arm's sum
 	expected, seen := 0.0, 0

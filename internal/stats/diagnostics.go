@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Lag1 returns the autocorrelation of x at lag one, in the order measured: the sum of products of
-// neighbouring deviations from the mean over the sum of squares (as R's acf). Independent values give about
+// Lag1 returns the autocorrelation of x at lag one, in the order measured: the sum of products of neighbouring
+// deviations from the mean over the sum of squares (as R's acf). Independent values give about
 // -1/n ± 2/√n. A clearly larger result means that neighbouring rounds share slow disturbances, and that
-// intervals may be too narrow. The result is 0 for fewer than 3 values or values that do not vary, and NaN if
-// a value is not finite.
+// intervals may be too narrow. The result is 0 for fewer than 3 values or values that do not vary, and NaN if a value
+// is not finite.
 func Lag1(x []float64) float64 {
 	if checkFinite("", x) != nil {
 		return math.NaN()
@@ -31,19 +31,16 @@ func Lag1(x []float64) float64 {
 // maxExactOrder is the largest n for which OrderEffect counts all permutations: 8! = 40,320.
 const maxExactOrder = 8
 
-// OrderEffect returns the two-sided p-value of "values do not depend on their position in the round", by
-// Spearman's rank correlation of values and positions (4 values at least). For one comparison, a value is the
-// log ratio of a round, and its position is the position of the treated trial minus the position of the
-// baseline's trial.
+// OrderEffect returns the two-sided p-value of "values do not depend on their position in the round", by Spearman's
+// rank correlation of values and positions (4 values at least). For one comparison, a value is the log ratio of a
+// round, and its position is the position of the treated trial minus the position of the baseline's trial.
 //
-// The trials of a round run in random order, drawn anew in every round. A permutation test over the positions
-// is therefore exact, without any assumption on the values. Rank correlation detects the usual effects of
-// order: later trials run steadily slower or faster (heat, fill level, page cache), or the first trial stands
-// out.
+// The trials of a round run in random order, drawn anew in every round. A permutation test over the positions is
+// therefore exact, without any assumption on the values. Rank correlation detects the usual effects of order: later
+// trials run steadily slower or faster (heat, fill level, page cache), or the first trial stands out.
 //
-// For up to 8 values, all permutations are counted. For more values, r·√((n-2)/(1-r²)) is assumed to be t
-// distributed with n-2 degrees of freedom. Positions that are all the same give ErrConstant; values that are
-// all the same give 1.
+// For up to 8 values, all permutations are counted. For more values, r·√((n-2)/(1-r²)) is assumed to be t distributed
+// with n-2 degrees of freedom. Positions that are all the same give ErrConstant; values that are all the same give 1.
 func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	const name = "order effect"
 	if len(values) != len(positions) {
@@ -81,8 +78,8 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	return max(least, min(1, 2*studentTail(math.Abs(r)*math.Sqrt((n-2)/(1-r*r)), n-2))), nil
 }
 
-// permutedProductP returns the share of the permutations of y for which the sum of products with x lies at
-// least as far from its mean as the observed sum.
+// permutedProductP returns the share of the permutations of y for which the sum of products with x lies at least as
+// far from its mean as the observed sum.
 func permutedProductP(x, y []float64) float64 {
 	n := len(x)
 	var sum, sumX, sumY float64

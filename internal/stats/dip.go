@@ -5,20 +5,18 @@ import (
 	"slices"
 )
 
-// Dip measures how far the distribution behind x is from having one mode. The dip d is the largest distance
-// between the empirical distribution function and the nearest unimodal distribution function (Hartigan &
-// Hartigan 1985), from 1/(2n) to 1/4. The p-value is for "one mode": the chance of this dip or a larger dip
-// for as many values from a uniform distribution, the unimodal distribution that is hardest to distinguish
-// from a bimodal one. The test therefore rarely claims anything on normal values, and needs two clearly
-// separate humps.
+// Dip measures how far the distribution behind x is from having one mode. The dip d is the largest distance between
+// the empirical distribution function and the nearest unimodal distribution function (Hartigan & Hartigan 1985), from
+// 1/(2n) to 1/4. The p-value is for "one mode": the chance of this dip or a larger dip for as many values from a
+// uniform distribution, the unimodal distribution that is hardest to distinguish from a bimodal one. The test
+// therefore rarely claims anything on normal values, and needs two clearly separate humps.
 //
-// Rounded values have a mode at every step, and d shows these modes. The p-value does not detect rounding:
-// for the p-value, each group of equal values is spread evenly over the least distance between two different
-// values.
+// Rounded values have a mode at every step, and d shows these modes. The p-value does not detect rounding: for the
+// p-value, each group of equal values is spread evenly over the least distance between two different values.
 //
-// The dip is exact, by Hartigan's algorithm (AS 217, 1985), in O(n log n); it agrees with R's package
-// diptest. The p-value is interpolated in a table made by simulation (dip_table.go), with a relative error of
-// some percent. The smallest p-value is 0.0001. Dip needs at least 4 values.
+// The dip is exact, by Hartigan's algorithm (AS 217, 1985), in O(n log n); it agrees with R's package diptest. The
+// p-value is interpolated in a table made by simulation (dip_table.go), with a relative error of some percent. The
+// smallest p-value is 0.0001. Dip needs at least 4 values.
 func Dip(x []float64) (d, p float64, err error) {
 	const name = "dip"
 	if err := checkValues(name, x, 4); err != nil {
@@ -59,12 +57,11 @@ func unrounded(s []float64) []float64 {
 	return spread
 }
 
-// dipOf returns the dip of sorted values. A unimodal distribution function is convex up to its mode and
-// concave after it. The search narrows the interval that contains the mode. Each step takes the greatest
-// convex minorant and the least concave majorant of the empirical function within the interval, and continues
-// between the two corners where both are farthest apart. The search ends when no distance inside the interval
-// exceeds the largest distance outside. Distances are in units of 1/n and count both sides of a step. The dip
-// is half of the largest distance.
+// dipOf returns the dip of sorted values. A unimodal distribution function is convex up to its mode and concave after
+// it. The search narrows the interval that contains the mode. Each step takes the greatest convex minorant and the
+// least concave majorant of the empirical function within the interval, and continues between the two corners where
+// both are farthest apart. The search ends when no distance inside the interval exceeds the largest distance outside.
+// Distances are in units of 1/n and count both sides of a step. The dip is half of the largest distance.
 func dipOf(s []float64) float64 {
 	n := len(s)
 	largest := 1.
@@ -87,8 +84,7 @@ func dipOf(s []float64) float64 {
 	return largest / float64(2*n)
 }
 
-// minorant returns, for each value, the preceding corner in the greatest convex minorant of all values up to
-// it.
+// minorant returns, for each value, the preceding corner in the greatest convex minorant of all values up to it.
 func minorant(s []float64) []int {
 	before := make([]int, len(s))
 	for j := 1; j < len(s); j++ {
@@ -125,9 +121,9 @@ func corners(next []int, from, to int) []int {
 	return all
 }
 
-// widest returns the largest distance between minorant and majorant, and the corners between which that
-// distance lies. Both are straight between corners, so the largest distance is at a corner. The loop visits
-// the corners of both from the left; the minorant's corners are in descending order.
+// widest returns the largest distance between minorant and majorant, and the corners between which that distance
+// lies. Both are straight between corners, so the largest distance is at a corner. The loop visits the corners of
+// both from the left; the minorant's corners are in descending order.
 func widest(s []float64, convex, concave []int) (gap float64, atConvex, atConcave int) {
 	atConvex, atConcave = len(convex)-1, len(concave)-1
 	if len(convex) == 2 && len(concave) == 2 {
@@ -159,8 +155,8 @@ func chord(s []float64, from, to, at int) float64 {
 	return (s[at] - s[from]) * float64(to-from) / (s[to] - s[from])
 }
 
-// aboveChord and belowChord return how far the empirical function, at one value, lies above or below the
-// straight line between two corners.
+// aboveChord and belowChord return how far the empirical function, at one value, lies above or below the straight
+// line between two corners.
 func aboveChord(s []float64, from, to, at int) float64 {
 	return float64(at-from+1) - chord(s, from, to, at)
 }
@@ -184,8 +180,8 @@ func misfit(s []float64, corners []int, off func(s []float64, from, to, at int) 
 	return largest
 }
 
-// dipP interpolates in the table: between sizes linearly in 1/√n, since √n times the dip converges for large
-// n, and between probabilities linearly in their logarithm.
+// dipP interpolates in the table: between sizes linearly in 1/√n, since √n times the dip converges for large n, and
+// between probabilities linearly in their logarithm.
 func dipP(n int, d float64) float64 {
 	if d <= 1/float64(2*n) { // least possible dip, which small samples often have
 		return 1

@@ -1,7 +1,6 @@
 package stats
 
-// dipProbabilities are the probabilities that √n·dip of n uniform values reaches the numbers of a
-// row of dipTable.
+// dipProbabilities are the probabilities that √n·dip of n uniform values reaches the numbers of a row of dipTable.
 var dipProbabilities = [...]float64{
 	0.999, 0.99, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02,
 	0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001,

@@ -5,13 +5,13 @@ import "slices"
 // energyBins is the number of bins of an energyGrid.
 const energyBins = 16
 
-// energyGrid computes the energy distance of values in bins, without sorting each new series as energy does.
-// The bins come from one series, which is compared with its surrogates.
+// energyGrid computes the energy distance of values in bins, without sorting each new series as energy does. The bins
+// come from one series, which is compared with its surrogates.
 //
-// The energy distance of two samples is 2 ∫ (F - G)², where F and G are assumed constant within bins. For a
-// split of n values into k and m, the scaled distance is 2n/km · Σ w(j) a(j)². Here a(j) is the number of
-// values up to bin j on the left, minus k times the share of values up to bin j among all values; w(j) is the
-// distance from bin j to the next bin.
+// The energy distance of two samples is 2 ∫ (F - G)², where F and G are assumed constant within bins. For a split of
+// n values into k and m, the scaled distance is 2n/km · Σ w(j) a(j)². Here a(j) is the number of values up to bin j
+// on the left, minus k times the share of values up to bin j among all values; w(j) is the distance from bin j to the
+// next bin.
 type energyGrid struct {
 	from, scale float64              // map a value to an index of the table
 	table       [gridCells]uint8     // bin of each index
@@ -20,12 +20,11 @@ type energyGrid struct {
 	steps       [energyBins]gridStep // steps of the current series, by bin
 }
 
-// gridCells is the number of cells that the range of values is divided into. Limits of bins lie between
-// cells.
+// gridCells is the number of cells that the range of values is divided into. Limits of bins lie between cells.
 const gridCells = 256
 
-// gridStep is the effect of one more value of bin b on the left. With d(j) = 1 for j ≥ b, otherwise 0, minus
-// the share of all values up to j, the sum grows by Σ w(j) (2 a(j) d(j) + d(j)²).
+// gridStep is the effect of one more value of bin b on the left. With d(j) = 1 for j ≥ b, otherwise 0, minus the
+// share of all values up to j, the sum grows by Σ w(j) (2 a(j) d(j) + d(j)²).
 type gridStep struct {
 	above   [energyBins]float64 // added to Σ w(j) a(j) over j ≥ b', for all b'
 	shared  float64             // added to Σ w(j) a(j) share(j)
@@ -103,8 +102,7 @@ func (g *energyGrid) prepare(bins []uint8) {
 	}
 }
 
-// largest returns the largest scaled energy distance of any split with at least minSegment values on either
-// side.
+// largest returns the largest scaled energy distance of any split with at least minSegment values on either side.
 func (g *energyGrid) largest(x []float64, minSegment int) float64 {
 	bins, n := g.binsOf(x), float64(len(x))
 	g.prepare(bins)

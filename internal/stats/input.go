@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// The reasons why an input is refused. Every error of this package wraps one of these reasons and contains
-// the bad value or the number of values.
+// The reasons why an input is refused. Every error of this package wraps one of these reasons and contains the bad
+// value or the number of values.
 var (
 	// ErrTooFew: there are too few values for an interval of the requested confidence.
 	ErrTooFew    = errors.New("too few values")
@@ -42,10 +42,9 @@ type Estimate struct {
 	equivalence func(margin float64) float64
 }
 
-// Equivalence returns the p-value of "the location, or the shift, is -margin or less, or margin or more": the
-// larger p-value of two one-sided tests (Schuirmann 1987). A p-value up to 5 % is evidence of equivalence
-// within the margin; the 90 % interval then lies inside the margin. The result is NaN unless the margin is a
-// positive number.
+// Equivalence returns the p-value of "the location, or the shift, is -margin or less, or margin or more": the larger
+// p-value of two one-sided tests (Schuirmann 1987). A p-value up to 5 % is evidence of equivalence within the margin;
+// the 90 % interval then lies inside the margin. The result is NaN unless the margin is a positive number.
 func (e Estimate) Equivalence(margin float64) float64 {
 	if checkPositive("equivalence", "margin", margin) != nil {
 		return math.NaN()
@@ -53,8 +52,7 @@ func (e Estimate) Equivalence(margin float64) float64 {
 	return e.equivalence(margin)
 }
 
-// bothTails returns a test of equivalence. The function moved returns the two tail probabilities of shifted
-// values.
+// bothTails returns a test of equivalence. The function moved returns the two tail probabilities of shifted values.
 func bothTails(moved func(shift float64) (lower, upper float64)) func(margin float64) float64 {
 	return func(margin float64) float64 {
 		_, above := moved(margin)  // p against "-margin or below"

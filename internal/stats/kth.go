@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// combinations is a multiset too large to hold in memory: all differences between two samples, or all Walsh
-// averages of one sample. Each method takes time linear in the size of the samples.
+// combinations is a multiset too large to hold in memory: all differences between two samples, or all Walsh averages
+// of one sample. Each method takes time linear in the size of the samples.
 type combinations interface {
 	size() int
 	bounds() (least, most float64)
@@ -15,9 +15,9 @@ type combinations interface {
 	between(a, b float64) []float64
 }
 
-// kthSmallest returns the k-th smallest member, from 1. Two methods narrow the bounds in turn. Interpolation
-// between the numbers of members up to each bound needs some ten counts if the members are evenly spread.
-// Bisection over the float64 numbers between the bounds ends at the exact member after at most 64 counts.
+// kthSmallest returns the k-th smallest member, from 1. Two methods narrow the bounds in turn. Interpolation between
+// the numbers of members up to each bound needs some ten counts if the members are evenly spread. Bisection over the
+// float64 numbers between the bounds ends at the exact member after at most 64 counts.
 func kthSmallest(k int, members combinations) float64 {
 	least, most := members.bounds()
 	below, above := ordinal(least)-1, ordinal(most)              // below < k-th member ≤ above

@@ -8,16 +8,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Looks are planned analyses of data that are not complete yet. All looks together make false claims not more
-// often than one test would. The methods of Looks refer to the last look. When a share t of the data exists, the
-// share t^1.5 of the significance level alpha is spent (Kim and DeMets 1987, Design and analysis of group
-// sequential tests based on the type I error spending rate function, Biometrika 74). The bound of each look
-// follows from the joint distribution of all looks, for sums of independent increments (Armitage, McPherson and
-// Rowe 1969, Repeated significance tests on accumulating data, Journal of the Royal Statistical Society A 132).
+// Looks are planned analyses of data that are not complete yet. All looks together make false claims not more often
+// than one test would. The methods of Looks refer to the last look. When a share t of the data exists, the share
+// t^1.5 of the significance level alpha is spent (Kim and DeMets 1987, Design and analysis of group sequential tests
+// based on the type I error spending rate function, Biometrika 74). The bound of each look follows from the joint
+// distribution of all looks, for sums of independent increments (Armitage, McPherson and Rowe 1969, Repeated
+// significance tests on accumulating data, Journal of the Royal Statistical Society A 132).
 //
-// Intervals at the level of the last look contain the true value at all looks together with the requested
-// confidence, whatever the reason for stopping (Jennison and Turnbull 1989, Interim analyses: the repeated
-// confidence interval approach, Journal of the Royal Statistical Society B 51).
+// Intervals at the level of the last look contain the true value at all looks together with the requested confidence,
+// whatever the reason for stopping (Jennison and Turnbull 1989, Interim analyses: the repeated confidence interval
+// approach, Journal of the Royal Statistical Society B 51).
 type Looks struct {
 	at    []float64 // share of all data that exists at each look, ascending
 	table func() [lookLevels]float64
@@ -25,16 +25,16 @@ type Looks struct {
 
 const (
 	spending = 1.5
-	// lookLevels and lookStep define a table from the level of all looks together to the level of the last
-	// look. Rows reach from 50 % to about 1 in 10^8, in steps of normal quantiles.
+	// lookLevels and lookStep define a table from the level of all looks together to the level of the last look. Rows
+	// reach from 50 % to about 1 in 10^8, in steps of normal quantiles.
 	lookLevels, lookStep = 24, 0.25
-	// lookGrid is the number of points for the integration of densities, which starts lookFloor standard
-	// deviations below 0.
+	// lookGrid is the number of points for the integration of densities, which starts lookFloor standard deviations
+	// below 0.
 	lookGrid, lookFloor = 100, 6.5
 )
 
-// NewLooks returns the looks at given numbers of values, in ascending order. The argument most is the number
-// of all values.
+// NewLooks returns the looks at given numbers of values, in ascending order. The argument most is the number of all
+// values.
 func NewLooks(at []int, most int) (*Looks, error) {
 	l := &Looks{}
 	for i, n := range at {
@@ -55,8 +55,8 @@ func NewLooks(at []int, most int) (*Looks, error) {
 	return l, nil
 }
 
-// Level returns the one-sided significance level of the test at the last look, for the one-sided significance
-// level alpha of all looks together.
+// Level returns the one-sided significance level of the test at the last look, for the one-sided significance level
+// alpha of all looks together.
 func (l *Looks) Level(alpha float64) float64 {
 	if len(l.at) == 1 && l.at[0] == 1 {
 		return alpha
@@ -68,9 +68,8 @@ func (l *Looks) Level(alpha float64) float64 {
 	return distuv.UnitNormal.Survival(z)
 }
 
-// P corrects a one-sided p-value of the last look for all looks. The result is the smallest significance level,
-// for all looks together, at which the last look claims an effect. Nil
-// looks do not change the p-value.
+// P corrects a one-sided p-value of the last look for all looks. The result is the smallest significance level, for
+// all looks together, at which the last look claims an effect. Nil looks do not change the p-value.
 func (l *Looks) P(p float64) float64 {
 	if l == nil {
 		return p

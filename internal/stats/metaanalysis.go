@@ -8,19 +8,19 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Pooled is the joint result of several estimates of one effect, each from an occasion of its own, if the
-// effect itself may differ between occasions.
+// Pooled is the joint result of several estimates of one effect, each from an occasion of its own, if the effect
+// itself may differ between occasions.
 type Pooled struct {
 	// Estimate is the mean effect over occasions. Its interval contains three intervals: Hartung and Knapp's,
-	// Student's t over the estimates, and the normal interval from the standard errors and the spread. Its
-	// p-value is the largest of the three p-values.
+	// Student's t over the estimates, and the normal interval from the standard errors and the spread. Its p-value is
+	// the largest of the three p-values.
 	Estimate
 	HartungKnapp Estimate // the estimate by Hartung and Knapp's method alone
-	// Spread is the standard deviation of the true effects between occasions: the estimate by Paule and
-	// Mandel, with the Q profile interval.
+	// Spread is the standard deviation of the true effects between occasions: the estimate by Paule and Mandel, with
+	// the Q profile interval.
 	Spread Interval
-	// Prediction is the interval for the estimate of a further occasion. The further estimate is assumed to
-	// have the average precision of the given estimates.
+	// Prediction is the interval for the estimate of a further occasion. The further estimate is assumed to have the
+	// average precision of the given estimates.
 	Prediction Interval
 	// Q is Cochran's statistic for "the spread is 0", and PQ its p-value.
 	Q, PQ   float64
@@ -29,8 +29,8 @@ type Pooled struct {
 	three [3]located
 }
 
-// located is an estimate with its standard error and the degrees of freedom of t. Infinite degrees of freedom
-// stand for the normal distribution.
+// located is an estimate with its standard error and the degrees of freedom of t. Infinite degrees of freedom stand
+// for the normal distribution.
 type located struct{ point, se, df float64 }
 
 // tail returns P(T > distance/se); 0 if the error is 0, so that the other estimates decide.
@@ -54,31 +54,29 @@ func (l located) estimate(confidence float64, n int) Estimate {
 	return Estimate{Interval: Interval{Point: l.point, Lo: l.point - half, Hi: l.point + half}, P: min(1, 2*l.tail(math.Abs(l.point))), N: n}
 }
 
-// RandomEffects pools at least two estimates with their standard errors under a model of random effects: the
-// true effects are normal around their mean, and each estimate is normal around its own true effect.
+// RandomEffects pools at least two estimates with their standard errors under a model of random effects: the true
+// effects are normal around their mean, and each estimate is normal around its own true effect.
 //
-// The spread is estimated by the method of Paule and Mandel (J. Research of the National Bureau of Standards
-// 87, 1982): with that spread, the weighted sum of squares equals its expectation, k - 1. A review of many
-// estimators recommends this estimator, which always exists, and REML, which may fail (Veroniki et al.,
-// Research Synthesis Methods 7, 2016). The interval of the spread is the Q profile (Viechtbauer, Statistics
-// in Medicine 26, 2007). If estimates agree better than their errors suggest, the Q profile is too narrow;
-// the upper bound is then the bound for estimates that agree as expected.
+// The spread is estimated by the method of Paule and Mandel (J. Research of the National Bureau of Standards 87,
+// 1982): with that spread, the weighted sum of squares equals its expectation, k - 1. A review of many estimators
+// recommends this estimator, which always exists, and REML, which may fail (Veroniki et al., Research Synthesis
+// Methods 7, 2016). The interval of the spread is the Q profile (Viechtbauer, Statistics in Medicine 26, 2007). If
+// estimates agree better than their errors suggest, the Q profile is too narrow; the upper bound is then the bound
+// for estimates that agree as expected.
 //
-// The interval of Hartung and Knapp (Statistics in Medicine 20, 2001), with k - 1 degrees of freedom, uses
-// the differences between the estimates. An interval from the standard errors alone is far too narrow for few
-// estimates (IntHout, Ioannidis and Borm, BMC Medical Research Methodology 14, 2014). Hartung and Knapp's
-// interval has two faults. If the estimates happen to agree, the interval is narrower than their standard
-// errors allow (Röver, Knapp and Friede, BMC Medical Research Methodology 15, 2015). The normal interval
-// corrects that. If some estimates are much more precise than others and the spread is not detected, only 80
-// to 90 % of the intervals contain the true value. Student's interval corrects that, since every occasion has
-// the same weight in it.
+// The interval of Hartung and Knapp (Statistics in Medicine 20, 2001), with k - 1 degrees of freedom, uses the
+// differences between the estimates. An interval from the standard errors alone is far too narrow for few estimates
+// (IntHout, Ioannidis and Borm, BMC Medical Research Methodology 14, 2014). Hartung and Knapp's interval has two
+// faults. If the estimates happen to agree, the interval is narrower than their standard errors allow (Röver, Knapp
+// and Friede, BMC Medical Research Methodology 15, 2015). The normal interval corrects that. If some estimates are
+// much more precise than others and the spread is not detected, only 80 to 90 % of the intervals contain the true
+// value. Student's interval corrects that, since every occasion has the same weight in it.
 //
 // The prediction is mean ± t·√(spread² + SE² + errors²) with k - 1 degrees of freedom. For estimates of equal
-// precision, the prediction interval is exact. The usual prediction interval is for the true effect of
-// another occasion, without the errors (Higgins, Thompson and Spiegelhalter, J. Royal Statistical Society A
-// 172, 2009; Partlett and Riley, Statistics in Medicine 36, 2017). In simulations, that interval contained
-// the true effect in only 85 to 92 % of cases with 5 or 10 estimates and a spread about as large as the
-// errors.
+// precision, the prediction interval is exact. The usual prediction interval is for the true effect of another
+// occasion, without the errors (Higgins, Thompson and Spiegelhalter, J. Royal Statistical Society A 172, 2009;
+// Partlett and Riley, Statistics in Medicine 36, 2017). In simulations, that interval contained the true effect in
+// only 85 to 92 % of cases with 5 or 10 estimates and a spread about as large as the errors.
 func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error) {
 	const name = "random effects"
 	if len(estimates) != len(errs) {
@@ -135,14 +133,14 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 	return p, nil
 }
 
-// Exceeds returns the one-sided p-value of "the mean effect is limit or less". Like P, it is the largest of
-// three p-values.
+// Exceeds returns the one-sided p-value of "the mean effect is limit or less". Like P, it is the largest of three
+// p-values.
 func (p Pooled) Exceeds(limit float64) float64 {
 	return p.largest(func(l located) float64 { return l.point - limit })
 }
 
-// largest returns the largest p-value of the three estimates, given a function for an estimate's distance
-// from a limit.
+// largest returns the largest p-value of the three estimates, given a function for an estimate's distance from a
+// limit.
 func (p Pooled) largest(distance func(located) float64) (most float64) {
 	for _, l := range p.three {
 		most = max(most, l.tail(distance(l)))

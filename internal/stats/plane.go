@@ -23,9 +23,9 @@ func (p Plane) At(x ...float64) float64 {
 
 // FitLine fits a line, a plane of one slope, to y at x by least squares. A line needs two different x.
 //
-// The slope is a weighted sum of the y, and the weights do not depend on y. Symmetric noise therefore gives
-// slopes with a symmetric distribution, and [SignedRank] suits slopes, one per round. An interval from a
-// single line through all rounds would count the common drift of a round as noise of every point.
+// The slope is a weighted sum of the y, and the weights do not depend on y. Symmetric noise therefore gives slopes
+// with a symmetric distribution, and [SignedRank] suits slopes, one per round. An interval from a single line through
+// all rounds would count the common drift of a round as noise of every point.
 func FitLine(x, y []float64) (Plane, error) {
 	points := make([][]float64, len(x))
 	for i := range x {
@@ -38,10 +38,10 @@ func FitLine(x, y []float64) (Plane, error) {
 // unexplained. With a smaller share, slopes consist of rounding errors.
 const leastIndependent = 1e-8
 
-// FitPlane fits a plane to y at the points x by least squares. A plane needs at least one point more than a
-// point has coordinates. The points must differ in each coordinate independently of the other coordinates: 1,
-// 2, 4 hosts at TTLs of 1, 2, 4 determine neither the slope for hosts nor the slope for TTLs. As with
-// [FitLine], each slope is a weighted sum of the y.
+// FitPlane fits a plane to y at the points x by least squares. A plane needs at least one point more than a point has
+// coordinates. The points must differ in each coordinate independently of the other coordinates: 1, 2, 4 hosts at
+// TTLs of 1, 2, 4 determine neither the slope for hosts nor the slope for TTLs. As with [FitLine], each slope is a
+// weighted sum of the y.
 //
 // The modified Gram–Schmidt process makes each coordinate, and then y, orthogonal to the coordinates before it.
 func FitPlane(x [][]float64, y []float64) (Plane, error) {

@@ -7,13 +7,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mostPower is the largest supported power. The numerical integral of power cannot distinguish larger values
-// from 1.
+// mostPower is the largest supported power. The numerical integral of power cannot distinguish larger values from 1.
 const mostPower = 1 - 1e-9
 
-// DetectableEffect returns the smallest true mean difference that a two-sided paired t test at level alpha
-// over n rounds detects with the given power. The result has the unit of sd, the standard deviation of the
-// differences. It is NaN for n < 2 or arguments out of range (alpha < power ≤ 1-1e-9).
+// DetectableEffect returns the smallest true mean difference that a two-sided paired t test at level alpha over n
+// rounds detects with the given power. The result has the unit of sd, the standard deviation of the differences. It
+// is NaN for n < 2 or arguments out of range (alpha < power ≤ 1-1e-9).
 func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 	if n < 2 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
@@ -28,8 +27,8 @@ func tPower(efficiency, df, alpha float64) func(shift float64) float64 {
 	return func(shift float64) float64 { return studentPower(efficiency*shift, df, critical) }
 }
 
-// smallestShift returns the shift at which a rising power function reaches a power. Regula falsi with the
-// Illinois rule needs some ten evaluations, bisection would need forty.
+// smallestShift returns the shift at which a rising power function reaches a power. Regula falsi with the Illinois
+// rule needs some ten evaluations, bisection would need forty.
 func smallestShift(power float64, at func(shift float64) float64) float64 {
 	lo, hi := 0.0, 1.0
 	below, above := at(lo)-power, at(hi)-power
@@ -81,14 +80,14 @@ func fewest(limit int, enough func(n int) bool) int {
 	return many
 }
 
-// studentPower returns P(|T| > critical) for T of the noncentral t distribution with nu degrees of freedom
-// and the given shift ≥ 0.
+// studentPower returns P(|T| > critical) for T of the noncentral t distribution with nu degrees of freedom and the
+// given shift ≥ 0.
 //
-// T is (Z+shift)/S, with Z normal and S the relative error of the estimated standard deviation. The result is
-// an average over S, which has the density of a scaled chi distribution. The normal part steps from 0 to 1
-// around S = shift/critical, within a width of 1/critical. The integral is split there, so that
-// Gauss–Legendre integrates smooth pieces only. (distuv.NoncentralT returns 1 for the far lower tail of a
-// shift over 38, which two or three rounds at a strict level reach.)
+// T is (Z+shift)/S, with Z normal and S the relative error of the estimated standard deviation. The result is an
+// average over S, which has the density of a scaled chi distribution. The normal part steps from 0 to 1 around S =
+// shift/critical, within a width of 1/critical. The integral is split there, so that Gauss–Legendre integrates smooth
+// pieces only. (distuv.NoncentralT returns 1 for the far lower tail of a shift over 38, which two or three rounds at
+// a strict level reach.)
 func studentPower(shift, nu, critical float64) float64 {
 	logGamma, _ := math.Lgamma(nu / 2)
 	logScale := math.Ln2 + nu/2*math.Log(nu/2) - logGamma

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// midRanks ranks x from 1. Equal values share the mean of their ranks. The result ties is the sum of t³-t
-// over the groups of t equal values: 0 means no ties.
+// midRanks ranks x from 1. Equal values share the mean of their ranks. The result ties is the sum of t³-t over the
+// groups of t equal values: 0 means no ties.
 func midRanks(x []float64) (ranks []float64, ties float64) {
 	order := ascending(x)
 	ranks = make([]float64, len(x))
@@ -64,8 +64,7 @@ func (r rankNull) depth(alpha float64) (k int) {
 	return k
 }
 
-// level returns the attained significance level of the discrete test at a nominal level; 0: no claim is
-// possible.
+// level returns the attained significance level of the discrete test at a nominal level; 0: no claim is possible.
 func (r rankNull) level(alpha float64) float64 {
 	switch depth := r.depth(alpha); {
 	case depth < 1:

@@ -14,18 +14,17 @@ const (
 	maxExactSignedRankTied = 100 // largest n for which a P with ties or zeros is exact
 )
 
-// SignedRank estimates the centre of symmetry of d, usually one difference or log ratio per round. The point
-// is the Hodges–Lehmann estimate: the median of all Walsh averages (d[i]+d[j])/2, i ≤ j. The interval reaches
-// from the k-th smallest to the k-th largest Walsh average, with k from the exact null distribution of
-// Wilcoxon's signed-rank statistic (Hollander, Wolfe & Chicken, 3rd ed., section 3.3). The true confidence is
-// at least the requested confidence. The test needs symmetry but not normality. A 95 % interval needs at
-// least 6 values, a 99 % interval 8; fewer values give ErrTooFew.
+// SignedRank estimates the centre of symmetry of d, usually one difference or log ratio per round. The point is the
+// Hodges–Lehmann estimate: the median of all Walsh averages (d[i]+d[j])/2, i ≤ j. The interval reaches from the k-th
+// smallest to the k-th largest Walsh average, with k from the exact null distribution of Wilcoxon's signed-rank
+// statistic (Hollander, Wolfe & Chicken, 3rd ed., section 3.3). The true confidence is at least the requested
+// confidence. The test needs symmetry but not normality. A 95 % interval needs at least 6 values, a 99 % interval 8;
+// fewer values give ErrTooFew.
 //
-// P is two-sided: twice the smaller exact tail, at most 1. Zeros are ranked and then dropped (Pratt 1959).
-// Equal magnitudes share mid-ranks, and P is exact given these ranks. The interval is not corrected for zeros
-// and ties. With ties, the interval may therefore contain 0 although P is just below 1 - confidence. For n
-// above 200 (for P with ties or zeros: 100), SignedRank uses the normal approximation with continuity
-// correction.
+// P is two-sided: twice the smaller exact tail, at most 1. Zeros are ranked and then dropped (Pratt 1959). Equal
+// magnitudes share mid-ranks, and P is exact given these ranks. The interval is not corrected for zeros and ties.
+// With ties, the interval may therefore contain 0 although P is just below 1 - confidence. For n above 200 (for P
+// with ties or zeros: 100), SignedRank uses the normal approximation with continuity correction.
 func SignedRank(d []float64, confidence float64) (Estimate, error) {
 	const name = "signed rank"
 	if err := checkPairs(name, d, confidence); err != nil {
@@ -101,14 +100,13 @@ func signedRankNull(n int) rankNull {
 	return rankNull{cdf: signedRankCDF(n)}
 }
 
-// LeastSignedRank returns the smallest n that allows an interval with a confidence of 1 - alpha: 2·2⁻ⁿ ≤
-// alpha.
+// LeastSignedRank returns the smallest n that allows an interval with a confidence of 1 - alpha: 2·2⁻ⁿ ≤ alpha.
 func LeastSignedRank(alpha float64) int {
 	return int(math.Ceil(1 - math.Log2(alpha) - 1e-12))
 }
 
-// signedRankTails returns P(T ≤ t) and P(T ≥ t) under symmetry about 0. T is the sum of the ranks of the
-// positive values, and t its value in d.
+// signedRankTails returns P(T ≤ t) and P(T ≥ t) under symmetry about 0. T is the sum of the ranks of the positive
+// values, and t its value in d.
 func signedRankTails(d []float64) (lower, upper float64) {
 	all, ties := midRanks(Mapped(d, math.Abs))
 	ranks := all[:0]
@@ -170,8 +168,8 @@ func subsetSumTails(ranks []float64, t float64) (lower, upper float64) {
 	return min(1, lower), min(1, upper)
 }
 
-// subsetSumProbabilities returns the distribution of the sum of a subset that contains each weight with
-// probability ½.
+// subsetSumProbabilities returns the distribution of the sum of a subset that contains each weight with probability
+// ½.
 func subsetSumProbabilities(weights []int) []float64 {
 	p := []float64{1}
 	for _, w := range weights {
@@ -186,8 +184,8 @@ func subsetSumProbabilities(weights []int) []float64 {
 	return p
 }
 
-// normalTails returns the tails of a statistic on a grid of step 1 (or ½ with ties), by the normal
-// approximation with continuity correction.
+// normalTails returns the tails of a statistic on a grid of step 1 (or ½ with ties), by the normal approximation with
+// continuity correction.
 func normalTails(t, mean, sd float64) (lower, upper float64) {
 	return distuv.UnitNormal.CDF((t + 0.5 - mean) / sd), distuv.UnitNormal.CDF((mean - t + 0.5) / sd)
 }

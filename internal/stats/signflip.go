@@ -14,14 +14,13 @@ const (
 	mostSubsets = 11   // largest number of values for which all subsets are used
 )
 
-// SignFlip estimates the mean of d, usually one difference per round, if the noise is symmetric. The
-// randomisation test of Fisher (1935) flips the signs of values. The bounds of the interval are means of
-// random subsets of the values (Hartigan 1969, "Using subsample values as typical values", Journal of the
-// American Statistical Association 64). SignFlip suits counts: if most differences are zero, ranks lose most
-// of the information.
+// SignFlip estimates the mean of d, usually one difference per round, if the noise is symmetric. The randomisation
+// test of Fisher (1935) flips the signs of values. The bounds of the interval are means of random subsets of the
+// values (Hartigan 1969, "Using subsample values as typical values", Journal of the American Statistical Association
+// 64). SignFlip suits counts: if most differences are zero, ranks lose most of the information.
 //
-// SignFlip needs as many values as [SignedRank]. P is two-sided. With more than 11 values, P comes from 1,999
-// random subsets, which are the same for all samples of one size.
+// SignFlip needs as many values as [SignedRank]. P is two-sided. With more than 11 values, P comes from 1,999 random
+// subsets, which are the same for all samples of one size.
 func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	const name = "sign flip"
 	if err := checkPairs(name, d, confidence); err != nil {
@@ -43,8 +42,8 @@ func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// tailAt returns the shares of the sorted subset means that lie at v or below, and at v or above. Both counts
-// include one additional mean at v.
+// tailAt returns the shares of the sorted subset means that lie at v or below, and at v or above. Both counts include
+// one additional mean at v.
 func tailAt(means []float64, v float64) (lower, upper float64) {
 	below, _ := slices.BinarySearch(means, v)
 	upTo, _ := slices.BinarySearch(means, math.Nextafter(v, math.Inf(1)))

@@ -8,12 +8,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// SteinRounds returns the total number of rounds (the pilot's included) after which the interval of
-// SteinInterval has at most the given half-width, by Stein's two-stage rule (Stein 1945): n = max(n₀,
-// ⌈(t·s/halfWidth)²⌉). Here n₀ is the pilot's number of rounds, s the pilot's standard deviation, and t the
-// quantile with n₀-1 degrees of freedom. The number depends on the pilot's spread and never on its mean, so
-// looking at the pilot does not bias the result. A number over limit is reduced to limit and reported as
-// capped. The interval is then still valid, but wider than requested.
+// SteinRounds returns the total number of rounds (the pilot's included) after which the interval of SteinInterval has
+// at most the given half-width, by Stein's two-stage rule (Stein 1945): n = max(n₀, ⌈(t·s/halfWidth)²⌉). Here n₀ is
+// the pilot's number of rounds, s the pilot's standard deviation, and t the quantile with n₀-1 degrees of freedom.
+// The number depends on the pilot's spread and never on its mean, so looking at the pilot does not bias the result. A
+// number over limit is reduced to limit and reported as capped. The interval is then still valid, but wider than
+// requested.
 func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n int, capped bool, err error) {
 	const name = "Stein rounds"
 	err = cmp.Or(checkConfidence(name, confidence), checkPositive(name, "half-width", halfWidth), checkValues(name, pilot, 2))
@@ -52,12 +52,11 @@ func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64)
 }
 
 // PrecisionRounds does what SteinRounds does, for the smallest interval that contains both SteinInterval and
-// SignedRank's interval. With the chance assurance, this interval has at most the half-width halfWidth. A pilot
-// that happens to have little noise leads to too few rounds for SignedRank's interval, whose width depends on the
-// noise of all rounds. From the pilot's spread, PrecisionRounds therefore predicts an upper bound of the standard
-// deviation of all rounds, by the F quantile for the remaining rounds. The bound holds for normal values. More
-// rounds than Stein's number do not lower the confidence of Stein's interval, since the number still depends on
-// the pilot's spread alone.
+// SignedRank's interval. With the chance assurance, this interval has at most the half-width halfWidth. A pilot that
+// happens to have little noise leads to too few rounds for SignedRank's interval, whose width depends on the noise of
+// all rounds. From the pilot's spread, PrecisionRounds therefore predicts an upper bound of the standard deviation of
+// all rounds, by the F quantile for the remaining rounds. The bound holds for normal values. More rounds than Stein's
+// number do not lower the confidence of Stein's interval, since the number still depends on the pilot's spread alone.
 func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, limit int) (n int, capped bool, err error) {
 	const name = "precision rounds"
 	if !(assurance > 0 && assurance < 1) {
@@ -77,13 +76,12 @@ func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, 
 	return n, false, nil
 }
 
-// hullAllowance is the assumed width of the interval that contains both intervals, in widths of a t interval.
-// On normal values, the signed-rank interval is wider by 1/rankEfficiency = 1.023, and its centre differs
-// from the mean.
+// hullAllowance is the assumed width of the interval that contains both intervals, in widths of a t interval. On
+// normal values, the signed-rank interval is wider by 1/rankEfficiency = 1.023, and its centre differs from the mean.
 const hullAllowance = 1.04
 
-// predictedHalf returns a half-width that the interval of PrecisionRounds over n rounds exceeds with a chance
-// of 1 - assurance.
+// predictedHalf returns a half-width that the interval of PrecisionRounds over n rounds exceeds with a chance of 1 -
+// assurance.
 func predictedHalf(sd float64, pilot, n int, confidence, assurance float64) float64 {
 	all := float64(n - 1)
 	variance := sd * sd

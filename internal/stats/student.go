@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// PairedT estimates the mean of d, usually one difference or log ratio per round, with Student's t interval
-// and test (n ≥ 2). The interval is exact for normal values. Values that do not vary give ErrConstant: they
-// do not show a spread, and an interval of width zero would claim certainty.
+// PairedT estimates the mean of d, usually one difference or log ratio per round, with Student's t interval and test
+// (n ≥ 2). The interval is exact for normal values. Values that do not vary give ErrConstant: they do not show a
+// spread, and an interval of width zero would claim certainty.
 func PairedT(d []float64, confidence float64) (Estimate, error) {
 	const name = "paired t"
 	if err := cmp.Or(checkConfidence(name, confidence), checkValues(name, d, 2)); err != nil {
@@ -25,8 +25,8 @@ func PairedT(d []float64, confidence float64) (Estimate, error) {
 	return studentEstimate(mean, se, float64(len(d)-1), confidence, len(d)), nil
 }
 
-// WelchT estimates mean(y) - mean(x) of two independent samples with unequal variances, with the
-// Welch–Satterthwaite degrees of freedom. Each sample needs at least two values.
+// WelchT estimates mean(y) - mean(x) of two independent samples with unequal variances, with the Welch–Satterthwaite
+// degrees of freedom. Each sample needs at least two values.
 func WelchT(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "Welch t"
 	if err := cmp.Or(checkConfidence(name, confidence), checkSamples(name, x, y, 2)); err != nil {
@@ -48,8 +48,8 @@ type Weighted struct {
 }
 
 // WelchSum estimates a weighted sum of the means of independent samples with unequal variances, with the
-// Welch–Satterthwaite degrees of freedom (Welch 1947). Each sample needs at least two values. The weights -1
-// and 1 give WelchT; -1, 1, 1, -1 give the difference of two differences.
+// Welch–Satterthwaite degrees of freedom (Welch 1947). Each sample needs at least two values. The weights -1 and 1
+// give WelchT; -1, 1, 1, -1 give the difference of two differences.
 func WelchSum(samples []Weighted, confidence float64) (Estimate, error) {
 	const name = "Welch sum"
 	if err := cmp.Or(checkConfidence(name, confidence), checkCount(name+", samples", len(samples), 1)); err != nil {
@@ -81,8 +81,8 @@ func WelchSum(samples []Weighted, confidence float64) (Estimate, error) {
 	return studentEstimate(sum, se, variance*variance/spread, confidence, values), nil
 }
 
-// welchError returns the standard error of the difference between the means of m and n values, and its
-// degrees of freedom by Welch and Satterthwaite.
+// welchError returns the standard error of the difference between the means of m and n values, and its degrees of
+// freedom by Welch and Satterthwaite.
 func welchError(sdX, sdY float64, m, n int) (se, df float64) {
 	x, y := sdX/math.Sqrt(float64(m)), sdY/math.Sqrt(float64(n))
 	se = math.Hypot(x, y)
@@ -137,8 +137,8 @@ func studentTail(t, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF(-t)
 }
 
-// StudentQuantile returns a quantile of Student's t distribution. Quantiles for whole degrees of freedom are
-// cached, since computing one takes longer than the rest of an interval.
+// StudentQuantile returns a quantile of Student's t distribution. Quantiles for whole degrees of freedom are cached,
+// since computing one takes longer than the rest of an interval.
 func StudentQuantile(p, df float64) float64 {
 	whole := df == math.Trunc(df)
 	if known, ok := studentQuantiles.Load([2]float64{p, df}); whole && ok {

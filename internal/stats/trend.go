@@ -11,19 +11,18 @@ const (
 	maxTrendPairs = 300 // largest number of values for which the slope uses all pairs; a longer series becomes medians of blocks
 )
 
-// Trend tests whether a series, in the order measured, rises or falls all along. P is the two-sided p-value
-// of Mann and Kendall's test of "no trend" (Mann 1945; Kendall, Rank Correlation Methods, 4th ed., chapters 4
-// and 5). The slope is Theil and Sen's: the median of the slopes between all pairs of values, in the values'
-// unit per index (Hollander, Wolfe & Chicken, section 9.3). Trend needs at least 4 values; significance at 5
-// % needs at least 5.
+// Trend tests whether a series, in the order measured, rises or falls all along. P is the two-sided p-value of Mann
+// and Kendall's test of "no trend" (Mann 1945; Kendall, Rank Correlation Methods, 4th ed., chapters 4 and 5). The
+// slope is Theil and Sen's: the median of the slopes between all pairs of values, in the values' unit per index
+// (Hollander, Wolfe & Chicken, section 9.3). Trend needs at least 4 values; significance at 5 % needs at least 5.
 //
-// The test uses the signs of the differences of all pairs, so neither outliers nor the shape of the trend
-// matter. The test assumes independent values: with positive autocorrelation, slow waves look like trends. P
-// is exact for up to 50 values without ties. Otherwise P is the normal approximation with continuity
-// correction and tie-corrected variance.
+// The test uses the signs of the differences of all pairs, so neither outliers nor the shape of the trend matter. The
+// test assumes independent values: with positive autocorrelation, slow waves look like trends. P is exact for up to
+// 50 values without ties. Otherwise P is the normal approximation with continuity correction and tie-corrected
+// variance.
 //
-// For more than 300 values, the slope is computed from the medians of at most 300 blocks of neighbouring
-// values. Blocks make the slope a little less precise and add no bias. P always uses all values.
+// For more than 300 values, the slope is computed from the medians of at most 300 blocks of neighbouring values.
+// Blocks make the slope a little less precise and add no bias. P always uses all values.
 func Trend(x []float64) (slope, p float64, err error) {
 	if err := checkValues("trend", x, 4); err != nil {
 		return 0, 0, err
@@ -39,8 +38,8 @@ func Trend(x []float64) (slope, p float64, err error) {
 	return Quantile(slopes, 0.5) / float64(size), mannKendall(x), nil
 }
 
-// mannKendall returns the two-sided p-value of "no trend", from the number of rising pairs minus the number
-// of falling pairs.
+// mannKendall returns the two-sided p-value of "no trend", from the number of rising pairs minus the number of
+// falling pairs.
 func mannKendall(x []float64) float64 {
 	s, ties := kendallScore(x)
 	n := len(x)
@@ -57,9 +56,9 @@ func mannKendall(x []float64) float64 {
 	return twoSided(normalTails(float64(s)/2, 0, math.Sqrt(variance)/2)) // halved, since the number of rising pairs changes in steps of 1
 }
 
-// kendallScore returns the number of rising pairs minus the number of falling pairs, and the sum of
-// t(t-1)(2t+5) over the groups of t equal values. A Fenwick tree over the ranks counts, for each value, the
-// earlier values that are smaller or equal.
+// kendallScore returns the number of rising pairs minus the number of falling pairs, and the sum of t(t-1)(2t+5) over
+// the groups of t equal values. A Fenwick tree over the ranks counts, for each value, the earlier values that are
+// smaller or equal.
 func kendallScore(x []float64) (score int, ties float64) {
 	n := len(x)
 	order := ascending(x)
@@ -92,8 +91,8 @@ func kendallScore(x []float64) (score int, ties float64) {
 	return score, ties
 }
 
-// inversionCDF returns P(K ≤ k) for the number K of rising pairs in a random order of n different values. The
-// i-th value rises above 0 … i-1 of the values before it, each number with the same chance.
+// inversionCDF returns P(K ≤ k) for the number K of rising pairs in a random order of n different values. The i-th
+// value rises above 0 … i-1 of the values before it, each number with the same chance.
 func inversionCDF(n int) []float64 {
 	return cumulated(&inversionCDFs, n, func() []float64 {
 		p := []float64{1}

@@ -12,10 +12,10 @@ import (
 // boundedExp returns the exponential of a contrast of at most 600, so that it is finite and not 0.
 func boundedExp(x float64) float64 { return math.Exp(min(max(x, -600), 600)) }
 
-// Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each run
-// gives a sample of overheads by round. These two samples are independent, and are compared as any two samples
-// are. Without pairs, an overhead is itself a difference of two samples. The change is then estimated from all
-// four samples; of the values in the result, only their number is used.
+// Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each run gives
+// a sample of overheads by round. These two samples are independent, and are compared as any two samples are. Without
+// pairs, an overhead is itself a difference of two samples. The change is then estimated from all four samples; of
+// the values in the result, only their number is used.
 func Changed(from, to Data) Data {
 	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
 		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // a pair in which either side failed has no overhead
@@ -33,8 +33,8 @@ func Changed(from, to Data) Data {
 	return d
 }
 
-// factors returns the overheads by round, or by set-up, on a scale on which two overheads can be compared:
-// the ratio arm ÷ baseline, or the amount by which the arm costs more.
+// factors returns the overheads by round, or by set-up, on a scale on which two overheads can be compared: the ratio
+// arm ÷ baseline, or the amount by which the arm costs more.
 func (d *Data) factors() []float64 {
 	contrasts, _, _ := d.Units()
 	if d.Metric.Scale == experiment.Difference {
@@ -65,8 +65,8 @@ func (d *Data) smaller() []float64 {
 	return d.Treated
 }
 
-// spread returns the standard deviation of an imagined single sample. That sample has the size of the smaller
-// sample, and its mean is as uncertain as the overhead.
+// spread returns the standard deviation of an imagined single sample. That sample has the size of the smaller sample,
+// and its mean is as uncertain as the overhead.
 func (d *Data) spread() float64 {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -80,8 +80,7 @@ func (d *Data) spread() float64 {
 	return math.Sqrt(float64(d.Size()) * (b*b/float64(len(base)) + a*a/float64(len(arm))))
 }
 
-// MethodOccasions is appended to the method of a change whose interval includes the variation between
-// occasions.
+// MethodOccasions is appended to the method of a change whose interval includes the variation between occasions.
 const MethodOccasions = "+occasions"
 
 // WithOccasions returns data whose interval includes the variation between occasions. The deviation is the standard
@@ -108,12 +107,12 @@ func (d Data) WithOccasions(deviation float64, runs int) Data {
 	return d
 }
 
-// MethodRandomEffects is the method for an overhead that several runs have estimated, each on an occasion of
-// its own: stats.RandomEffects.
+// MethodRandomEffects is the method for an overhead that several runs have estimated, each on an occasion of its own:
+// stats.RandomEffects.
 const MethodRandomEffects = "random-effects"
 
-// Combined joins the overheads of several runs, given as contrasts with their standard errors. Two runs are
-// enough for a claim, since the method does not use ranks.
+// Combined joins the overheads of several runs, given as contrasts with their standard errors. Two runs are enough
+// for a claim, since the method does not use ranks.
 func Combined(m experiment.Metric, contrasts, errs []float64) Data {
 	d := Data{Metric: m, Paired: true, Contrasts: contrasts, Moved: make([]int, len(contrasts)), errs: errs}
 	d.estimate = func(r Rules) Estimate {

@@ -74,8 +74,8 @@ type View struct {
 
 // Estimate holds the results of the estimators for one comparison.
 type Estimate struct {
-	// SD is the standard deviation of the contrasts. For unpaired data, it is the standard deviation of a
-	// value around its arm's mean: the root of the mean of both variances.
+	// SD is the standard deviation of the contrasts. For unpaired data, it is the standard deviation of a value
+	// around its arm's mean: the root of the mean of both variances.
 	SD     float64
 	Spread [2]float64 // standard deviations of the baseline's and the arm's values; 0 for pairs
 	Method string
@@ -125,8 +125,8 @@ func looksOf(at []int, most int) *stats.Looks {
 	return looks
 }
 
-// AtLook returns the confidence of one interval at one look. With several looks it is higher than Confidence,
-// which holds for the intervals of all looks together.
+// AtLook returns the confidence of one interval at one look. With several looks it is higher than Confidence, which
+// holds for the intervals of all looks together.
 func (r Rules) AtLook() float64 {
 	if r.looks == nil {
 		return r.Confidence
@@ -139,8 +139,8 @@ func (r Rules) TwoSided(p float64) float64 {
 	return min(1, 2*r.looks.P(p/2))
 }
 
-// Inner returns the rules of the interval that the two one-sided tests of equivalence rest on. Both tests
-// pass at alpha if the interval of confidence 1 − 2 alpha lies within the margin.
+// Inner returns the rules of the interval that the two one-sided tests of equivalence rest on. Both tests pass at
+// alpha if the interval of confidence 1 − 2 alpha lies within the margin.
 func (r Rules) Inner() Rules {
 	r.Confidence, r.Margin = 1-2*r.Alpha, 0
 	return r
@@ -204,8 +204,8 @@ func (r Rules) pairs(d *Data) Estimate {
 	return e
 }
 
-// twoSamples estimates the shift from one independent sample to another, by ranks and Welch's t together if
-// the values allow both.
+// twoSamples estimates the shift from one independent sample to another, by ranks and Welch's t together if the
+// values allow both.
 func (r Rules) twoSamples(base, arm []float64) Estimate {
 	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
 	e.T = r.view(stats.WelchT(base, arm, r.Confidence))
@@ -227,8 +227,8 @@ func (e Estimate) spreads(base, arm float64) Estimate {
 	return e
 }
 
-// Exceeds returns the one-sided p-value of "the overhead is limit or less" by the headline estimator. The
-// p-value is 1 if that estimator has no result, or if no value can exceed the limit.
+// Exceeds returns the one-sided p-value of "the overhead is limit or less" by the headline estimator. The p-value is
+// 1 if that estimator has no result, or if no value can exceed the limit.
 func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	shift := FromOverhead(limit, d.Metric)
 	if math.IsInf(shift, 0) || math.IsNaN(shift) {
@@ -272,8 +272,8 @@ func (r Rules) stein(contrasts []float64, pilot int) View {
 	return r.view(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
 }
 
-// hull returns a view with the point of the first view, the smallest interval that contains both intervals,
-// and the larger p-value of each test.
+// hull returns a view with the point of the first view, the smallest interval that contains both intervals, and the
+// larger p-value of each test.
 func hull(a, b View) View {
 	a.At.Lo, a.At.Hi = min(a.At.Lo, b.At.Lo), max(a.At.Hi, b.At.Hi)
 	a.P, a.Equiv = max(a.P, b.P), max(a.Equiv, b.Equiv)
@@ -285,8 +285,8 @@ func (v View) wider(amount float64) View {
 	return v
 }
 
-// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An error (too
-// few values, or no spread for a t interval) gives noView.
+// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An error (too few
+// values, or no spread for a t interval) gives noView.
 func (r Rules) view(e stats.Estimate, err error) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return noView
@@ -311,8 +311,8 @@ func (r Rules) MarginOf(d *Data) float64 {
 	return r.Margin
 }
 
-// MarginShown returns the margin of equivalence for output: a share of the baseline, or an amount in the
-// metric's unit; 0: no margin.
+// MarginShown returns the margin of equivalence for output: a share of the baseline, or an amount in the metric's
+// unit; 0: no margin.
 func (r Rules) MarginShown(d *Data) float64 {
 	if d.Metric.Scale == experiment.Difference {
 		return r.MarginOf(d)

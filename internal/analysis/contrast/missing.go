@@ -8,8 +8,8 @@ import (
 	"tare/internal/stats"
 )
 
-// Missing counts the trials that have no value because the program failed, by the arm that failed. For paired
-// data, it counts the pairs in which a program failed.
+// Missing counts the trials that have no value because the program failed, by the arm that failed. For paired data,
+// it counts the pairs in which a program failed.
 type Missing struct{ Baseline, Treated, Both int }
 
 // Count returns the number of missing values or pairs.
@@ -27,14 +27,14 @@ func (m *Missing) Add(baseline, treated bool) {
 	}
 }
 
-// farther is the distance from zero of a failure that counts as worst, as a multiple of the largest contrast
-// seen. The distance is at least 2 × farther margins of equivalence.
+// farther is the distance from zero of a failure that counts as worst, as a multiple of the largest contrast seen.
+// The distance is at least 2 × farther margins of equivalence.
 const farther = 1.5
 
-// Imputed returns the data with an assumed value for every missing value. With a sign of +1, the assumed
-// values favour a large contrast; with a sign of -1, a small contrast. The sign makes one of the two arms
-// look worse. A failure of that arm counts as worse than all values seen. Any other failure counts as no true
-// difference, moved by chance in the direction of the sign, as far as the farthest value seen.
+// Imputed returns the data with an assumed value for every missing value. With a sign of +1, the assumed values
+// favour a large contrast; with a sign of -1, a small contrast. The sign makes one of the two arms look worse. A
+// failure of that arm counts as worse than all values seen. Any other failure counts as no true difference, moved by
+// chance in the direction of the sign, as far as the farthest value seen.
 func (d *Data) Imputed(sign, margin float64) Data {
 	if d.imputed != nil {
 		return d.imputed(sign, margin)
@@ -139,10 +139,10 @@ func extended[T any](list []T, v T, n int) []T {
 	return append(slices.Clip(list), slices.Repeat([]T{v}, n)...)
 }
 
-// WithMissing returns the part of an estimate that holds whatever the missing values are. Two more estimates
-// have assumed values: one favours a small contrast, the other a large contrast. The interval contains the
-// intervals of all three estimates. The p-value comes from the estimate that contradicts the claim. Failed
-// trials never count as evidence of equivalence, since their cost has no upper limit.
+// WithMissing returns the part of an estimate that holds whatever the missing values are. Two more estimates have
+// assumed values: one favours a small contrast, the other a large contrast. The interval contains the intervals of
+// all three estimates. The p-value comes from the estimate that contradicts the claim. Failed trials never count as
+// evidence of equivalence, since their cost has no upper limit.
 func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	if d.Missing.Count() == 0 {
 		return e

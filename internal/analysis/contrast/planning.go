@@ -11,8 +11,7 @@ import (
 // pairs is an example.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
-// Aligned returns the units of pairs for the aligned rank test; false if the signed-rank test is used
-// instead.
+// Aligned returns the units of pairs for the aligned rank test; false if the signed-rank test is used instead.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	contrasts, deltas, _ := d.Units()
 	if d.Means || d.Controlled() == 0 && d.PositionEffects == nil {
@@ -35,8 +34,7 @@ func (d *Data) RoundsEach() int {
 	return most
 }
 
-// LastShort reports whether the last set-up has fewer rounds than other set-ups, so that more rounds may
-// follow.
+// LastShort reports whether the last set-up has fewer rounds than other set-ups, so that more rounds may follow.
 func (d *Data) LastShort() bool {
 	if d.SetUps == nil {
 		return false
@@ -59,8 +57,8 @@ func (d *Data) Freedom() float64 {
 	return float64(d.Size() - 1)
 }
 
-// LeastP returns the smallest two-sided p-value that the rank test can give for data of this size. Pairs that
-// all have the same sign give this p-value, and so do two samples that do not overlap.
+// LeastP returns the smallest two-sided p-value that the rank test can give for data of this size. Pairs that all
+// have the same sign give this p-value, and so do two samples that do not overlap.
 func (r Rules) LeastP(d *Data) float64 {
 	if d.errs != nil {
 		return 0 // the method does not use ranks
@@ -86,8 +84,8 @@ func enough(least, level float64) bool { return least <= level*(1+1e-9) }
 
 const mostFewest = 1000
 
-// Fewest returns the smallest number of pairs, or of values in each of two samples, with which the rank test
-// can give a two-sided p-value of alpha.
+// Fewest returns the smallest number of pairs, or of values in each of two samples, with which the rank test can give
+// a two-sided p-value of alpha.
 func Fewest(paired bool, alpha float64) int {
 	return fewest(func(n int) bool {
 		if paired {
@@ -97,8 +95,8 @@ func Fewest(paired bool, alpha float64) int {
 	})
 }
 
-// Fewest returns the smallest number of pairs or values for alpha divided by the family, the number of
-// hypotheses that share alpha. With controlled set, pairs compare the arm with baseline and control together.
+// Fewest returns the smallest number of pairs or values for alpha divided by the family, the number of hypotheses
+// that share alpha. With controlled set, pairs compare the arm with baseline and control together.
 func (r Rules) Fewest(paired, controlled bool, family int) int {
 	if !controlled {
 		return Fewest(paired, r.Alpha/float64(family))
