@@ -143,37 +143,36 @@ type Overview struct {
 
 // Overviews returns one Overview per headline metric, in the order of the comparisons.
 func Overviews(r *Run) (list []Overview) {
-	type of struct{ metric, arm string }
-	verdicts := map[of]map[Verdict]bool{}
+	var verdicts []map[string]map[Verdict]bool // by metric and arm
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		if !c.Metric.Headline || c.Verdict == Restated {
 			continue
 		}
-		id := of{c.Metric.Name, c.Arm}
-		k := slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == id.metric })
+		k := slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == c.Metric.Name })
 		if k < 0 {
-			k, list = len(list), append(list, Overview{Metric: c.Metric})
+			k, list, verdicts = len(list), append(list, Overview{Metric: c.Metric}), append(verdicts, map[string]map[Verdict]bool{})
 		}
-		if verdicts[id] == nil {
-			verdicts[id] = map[Verdict]bool{}
+		if verdicts[k][c.Arm] == nil {
+			verdicts[k][c.Arm] = map[Verdict]bool{}
 		}
-		verdicts[id][c.Verdict] = true
+		verdicts[k][c.Arm][c.Verdict] = true
 		if f := list[k].Furthest; (c.Verdict == Costs || c.Verdict == Gains) && (f == nil || math.Abs(c.Overhead.Point) > math.Abs(f.Overhead.Point)) {
 			list[k].Furthest = c
 		}
 	}
-	for id, has := range verdicts {
-		o := &list[slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == id.metric })]
-		switch {
-		case has[Costs]:
-			o.Costs++
-		case has[Gains]:
-			o.Gains++
-		case has[Equivalent] && len(has) == 1:
-			o.Equivalent++
-		default:
-			o.Open++
+	for k := range list {
+		for _, has := range verdicts[k] {
+			switch o := &list[k]; {
+			case has[Costs]:
+				o.Costs++
+			case has[Gains]:
+				o.Gains++
+			case has[Equivalent] && len(has) == 1:
+				o.Equivalent++
+			default:
+				o.Open++
+			}
 		}
 	}
 	return list

@@ -176,7 +176,7 @@ func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 			}
 		}
 	}
-	f.roundFits = t.fitRounds(list, s.first(), points(s.x[s.first():]))
+	f.roundFits = t.fitRounds(list, s.first(), stats.Points(s.x[s.first():]))
 	return f
 }
 

@@ -214,13 +214,12 @@ func (t *table) parts(c int) []PartSummary {
 			}
 			trials = append(trials, v)
 			for name, used := range v.Used {
-				names[name] = names[name] || name != layerSum && !used.Unavailable
+				if name != layerSum && !used.Unavailable {
+					names[name] = true
+				}
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			if !names[name] {
-				continue
-			}
 			layers = layers || strings.Contains(name, ":")
 			one := PartSummary{Arm: arm.Name, Part: name}
 			var cpus, work, memory []float64

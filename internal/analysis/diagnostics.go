@@ -4,8 +4,8 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 
 	"tare/internal/analysis/contrast"
@@ -31,22 +31,21 @@ const (
 
 func diagnoseSeries(run *Run, seed uint64) {
 	level := diagnosticLevels(run)
-	var series sync.WaitGroup
-	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // limits the parallel diagnostics, which take most of the time of an analysis
+	var series errgroup.Group
+	series.SetLimit(runtime.GOMAXPROCS(0)) // in parallel, since diagnostics take most of the time of an analysis
 	for c := range run.Cells {
 		for m := range run.Cells[c].Metrics {
 			ms := &run.Cells[c].Metrics[m]
 			for a := range ms.Arms {
 				s := &ms.Arms[a]
-				free <- struct{}{}
-				series.Go(func() {
+				series.Go(func() error {
 					s.Diagnostics = diagnosticsOf(s.Values, s.Summary, level[ms.Metric.Headline], seed)
-					<-free
+					return nil
 				})
 			}
 		}
 	}
-	series.Wait()
+	_ = series.Wait() // no error
 }
 
 // diagnosticLevels returns the significance level of one diagnostic of one series, for headline metrics (key true)

@@ -7,6 +7,7 @@ import (
 
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
+	"tare/internal/stats"
 )
 
 // explainer adds explanations to verdicts: reasons, detectable effects, diagnostics.

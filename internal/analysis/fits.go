@@ -73,12 +73,8 @@ func (t *table) setOf(list []completeRound, at int) roundSet {
 	return s
 }
 
-func (s *roundSet) pilot() (n int) {
-	for _, round := range s.rounds {
-		if round <= s.plan.Rounds {
-			n++
-		}
-	}
+func (s *roundSet) pilot() int {
+	n, _ := slices.BinarySearch(s.rounds, s.plan.Rounds+1)
 	return n
 }
 
@@ -145,10 +141,6 @@ func (t *table) fitRounds(list []completeRound, offset int, points [][]float64) 
 }
 
 func (f *roundFits) value(i, k int) float64 { return f.from[i].values[f.offset+k] }
-
-func (r completeRound) logarithms() []float64 {
-	return stats.Mapped(r.values, math.Log)
-}
 
 // tooLarge reports whether a number is too large to be squared and summed.
 func tooLarge(v float64) bool { return !(math.Abs(v) < 1e150) } // the result is true for NaN

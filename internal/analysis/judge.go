@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"slices"
 
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
@@ -61,13 +62,8 @@ func judge(t *table, trials []journal.Trial) *judgement {
 	return j
 }
 
-func (j *judgement) countedFailureTests() (list []*failureTest) {
-	for _, f := range j.failureTests {
-		if f.counts {
-			list = append(list, f)
-		}
-	}
-	return list
+func (j *judgement) countedFailureTests() []*failureTest {
+	return slices.DeleteFunc(slices.Clone(j.failureTests), func(f *failureTest) bool { return !f.counts })
 }
 
 // settle decides the controls, then the treatments, and then the failures. It returns the indices of the controls

@@ -30,18 +30,12 @@ const (
 	loopTrials = 10
 )
 
-func loops(t *table) []*LoopSummary {
-	list := make([]*LoopSummary, len(t.plan.Cells))
-	for c, cell := range t.plan.Cells {
-		if cell.Loop != nil {
-			list[c] = t.loop(c, *cell.Loop)
-		}
-	}
-	return list
-}
-
 // loop returns the summary of a cell's closed loop; nil if the trials show none.
-func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
+func (t *table) loop(c int) *LoopSummary {
+	l := t.plan.Cells[c].Loop
+	if l == nil {
+		return nil
+	}
 	latency, throughput := t.plan.Cells[c].Metric(l.Latency), t.plan.Cells[c].Metric(l.Throughput)
 	if latency == nil || throughput == nil {
 		return nil
@@ -67,7 +61,7 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 		return nil
 	}
 	slices.Sort(products)
-	s := &LoopSummary{Loop: l, Least: products[0], Median: stats.Quantile(products, 0.5), Most: products[len(products)-1], Trials: len(products)}
+	s := &LoopSummary{Loop: *l, Least: products[0], Median: stats.Quantile(products, 0.5), Most: products[len(products)-1], Trials: len(products)}
 	s.Known = l.Workers > 0 && math.Abs(s.Median/l.Workers-1) <= loopNear
 	if !s.Known && (free < loopTrials || contrast.Deviation(logProducts) > loopShare*contrast.Deviation(logLatencies)) {
 		return nil

@@ -66,7 +66,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 			places[a] = trial.Position - 1
 			had[a][places[a]]++
 		}
-		values, at = append(values, r.logarithms()), append(at, places)
+		values, at = append(values, stats.Mapped(r.values, math.Log)), append(at, places)
 	}
 	if len(values) < orderFewest || uneven(had, len(values)) {
 		return nil

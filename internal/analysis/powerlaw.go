@@ -161,7 +161,7 @@ func (f *lawCells) read(plan *experiment.Plan) {
 func (t *table) law(l lawCells, ids []string, arm int) (a PowerLawArm, there bool) {
 	list := t.completeRounds(l.cells, []int{arm}, l.metric, nil)
 	for i := range list {
-		list[i].values = list[i].logarithms()
+		list[i].values = stats.Mapped(list[i].values, math.Log)
 	}
 	f := t.fitRounds(list, 0, l.x)
 	if len(f.rounds) == 0 {

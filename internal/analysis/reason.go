@@ -168,24 +168,21 @@ func (x explainer) lost(h *hypothesis) *Loss {
 
 // loss returns why most trials of an arm have no value; nil if most have one.
 func (t *table) loss(c, a int, m experiment.Metric) *Loss {
-	count, without, broken := 0, 0, map[string]int{}
+	count, without, lost, broken := 0, 0, 0, map[string]bool{}
 	for _, s := range t.slots[c][a] {
 		if s.attempts == 0 {
 			continue
 		}
 		count++
 		if s.valid == nil {
-			broken[s.rule]++
+			lost++
+			broken[s.rule] = true
 		} else if _, ok := value(s.valid, m); !ok {
 			without++
 		}
 	}
 	if without*2 > count {
 		return &Loss{Lost: without, Trials: count, Metric: m.Name}
-	}
-	lost := 0
-	for _, n := range broken {
-		lost += n
 	}
 	if lost*2 <= count {
 		return nil

@@ -73,7 +73,8 @@ type Fit struct {
 }
 
 func scalings(t *table) (list []Scaling) {
-	for _, l := range cellSweeps(t.plan) {
+	cells := t.plan.Cells
+	for _, l := range sweepsOf(len(cells), func(i int) (string, []factor.Level) { return cells[i].Workload, cells[i].Levels }) {
 		for _, m := range l.metrics(t.plan) {
 			s := Scaling{Workload: l.of, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit,
 				LeftOut: l.leftOut, Metric: m, Baseline: t.plan.ArmWith(experiment.Baseline), Arms: []ScalingArm{}}
@@ -118,7 +119,7 @@ func (t *table) lines(s sweep, m experiment.Metric) []ScalingArm {
 	var list []ScalingArm
 	var baseline *roundFits
 	for a, arm := range t.plan.Arms {
-		f := t.fitRounds(t.completeRounds(s.indices, []int{a}, m, nil), 0, points(s.x))
+		f := t.fitRounds(t.completeRounds(s.indices, []int{a}, m, nil), 0, stats.Points(s.x))
 		if a == base {
 			baseline = f
 		}

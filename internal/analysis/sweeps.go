@@ -27,11 +27,7 @@ type sweep struct {
 	leftOut      []string  // levels that are not numbers
 }
 
-// cellSweeps returns the sweeps among the cells, in the order of the plan.
-func cellSweeps(plan *experiment.Plan) []sweep {
-	return sweepsOf(len(plan.Cells), func(i int) (string, []factor.Level) { return plan.Cells[i].Workload, plan.Cells[i].Levels })
-}
-
+// armSweeps returns the sweeps among the treatments, in the order of the plan.
 func armSweeps(plan *experiment.Plan) []sweep {
 	return sweepsOf(len(plan.Arms), func(i int) (string, []factor.Level) {
 		a := plan.Arms[i]
@@ -90,14 +86,6 @@ func (s *sweep) ascend(texts []string) bool {
 		s.indices = append(s.indices, at[level])
 	}
 	return true
-}
-
-func points(x []float64) [][]float64 {
-	list := make([][]float64, len(x))
-	for i := range x {
-		list[i] = x[i : i+1]
-	}
-	return list
 }
 
 // notations are the ways to write a level. Each has the unit of the number and a function that reads the number.

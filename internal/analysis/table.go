@@ -69,7 +69,18 @@ func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *ta
 		t.inOrder(trials)
 	}
 	t.settings = settingsOf(plan)
-	t.loops = loops(t)
+	for c := range plan.Cells {
+		t.loops = append(t.loops, t.loop(c))
+	}
+	for i := range trials {
+		if _, _, ok := t.place(trials[i].Cell, trials[i].Arm); !ok {
+			if plan.Import != nil && !trials[i].Valid() {
+				t.broken++
+			} else {
+				t.stray++
+			}
+		}
+	}
 	t.setUps, t.blockOf = setUpsOf(trials), t.blocks()
 	return t
 }
@@ -119,7 +130,6 @@ func (t *table) byRound(trials []journal.Trial) {
 		trial := &trials[i]
 		c, a, ok := t.place(trial.Cell, trial.Arm)
 		if !ok {
-			t.addStray(trial)
 			continue
 		}
 		s := t.slot(c, a, trial.Round)
@@ -151,16 +161,6 @@ func (t *table) lastAttempts(trials []journal.Trial) map[block]int {
 func ascending(rounds []int) []int {
 	slices.Sort(rounds)
 	return slices.Compact(rounds)
-}
-
-// addStray counts a trial that belongs to no cell or arm of the plan. An imported file that could not be read never
-// belongs to a cell, and is counted separately.
-func (t *table) addStray(trial *journal.Trial) {
-	if t.plan.Import != nil && !trial.Valid() {
-		t.broken++
-		return
-	}
-	t.stray++
 }
 
 func (t *table) add(s *slot, trial *journal.Trial) {
@@ -284,11 +284,9 @@ func (t *table) inOrder(trials []journal.Trial) {
 	lists := map[[2]int][]*journal.Trial{} // trials by cell and arm
 	for i := range trials {
 		c, a, ok := t.place(trials[i].Cell, trials[i].Arm)
-		if !ok {
-			t.addStray(&trials[i])
-			continue
+		if ok {
+			lists[[2]int{c, a}] = append(lists[[2]int{c, a}], &trials[i])
 		}
-		lists[[2]int{c, a}] = append(lists[[2]int{c, a}], &trials[i])
 	}
 	longest := 0
 	t.slots, t.at = make([][][]slot, len(t.plan.Cells)), make([][]int, len(t.plan.Cells))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Plane is a linear function of several coordinates: its height at the origin, and one slope per coordinate.
@@ -27,12 +28,11 @@ func (p Plane) At(x ...float64) float64 {
 // with a symmetric distribution, and [SignedRank] suits slopes, one per round. An interval from a single line through
 // all rounds would count the common drift of a round as noise of every point.
 func FitLine(x, y []float64) (Plane, error) {
-	points := make([][]float64, len(x))
-	for i := range x {
-		points[i] = x[i : i+1]
-	}
-	return FitPlane(points, y)
+	return FitPlane(Points(x), y)
 }
+
+// Points returns values as points of one coordinate.
+func Points(x []float64) [][]float64 { return slices.Collect(slices.Chunk(x, 1)) }
 
 // leastIndependent is the smallest share of a coordinate's standard deviation that the other coordinates must leave
 // unexplained. With a smaller share, slopes consist of rounding errors.

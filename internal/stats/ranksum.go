@@ -37,18 +37,8 @@ func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 			name, m, n, 100*confidence, ErrTooFew)
 	}
 	all := differences{sortedCopy(x), sortedCopy(y)}
-	lower, upper := rankSumTails(all.x, all.y)
-	return Estimate{
-		Interval: Interval{
-			Point: medianOf(all),
-			Lo:    kthSmallest(k, all),
-			Hi:    kthSmallest(m*n+1-k, all),
-		},
-		P: twoSided(lower, upper),
-		N: m + n,
-
-		equivalence: bothTails(func(shift float64) (lower, upper float64) { return rankSumTails(all.x, Shifted(all.y, shift)) }),
-	}, nil
+	tails := func(shift float64) (lower, upper float64) { return rankSumTails(all.x, Shifted(all.y, shift)) }
+	return rankEstimate(all, k, m+n, tails), nil
 }
 
 // differences is the multiset of all y[j]-x[i] of two sorted samples.
