@@ -129,8 +129,7 @@ func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reas
 	add := func(name PartName, c Comparison, values []float64) {
 		p := Part{Comparison: c, Part: name}
 		if f.ratio() {
-			at := f.located(values).Interval
-			p.Amount = &at
+			p.Amount = new(f.located(values).Interval)
 		}
 		b.Parts = append(b.Parts, p)
 	}

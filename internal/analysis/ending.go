@@ -30,18 +30,16 @@ func endingOf(run *journal.Run) *Ending {
 		}
 	}
 	t := tabulate(run.Plan, countedTrials(run.Plan, run.Trials), validOnly)
+rounds:
 	for i := range t.rounds {
-		whole := !slices.ContainsFunc(t.slots, func(arms [][]slot) bool {
+		for _, arms := range t.slots {
 			for a := range arms {
 				if !arms[a][i].ranToEnd() && !out[run.Plan.Arms[a].Name] {
-					return true
+					continue rounds
 				}
 			}
-			return false
-		})
-		if whole {
-			e.Rounds++
 		}
+		e.Rounds++
 	}
 	e.Rounds = min(e.Rounds, e.Of) // rounds repeated for an arm that was left out would raise the number above the plan's
 	return e

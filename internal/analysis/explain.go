@@ -47,8 +47,7 @@ func (x explainer) mean(h *hypothesis) *Interval {
 	if !ok {
 		return nil
 	}
-	mean := Interval(contrast.Overheads(at, h.Metric))
-	return &mean
+	return new(Interval(contrast.Overheads(at, h.Metric)))
 }
 
 // inner adds the interval that equivalence rests on, if the interval shown does not lie within the margin.
@@ -109,5 +108,5 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 
 // found returns the overhead that the present number of values detects with the probability power; 0: no overhead.
 func (x explainer) found(h *hypothesis, alpha, power float64) float64 {
-	return math.Abs(contrast.Magnitude(deviation(h)*unitOf(h, alpha, power).effect(), h.Metric))
+	return math.Abs(contrast.Magnitude(deviation(h)*unitEffect(h, alpha, power), h.Metric))
 }

@@ -185,8 +185,7 @@ func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *Ro
 	if len(both.rounds) == 0 {
 		return nil
 	}
-	d := both.located(differences)
-	return &d
+	return new(both.located(differences))
 }
 
 const (

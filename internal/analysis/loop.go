@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"tare/internal/analysis/contrast"
@@ -69,12 +70,7 @@ func (t *table) loop(c int) *LoopSummary {
 	return s
 }
 
-func centre(x []float64) {
-	mean := stat.Mean(x, nil)
-	for i := range x {
-		x[i] -= mean
-	}
-}
+func centre(x []float64) { floats.AddConst(-stat.Mean(x, nil), x) }
 
 // restates returns the name of the metric that carries the same information as m and has the verdict; "" if there is
 // none. Throughput has the verdict, unless only latency is a headline.

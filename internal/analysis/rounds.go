@@ -145,32 +145,10 @@ type unitCase struct {
 	control      bool // the arm is compared with baseline and control together
 }
 
-// effect returns the minimum detectable effect for a standard deviation of 1; 0 if there are too few values for any
-// claim. For pairs judged by ranks, the effect allows for a standard deviation that is estimated from few values.
-func (c unitCase) effect() (v float64) {
-	if known, ok := unitEffects.Load(c); ok {
-		return known.(float64)
-	}
-	switch {
-	case c.treated > 0 && c.ranks:
-		v = stats.RankSumDetectableEffect(1, c.n, c.treated, c.alpha, c.power)
-	case c.treated > 0:
-		v = stats.WelchDetectableEffect(1, 1, c.n, c.treated, c.alpha, c.power)
-	case c.ranks:
-		power := stats.SignedRankPower
-		if c.control {
-			power = stats.AlignedRankPower
-		}
-		v = stats.AssuredEffect(c.power, float64(c.n-1), func(effect float64) float64 { return power(effect, 1, c.n, c.alpha) })
-	default:
-		v = stats.DetectableEffect(1, c.n, c.alpha, c.power)
-	}
-	v = contrast.Finite(v)
-	unitEffects.Store(c, v)
-	return v
-}
-
-func unitOf(h *hypothesis, alpha, power float64) unitCase {
+// unitEffect returns the minimum detectable effect of a comparison for a standard deviation of 1; 0 if there are too few
+// values for any claim. For pairs judged by ranks, the effect allows for a standard deviation that is estimated from few
+// values.
+func unitEffect(h *hypothesis, alpha, power float64) (v float64) {
 	c := unitCase{n: h.Size(), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method) && h.grade != Normal}
 	switch {
 	case !h.Paired:
@@ -178,7 +156,26 @@ func unitOf(h *hypothesis, alpha, power float64) unitCase {
 	case c.ranks:
 		c.control = h.MostlyControlled()
 	}
-	return c
+	if known, ok := unitEffects.Load(c); ok {
+		return known.(float64)
+	}
+	switch {
+	case c.treated > 0 && c.ranks:
+		v = stats.RankSumDetectableEffect(1, c.n, c.treated, alpha, power)
+	case c.treated > 0:
+		v = stats.WelchDetectableEffect(1, 1, c.n, c.treated, alpha, power)
+	case c.ranks:
+		chance := stats.SignedRankPower
+		if c.control {
+			chance = stats.AlignedRankPower
+		}
+		v = stats.AssuredEffect(power, float64(c.n-1), func(effect float64) float64 { return chance(effect, 1, c.n, alpha) })
+	default:
+		v = stats.DetectableEffect(1, c.n, alpha, power)
+	}
+	v = contrast.Finite(v)
+	unitEffects.Store(c, v)
+	return v
 }
 
 // deviation returns the standard deviation of one contrast. For independent samples, the result is the common

@@ -147,8 +147,7 @@ func (s *sweep) describe(f *roundFits) ScalingArm {
 		a.Line, a.Means = append(a.Line, f.levelled(f.heights(x)).Interval), append(a.Means, contrast.Finite(mean))
 	}
 	if s.unit == "" || s.unit == "1/s" {
-		base := f.levelled(f.heights(0)).Interval
-		a.Base = &base
+		a.Base = new(f.levelled(f.heights(0)).Interval)
 	}
 	left, worst, p := f.missed(independentTests(len(s.x)))
 	a.Fit = Fit{P: p, At: s.x[worst], Below: left[worst] < 0}

@@ -293,7 +293,9 @@ func (t *table) inOrder(trials []journal.Trial) {
 	for c := range t.slots {
 		for a := range t.plan.Arms {
 			list := lists[[2]int{c, a}]
-			byStart(list)
+			if !slices.ContainsFunc(list, func(t *journal.Trial) bool { return t.Start.IsZero() }) {
+				slices.SortStableFunc(list, func(a, b *journal.Trial) int { return a.Start.Compare(b.Start) })
+			}
 			arm := make([]slot, len(list))
 			for i, trial := range list {
 				t.add(&arm[i], trial)
@@ -308,13 +310,6 @@ func (t *table) inOrder(trials []journal.Trial) {
 	for c := range t.at {
 		t.at[c] = t.rounds
 	}
-}
-
-func byStart(list []*journal.Trial) {
-	if slices.ContainsFunc(list, func(t *journal.Trial) bool { return t.Start.IsZero() }) {
-		return
-	}
-	slices.SortStableFunc(list, func(a, b *journal.Trial) int { return a.Start.Compare(b.Start) })
 }
 
 // onlyFailed reports whether a trial is invalid only for its failed operations.

@@ -303,17 +303,14 @@ func (t *table) interrupted(c int) (rounds []int) {
 		return nil // imported runs have no sessions
 	}
 	for i, r := range t.rounds {
-		session := 0
+		sessions := map[int]bool{}
 		for _, arm := range t.slots[c] {
-			v := arm[i].valid
-			if v == nil {
-				continue
+			if v := arm[i].valid; v != nil {
+				sessions[v.Session] = true
 			}
-			if session != 0 && v.Session != session {
-				rounds = append(rounds, r)
-				break
-			}
-			session = v.Session
+		}
+		if len(sessions) > 1 {
+			rounds = append(rounds, r)
 		}
 	}
 	return rounds

@@ -48,7 +48,7 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	lower, upper := a.tails(0)
 	e := Estimate{P: twoSided(lower, upper), N: len(r.Contrasts)}
 	e.equivalence = bothTails(func(shift float64) (lower, upper float64) { return a.tails(-shift) })
-	if a.width = a.typical(); a.width == 0 {
+	if a.width = max(math.Sqrt(squares(a.contrasts, Mean(a.contrasts)))/float64(len(a.contrasts)), a.near); a.width == 0 {
 		return e, nil // all values are the same
 	}
 	e.Point = a.middle()
@@ -214,11 +214,6 @@ func (a *alignedRounds) excess(shift float64) int {
 		sum += 6 / k * (k*r[0] - all)
 	}
 	return sum
-}
-
-// typical returns the approximate standard deviation of the estimate.
-func (a *alignedRounds) typical() float64 {
-	return max(math.Sqrt(squares(a.contrasts, Mean(a.contrasts)))/float64(len(a.contrasts)), a.near)
 }
 
 // middle returns the shift at which the sum of the arm's ranks equals its expectation, or the middle of the range of

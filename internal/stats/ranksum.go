@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 const (
@@ -182,15 +184,6 @@ func drawnSumTails(ranks []float64, n int, sum float64) (lower, upper float64) {
 			}
 		}
 	}
-	all := 0.0
-	for s, count := range ways[n] {
-		all += count
-		if s <= int(2*sum) {
-			lower += count
-		}
-		if s >= int(2*sum) {
-			upper += count
-		}
-	}
-	return lower / all, upper / all
+	at, all := int(2*sum), floats.Sum(ways[n])
+	return floats.Sum(ways[n][:at+1]) / all, floats.Sum(ways[n][at:]) / all
 }

@@ -125,10 +125,7 @@ func Residuals(x []float64, changes []int) []float64 {
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
 	for i := range bounds[1:] {
 		level := x[bounds[i]:bounds[i+1]]
-		centre := Median(level)
-		for _, v := range level {
-			out = append(out, v-centre)
-		}
+		out = append(out, Shifted(level, -Median(level))...)
 	}
 	if reach := 4 * 1.4826 * Median(Mapped(out, math.Abs)); reach > 0 { // if reach is 0, most values are equal
 		out = Mapped(out, func(v float64) float64 { return min(max(v, -reach), reach) })

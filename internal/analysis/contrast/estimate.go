@@ -117,10 +117,7 @@ func looksOf(at []int, most int) *stats.Looks {
 	if known, ok := allLooks.Load(key); ok {
 		return known.(*stats.Looks)
 	}
-	looks, err := stats.NewLooks(at, most)
-	if err != nil {
-		looks = nil // the number of rounds is fixed
-	}
+	looks, _ := stats.NewLooks(at, most) // nil, with an error, if the number of rounds is fixed
 	allLooks.Store(key, looks)
 	return looks
 }
