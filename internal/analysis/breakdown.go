@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/floats"
 
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
@@ -273,6 +273,7 @@ func (f *costFit) miss(confidence float64) *Miss {
 	if len(x) < leastLevels || len(f.rounds) < 2 {
 		return nil
 	}
+	average := func(x []float64) float64 { return floats.Sum(x) / float64(len(x)) }
 	found := &Miss{X: x[len(x)-1], P: 1}
 	mean, squares := stats.Mean(x), 0.0
 	for _, v := range x {
@@ -284,9 +285,9 @@ func (f *costFit) miss(confidence float64) *Miss {
 		weight := 1/float64(len(x)) + (x[k]-mean)*(x[k]-mean)/squares
 		residuals := stats.Mapped(f.residuals(k), func(v float64) float64 { return v / (1 - weight) })
 		by := f.units(f.scaled(residuals))
-		cost := stat.Mean(f.scaled(f.each(func(i int) float64 { return f.value(i, k) })), nil)
+		cost := average(f.scaled(f.each(func(i int) float64 { return f.value(i, k) })))
 		low, high = min(low, cost), max(high, cost)
-		left[k] = stat.Mean(by, nil) * (1 - weight)
+		left[k] = average(by) * (1 - weight)
 		p := residualP(by)
 		if p >= least*(1-1e-6) {
 			continue
@@ -296,7 +297,7 @@ func (f *costFit) miss(confidence float64) *Miss {
 		if e, err := stats.PairedT(by, confidence); err == nil {
 			found.By = finite(e.Interval)
 		} else { // values that do not vary have no interval
-			found.By = pointOnly(stat.Mean(by, nil))
+			found.By = pointOnly(average(by))
 		}
 	}
 	if high > low {

@@ -7,7 +7,6 @@ import (
 	"tare/internal/stats"
 )
 
-// beyond reports whether an interval of contrasts reaches further than a limit.
 func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at.Hi > limit }
 
 // fewestNormal is the smallest number of pairs, or of values in each arm, with which normal noise allows a claim.
@@ -173,7 +172,6 @@ func (h *hypothesis) failed(r contrast.Rules) bool {
 	return h.Metric.Headline && !h.tooFew(r) && h.different(r) && h.Main.Equiv > r.Alpha
 }
 
-// adjusted holds the p-values of one hypothesis after Holm's correction.
 type adjusted struct {
 	p      float64 // p-value of "no difference"
 	equiv  float64 // p-value of "not equivalent", by the headline estimator

@@ -3,8 +3,6 @@ package analysis
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
 	"tare/internal/stats"
@@ -24,7 +22,6 @@ func (x explainer) explain(results []Comparison, of []*hypothesis) {
 	}
 }
 
-// complete adds the explanation of a verdict: its reason, minimum detectable effect, values and diagnostics.
 func (x explainer) complete(c *Comparison, h *hypothesis) {
 	c.Baseline, c.Treated = x.summaries(h)
 	c.Overheads = stats.Mapped(h.Contrasts, func(v float64) float64 { return contrast.Overhead(v, h.Metric) })
@@ -100,7 +97,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if c.Needed = x.needed(h, alpha, power); c.Needed > 0 {
 		df := h.Freedom() // degrees of freedom of the noise; the number of rounds grows with the noise's variance
 		at := func(p float64) int {
-			return int(math.Ceil(float64(c.Needed) * df / distuv.ChiSquared{K: df}.Quantile(p)))
+			return int(math.Ceil(float64(c.Needed) * df / stats.ChiSquaredQuantile(p, df)))
 		}
 		c.NeededRange = &[2]int{max(at(0.975), (h.Size()+1)*h.RoundsEach()), at(0.025)}
 	}

@@ -122,7 +122,6 @@ func (t *table) failures(c, a int) (n int) {
 	return n
 }
 
-// failureCount counts the executions of an arm in a cell.
 type failureCount struct {
 	executed
 	rules  map[string]int
@@ -174,15 +173,13 @@ func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
 	return all
 }
 
-// failureTest is the comparison of an arm's failures with the failures of its reference, before and after the
-// verdict.
 type failureTest struct {
 	Failures
 	cell, arm int
 	counts    bool // the comparison belongs to the family, since its failures could be significant
 }
 
-// failureTests compares the failures of every arm. Cells without a failure are left out.
+// failureTests leaves out cells without a failure.
 func failureTests(t *table, trials []journal.Trial, r contrast.Rules) (list []*failureTest) {
 	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
 	for c, arms := range failureCounts(t, trials) {

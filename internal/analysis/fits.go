@@ -115,7 +115,6 @@ func finite(at stats.Interval) Interval { return Interval(at.Map(contrast.Finite
 
 func pointOnly(at float64) Interval { return finite(stats.Interval{Point: at, Lo: at, Hi: at}) }
 
-// roundFits holds one fit per round.
 type roundFits struct {
 	roundSet
 	from   []completeRound
@@ -153,17 +152,14 @@ func (f *roundFits) each(number func(i int) float64) []float64 {
 	return numbers
 }
 
-// slopes returns the slopes along one coordinate, by round.
 func (f *roundFits) slopes(j int) []float64 {
 	return f.each(func(i int) float64 { return f.fits[i].Slopes[j] })
 }
 
-// heights returns the fitted values at a point, by round.
 func (f *roundFits) heights(x ...float64) []float64 {
 	return f.each(func(i int) float64 { return f.fits[i].At(x...) })
 }
 
-// residuals returns the residuals of the fits at one of the points, by round.
 func (f *roundFits) residuals(k int) []float64 {
 	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
@@ -70,7 +69,7 @@ func (t *table) loop(c int) *LoopSummary {
 	return s
 }
 
-func centre(x []float64) { floats.AddConst(-stat.Mean(x, nil), x) }
+func centre(x []float64) { floats.AddConst(-floats.Sum(x)/float64(len(x)), x) }
 
 // restates returns the name of the metric that carries the same information as m and has the verdict; "" if there is
 // none. Throughput has the verdict, unless only latency is a headline.

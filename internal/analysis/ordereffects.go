@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"tare/internal/experiment"
 	"tare/internal/run/journal"
@@ -78,7 +77,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 		return nil
 	}
 	f := max(0, without-with) / float64(k-1) / (with / free) // only rounding can make the difference negative
-	p := distuv.F{D1: float64(k - 1), D2: free}.Survival(f)
+	p := stats.FTail(f, float64(k-1), free)
 	if math.IsNaN(p) || p > orderLevel {
 		return nil
 	}

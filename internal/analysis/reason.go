@@ -190,7 +190,6 @@ func (t *table) loss(c, a int, m experiment.Metric) *Loss {
 	return &Loss{Lost: lost, Trials: count, Rules: slices.Sorted(maps.Keys(broken))}
 }
 
-// failure returns a control's difference from the baseline, as the reason why the run gives no verdicts.
 func (h *hypothesis) failure(plan *experiment.Plan) ControlFails {
 	return ControlFails{Cell: h.Cell, Metric: h.Metric, Overhead: Interval(contrast.Overheads(h.Main.At, h.Metric)),
 		PAdjusted: h.adjusted, Margin: float64(plan.Equivalence)}

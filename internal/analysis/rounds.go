@@ -145,9 +145,9 @@ type unitCase struct {
 	control      bool // the arm is compared with baseline and control together
 }
 
-// unitEffect returns the minimum detectable effect of a comparison for a standard deviation of 1; 0 if there are too few
-// values for any claim. For pairs judged by ranks, the effect allows for a standard deviation that is estimated from few
-// values.
+// unitEffect returns the minimum detectable effect of a comparison for a standard deviation of 1; 0 if there are too
+// few values for any claim. For pairs judged by ranks, the effect allows for a standard deviation that is estimated
+// from few values.
 func unitEffect(h *hypothesis, alpha, power float64) (v float64) {
 	c := unitCase{n: h.Size(), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method) && h.grade != Normal}
 	switch {

@@ -108,7 +108,6 @@ func (s *sweep) metrics(plan *experiment.Plan) (list []experiment.Metric) {
 	return list
 }
 
-// sameForm reports whether a cell has a metric, in the same unit and on the same scale.
 func sameForm(cell *experiment.Cell, m experiment.Metric) bool {
 	own := cell.Metric(m.Name)
 	return own != nil && own.Unit == m.Unit && own.Scale == m.Scale

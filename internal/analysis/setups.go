@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"tare/internal/analysis/contrast"
 	"tare/internal/run/journal"
 	"tare/internal/stats"
@@ -84,16 +82,15 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 	if within == 0 {
 		return b
 	}
-	f := distuv.F{D1: k - 1, D2: n - k}
 	ratio := among / within
-	b.F, b.P = ratio, f.Survival(ratio)
+	b.F, b.P = ratio, stats.FTail(ratio, k-1, n-k)
 	size := func(variance float64) float64 {
 		return math.Abs(contrast.Magnitude(math.Sqrt(max(0, variance)), d.Metric))
 	}
 	b.SD = size((among - within) / each)
 	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n. Set-ups that are more
 	// alike than by chance do not make the bound smaller.
-	b.Most = size(within * (max(ratio, 1)/f.Quantile(1-confidence) - 1) / each)
+	b.Most = size(within * (max(ratio, 1)/stats.FQuantile(1-confidence, k-1, n-k) - 1) / each)
 	return b
 }
 

@@ -27,7 +27,6 @@ type sweep struct {
 	leftOut      []string  // levels that are not numbers
 }
 
-// armSweeps returns the sweeps among the treatments, in the order of the plan.
 func armSweeps(plan *experiment.Plan) []sweep {
 	return sweepsOf(len(plan.Arms), func(i int) (string, []factor.Level) {
 		a := plan.Arms[i]

@@ -30,7 +30,6 @@ type table struct {
 	positionEffects map[[2]string]*PositionEffects          // cache, by cell and metric
 }
 
-// admission selects the trials that count as data.
 type admission int
 
 const (
@@ -234,7 +233,6 @@ func (t *table) counts(rounds int, trials []journal.Trial) (c Counts) {
 	return c
 }
 
-// valid returns the valid trials of an arm in a cell.
 func valid(arm []slot) iter.Seq[*journal.Trial] {
 	return func(yield func(*journal.Trial) bool) {
 		for i := range arm {

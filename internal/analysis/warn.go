@@ -16,7 +16,6 @@ import (
 // orderLevel is the p-value below which an effect of the order within rounds is reported, or removed.
 const orderLevel = 0.01
 
-// diagnose sets the diagnostics of one comparison and adds the warnings that follow from them.
 func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	warn := func(f Finding) { c.Warnings = append(c.Warnings, f) }
 	if h.Paired {
@@ -92,7 +91,6 @@ func disagreement(h *hypothesis) Disagreement {
 	return Disagreement{Estimator: second, Verdict: h.byT}
 }
 
-// warnings collects the warnings about the run as a whole and about its series.
 func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	list := append(bounds(run), run.Behaviours...)
 	warn := func(f Finding) { list = append(list, Warning{Finding: f}) }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // alignedPrecision is the precision of an interval's bounds and point, relative to its width.
@@ -80,7 +78,7 @@ func (r AlignedRounds) Noisier() float64 {
 	for _, rank := range ranks[:len(distances)] {
 		sum += rank
 	}
-	return distuv.UnitNormal.Survival((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
+	return normalTail((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
 }
 
 // AlignedRankLeast returns the smallest two-sided p-value that AlignedRank can give. The argument pairs counts the

@@ -147,7 +147,7 @@ func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 		if half <= 0 {
 			return 0
 		}
-		return max(0, studentTail((-half-b.At)/scale, b.DF)-studentTail((half-b.At)/scale, b.DF))
+		return max(0, StudentTail((-half-b.At)/scale, b.DF)-StudentTail((half-b.At)/scale, b.DF))
 	}
 	same := 0.0
 	if a.Margin > 0 {
@@ -246,7 +246,7 @@ func (s Side) chance(t noise, b belief, n int) float64 {
 		if math.IsInf(distance, 1) {
 			return 0
 		}
-		return studentTail(distance/scale, b.DF)
+		return StudentTail(distance/scale, b.DF)
 	}
 	return beyond(t.claim(n, 2*s.Below)+b.At) + beyond(t.claim(n, 2*s.Above)-b.At)
 }

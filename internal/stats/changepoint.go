@@ -193,7 +193,6 @@ func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest floa
 	return split, largest
 }
 
-// energyBins is the number of bins of an energyGrid.
 const energyBins = 16
 
 // energyGrid computes the energy distance of values in bins, without sorting each new series as energy does. The bins

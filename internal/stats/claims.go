@@ -3,7 +3,7 @@ package stats
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Holm returns the p-values, adjusted for their number, in the order given (Holm 1979). If every adjusted p-value of
@@ -36,19 +36,19 @@ func Exaggeration(p, alpha float64) (power, factor float64) {
 	if !(p >= 0 && p < 1) || !(alpha > 0 && alpha < 1) {
 		return math.NaN(), math.NaN()
 	}
-	c := -distuv.UnitNormal.Quantile(alpha / 2)
+	c := -mathext.NormalQuantile(alpha / 2)
 	z := c
 	if p < alpha {
-		z = min(-distuv.UnitNormal.Quantile(max(p, 1e-300)/2), 37)
+		z = min(-mathext.NormalQuantile(max(p, 1e-300)/2), 37)
 	}
 	_, much := bisect(0, z, 60, func(effect float64) bool { return claimedMean(effect, c) < z }) // true effect, in standard errors
-	power = distuv.UnitNormal.CDF(much-c) + distuv.UnitNormal.CDF(-much-c)
-	size := much*(distuv.UnitNormal.CDF(much-c)-distuv.UnitNormal.CDF(-much-c)) + distuv.UnitNormal.Prob(c-much) + distuv.UnitNormal.Prob(c+much)
+	power = normalCDF(much-c) + normalCDF(-much-c)
+	size := much*(normalCDF(much-c)-normalCDF(-much-c)) + normalDensity(c-much) + normalDensity(c+much)
 	return power, size / power / much
 }
 
 // claimedMean returns the mean of Z ~ N(effect, 1) given that |Z| > c.
 func claimedMean(effect, c float64) float64 {
-	claimed := distuv.UnitNormal.CDF(effect-c) + distuv.UnitNormal.CDF(-effect-c)
-	return effect + (distuv.UnitNormal.Prob(c-effect)-distuv.UnitNormal.Prob(c+effect))/claimed
+	claimed := normalCDF(effect-c) + normalCDF(-effect-c)
+	return effect + (normalDensity(c-effect)-normalDensity(c+effect))/claimed
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/aclements/go-moremath/stats"
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // ClopperPearson returns the exact interval of a share, given k of n (Clopper and Pearson 1934): all shares that no
@@ -26,10 +26,10 @@ func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	i := Interval{Point: float64(k) / float64(n), Hi: 1}
 	tail := (1 - confidence) / 2
 	if k > 0 {
-		i.Lo = distuv.Beta{Alpha: float64(k), Beta: float64(n - k + 1)}.Quantile(tail)
+		i.Lo = mathext.InvRegIncBeta(float64(k), float64(n-k+1), tail)
 	}
 	if k < n {
-		i.Hi = distuv.Beta{Alpha: float64(k + 1), Beta: float64(n - k)}.Quantile(1 - tail)
+		i.Hi = mathext.InvRegIncBeta(float64(k+1), float64(n-k), 1-tail)
 	}
 	return i, nil
 }

@@ -77,7 +77,7 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	if math.Abs(r) >= 1 {
 		return least, nil
 	}
-	return max(least, min(1, 2*studentTail(math.Abs(r)*math.Sqrt((n-2)/(1-r*r)), n-2))), nil
+	return max(least, min(1, 2*StudentTail(math.Abs(r)*math.Sqrt((n-2)/(1-r*r)), n-2))), nil
 }
 
 // permutedProductP returns the share of the permutations of y for which the sum of products with x lies at least as

@@ -5,7 +5,7 @@ import (
 	"math"
 	"sync"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Looks are planned analyses of data that are not complete yet. All looks together make false claims not more often
@@ -48,7 +48,7 @@ func NewLooks(at []int, most int) (*Looks, error) {
 	}
 	l.table = sync.OnceValue(func() (t [lookLevels]float64) {
 		for i := range t {
-			t[i] = l.last(distuv.UnitNormal.Survival(float64(i) * lookStep))
+			t[i] = l.last(normalTail(float64(i) * lookStep))
 		}
 		return t
 	})
@@ -62,10 +62,10 @@ func (l *Looks) Level(alpha float64) float64 {
 		return alpha
 	}
 	table := l.table()
-	x := -distuv.UnitNormal.Quantile(alpha) / lookStep
+	x := -mathext.NormalQuantile(alpha) / lookStep
 	i := min(max(int(x), 0), lookLevels-2)
 	z := table[i] + (x-float64(i))*(table[i+1]-table[i])
-	return distuv.UnitNormal.Survival(z)
+	return normalTail(z)
 }
 
 // P corrects a one-sided p-value of the last look for all looks. The result is the smallest significance level, for
@@ -77,8 +77,8 @@ func (l *Looks) P(p float64) float64 {
 	if p >= l.Level(0.5) {
 		return max(p, 0.5)
 	}
-	low, _ := bisect(0, lookLevels*lookStep, 60, func(z float64) bool { return l.Level(distuv.UnitNormal.Survival(z)) > p })
-	return distuv.UnitNormal.Survival(low)
+	low, _ := bisect(0, lookLevels*lookStep, 60, func(z float64) bool { return l.Level(normalTail(z)) > p })
+	return normalTail(low)
 }
 
 // bisect halves a range a number of times. The point up to which holds(x) is true stays in the range.
@@ -101,12 +101,12 @@ func (l *Looks) last(alpha float64) float64 {
 		spent := alpha * math.Pow(t, spending)
 		var crossed func(z float64) float64 // chance that the sum lies above z at this look, after it stayed below all earlier bounds
 		if k == 0 {
-			crossed = distuv.UnitNormal.Survival
+			crossed = normalTail
 		} else {
 			deviation := math.Sqrt(t - l.at[k-1])
 			crossed = func(z float64) (p float64) {
 				for i, x := range points {
-					p += density[i] * distuv.UnitNormal.Survival((z*math.Sqrt(t)-x)/deviation)
+					p += density[i] * normalTail((z*math.Sqrt(t)-x)/deviation)
 				}
 				return p * width
 			}
@@ -127,12 +127,12 @@ func (l *Looks) last(alpha float64) float64 {
 			x := from + (float64(i)+0.5)*step
 			next[i] = x
 			if k == 0 {
-				values[i] = distuv.UnitNormal.Prob(x/math.Sqrt(t)) / math.Sqrt(t)
+				values[i] = normalDensity(x/math.Sqrt(t)) / math.Sqrt(t)
 				continue
 			}
 			deviation := math.Sqrt(t - l.at[k-1])
 			for j, y := range points {
-				values[i] += density[j] * distuv.UnitNormal.Prob((x-y)/deviation) / deviation
+				values[i] += density[j] * normalDensity((x-y)/deviation) / deviation
 			}
 			values[i] *= width
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Pooled is the joint result of several estimates of one effect, each from an occasion of its own, if the effect
@@ -39,14 +39,14 @@ func (l located) tail(distance float64) float64 {
 	case l.se == 0:
 		return 0
 	case math.IsInf(l.df, 1):
-		return distuv.UnitNormal.Survival(t)
+		return normalTail(t)
 	default:
-		return studentTail(t, l.df)
+		return StudentTail(t, l.df)
 	}
 }
 
 func (l located) estimate(confidence float64, n int) Estimate {
-	quantile := distuv.UnitNormal.Quantile((1 + confidence) / 2)
+	quantile := mathext.NormalQuantile((1 + confidence) / 2)
 	if !math.IsInf(l.df, 1) {
 		quantile = StudentQuantile((1+confidence)/2, l.df)
 	}
@@ -123,12 +123,11 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 	}
 	half := StudentQuantile(1-tail, df) * math.Sqrt(between+known*known+within)
 	p.Prediction = Interval{Point: mean, Lo: mean - half, Hi: mean + half}
-	chi := distuv.ChiSquared{K: df}
-	p.Spread = Interval{Point: math.Sqrt(between), Lo: math.Sqrt(m.variance(chi.Quantile(1 - tail))), Hi: math.Sqrt(m.variance(chi.Quantile(tail)))}
+	p.Spread = Interval{Point: math.Sqrt(between), Lo: math.Sqrt(m.variance(ChiSquaredQuantile(1-tail, df))), Hi: math.Sqrt(m.variance(ChiSquaredQuantile(tail, df)))}
 	_, p.Q, _ = m.at(0)
-	p.PQ = chi.Survival(p.Q)
+	p.PQ = mathext.GammaIncRegComp(df/2, p.Q/2)
 	if p.Q < df { // the bound for estimates that agree as well as expected, and not better
-		p.Spread.Hi = max(p.Spread.Hi, math.Sqrt(within*max(df/chi.Quantile(tail)-1, 0)))
+		p.Spread.Hi = max(p.Spread.Hi, math.Sqrt(within*max(df/ChiSquaredQuantile(tail, df)-1, 0)))
 	}
 	return p, nil
 }
@@ -148,7 +147,6 @@ func (p Pooled) largest(distance func(located) float64) (most float64) {
 	return most
 }
 
-// pooling is estimates with their standard errors.
 type pooling struct{ estimates, errs []float64 }
 
 // weights returns the inverse variances of the estimates, given the variance between occasions.

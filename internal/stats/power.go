@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/integrate/quad"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // mostPower is the largest supported power. The numerical integral of power cannot distinguish larger values from 1.
@@ -86,14 +85,14 @@ func fewest(limit int, enough func(n int) bool) int {
 // T is (Z+shift)/S, with Z normal and S the relative error of the estimated standard deviation. The result is an
 // average over S, which has the density of a scaled chi distribution. The normal part steps from 0 to 1 around S =
 // shift/critical, within a width of 1/critical. The integral is split there, so that Gauss–Legendre integrates smooth
-// pieces only. (distuv.NoncentralT returns 1 for the far lower tail of a shift over 38, which two or three rounds at
-// a strict level reach.)
+// pieces only. (Package distuv of gonum returns 1 for the far lower tail of a shift over 38, which two or three
+// rounds at a strict level reach.)
 func studentPower(shift, nu, critical float64) float64 {
 	logGamma, _ := math.Lgamma(nu / 2)
 	logScale := math.Ln2 + nu/2*math.Log(nu/2) - logGamma
 	claimed := func(s float64) float64 {
 		density := math.Exp(logScale + (nu-1)*math.Log(s) - nu*s*s/2)
-		return density * (distuv.UnitNormal.CDF(shift-critical*s) + distuv.UnitNormal.CDF(-shift-critical*s))
+		return density * (normalCDF(shift-critical*s) + normalCDF(-shift-critical*s))
 	}
 	spread := 10 / math.Sqrt(2*nu)
 	first, last := math.Max(0, 1-spread), 1+spread
@@ -151,7 +150,7 @@ func signedRankPower(n int, alpha float64) func(shift float64) float64 {
 	case depth == 1: // a claim only if all differences have the same sign
 		return func(shift float64) float64 {
 			each := shift / math.Sqrt(float64(n))
-			return math.Pow(distuv.UnitNormal.CDF(each), float64(n)) + math.Pow(distuv.UnitNormal.CDF(-each), float64(n))
+			return math.Pow(normalCDF(each), float64(n)) + math.Pow(normalCDF(-each), float64(n))
 		}
 	}
 	return tPower(rankEfficiency, float64(n-1), null.level(alpha))
@@ -202,8 +201,8 @@ func alignedLevel(n int, alpha float64) float64 {
 // firstOfThree returns the chance that a shifted normal value is larger than two others.
 func firstOfThree(shift float64) float64 {
 	return quad.Fixed(func(x float64) float64 {
-		below := distuv.UnitNormal.CDF(x + shift)
-		return distuv.UnitNormal.Prob(x) * below * below
+		below := normalCDF(x + shift)
+		return normalDensity(x) * below * below
 	}, -8, 8, 48, quad.Legendre{}, 0)
 }
 
@@ -215,10 +214,9 @@ func AssuredEffect(power, df float64, powerAt func(effect float64) float64) floa
 	if !(power > 0 && power <= mostPower) || !(df > 0) || !(powerAt(1e6) >= power) {
 		return math.NaN()
 	}
-	chi := distuv.ChiSquared{K: df}
 	var ratios [assuredSteps]float64 // equally likely ratios of the estimated to the true standard deviation
 	for i := range ratios {
-		ratios[i] = math.Sqrt(chi.Quantile((float64(i)+0.5)/assuredSteps) / df)
+		ratios[i] = math.Sqrt(ChiSquaredQuantile((float64(i)+0.5)/assuredSteps, df) / df)
 	}
 	return smallestShift(power, func(effect float64) float64 {
 		sum := 0.0
@@ -307,8 +305,8 @@ func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
 func separated(m, n int, shift float64) float64 {
 	fm, fn := float64(m), float64(n)
 	chance := func(v float64) float64 {
-		largest := fm * distuv.UnitNormal.Prob(v) * math.Pow(distuv.UnitNormal.CDF(v), fm-1)
-		return largest * math.Pow(distuv.UnitNormal.CDF(shift-v), fn)
+		largest := fm * normalDensity(v) * math.Pow(normalCDF(v), fm-1)
+		return largest * math.Pow(normalCDF(shift-v), fn)
 	}
 	sum := 0.0
 	for from := -9.; from < 9; from += 3 {

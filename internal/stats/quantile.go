@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // Quantile returns the q-quantile of values sorted in ascending order, by linear interpolation between order
@@ -38,11 +38,10 @@ func MedianInterval(x []float64, confidence float64) (interval Interval, actual 
 		return Interval{}, 0, err
 	}
 	n := len(x)
-	below := distuv.Binomial{N: float64(n), P: 0.5}
 	level := (1 - confidence) / 2 * (1 + 1e-12)
 	k, tail := 0, 0.0
 	for n > 0 && k < (n+1)/2 {
-		next := tail + below.Prob(float64(k))
+		next := tail + math.Exp(combin.LogGeneralizedBinomial(float64(n), float64(k))-float64(n)*math.Ln2)
 		if next > level {
 			break
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // midRanks ranks x from 1. Equal values share the mean of their ranks. The result ties is the sum of t³-t over the
@@ -56,7 +56,7 @@ type rankNull struct {
 func (r rankNull) depth(alpha float64) (k int) {
 	level := alpha / 2 * (1 + 1e-12) // 1-0.95 is slightly larger than 0.05
 	if r.cdf == nil {
-		return max(0, 1+int(math.Floor(r.mean+r.sd*distuv.UnitNormal.Quantile(level)-0.5)))
+		return max(0, 1+int(math.Floor(r.mean+r.sd*mathext.NormalQuantile(level)-0.5)))
 	}
 	for k < len(r.cdf) && r.cdf[k] <= level {
 		k++

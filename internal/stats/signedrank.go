@@ -8,8 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/floats"
 )
 
 const (
@@ -37,7 +36,6 @@ func SignedRank(d []float64, confidence float64) (Estimate, error) {
 	return rankEstimate(walshAverages(sortedCopy(d)), signedRankNull(len(d)).depth(1-confidence), len(d), tails), nil
 }
 
-// checkPairs returns an error if values allow no interval.
 func checkPairs(name string, d []float64, confidence float64) error {
 	if err := cmp.Or(checkConfidence(name, confidence), checkFinite(name, d)); err != nil {
 		return err
@@ -177,7 +175,7 @@ func subsetSumProbabilities(weights []int) []float64 {
 // normalTails returns the tails of a statistic on a grid of step 1 (or ½ with ties), by the normal approximation with
 // continuity correction.
 func normalTails(t, mean, sd float64) (lower, upper float64) {
-	return distuv.UnitNormal.CDF((t + 0.5 - mean) / sd), distuv.UnitNormal.CDF((mean - t + 0.5) / sd)
+	return normalCDF((t + 0.5 - mean) / sd), normalCDF((mean - t + 0.5) / sd)
 }
 
 func twoSided(lower, upper float64) float64 { return min(1, 2*min(lower, upper)) }
@@ -205,7 +203,7 @@ func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	if k < 1 {
 		return Estimate{}, fmt.Errorf("%s: %d subsets give no interval of %g %%: %w", name, len(means), 100*confidence, ErrTooFew)
 	}
-	e := Estimate{Interval: Interval{Point: stat.Mean(d, nil), Lo: means[k-1], Hi: means[len(means)-k]}, N: len(d)}
+	e := Estimate{Interval: Interval{Point: floats.Sum(d) / float64(len(d)), Lo: means[k-1], Hi: means[len(means)-k]}, N: len(d)}
 	e.Lo, e.Hi = min(e.Lo, e.Point), max(e.Hi, e.Point)
 	e.P = twoSided(tailAt(means, 0))
 	e.equivalence = bothTails(func(shift float64) (lower, upper float64) {

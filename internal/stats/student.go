@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"sync"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // PairedT estimates the mean of d, usually one difference or log ratio per round, with Student's t interval and test
@@ -94,10 +91,10 @@ func studentEstimate(mean, se, df, confidence float64, n int) Estimate {
 	half := se * StudentQuantile(1-(1-confidence)/2, df)
 	return Estimate{
 		Interval: Interval{Point: mean, Lo: mean - half, Hi: mean + half},
-		P:        min(1, 2*studentTail(math.Abs(mean)/se, df)),
+		P:        min(1, 2*StudentTail(math.Abs(mean)/se, df)),
 		N:        n,
 
-		equivalence: func(margin float64) float64 { return studentTail((margin-math.Abs(mean))/se, df) },
+		equivalence: func(margin float64) float64 { return StudentTail((margin-math.Abs(mean))/se, df) },
 	}
 }
 
@@ -131,27 +128,6 @@ func meanSD(x []float64) (mean, sd float64) {
 	}
 	return mean + sum/n, math.Sqrt((sumSquares - sum*sum/n) / (n - 1))
 }
-
-// studentTail returns P(T > t).
-func studentTail(t, df float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF(-t)
-}
-
-// StudentQuantile returns a quantile of Student's t distribution. Quantiles for whole degrees of freedom are cached,
-// since computing one takes longer than the rest of an interval.
-func StudentQuantile(p, df float64) float64 {
-	whole := df == math.Trunc(df)
-	if known, ok := studentQuantiles.Load([2]float64{p, df}); whole && ok {
-		return known.(float64)
-	}
-	q := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(p)
-	if whole {
-		studentQuantiles.Store([2]float64{p, df}, q)
-	}
-	return q
-}
-
-var studentQuantiles sync.Map // cache: probability and degrees of freedom → quantile
 
 // SteinRounds returns the total number of rounds (the pilot's included) after which the interval of SteinInterval has
 // at most the given half-width, by Stein's two-stage rule (Stein 1945): n = max(n₀, ⌈(t·s/halfWidth)²⌉). Here n₀ is
@@ -231,7 +207,7 @@ func predictedHalf(sd float64, pilot, n int, confidence, assurance float64) floa
 	all := float64(n - 1)
 	variance := sd * sd
 	if n > pilot {
-		f := distuv.F{D1: float64(n - pilot), D2: float64(pilot - 1)}.Quantile(assurance)
+		f := FQuantile(assurance, float64(n-pilot), float64(pilot-1))
 		variance *= (float64(pilot-1) + float64(n-pilot)*f) / all
 	}
 	return -StudentQuantile((1-confidence)/2, all) * math.Sqrt(variance/float64(n)) * hullAllowance

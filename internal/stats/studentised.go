@@ -2,8 +2,6 @@ package stats
 
 import (
 	"math"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 const (
@@ -47,7 +45,7 @@ func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
 func (a *alignedRounds) normalTails(shift float64) (lower, upper float64) {
 	t, _ := a.statistic(shift)
 	least := a.least()
-	return max(least, distuv.UnitNormal.CDF(t)), max(least, distuv.UnitNormal.Survival(t))
+	return max(least, normalCDF(t)), max(least, normalTail(t))
 }
 
 // statistic returns T, and the unit by which T grows if the sum grows by 1. The unit is 0 if all ranks are the same.
@@ -79,7 +77,6 @@ func (a *alignedRounds) centred(round int) []float64 {
 	return own
 }
 
-// counted computes the tails from all assignments of the arm's value.
 func (a *alignedRounds) counted(t float64) (lower, upper float64) {
 	ways, next := append(a.buffers[0][:0], assignment{}), a.buffers[1]
 	for i := range a.ranks {
@@ -114,7 +111,7 @@ func (a *alignedRounds) counted(t float64) (lower, upper float64) {
 func (a *alignedRounds) saddlepoint(t float64) float64 {
 	side := math.Copysign(1, t)
 	if t = math.Abs(t); t < middle {
-		return distuv.UnitNormal.Survival(t)
+		return normalTail(t)
 	}
 	var k, k1, k2, squares float64
 	for i := range a.ranks {
@@ -156,5 +153,5 @@ func (a *alignedRounds) saddlepoint(t float64) float64 {
 	if !(r > 0) || !(u > 0) {
 		return 0
 	}
-	return min(1, max(0, distuv.UnitNormal.Survival(r)+distuv.UnitNormal.Prob(r)*(1/u-1/r)))
+	return min(1, max(0, normalTail(r)+normalDensity(r)*(1/u-1/r)))
 }

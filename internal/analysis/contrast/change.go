@@ -3,8 +3,6 @@ package contrast
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"tare/internal/experiment"
 	"tare/internal/stats"
 )
@@ -98,9 +96,9 @@ func (d Data) WithOccasions(deviation float64, runs int) Data {
 			return e
 		}
 		at, se := e.Main.At.Point, math.Sqrt2*deviation
-		t := distuv.StudentsT{Sigma: se, Nu: float64(runs - 1)}
-		half := t.Quantile((1 + r.Confidence) / 2)
-		wide := View{OK: true, At: stats.Interval{Point: at, Lo: at - half, Hi: at + half}, P: 2 * t.Survival(math.Abs(at)), Equiv: t.Survival(r.MarginOf(&of) - math.Abs(at))}
+		tail := func(distance float64) float64 { return stats.StudentTail(distance/se, float64(runs-1)) }
+		half := stats.StudentQuantile((1+r.Confidence)/2, float64(runs-1)) * se
+		wide := View{OK: true, At: stats.Interval{Point: at, Lo: at - half, Hi: at + half}, P: 2 * tail(math.Abs(at)), Equiv: tail(r.MarginOf(&of) - math.Abs(at))}
 		e.Method, e.Main, e.T = e.Method+MethodOccasions, hull(e.Main, wide), hull(e.T, wide)
 		return e
 	}

@@ -218,7 +218,6 @@ func (r Rules) twoSamples(base, arm []float64) Estimate {
 	return e
 }
 
-// spreads sets the standard deviations of both arms, and their root mean square.
 func (e Estimate) spreads(base, arm float64) Estimate {
 	e.Spread, e.SD = [2]float64{base, arm}, Finite(math.Hypot(base, arm)/math.Sqrt2)
 	return e

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/floats"
 
 	"tare/internal/experiment"
 	"tare/internal/stats"
@@ -49,7 +49,7 @@ func (r Rules) MeanBeyond(d *Data) bool {
 	if d.Paired {
 		base, arm = d.meanUnits()
 	}
-	ratio := stat.Mean(arm, nil) / stat.Mean(base, nil)
+	ratio := floats.Sum(arm) / float64(len(arm)) / (floats.Sum(base) / float64(len(base)))
 	return ratio > 0 && math.Abs(math.Log(ratio)) > margin
 }
 

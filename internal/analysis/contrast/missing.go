@@ -72,7 +72,6 @@ func (d *Data) Imputed(sign, margin float64) Data {
 	return full
 }
 
-// addPairs adds n pairs with a contrast.
 func (d *Data) addPairs(contrast float64, n int) {
 	if n == 0 {
 		return
@@ -105,7 +104,6 @@ func largestDeviation(sign float64, x []float64) float64 {
 	return farthest(sign, x) - stats.Median(x)
 }
 
-// farthest returns the value that lies farthest in a direction.
 func farthest(sign float64, x []float64) float64 {
 	if sign < 0 {
 		return slices.Min(x)
