@@ -136,7 +136,7 @@ type Counts struct {
 	Done    int            `json:"done"`
 	Valid   int            `json:"valid"`
 	Failed  int            `json:"failed"`           // planned trials without a value because the program failed in them
-	Lost    int            `json:"lost"`             // planned trials without a value because the machine's condition or a failed proof spoilt every attempt
+	Lost    int            `json:"lost"`             // planned trials whose attempts were all spoilt by the machine's condition or a failed proof
 	ByRule  map[string]int `json:"byRule,omitempty"` // number of invalid trials by the rule they broke
 }
 
@@ -308,7 +308,7 @@ type Diagnostics struct {
 	Lag1    float64 `json:"lag1"`              // autocorrelation at lag one
 	TrendP  float64 `json:"trendP"`            // p-value of "no trend over the series"; 1 if untestable
 	Trend   float64 `json:"trend"`             // change from the first to the last value along the fitted line, as a share of the median
-	Changes []int   `json:"changes,omitempty"` // positions in the series, from 1, from which on values are persistently higher or lower than before
+	Changes []int   `json:"changes,omitempty"` // numbers of the values, from 1, that begin a persistent rise or fall
 	DipP    float64 `json:"dipP"`              // p-value of "the values have one mode" (Hartigan's dip test); 1 if untestable
 }
 

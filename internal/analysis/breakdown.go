@@ -212,7 +212,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
 		}
-		n.Add(less || !more, more || !less) // neither is set if the part does not depend on the failed arms: for instance, the slope does not depend on the baseline
+		n.Add(less || !more, more || !less) // neither is set if the part does not depend on the failed arms
 	}
 	return n
 }

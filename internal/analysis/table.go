@@ -103,10 +103,15 @@ func (t *table) slot(c, a, round int) *slot {
 // with the square of the number of files.
 func (t *table) byRound(trials []journal.Trial) {
 	t.at = make([][]int, len(t.plan.Cells))
+	last := map[[2]int]int{} // number of the last attempt, by cell and round, if trials are cut into slices
 	for i := range trials {
-		t.rounds = append(t.rounds, trials[i].Round)
-		if c, ok := t.cells[trials[i].Cell]; ok {
-			t.at[c] = append(t.at[c], trials[i].Round)
+		trial := &trials[i]
+		t.rounds = append(t.rounds, trial.Round)
+		if c, ok := t.cells[trial.Cell]; ok {
+			t.at[c] = append(t.at[c], trial.Round)
+			if key := [2]int{c, trial.Round}; t.plan.Cells[c].Slices > 0 {
+				last[key] = max(last[key], trial.Attempt)
+			}
 		}
 	}
 	t.rounds = ascending(t.rounds)
@@ -124,7 +129,6 @@ func (t *table) byRound(trials []journal.Trial) {
 			t.slots[c][a] = make([]slot, len(t.at[c]))
 		}
 	}
-	last := t.lastAttempts(trials)
 	for i := range trials {
 		trial := &trials[i]
 		c, a, ok := t.place(trial.Cell, trial.Arm)
@@ -132,29 +136,12 @@ func (t *table) byRound(trials []journal.Trial) {
 			continue
 		}
 		s := t.slot(c, a, trial.Round)
-		if trial.Attempt < last[block{c, trial.Round}] {
-			s.attempts++ // all arms of the cell have run again in this round
+		if trial.Attempt < last[[2]int{c, trial.Round}] {
+			s.attempts++ // trials are comparable only if their slices alternated, so all arms have run again
 			continue
 		}
 		t.add(s, trial)
 	}
-}
-
-// block identifies the trials of one cell in one round.
-type block struct{ cell, round int }
-
-// lastAttempts returns the number of the last attempt at each block whose trials are cut into slices. Earlier
-// attempts do not count, since trials are comparable only if their slices alternated with each other.
-func (t *table) lastAttempts(trials []journal.Trial) map[block]int {
-	last := map[block]int{}
-	for i := range trials {
-		c, known := t.cells[trials[i].Cell]
-		if known && t.plan.Cells[c].Slices > 0 {
-			b := block{c, trials[i].Round}
-			last[b] = max(last[b], trials[i].Attempt)
-		}
-	}
-	return last
 }
 
 func ascending(rounds []int) []int {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 )
 
 // Lag1 returns the autocorrelation of x at lag one, in the order measured: the sum of products of neighbouring
@@ -201,7 +200,7 @@ func kendallScore(x []float64) (score int, ties float64) {
 // inversionCDF returns P(K ≤ k) for the number K of rising pairs in a random order of n different values. The i-th
 // value rises above 0 … i-1 of the values before it, each number with the same chance.
 func inversionCDF(n int) []float64 {
-	return cumulated(&inversionCDFs, n, func() []float64 {
+	return cumulated([2]any{"inversions", n}, func() []float64 {
 		p := []float64{1}
 		for i := 2; i <= n; i++ {
 			next := make([]float64, len(p)+i-1)
@@ -215,5 +214,3 @@ func inversionCDF(n int) []float64 {
 		return p
 	})
 }
-
-var inversionCDFs sync.Map // cache: n → []float64

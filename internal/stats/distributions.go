@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// The functions of this file have the formulas of gonum's package distuv, digit for digit. That package would link
-// linear algebra of a megabyte into Tare.
+// The functions of this file return the same digits as gonum's package distuv. Importing distuv would add a megabyte of
+// linear algebra to the program.
 
 // normalCDF returns P(Z ≤ x) for a standard normal Z.
 func normalCDF(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }

@@ -123,7 +123,8 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 	}
 	half := StudentQuantile(1-tail, df) * math.Sqrt(between+known*known+within)
 	p.Prediction = Interval{Point: mean, Lo: mean - half, Hi: mean + half}
-	p.Spread = Interval{Point: math.Sqrt(between), Lo: math.Sqrt(m.variance(ChiSquaredQuantile(1-tail, df))), Hi: math.Sqrt(m.variance(ChiSquaredQuantile(tail, df)))}
+	bound := func(p float64) float64 { return math.Sqrt(m.variance(ChiSquaredQuantile(p, df))) }
+	p.Spread = Interval{Point: math.Sqrt(between), Lo: bound(1 - tail), Hi: bound(tail)}
 	_, p.Q, _ = m.at(0)
 	p.PQ = mathext.GammaIncRegComp(df/2, p.Q/2)
 	if p.Q < df { // the bound for estimates that agree as well as expected, and not better

@@ -76,16 +76,18 @@ func (r rankNull) level(alpha float64) float64 {
 	}
 }
 
+var nullCDFs sync.Map // cache: kind and sizes of a distribution → distribution function
+
 // cumulated returns the distribution function of probabilities. The function is computed once per key.
-func cumulated[K comparable](known *sync.Map, key K, probabilities func() []float64) []float64 {
-	if cdf, ok := known.Load(key); ok {
+func cumulated(key any, probabilities func() []float64) []float64 {
+	if cdf, ok := nullCDFs.Load(key); ok {
 		return cdf.([]float64)
 	}
 	p := probabilities()
 	for k := 1; k < len(p); k++ {
 		p[k] += p[k-1]
 	}
-	known.Store(key, p)
+	nullCDFs.Store(key, p)
 	return p
 }
 

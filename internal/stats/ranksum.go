@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -140,7 +139,7 @@ func rankSumNormalTails(m, n int, u, ties float64) (lower, upper float64) {
 // rankSumCDF returns P(U ≤ u) for u = 0 … mn, computed once per size by Mann and Whitney's recurrence: the largest
 // value comes from y, and then exceeds all m values of x, or it comes from x.
 func rankSumCDF(m, n int) []float64 {
-	return cumulated(&rankSumCDFs, [2]int{m, n}, func() []float64 {
+	return cumulated([3]any{"rank sum", m, n}, func() []float64 {
 		row := make([][]float64, n+1) // row[j]: distribution for i values of x and j values of y
 		for j := range row {
 			row[j] = []float64{1}
@@ -161,8 +160,6 @@ func rankSumCDF(m, n int) []float64 {
 		return row[n]
 	})
 }
-
-var rankSumCDFs sync.Map // cache: [2]int{m, n} → []float64
 
 // drawnSumTails returns P(S ≤ sum) and P(S ≥ sum), where S is the sum of n mid-ranks that are drawn at random.
 // Float64 holds the counts exactly: the largest is 50 choose 25.

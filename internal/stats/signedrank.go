@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -128,7 +127,7 @@ func signedRankTails(d []float64) (lower, upper float64) {
 
 // signedRankCDF returns P(T ≤ t) for t = 0 … n(n+1)/2, computed once for every n.
 func signedRankCDF(n int) []float64 {
-	return cumulated(&signedRankCDFs, n, func() []float64 {
+	return cumulated([2]any{"signed rank", n}, func() []float64 {
 		ranks := make([]int, n)
 		for i := range ranks {
 			ranks[i] = i + 1
@@ -136,8 +135,6 @@ func signedRankCDF(n int) []float64 {
 		return subsetSumProbabilities(ranks)
 	})
 }
-
-var signedRankCDFs sync.Map // cache: n → []float64
 
 // subsetSumTails returns P(S ≤ t) and P(S ≥ t) for the sum S of a random subset of the mid-ranks.
 func subsetSumTails(ranks []float64, t float64) (lower, upper float64) {

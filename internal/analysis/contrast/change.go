@@ -98,7 +98,8 @@ func (d Data) WithOccasions(deviation float64, runs int) Data {
 		at, se := e.Main.At.Point, math.Sqrt2*deviation
 		tail := func(distance float64) float64 { return stats.StudentTail(distance/se, float64(runs-1)) }
 		half := stats.StudentQuantile((1+r.Confidence)/2, float64(runs-1)) * se
-		wide := View{OK: true, At: stats.Interval{Point: at, Lo: at - half, Hi: at + half}, P: 2 * tail(math.Abs(at)), Equiv: tail(r.MarginOf(&of) - math.Abs(at))}
+		wide := View{OK: true, At: stats.Interval{Point: at, Lo: at - half, Hi: at + half},
+			P: 2 * tail(math.Abs(at)), Equiv: tail(r.MarginOf(&of) - math.Abs(at))}
 		e.Method, e.Main, e.T = e.Method+MethodOccasions, hull(e.Main, wide), hull(e.T, wide)
 		return e
 	}

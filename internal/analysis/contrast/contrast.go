@@ -46,7 +46,7 @@ type Data struct {
 	Uneven  bool
 	Missing Missing // trials that have no value because the program failed
 
-	controlDelta []float64                       // (control − baseline) ÷ 2 on the scale of contrasts, by pair; NaN: no control value; nil: no Control
+	controlDelta []float64                       // (control − baseline) ÷ 2 by pair, as contrasts; NaN: no control value; nil: no Control
 	estimate     func(Rules) Estimate            // computes the estimate if it does not follow from the values alone; otherwise nil
 	imputed      func(sign, margin float64) Data // result of Imputed for the data before WithOccasions; nil: WithOccasions was not called
 	errs         []float64                       // standard errors of the contrasts of combined runs
