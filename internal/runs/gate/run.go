@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 
 	"tare/internal/analysis"
 	"tare/internal/analysis/contrast"
@@ -263,7 +263,7 @@ func (c Case) ofShare(n analysis.Frequency) Case {
 	}
 	p := 1.0
 	if n.Count > 0 {
-		p = 1 - distuv.Binomial{N: float64(n.Of), P: c.Limit.Value}.CDF(float64(n.Count-1))
+		p = 1 - mathext.RegIncBeta(float64(n.Of-n.Count+1), float64(n.Count), 1-c.Limit.Value) // of n.Count or more failures
 	}
 	c.settled(n.Share, p)
 	return c

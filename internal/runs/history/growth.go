@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"tare/internal/analysis"
 	"tare/internal/experiment"
 	"tare/internal/stats"
@@ -242,7 +240,7 @@ func (p prediction) exceeds(limit float64) float64 {
 	if math.IsNaN(limit) || math.IsInf(limit, 1) {
 		return 1
 	}
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: p.df}.CDF((limit - p.difference) / p.error)
+	return stats.StudentTail((p.difference-limit)/p.error, p.df)
 }
 
 // spreadWithin returns the standard deviation within segments, pooled over all segments, with its
