@@ -10,15 +10,15 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// cells holds every cell that at least one file has a trial in, by its name in the files.
+// cells holds the cells that have a trial, by their names in the files.
 type cells struct {
 	ordered[string, importedCell]
 	ids     map[string]bool // the ids in use
 	metrics int             // the number of metrics, added up over all cells
 }
 
-// mostComparisons is the largest number of comparisons with the baseline: metrics of all cells, times arms. Nobody
-// reads more. An import with more comparisons has probably taken names that differ in every file for names of
+// mostComparisons is the largest number of comparisons with the baseline: the number of metrics in all cells, times
+// the number of arms. An import with more comparisons has probably taken names that differ in every file for names of
 // cells.
 const mostComparisons = 10_000
 
@@ -27,10 +27,9 @@ type importedCell struct {
 	index   int
 	trials  int // the number of trials that were not broken
 	metrics ordered[string, counted]
-	loads   []load // the different loads of the cell's trials
+	loads   []load // the loads of the cell's trials, each once
 }
 
-// counted is a metric with the number of trials that have a value of it.
 type counted struct {
 	experiment.Metric
 	trials int
@@ -183,9 +182,9 @@ type arm struct {
 	from   []string
 	files  int
 	rounds map[int]bool
-	last   int                  // the largest number of a round that the arm has
+	last   int                  // the largest round number of the arm
 	cells  map[int]map[int]bool // the rounds that have a trial of the arm, by the index of the cell; filled only if rounds pair trials
-	file   map[int]bool         // the cells that the current file has trials in
+	file   map[int]bool         // the cells of the file that is being read
 	groups map[string]*group    // the arm's files, grouped by the cell and the levels that their paths name
 	facts  map[string][]string
 }
@@ -237,7 +236,7 @@ func (a *arm) take(round, cell int, paired bool) {
 	}
 }
 
-// next returns the number of a round that the arm has no trial in yet.
+// next returns the number of a new round.
 func (a *arm) next() int {
 	a.last++
 	return a.last
@@ -265,7 +264,7 @@ type ordered[K comparable, V any] struct {
 	of   map[K]*V
 }
 
-// get returns the value of a key. If the key has none, it adds the value that new returns.
+// get returns the value of a key. For a new key, get adds the result of the function new.
 func (o *ordered[K, V]) get(key K, new func() *V) *V {
 	v, ok := o.of[key]
 	if !ok {

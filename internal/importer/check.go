@@ -36,7 +36,6 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// checkNames checks the names in a trial.
 func checkNames(t *Trial) error {
 	err := cmp.Or(checkName("cell", t.Cell), checkName("workload", t.Kind))
 	for k := 0; k < len(t.Values) && err == nil; k++ {
@@ -52,8 +51,8 @@ func checkNames(t *Trial) error {
 	return err
 }
 
-// violations lists the rules that a trial breaks. A value breaks a rule only if it is unusable: a value that is
-// compared by ratios must be positive. Unusable values of exploratory metrics have been left out before.
+// violations lists the rules that a trial breaks. A value breaks a rule if it is unusable: a value on a ratio scale
+// must be positive. leaveOut has already removed the unusable values of exploratory metrics.
 func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Violation {
 	var list []journal.Violation
 	add := func(rule, format string, args ...any) {
@@ -86,7 +85,7 @@ func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Vi
 	return list
 }
 
-// share prints a share as a percentage, with enough digits that a small one does not become 0 %.
+// share prints a share as a percentage, with enough digits that a small share does not become 0 %.
 func share(v float64) string {
 	if v < 0.0005 {
 		return fmt.Sprintf("%.2g%%", v*100)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Auto is the name of the format whose files show by their content which tool wrote them. It has no Read: each
-// file is read by one of Options.Known.
+// Auto is the name of the format that recognises each file by its content. Auto has no function Read of its own: a
+// format of Options.Known reads each file.
 const Auto = "auto"
 
 // recognise returns the format that finds a result in a text, or nil. A test of package catalog checks that no
@@ -26,9 +26,9 @@ func recognise(known []Format, f File, text []byte) *Format {
 	return nil
 }
 
-// detect finds the format of each file and returns the properties that these formats share. If no format reads
-// a file, the file is a broken result if the user named it, or if its name has the extension of a format found
-// in other files. Otherwise it is passed over.
+// detect finds the format of each file and returns the properties that these formats share. If no format reads a
+// file, the file is a broken result if the user named it, or if its name has the extension of a format found in other
+// files. Otherwise the import passes over the file.
 func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
 	var formats []*Format
 	alone := oneFileEach(s.files)

@@ -37,8 +37,8 @@ func (k *fileKey) apply(t *Trial) error {
 	return nil
 }
 
-// pathFactor is a factor whose level stands in the path of each file. Such a factor was varied outside the
-// tool, so that the files do not contain it.
+// pathFactor is a factor whose level stands in the path of each file. The user varied the factor outside the tool, so
+// the files do not contain the level.
 type pathFactor struct {
 	name    string
 	pattern *regexp.Regexp
@@ -63,7 +63,6 @@ func ParseFactor(text string) (pathFactor, error) {
 	return f, nil
 }
 
-// oneGroup compiles a regular expression that must have one group.
 func oneGroup(expression string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(expression)
 	if err == nil && re.NumSubexp() != 1 {
@@ -76,7 +75,7 @@ func oneGroup(expression string) (*regexp.Regexp, error) {
 type pairing struct {
 	how     string // the text of --pair-by; "": trials are not paired
 	pattern *regexp.Regexp
-	layout  *Layout // the layout whose blocks and repeats pair trials; nil: none
+	layout  *Layout // the layout whose blocks and repeats pair trials; nil: no layout pairs them
 }
 
 // The named ways of pairing. A regular expression is another way.
@@ -110,7 +109,7 @@ func ParsePairing(how string) (p pairing, err error) {
 // String returns the text of --pair-by.
 func (p pairing) String() string { return p.how }
 
-// byFiles reports whether trials are paired by the keys of their files.
+// byFiles reports whether the keys of files pair trials.
 func (p *pairing) byFiles() bool { return p.how != "" && p.how != byRound }
 
 // common describes the property that the files of a round share.
@@ -124,8 +123,8 @@ func (p *pairing) common() string {
 	return p.how
 }
 
-// identify completes the keys of the files by factors and pairing. It returns an error for two files of an arm
-// in one round whose keys name the same cell and levels.
+// identify adds levels and rounds to the keys of the files. It returns an error if two files of an arm have the same
+// round, cell and levels.
 func (o *Options) identify(files []inputFile) error {
 	for i, f := range o.Factors {
 		if slices.ContainsFunc(o.Factors[:i], func(other pathFactor) bool { return other.name == f.name }) {
@@ -187,8 +186,8 @@ func (p *pairing) identify(f *inputFile, counts map[string]int) error {
 	return nil
 }
 
-// even returns an error if pairing by index finds arms with different numbers of files. One missing file would
-// shift all files after it.
+// even returns an error if pairing by index finds arms with different numbers of files. If one file is missing, all
+// files after it would get wrong rounds.
 func even(files map[string]int, sources []Source) error {
 	least, most := sources[0].Arm, sources[0].Arm
 	for _, s := range sources {
@@ -206,8 +205,8 @@ func even(files map[string]int, sources []Source) error {
 		"cannot pair by %s: arm %s has %s and arm %s has %d", byIndex, most, plural(files[most], "file"), least, files[least])
 }
 
-// nthTrial is the n-th trial, from 1, of each file of a round. A file has more than one trial of a cell if it holds
-// a series of trials.
+// nthTrial identifies the trials with number n, from 1, in the files of a round. A file with a series of trials has
+// several trials of a cell.
 type nthTrial struct {
 	round string
 	n     int

@@ -22,13 +22,13 @@ type Source struct {
 	From []string // directories, patterns and files, as the user wrote them; "-" is standard input
 }
 
-// inputFile is a file to be read. An import may have very many files, so this holds no content.
+// inputFile is a file to be read. It does not hold the file's content, since an import may have very many files.
 type inputFile struct {
 	fileKey
 	path  string   // the path as the user knows it
 	name  string   // the path relative to the directory, or to the fixed part of the pattern
-	root  *os.Root // the directory that links must not lead out of; nil: none
-	waits bool     // set for a pipe: a read may wait for the writer
+	root  *os.Root // links must not lead out of this directory; nil: links may lead anywhere
+	waits bool     // set for a pipe: reading waits for the writer
 	// refused is the reason why the file is not read; empty if it is read.
 	refused  string
 	format   *Format   // the format found in the file; nil: the import's format
@@ -38,7 +38,6 @@ type inputFile struct {
 // lostLink begins the reason why a link is not followed. The name of a directory follows.
 const lostLink = "a link that leads nowhere or out of "
 
-// stdin is the argument that means standard input.
 const stdin = "-"
 
 type fileSearch struct {
@@ -92,14 +91,13 @@ func find(sources []Source, extensions []string) (*fileSearch, error) {
 	return s, nil
 }
 
-// close closes the roots. They are only read, so that an error in closing loses nothing.
+// close closes the directories. They were only read, so errors are ignored.
 func (s *fileSearch) close() {
 	for _, root := range s.roots {
 		_ = root.Close()
 	}
 }
 
-// open opens a directory that links must not lead out of.
 func (s *fileSearch) open(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -226,7 +224,7 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 		switch {
 		case err == nil && info.IsDir():
 			if strings.Contains(pattern, "**") && (last == "*" || last == "**") || within(m) {
-				continue // the files in this directory match the pattern themselves
+				continue // the pattern matches the files of this directory, too
 			}
 			if err := s.directory(arm, m); err != nil {
 				return err
@@ -249,13 +247,11 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 	return nil
 }
 
-// fits reports whether a file has one of a format's extensions.
 func fits(extensions []string, name string) bool {
 	name = strings.ToLower(path.Base(name))
 	return len(extensions) == 0 || slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(name, e) })
 }
 
-// wanted describes the files that the search looks for in a directory.
 func (s *fileSearch) wanted() string {
 	if len(s.extensions) == 0 {
 		return "file"
@@ -263,10 +259,10 @@ func (s *fileSearch) wanted() string {
 	return strings.Join(s.extensions, " or ") + " file"
 }
 
-// twice returns an error for a file that is given twice. Such a file would count as two trials, or be compared with
+// twice returns an error if the user named a file twice. The file would count as two trials, or be compared with
 // itself.
 func (s *fileSearch) twice() error {
-	seen := make(map[string]string, len(s.files)) // arms by the path of a file
+	seen := make(map[string]string, len(s.files)) // the arm of each file, by the file's path
 	for _, f := range s.files {
 		full := f.path
 		if full != stdin {

@@ -33,7 +33,7 @@ const MostTrials = 500_000
 // Format reads the files of one tool.
 type Format struct {
 	Name       string   // the name on the command line: "vault-benchmark"
-	Doc        string   // the files that it reads, in a sentence without a full stop
+	Doc        string   // the files that the format reads, in a sentence without a full stop
 	Extensions []string // the endings of files, with their dots, that an import looks for in a directory; none: all files
 	// Serial is set if the tool runs the trials of a file one after the other, and the trials of another arm at
 	// another time. The n-th trials of two files are then no pair.
@@ -44,17 +44,17 @@ type Format struct {
 	// Settings are the facts that describe the work of a file's trials. Arms whose settings differ in a cell
 	// are not compared in that cell.
 	Settings []Setting
-	// Read reads one file and returns its trials, in order. An error is about the whole file: trials returned
-	// beside it do not count. A trial with a missing or useless value is returned without that value, or with
-	// Broken set. Several files may be read at the same time.
+	// Read reads one file and returns its trials, in order. An error is about the whole file: trials returned with an
+	// error do not count. A trial with a missing or useless value is returned without that value, or with Broken set.
+	// Several files may be read at the same time.
 	Read func(f File) ([]Trial, error)
-	// Mapped returns the format that a mapping file describes. The name is the mapping file's. Only a format
-	// without Read has it.
+	// Mapped returns the format that a mapping file describes. The argument name is the path of the mapping file.
+	// Only a format without Read has Mapped.
 	Mapped func(name string, mapping []byte) (Format, error)
 }
 
-// Setting is a fact that describes the requested work. Default is its value in files that do not contain it:
-// the tool's default, or "default" if that depends on the system or the version.
+// Setting is a fact that describes the requested work. Default stands for the setting in files that do not contain
+// it. Default is the tool's default, or "default" if the tool's default depends on the system or the version.
 type Setting struct{ Name, Default string }
 
 // ErrNoResult is returned by Read, also wrapped, for a file that the tool writes beside its results, such as a
@@ -111,7 +111,7 @@ type ErrorRate struct {
 	Known bool
 }
 
-// Series is a value over time within a trial, in the tool's own intervals.
+// Series is a value over time within a trial, at the intervals of the tool.
 type Series struct {
 	Name    string    `json:"name"`
 	Unit    string    `json:"unit"`
@@ -128,7 +128,7 @@ type Histogram struct {
 	Count []int64   `json:"count"`
 }
 
-// Add adds a bin from lower to upper.
+// Add adds a bin.
 func (h *Histogram) Add(lower, upper float64, count int64) {
 	h.Lower, h.Upper, h.Count = append(h.Lower, lower), append(h.Upper, upper), append(h.Count, count)
 }
@@ -264,7 +264,6 @@ func Time(text string) (time.Time, error) {
 	return time.Unix(0, int64(seconds*1e9)), nil
 }
 
-// quoted returns a text from a file, escaped and shortened for a message.
 func quoted(text string) string {
 	const most = 40
 	if len(text) > most {

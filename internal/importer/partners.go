@@ -64,7 +64,7 @@ func (r *run) remarkUnpaired(a, other *arm) {
 	if rounds := without(a.rounds, other.rounds); len(rounds) > 0 {
 		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))
 	}
-	first, lacking := "", 0 // the remark on the first cell, and the number of cells
+	first, lacking := "", 0 // the remark on the first cell that lacks rounds, and the number of these cells
 	for k, c := range r.cells.list {
 		if a.cells[k] == nil || other.cells[k] == nil {
 			continue
@@ -86,7 +86,7 @@ func (r *run) remarkUnpaired(a, other *arm) {
 	}
 }
 
-// without returns the entries of a map whose keys are not among the others.
+// without returns the entries of the map m whose keys the map others lacks.
 func without[V, W any](m map[int]V, others map[int]W) map[int]V {
 	m = maps.Clone(m)
 	maps.DeleteFunc(m, func(key int, _ V) bool {
@@ -120,7 +120,7 @@ func Few(most int, names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// load holds the values that an arm's trials had of the format's settings, in the format's order.
+// load holds the values of the format's settings in trials of an arm, in the order of the format.
 type load struct {
 	arm    string
 	values []string
@@ -169,8 +169,8 @@ func (r *run) settings() (list []experiment.ImportedSetting) {
 	return list
 }
 
-// parameters returns the settings that all files of the cell share, without those at the tool's default; nil if there
-// are none. They correspond to the parameters of a workload: runs with different ones are not runs of one experiment.
+// parameters returns the settings that all files of the cell share and that differ from the tool's default; nil if
+// there are none. Runs with other parameters are not runs of the same experiment.
 func (c *importedCell) parameters(settings []Setting) any {
 	all := map[string]string{}
 	for i, s := range settings {
@@ -218,7 +218,6 @@ func (r *run) remarkSettings(arms []*arm) {
 	}
 }
 
-// checkAllowed returns an error for a name that is no setting of the format.
 func checkAllowed(names []string, f Format) error {
 	var known []string
 	for _, s := range f.Settings {

@@ -18,9 +18,9 @@ import (
 
 type readResult struct {
 	trials []Trial
-	merged int         // the largest number of readings that were merged into one trial
+	merged int         // the largest number of trials that were merged into one
 	stored *storedFile // nil: the file could not be opened
-	broken error       // the reason why the file has no trials
+	broken error       // the reason why the file gives no trials
 	err    error       // an error that ends the import
 }
 
@@ -122,7 +122,6 @@ func (r *run) accept(t *Trial, f *inputFile) error {
 	return nil
 }
 
-// errNoRound is the error of a file without rounds if trials are to be paired by round.
 var errNoRound = errors.New("the file contains no round: --pair-by " + byRound + " needs that")
 
 // numbering returns a function that gives each trial of a file its round. If a file has several trials of a
@@ -211,7 +210,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 		Values: found, Invalid: violations(t, conflict, r.Limits.Errors),
 	}
 	if conflict != "" {
-		record.Values = nil // at least one value does not belong to the metric of its name
+		record.Values = nil // a value contradicts the metric with its name
 	}
 	a.take(round, cell.index, r.PairBy.how != "")
 	cell.learn(a.name, r.Format.Settings, t)
@@ -235,7 +234,6 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 	return record, nil
 }
 
-// problem adds a problem to the result, which lists the first few only.
 func (r *run) problem(p Problem) {
 	if len(r.result.Problems) < mostProblems {
 		r.result.Problems = append(r.result.Problems, p)
@@ -248,9 +246,9 @@ func (r *run) problem(p Problem) {
 // of memory, and more for the trials made of it.
 const mostReaders = 4
 
-// readAll reads all files and takes the results in the order of the files. A few files are read before their turn.
-// When readAll returns, no file is being read. A file whose reader may have to wait, such as a pipe, is read only at
-// its turn, so that the file does not hold up an import that ends before.
+// readAll reads all files and takes the results in the order of the files. It reads a few files ahead. A pipe, whose
+// reader may have to wait, is read only at its turn: otherwise a pipe could hold up an import that ends before its
+// turn. When readAll returns, no file is being read.
 func (r *run) readAll(ctx context.Context) error {
 	readers := min(runtime.GOMAXPROCS(0), mostReaders)
 	free := make(chan struct{}, readers)
@@ -292,9 +290,9 @@ func (r *run) readAll(ctx context.Context) error {
 	return nil
 }
 
-// readings merges all readings of a cell and arm in a file of a serial tool into one trial. If files are
-// paired, only whole files are pairs: runs that a tool made one after the other have no partner in another
-// file. A value is the median over the readings that did not fail, so that a time and its rate agree.
+// readings merges the trials of each cell and arm in a file of a serial tool, if files are paired. A serial tool
+// makes its trials one after the other, so only whole files can be pairs. A value of a merged trial is the median
+// over the trials that did not fail: a time and its rate then agree.
 func readings(trials []Trial) (merged []Trial, most int) {
 	var list ordered[[2]string, []Trial]
 	for _, t := range trials {
@@ -308,7 +306,6 @@ func readings(trials []Trial) (merged []Trial, most int) {
 	return merged, most
 }
 
-// reading merges several trials into one.
 func reading(trials []Trial) Trial {
 	one := trials[0]
 	if len(trials) == 1 {

@@ -40,7 +40,8 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// reached is a share of the requested rate. A run with a smaller share measured another load than requested.
+// reached is the smallest share of the requested rate that a valid run reaches. Below, the run measured another load
+// than requested.
 const reached = 0.95
 
 // result holds the fields of a result file that are used. Times are in ns, latencies in s.
@@ -134,7 +135,6 @@ func (r *result) rate() (float64, error) {
 	return rate, nil
 }
 
-// protocol returns the protocol in a RunType such as "GRPC Health for 'x'".
 func (r *result) protocol() string {
 	switch {
 	case r.RunType == "HTTP", r.RunType == "TCP", r.RunType == "UDP":
@@ -173,7 +173,6 @@ func (r *result) errors(kind string) (importer.ErrorRate, error) {
 	return importer.ErrorRate{Share: float64(failed) / float64(total), Known: true}, nil
 }
 
-// facts returns the facts about the load and the load generator.
 func (r *result) facts() map[string]string {
 	facts := map[string]string{
 		"fortio version":           r.Version,
@@ -182,7 +181,7 @@ func (r *result) facts() map[string]string {
 		"run type":                 r.RunType,
 		"percentiles not resolved": strings.Join(r.DurationHistogram.unresolved(), ", "),
 	}
-	if s := r.Sizes; s != nil && s.Count > 0 { // headers included
+	if s := r.Sizes; s != nil && s.Count > 0 { // sizes include the headers
 		facts["response size"] = fmt.Sprintf("%g to %g B", s.Min, s.Max)
 		if s.Min == s.Max {
 			facts["response size"] = fmt.Sprintf("%g B", s.Min)
@@ -258,7 +257,6 @@ func quantile(percentile float64) string {
 // shows the bucket's boundaries rather than the latency.
 const coarse = 0.25
 
-// resolved reports whether the buckets are narrow enough for a percentile.
 func (h *histogram) resolved(value float64) bool {
 	i := sort.Search(len(h.Data), func(i int) bool { return h.Data[i].End >= value })
 	return i < len(h.Data) && value >= h.Data[i].Start && h.Data[i].End-h.Data[i].Start <= coarse*value
@@ -274,7 +272,6 @@ func (h *histogram) unresolved() []string {
 	return names
 }
 
-// histograms returns the latency distributions of all requests and of failed requests.
 func (r *result) histograms() ([]importer.Histogram, error) {
 	var all []importer.Histogram
 	for _, of := range []struct {

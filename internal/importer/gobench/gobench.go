@@ -41,8 +41,8 @@ func read(f importer.File) ([]importer.Trial, error) {
 		return nil, err
 	}
 	var results []*benchfmt.Result
-	var strange int  // the number of lines that begin like a result and are none
-	var first string // the error of the first such line
+	var strange int  // the number of lines that begin like a result and hold none
+	var first string // the error of the first of these lines
 	last := 0        // the number of the last line read
 	r := benchfmt.NewReader(bytes.NewReader(data), f.Name)
 	for r.Scan() {

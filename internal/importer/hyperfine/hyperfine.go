@@ -71,7 +71,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 			switch {
 			case len(names) > 1:
 				t.Arm, t.Cell = names[i], several
-				t.Facts = nil // the only facts are the command and its parameters, which make up the arm
+				t.Facts = nil // the arm is the command and its parameters, which are the only facts
 			case f.Alone:
 				t.Cell = several
 			default:
@@ -108,7 +108,7 @@ func (d *document) names() []string {
 		count[r.Command]++
 	}
 	names := make([]string, len(d.Results))
-	taken := map[string]int{} // the number of uses of a name, before and after numbering
+	taken := map[string]int{} // the number of commands with a name, counting names without a number and with it
 	for i, r := range d.Results {
 		label := r.Command
 		if count[r.Command] > 1 && len(r.Parameters) > 0 {
@@ -124,7 +124,6 @@ func (d *document) names() []string {
 	return names
 }
 
-// parameters returns text such as "level=9,size=1", ordered by name.
 func (r *result) parameters() string {
 	parts := make([]string, 0, len(r.Parameters))
 	for _, name := range slices.Sorted(maps.Keys(r.Parameters)) {

@@ -57,7 +57,8 @@ func Refused(t *testing.T, f importer.Format, files [][3]string) {
 	}
 }
 
-// Truncated checks that reading a fixture that is cut off at an offset fails, with an error that contains a text.
+// Truncated checks that reading the first bytes of a fixture fails. The argument at is their number, and want is a
+// part of the expected error.
 func Truncated(t *testing.T, f importer.Format, fixture string, at int, want string) {
 	t.Helper()
 	text := Fixture(t, fixture)
@@ -149,7 +150,6 @@ func Print(w io.Writer, trials []importer.Trial) {
 	}
 }
 
-// print writes a trial as text, one fact a line, with hostile strings quoted.
 func print(w io.Writer, t importer.Trial) {
 	fmt.Fprintf(w, "trial %q kind %q", t.Cell, t.Kind)
 	for _, l := range t.Levels {

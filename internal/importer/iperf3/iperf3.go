@@ -146,8 +146,8 @@ func (t *test) measure(trial *importer.Trial, protocol string) {
 	add("cpu-server", "s/Gbit", experiment.Lower, server*all.received.seconds/gigabits)
 }
 
-// rtt returns the mean round-trip time of the streams that this side sends, in s; 0: unknown. A receiver's
-// kernel does not measure it.
+// rtt returns the mean round-trip time of the streams that this side sends, in s; 0: unknown. A receiver's kernel
+// does not measure this time.
 func (t *test) rtt() float64 {
 	sum, n := 0.0, 0.0
 	for _, s := range t.End.Streams {
@@ -161,7 +161,7 @@ func (t *test) rtt() float64 {
 	return sum / max(1, n)
 }
 
-// cpu returns the number of CPUs that the iperf3 of each side kept busy; 0: unknown.
+// cpu returns the number of CPUs that the iperf3 process of each side kept busy; 0: unknown.
 func (t *test) cpu() (client, server float64) {
 	if t.End.CPU == nil {
 		return 0, 0
@@ -173,7 +173,6 @@ func (t *test) cpu() (client, server float64) {
 	return host, remote
 }
 
-// facts returns the versions and options that a comparison must know.
 func (t *test) facts() map[string]string {
 	s := &t.Start
 	facts := map[string]string{"iperf3 version": strings.TrimPrefix(s.Version, "iperf "), "congestion": t.End.Congestion, "side": "client"}

@@ -56,7 +56,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return readJSON(data)
 }
 
-// epoch matches the time in the name result-N.csv, in seconds since 1970. The file was written then.
+// epoch matches the time in the name result-N.csv, in seconds since 1970. The tool wrote the file at this time.
 var epoch = regexp.MustCompile(`^result-([0-9]{9,10})\.csv$`)
 
 // units are the units of the throughput, and their factors to base units.
@@ -102,7 +102,7 @@ func (d *document) trial() (importer.Trial, error) {
 		name     string
 		value    *float64
 		factor   float64
-		measured bool // set if the profile measures the value; the tool writes 0 for a loss, or for retransmits, that it did not measure
+		measured bool // set if the profile measures the value; otherwise the tool writes 0
 	}{
 		{"loss", d.Loss, 0.01, udp}, {"retransmits", d.Retransmits, 1, tcp},
 		{"cpu-client-node", d.ClientCPU.busy(), 0.01, true}, {"cpu-server-node", d.ServerCPU.busy(), 0.01, true},

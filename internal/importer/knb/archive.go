@@ -95,8 +95,8 @@ func plainName(h *tar.Header) (string, error) {
 	return "", fmt.Errorf("entry %.60q is neither a file nor a directory", h.Name)
 }
 
-// assemble makes a result of the files of an archive. The file env lists the tests that ran and the names of
-// their files: a test's file is named after the pod of its client.
+// assemble makes a report of the files of an archive. The file env lists the tests that ran, with the name of each
+// client's pod. The names of a test's files begin with this name.
 func assemble(files map[string]string) (*report, error) {
 	env, ok := files["env"]
 	if !ok {
@@ -160,7 +160,7 @@ func (n *node) average(text string) error {
 	_, line, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
 	if len(fields) == 0 {
-		return nil // the monitor has no readings of that time
+		return nil // the monitor has no reading of this time
 	}
 	if len(fields) < 6 {
 		return fmt.Errorf("there are %d numbers, and 6 are expected", len(fields))
@@ -179,8 +179,8 @@ func total(numbers []float64) float64 {
 	return math.Round(100*(numbers[0]+numbers[1]+numbers[2]+numbers[3]+numbers[4])) / 100
 }
 
-// parseReadings reads the single readings, whose summary the function average reads. The seventh number of a reading
-// is the time in s since 1970. parseReadings skips lines of another form.
+// parseReadings reads the readings of a node. The seventh number of a reading is the time in s since 1970.
+// parseReadings skips lines of another form.
 func parseReadings(text string) []reading {
 	var list []reading
 	for line := range strings.Lines(text) {
@@ -269,7 +269,6 @@ func (l *log) second(fields []string) {
 	l.intervals = append(l.intervals, i)
 }
 
-// summary reads a line about the whole test.
 func (l *log) summary(fields []string) {
 	receiver := fields[len(fields)-1] == "receiver"
 	switch {

@@ -22,8 +22,8 @@ import (
 	"tare/internal/toolformat/jsondoc"
 )
 
-// Row is one row of named fields. The same Row is reused for each line of a table. Methods that read a field
-// record the first error in Err.
+// Row is one row of named fields. A table reuses one Row for all its lines. Methods that read a field record the
+// first error in Err.
 type Row struct {
 	Names []string // the names of the fields, the table's columns first; "" for a column that is not read
 	Err   error    // the first error
@@ -65,13 +65,14 @@ func (r *Row) Has(field string) bool {
 // Field returns the text of a field, without blanks around it; "" if the row has no such field.
 func (r *Row) Field(name string) string {
 	i, ok := r.index[name]
-	if !ok || i >= len(r.texts) { // this row has fewer fields
+	if !ok || i >= len(r.texts) { // the row has fewer fields than the header
 		return ""
 	}
 	return strings.TrimSpace(r.texts[i])
 }
 
-// needed returns the text of a field, which must not be empty. An empty name returns "".
+// needed returns the text of a field, and records an error if the text is empty. If the argument field is "", needed
+// returns "".
 func (r *Row) needed(field, what string) string {
 	text := r.Field(field)
 	switch {
@@ -104,7 +105,7 @@ func (r *Row) wrong(field, format string, args ...any) error {
 	return fmt.Errorf("%s %d: %s", r.unit, r.line, text)
 }
 
-// Count reads a number that counts from first; 0 if the field is empty.
+// Count reads a whole number that is not less than the argument first; 0 if the field is empty.
 func (r *Row) Count(field, what string, first int) int {
 	text := r.Field(field)
 	if text == "" {
@@ -130,7 +131,6 @@ func (r *Row) time(field string) (at time.Time) {
 	return at
 }
 
-// either reads one of two words.
 func (r *Row) either(field, one, other string) string {
 	text := strings.ToLower(r.Field(field))
 	if text != one && text != other {
@@ -139,7 +139,8 @@ func (r *Row) either(field, one, other string) string {
 	return text
 }
 
-// Yes reads true or false in the spellings of spreadsheets and scripts.
+// Yes reads true or false in the spellings of spreadsheets and scripts. It returns the argument empty for an empty
+// field.
 func (r *Row) Yes(field string, empty bool) bool {
 	switch text := strings.ToLower(r.Field(field)); text {
 	case "":
@@ -153,7 +154,6 @@ func (r *Row) Yes(field string, empty bool) bool {
 	return false
 }
 
-// semicolons reports whether semicolons separate the fields.
 func (r *Row) semicolons() bool { return r.table != nil && r.table.Comma == ';' }
 
 // Number reads a number. If semicolons separate fields, a comma may be the decimal point, as spreadsheets of many
@@ -199,8 +199,8 @@ func intern(text string) string { return unique.Make(text).Value() }
 // assignment matches the beginning of a line KEY=VALUE.
 var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)=`)
 
-// eachRow recognises the form of a text, and calls take with each row. list is the path of the list of rows in
-// a JSON document.
+// eachRow recognises the form of a text, and calls take with each row. In a JSON document, the argument list is the
+// path of the list of rows.
 func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	head, _ := in.Peek(in.Size()) // the following read returns the same error
 	head = bytes.TrimLeft(head, " \t\r\n")
@@ -309,7 +309,7 @@ func at(doc any, path string) ([]any, error) {
 // mapping.
 const longestPath = 500
 
-// leaves calls leaf with every leaf of a value and its path.
+// leaves calls leaf with each leaf of a value, and the path of the leaf.
 func leaves(path string, v any, leaf func(path, text string)) {
 	below := func(name string, member any) {
 		if path != "" {

@@ -88,13 +88,13 @@ type mapping struct {
 	parse  map[string]*regexp.Regexp
 	levels []levelField
 
-	// The following fields apply only to a table with one value a row. The strings name fields. describe
-	// returns the row's metric.
+	// The following fields apply only to a table with one value a row. The strings are names of fields, and describe
+	// returns the metric of a row.
 	workload, attempt, errors, valid, paired, exported string
 	describe                                           func(*Row) fieldMetric
 }
 
-// levelField is a factor, the field with its level, and a description of the level for errors.
+// levelField is a factor, the field with the factor's level, and the words for the level in errors.
 type levelField struct{ factor, field, what string }
 
 func levelOf(factor, field string) levelField { return levelField{factor, field, "level of " + factor} }
@@ -174,12 +174,10 @@ func (m *mapping) compile(f *strictyaml.File) {
 // cellGroup is the group in a metric's field that matches the cell.
 const cellGroup = "cell"
 
-// groups returns the named groups of an expression.
 func groups(re *regexp.Regexp) []string {
 	return slices.DeleteFunc(slices.Clone(re.SubexpNames()), func(name string) bool { return name == "" })
 }
 
-// described returns the metric in the form of a run.
 func (c *mappedMetric) described() experiment.Metric {
 	headline := c.Scale == string(experiment.Ratio) && (c.Headline == nil || *c.Headline)
 	return experiment.Metric{

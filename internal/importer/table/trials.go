@@ -21,9 +21,9 @@ type assembler struct {
 	*mapping
 	rows      int
 	first     string                    // the fields of the first row, for messages
-	metricsOf map[string][]fieldMetric  // the metrics that a field measures, by its name
+	metricsOf map[string][]fieldMetric  // by field, the metrics that the field measures
 	list      []*assembled              // the trials, in the order in which they first appeared
-	latest    map[trialKey]*assembled   // the last attempt so far at each trial
+	latest    map[trialKey]*assembled   // the last attempt at each trial so far
 	metrics   map[[2]string]*described  // the metrics, by cell and name
 	with      int                       // the first line with a round; 0: none
 	without   int                       // the first line without a round; 0: none
@@ -51,7 +51,7 @@ type trialKey struct {
 	round     int
 }
 
-// assembled is a trial whose rows are being read.
+// assembled is a trial while the rows are being read.
 type assembled struct {
 	importer.Trial
 	attempt int
@@ -59,14 +59,14 @@ type assembled struct {
 	seen    []seen // the values so far, also unusable ones
 }
 
-// seen is a metric that has a value, and the value's line.
+// seen is a metric with a value in a trial, and the line of the value.
 type seen struct {
 	*described
 	line int
 }
 
-// described is a metric as its first row in the cell describes it. In a table with semicolons, a point or comma
-// in its values may be a decimal point or a thousands separator.
+// described is a metric as its first row in the cell describes it. In a table with semicolons, it is unknown at first
+// whether a point or comma in a value is a decimal point or separates thousands.
 type described struct {
 	experiment.Metric
 	line    int
@@ -75,7 +75,6 @@ type described struct {
 	grouped error          // the error if a value such as "1.021" stands beside whole numbers; nil: there is no such value
 }
 
-// add adds the values of a row.
 func (r *assembler) add(in *Row) error {
 	r.split(in)
 	if r.rows++; r.rows == 1 {
@@ -111,7 +110,6 @@ func (r *assembler) add(in *Row) error {
 	return cmp.Or(in.Err, importer.CheckCount(len(r.list)))
 }
 
-// take adds the value of a field to its trial.
 func (r *assembler) take(in *Row, f fieldMetric, about importer.Trial) {
 	cell := r.cell(in, f.cell, about.Levels)
 	m := r.described(in, cell, f)
@@ -148,7 +146,7 @@ var numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
 // missing are the texts that stand for a missing value.
 var missing = []string{"", "-", "null", "nan", "n/a", "none"}
 
-// described returns a metric as its first row in this cell describes it.
+// described returns the description of a metric in its cell, which its first row gives.
 func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
 	m := f.Metric
 	at := [2]string{cell, m.Name}
@@ -185,7 +183,7 @@ func (r *assembler) round(in *Row, arm string, m *described) int {
 	return n
 }
 
-// trial returns the trial that a row belongs to; nil if the file has already had a later attempt at it.
+// trial returns the trial that a row belongs to; nil if the file has already had a later attempt at the trial.
 func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled {
 	attempt := 1
 	if r.with > 0 {
@@ -211,7 +209,7 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 		r.latest[at] = t
 		r.list = append(r.list, t)
 	}
-	// The parts of a row that describe its trial, rather than its values, may stand in any row of the trial.
+	// Any row of the trial may hold the parts that describe the trial rather than its values.
 	if t.Start.IsZero() {
 		t.Start = in.time(r.Start)
 	}
@@ -222,7 +220,7 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 	if t.Broken == "" && !in.Yes(r.valid, true) {
 		t.Broken = fmt.Sprintf("line %d: marked invalid in the file", in.line)
 	}
-	if r.exported != "" { // levels that some rows of the cell lack belong to the arm
+	if r.exported != "" { // a level that some rows of the cell lack belongs to their arm
 		levels := exported(in, r.exported, about.Levels)
 		shared, known := r.shared[at.cell]
 		if !known {
@@ -296,7 +294,6 @@ func (r *assembler) split(in *Row) {
 	}
 }
 
-// of returns the metrics that a field measures.
 func (r *assembler) of(name string) []fieldMetric {
 	list, ok := r.metricsOf[name]
 	if ok {
@@ -313,7 +310,7 @@ func (r *assembler) of(name string) []fieldMetric {
 	return list
 }
 
-// cell names a cell by the fields for its name, the cell in the measured field's name, and the levels.
+// cell names a cell by the texts of the fields in Cell, the cell in the name of the measured field, and the levels.
 func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
 	var parts []string
 	for _, field := range r.Cell {

@@ -133,7 +133,7 @@ type section struct {
 	tests   []*test
 	titled  map[string]*test
 	indexes bool    // set once the table of indexes has begun
-	ended   bool    // set once its score was read
+	ended   bool    // set once the score of the table was read
 	score   float64 // the score over all tests of the system; 0: unknown
 }
 
@@ -166,7 +166,7 @@ var units = map[string]struct {
 }
 
 // results matches a line of results: the test, its rate, the unit, the duration of a sample and the number of
-// samples, as in "Execl Throughput 508.2 lps (30.0 s, 1 samples)".
+// samples. An example is "Execl Throughput 508.2 lps (30.0 s, 1 samples)".
 var results = regexp.MustCompile(`^(.*[^ ]) +([^ ]+) +([^ ]+) *\(([^(]*) s, ([^(]*) samples\)$`)
 
 // add reads a line of results. A failed test has no number.
@@ -256,7 +256,7 @@ func (s *section) whole() error {
 		return fmt.Errorf("the section with copies: %s has no results: the file is truncated", s.copies)
 	case s.indexes && !s.ended:
 		return fmt.Errorf("the section with copies: %s has no score at its end: the file is truncated", s.copies)
-	case !s.ended && s.titled["System Call Overhead"] != nil: // this test always has an index
+	case !s.ended && s.titled["System Call Overhead"] != nil: // every table of indexes has this test
 		return fmt.Errorf("the section with copies: %s has no indexes: the file is truncated", s.copies)
 	}
 	return nil
@@ -276,7 +276,6 @@ func (s *section) trials(facts map[string]string) []importer.Trial {
 	return list
 }
 
-// trial completes a trial of the section.
 func (s *section) trial(cell, kind string, t importer.Trial, facts map[string]string) importer.Trial {
 	t.Cell, t.Kind, t.Start, t.Facts = cell, kind, s.start, maps.Clone(facts)
 	t.Levels = []factor.Level{{Factor: "copies", Value: s.copies}}
@@ -286,7 +285,7 @@ func (s *section) trial(cell, kind string, t importer.Trial, facts map[string]st
 	return t
 }
 
-// cells are Run's own names of the tests in a report, with their kinds of workload.
+// cells maps the titles of tests to their names on the command line of Run and to kinds of workload.
 var cells = map[string]struct{ name, kind string }{
 	"Dhrystone 2 using register variables":   {"dhry2reg", "cpu"},
 	"Double-Precision Whetstone":             {"whetstone-double", "cpu"},

@@ -31,7 +31,6 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// document holds the fields of a result file that are used.
 type document struct {
 	Metrics map[string]*statistics `json:"metrics"`
 }
@@ -90,7 +89,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// trial makes a trial of the statistics of one test, or of all requests.
 func (s *statistics) trial(name string) (importer.Trial, error) {
 	if s == nil || s.Requests == nil || s.Throughput == nil || s.Success == nil || s.Latencies == nil {
 		return importer.Trial{}, errors.New("latencies, requests, throughput or success is missing")
@@ -99,8 +97,8 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 		return importer.Trial{}, fmt.Errorf("success is %g, which is no share", *s.Success)
 	}
 	t := importer.Trial{Cell: name, Kind: "vault", Start: s.Earliest, Errors: importer.ErrorRate{Share: 1 - *s.Success, Known: true}}
-	if s.Duration >= 0 && s.Wait >= 0 && s.Wait <= math.MaxInt64-s.Duration { // otherwise, the file has no sensible duration
-		t.Wall = time.Duration(s.Duration + s.Wait) // from the first request to the last response
+	if s.Duration >= 0 && s.Wait >= 0 && s.Wait <= math.MaxInt64-s.Duration { // other durations are not sensible
+		t.Wall = time.Duration(s.Duration + s.Wait)
 	}
 	if name == total { // the number of workers in a single test varies, so only total has a loop
 		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput}

@@ -1,18 +1,17 @@
 // Package combine joins runs of one experiment into one result.
 //
-// The result of a run depends on its occasion: the load of the machine at that hour, other users of the
-// machine, the placement of pods. All rounds of a run share its occasion. The interval of a run therefore
-// does not include the variation of the overhead between occasions. Two runs of one experiment may have
-// intervals that do not overlap, although both are right. General conclusions need several occasions, so
-// the occasion is the unit of analysis here.
+// The result of a run depends on its occasion: the load of the machine at that hour, other users of the machine, the
+// placement of pods. All rounds of a run share its occasion. Therefore, the interval of a run does not show how much
+// the overhead varies between occasions. Two runs of one experiment may have intervals that do not overlap, although
+// both are right. General conclusions need several occasions, so the occasion is the unit of analysis here.
 //
-// The runs must ask the same question (compare.Property.InQuestion). For each cell, arm and metric, each run
-// gives its overhead with a standard error, and stats.RandomEffects joins the overheads. It estimates the
-// mean overhead over occasions, the spread between occasions, and the range of a further run's overhead.
-// Package analysis decides the verdicts, with the same margin, correction and controls as for a single run.
+// The runs must ask the same question (compare.Property.InQuestion). For each cell, arm and metric, each run gives
+// its overhead with a standard error, and stats.RandomEffects joins the overheads. stats.RandomEffects estimates the
+// mean overhead over occasions, the spread between occasions, and the range of the overhead in a further run. Package
+// analysis decides the verdicts, with the same margin, correction and controls as for a single run.
 //
-// A run that is unfinished or gives no verdicts is left out, and the result lists it. For one metric, a run
-// that has no interval is left out too. Failures of programs are counted over all runs that count. A
+// The combination leaves out a run that is unfinished or gives no verdicts, and lists it. For each metric, the
+// combination also leaves out runs without an interval. Failures of programs are counted over all runs that count. A
 // verdict that depends on failed trials is withheld.
 package combine
 
@@ -60,9 +59,9 @@ type Result struct {
 	Used []compare.Input `json:"-"`
 }
 
-// Deviation returns the standard deviation, on the scale of contrasts, of the overheads that the runs give
-// for an arm, and the number of these runs. It shows how much runs differ although nothing was changed. The
-// deviation is 0 if fewer than two runs have the overhead.
+// Deviation returns how much the overheads of an arm differ between runs although nothing was changed: their standard
+// deviation on the scale of contrasts, and the number of runs. The deviation is 0 if fewer than two runs have the
+// overhead.
 func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs int) {
 	if c := r.Comparison(cell, arm, metric); c != nil {
 		return contrast.Deviation(c.data.Contrasts), len(c.data.Contrasts)
@@ -85,7 +84,7 @@ func (r *Result) Comparison(cell, arm, metric string) *Comparison {
 // Run is one of the combined runs.
 type Run struct {
 	compare.Run
-	LeftOut analysis.Reason `json:"-"` // reason why the run is not part of the result; nil: it is part of the result
+	LeftOut analysis.Reason `json:"-"` // nil: the run is part of the result
 }
 
 // Comparison compares an arm with the baseline on a metric in a cell, over occasions.
@@ -95,14 +94,14 @@ type Comparison struct {
 	analysis.Comparison
 	// HartungKnapp is Hartung and Knapp's interval, which the interval of Overhead contains.
 	HartungKnapp analysis.Interval `json:"hartungKnapp"`
-	// Spread is the standard deviation of the true overheads between occasions, on the scale of Overhead,
-	// with its interval. PSpread is the p-value of "the spread is 0".
+	// Spread is the standard deviation of the true overheads between occasions, with its interval, on the scale of
+	// Overhead. PSpread is the p-value of the hypothesis that Spread is 0.
 	Spread  analysis.Interval `json:"spread"`
 	PSpread float64           `json:"pSpread"`
 	// Prediction is the interval for the overhead that a further run will find, at the confidence of the
 	// other intervals.
 	Prediction analysis.Interval `json:"prediction"`
-	Occasions  []Occasion        `json:"occasions"` // one per run
+	Occasions  []Occasion        `json:"occasions"` // one for each run
 
 	data contrast.Data
 }
@@ -112,15 +111,15 @@ type Occasion struct {
 	Run      int               `json:"run"` // number of the run, from 1
 	Overhead analysis.Interval `json:"overhead"`
 	Rounds   int               `json:"rounds"`
-	Weight   float64           `json:"weight"` // weight in the mean, as a share; 0: the run is left out
-	LeftOut  analysis.Reason   `json:"-"`      // reason why the run is left out; nil: it is not left out
+	Weight   float64           `json:"weight"` // share of the mean; 0: the run is left out
+	LeftOut  analysis.Reason   `json:"-"`      // nil: the run is not left out
 }
 
 // The reasons why a run, or its overhead, is left out.
 type (
 	// NotFinished: planned trials of the run are missing.
 	NotFinished struct{ analysis.Unfinished }
-	// NoInterval: the run has no interval for the overhead.
+	// NoInterval: the run gives no interval for the overhead.
 	NoInterval struct{}
 )
 
@@ -149,7 +148,7 @@ func (LeftOut) Kind() string      { return "left-out" }
 func (FewOccasions) Kind() string { return "few-occasions" }
 func (OtherConduct) Kind() string { return "other-conduct" }
 
-// Kind replaces the kind of the embedded reason.
+// Kind replaces the kind of the embedded ControlFails.
 func (ControlDiffers) Kind() string { return "control-differs" }
 
 // fewOccasions is the largest number of runs that counts as too few to estimate the spread between
@@ -203,7 +202,7 @@ func Runs(in []compare.Input) (*Result, error) {
 	return r, nil
 }
 
-// sameQuestion returns an error that names the properties in which the runs' questions differ.
+// sameQuestion returns an error that names the differences between the questions of the runs.
 func sameQuestion(seen *compare.Result) error {
 	var list []string
 	for _, a := range seen.Apart {
@@ -224,7 +223,6 @@ func sameQuestion(seen *compare.Result) error {
 	return fmt.Errorf("%w: %s", ErrOtherQuestion, strings.Join(list, "; "))
 }
 
-// valuesByRun lists the values of a property by run: "link.mtu is 1500 in run 1, unset in run 2".
 func valuesByRun(p compare.Property) string {
 	list := make([]string, len(p.Values))
 	for i, v := range p.Values {
@@ -246,7 +244,7 @@ func leftOut(run *analysis.Run) analysis.Reason {
 	return nil
 }
 
-// assess makes every comparison, the controls first, and judges them as one family.
+// assess makes all comparisons and judges them as one family.
 func (r *Result) assess(in []compare.Input) {
 	for _, cell := range r.Plan.Cells {
 		for _, m := range cell.Metrics {
@@ -273,7 +271,7 @@ func (r *Result) assess(in []compare.Input) {
 	for i := range r.Controls {
 		r.Controls[i].complete(answers.Controls[i], float64(r.Confidence))
 	}
-	for _, i := range answers.Failed { // the control differs over occasions, so something other than the layers makes a difference
+	for _, i := range answers.Failed { // something other than the layers differs
 		c := answers.Controls[i]
 		why := analysis.ControlFails{Cell: c.Cell, Metric: c.Metric, Overhead: c.Overhead, PAdjusted: c.PAdjusted, Margin: c.Margin}
 		r.Warnings = append(r.Warnings, ControlDiffers{why})
@@ -283,7 +281,6 @@ func (r *Result) assess(in []compare.Input) {
 	}
 }
 
-// comparison collects the overheads of the runs for one comparison.
 func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.Metric) Comparison {
 	c := Comparison{Comparison: analysis.Comparison{Cell: cell, Arm: arm, Metric: m}}
 	var contrasts, errs []float64
@@ -305,8 +302,8 @@ func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.M
 	return c
 }
 
-// asContrast returns an overhead on the scale of contrasts, with its standard error. The standard error is
-// 0 if the overhead has no interval.
+// asContrast returns an overhead on the scale of contrasts with its standard error; 0 and 0 if the overhead has no
+// interval.
 func asContrast(own *analysis.Comparison, confidence float64) (at, se float64) {
 	if own.PointOnly || own.Rounds < 2 {
 		return 0, 0
@@ -319,7 +316,6 @@ func asContrast(own *analysis.Comparison, confidence float64) (at, se float64) {
 	return i.Point, contrast.Error(i, values, confidence)
 }
 
-// questions converts comparisons to questions of package analysis.
 func questions(in []compare.Input, list []Comparison, observational bool) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, c := range list {
@@ -329,10 +325,10 @@ func questions(in []compare.Input, list []Comparison, observational bool) []anal
 	return questions
 }
 
-// complete adds the verdict, and the fields that only a combination has.
+// complete adds the verdict and the fields of a combination.
 func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	c.Comparison = answer
-	// These fields are about the random order of rounds within a run. Occasions have no random order.
+	// These fields depend on the random order of rounds within a run. Occasions have no random order.
 	c.Needed, c.NeededRange, c.Lag1, c.OrderP, c.Warnings = 0, nil, 0, 1, nil
 	p, err := c.data.Pooled(confidence)
 	if err != nil {
@@ -349,7 +345,7 @@ func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	}
 }
 
-// Exceeds returns the one-sided p-value of "the mean overhead over occasions is limit or less".
+// Exceeds returns the one-sided p-value of the hypothesis that the mean overhead over occasions is limit or less.
 func (c *Comparison) Exceeds(limit float64) float64 {
 	if c.PointOnly || c.Rounds < 2 {
 		return 1

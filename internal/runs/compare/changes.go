@@ -11,17 +11,16 @@ import (
 	"tare/internal/experiment"
 )
 
-// changeQuestion is a question about a change of overheads: an arm in one run against an arm in another
-// run, or in the same run.
+// changeQuestion asks how the overhead of one arm in one run differs from the overhead of an arm in another run, or
+// of another arm in the same run.
 type changeQuestion struct {
 	shared
 	from, to       int // indices of runs
 	fromArm, toArm string
 }
 
-// changes compares the overheads of arms that are treatments in several runs, and of matched arms. The
-// control is compared in the same way. It has the same layers as the baseline, so its change shows the
-// error of such a comparison.
+// changes compares the overheads of arms that are treatments in several runs, of matched arms, and of the control.
+// The control has the same layers as the baseline, so its change shows the error of these comparisons.
 func (c *comparison) changes(list []shared) {
 	var asked, controls []changeQuestion
 	for _, s := range list {
@@ -49,9 +48,9 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// matched asks about the new arm of a match in every run that has the new arm. The new arm is compared with
-// the old arm of the same run or, if that run has no old arm, with the first run that has it. An arm that
-// is matched with itself is asked about in every run but the first run that has it.
+// matched asks about the new arm of a match in every run that has the new arm. It compares the new arm with the old
+// arm of the same run. If the run has no old arm, matched takes the first run with the old arm. For an arm that is
+// matched with itself, it asks about every run after the first with the arm.
 func (c *comparison) matched(s shared, m match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
@@ -72,7 +71,7 @@ func (c *comparison) matched(s shared, m match) []changeQuestion {
 	return list
 }
 
-// floors asks how the control changed between every two runs whose overheads are compared.
+// floors asks how the control's overhead differs between every two runs whose overheads are compared.
 func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
 	var list []changeQuestion
 	for _, a := range asked {
@@ -88,7 +87,6 @@ func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
 	return list
 }
 
-// questions converts the questions to questions of package analysis.
 func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
@@ -105,12 +103,11 @@ func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	return questions
 }
 
-// against returns the numbers of both runs as a key. The change of an arm and the change of the control
-// have the same key.
+// against identifies the two runs. The questions about an arm and about the control of the two runs have the same
+// text.
 func (a changeQuestion) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
 
-// change converts an answer to a Change. If failed is set, the control has changed as well, and
-// there is no verdict.
+// change converts an answer to a Change. If failed is set, the control has changed, and the Change has no verdict.
 func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed bool) Change {
 	answer.Metric = a.metric
 	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
@@ -118,7 +115,7 @@ func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed
 		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // Baseline and Treated describe samples of values, but an overhead is no sample of values
 	}
 	if a.from != a.to {
-		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // these numbers are about rounds, and more rounds would not add occasions
+		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // these numbers count rounds, and more rounds would not add occasions
 	}
 	switch withheld := c.withheld(&ch.Comparison, a.cell, a.from, a.to); {
 	case withheld:
@@ -153,8 +150,8 @@ func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	}
 }
 
-// withheld withholds the verdict of a comparison of two runs if one of the runs gives no verdicts, or if
-// both measured different work. It reports whether it has withheld the verdict.
+// withheld withholds the verdict of a comparison of two runs if one of the runs gives no verdicts, or if the runs
+// measured different work. It reports whether it has withheld the verdict.
 func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to int) bool {
 	if invalid := c.runsWhere(func(r *analysis.Run) bool { return !r.Valid }, from, to); invalid != nil {
 		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
@@ -168,8 +165,8 @@ func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to
 	return true
 }
 
-// unlike returns the settings in which the files of two imports differ in a cell; nil: none. Settings that
-// either import allows to differ are left out.
+// unlike returns the settings in which the files of two imports differ in a cell, except the settings that one of the
+// imports allows to differ.
 func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSetting) {
 	a, b := c.in[from].Run.Plan, c.in[to].Run.Plan
 	if a.Import == nil || b.Import == nil {
@@ -184,7 +181,6 @@ func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSe
 	return list
 }
 
-// overhead returns an arm's overhead in a run.
 func (c *comparison) overhead(a changeQuestion, run int, arm string) Overhead {
 	o := Overhead{Run: run + 1, Arm: arm}
 	if own := c.in[run].Run.Comparison(a.cell, arm, a.metric.Name); own != nil {
@@ -193,7 +189,7 @@ func (c *comparison) overhead(a changeQuestion, run int, arm string) Overhead {
 	return o
 }
 
-// versus names the overhead that the new overhead is compared with.
+// versus names the run and the arm that the new overhead is compared with, if they differ from its own.
 func (a changeQuestion) versus() *analysis.Versus {
 	v := &analysis.Versus{}
 	if a.from != a.to {
@@ -205,7 +201,6 @@ func (a changeQuestion) versus() *analysis.Versus {
 	return v
 }
 
-// runsWhere returns the numbers of the given runs for which a condition is true.
 func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int {
 	var list []int
 	for _, i := range slices.Compact(slices.Sorted(slices.Values(runs))) {

@@ -35,8 +35,8 @@ func (c *comparison) differences() {
 	c.result.Differences, c.result.Same = p.split()
 }
 
-// compareMachines compares the records of the runs' machines. If trials ran on clusters, the
-// machine on which Tare was started matters little.
+// compareMachines compares the records of the runs' machines. If trials ran on clusters, properties of the machine on
+// which Tare was started are minor.
 func (c *comparison) compareMachines(p *properties) {
 	records, has := make([]*machine.Environment, len(c.in)), make([]bool, len(c.in))
 	var without []int
@@ -54,7 +54,7 @@ func (c *comparison) compareMachines(p *properties) {
 		group, name := Machine, property.Name
 		minor := onClusters && !property.Cluster || slices.ContainsFunc(minorOnMachines, func(m string) bool { return strings.HasPrefix(name, m) })
 		switch {
-		case name == "Tare": // the plan has this property, too
+		case name == "Tare": // the plan records the version of Tare, too
 			continue
 		case property.Tool != "":
 			group, name = tools, property.Tool
@@ -63,8 +63,7 @@ func (c *comparison) compareMachines(p *properties) {
 	}
 }
 
-// compareArms compares the layers of arms that several runs have, and of arms that are matched as
-// versions of one layer.
+// compareArms compares the layers of arms with the same name, and of arms that are matched as versions of one layer.
 func (c *comparison) compareArms(p *properties) {
 	for _, name := range c.names(armNames) {
 		arms := make([]*experiment.PlannedArm, len(c.in))
@@ -76,7 +75,7 @@ func (c *comparison) compareArms(p *properties) {
 	for _, m := range c.options.Matches {
 		from, to := firstWith(c.in, m.Old), firstWith(c.in, m.New)
 		if from == to {
-			continue // one plan has both arms, so the reader sees how they differ, and nothing differs between runs
+			continue // both arms are in one plan, so the user knows how they differ
 		}
 		arms := make([]*experiment.PlannedArm, len(c.in))
 		arms[from], arms[to] = c.in[from].Run.Plan.Arm(m.Old), c.in[to].Run.Plan.Arm(m.New)
@@ -84,7 +83,6 @@ func (c *comparison) compareArms(p *properties) {
 	}
 }
 
-// compareLayers compares an arm's layers and their effective parameters.
 func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
 	leaves, kinds := make([]map[string]string, len(arms)), make([]map[string]string, len(arms))
 	layered := false
@@ -120,10 +118,10 @@ func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string)
 	return cmp.Or(strings.Join(list, ", "), "none"), leaves
 }
 
-// mostFacts is the largest number of values of one fact that are shown.
+// mostFacts is the largest number of values that are shown for one fact.
 const mostFacts = 4
 
-// leaves returns the parameters of each run by path; nil for a run without any.
+// leaves returns the properties of each run that the function list finds in its plan, by path.
 func (c *comparison) leaves(of func(*experiment.Plan) map[string]string) []map[string]string {
 	list := make([]map[string]string, len(c.in))
 	for i, in := range c.in {
@@ -132,8 +130,8 @@ func (c *comparison) leaves(of func(*experiment.Plan) map[string]string) []map[s
 	return list
 }
 
-// compareFacts compares the facts in imported files about the systems on which they were made.
-// Settings of the workload are parameters of the cells.
+// compareFacts compares the facts that imported files contain about the systems they come from. Settings of the
+// workload are not compared here, since they are parameters of the cells.
 func (c *comparison) compareFacts(p *properties) {
 	settings := map[string]bool{}
 	for _, in := range c.in {
@@ -159,8 +157,7 @@ func (c *comparison) compareFacts(p *properties) {
 	}))
 }
 
-// factsOf returns each fact once if its value is the same in all arms that have it, and otherwise once per
-// arm.
+// factsOf returns the facts by name. If a fact differs between arms, its text lists the arms.
 func factsOf(imported *experiment.Import) map[string]string {
 	byArm := map[string][]string{}
 	agreed := map[string]string{}
@@ -191,8 +188,8 @@ func listed(values []string, most int) string {
 	return strings.Join(values, ", ")
 }
 
-// compareCells compares parameters of the cells that several runs have. A path appears once if all
-// cells agree on it, and otherwise once per cell.
+// compareCells compares the parameters of cells that several runs have. If all cells have the same values of a
+// parameter, the parameter appears once, and otherwise once for each cell.
 func (c *comparison) compareCells(p *properties, group Group, prefix func(*experiment.Cell) string, of func(*experiment.Cell) any) {
 	rows := map[string][]Property{} // properties by path
 	var order []string
@@ -229,7 +226,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 			continue
 		}
 		for _, one := range cells {
-			if one.differs { // parameters that differ between cells are part of the cell's name
+			if one.differs { // a parameter that only differs between cells is part of the cells' names
 				one.Path += ": " + path
 				*p = append(*p, one)
 			}

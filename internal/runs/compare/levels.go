@@ -8,13 +8,13 @@ import (
 	"tare/internal/experiment"
 )
 
-// levels compares the arms of every run, except controls, with the reference, in the cells and metrics that both runs
-// have. It compares arms of the reference's run by rounds, and arms of other runs as independent samples. If the
-// reference is the baseline of its run, the result takes over the comparisons of that run's own analysis, with their
-// control and correction.
+// levels compares every arm except controls with the reference, in the cells and metrics that both runs have. It
+// compares arms of the reference's run by rounds, and arms of other runs as independent samples. If the reference is
+// the baseline of its run, the comparisons within this run come from the run's own analysis, with their control and
+// correction.
 func (c *comparison) levels(list []shared) {
 	var questions []analysis.Question
-	var places []int // indices of the answers among the levels
+	var places []int // by question, the index of its level
 	ref := c.reference.Run - 1
 	for _, s := range list {
 		if !s.in(ref) {
@@ -50,7 +50,6 @@ func (c *comparison) levels(list []shared) {
 	}
 }
 
-// own returns the comparison of an arm with its baseline from the reference's run itself.
 func (c *comparison) own(s shared, run int, arm string) *analysis.Comparison {
 	if run != c.reference.Run-1 || c.reference.Arm != c.plan().ArmWith(experiment.Baseline) {
 		return nil

@@ -15,10 +15,10 @@ type Observation struct {
 	Machines machines    `json:"machines"`
 	// Differing names the properties in which the machines differ.
 	Differing []string `json:"differing,omitempty"`
-	Within    []Within `json:"within,omitempty"` // runs that are not experiments by themselves
+	Within    []Within `json:"within,omitempty"` // the runs that are not experiments themselves
 }
 
-// Within is the reason why some of the compared runs are not experiments even by themselves.
+// Within is the reason why some of the compared runs are not experiments themselves.
 type Within struct {
 	Runs        []int                 `json:"runs"` // numbers of the runs
 	Observation *analysis.Observation `json:"observation"`
@@ -30,8 +30,8 @@ type machines string
 // The classes of machines.
 const (
 	MachinesDiffer  machines = "differ"
-	MachinesUnknown machines = "unknown" // some machine has no record
-	machinesAlike   machines = "alike"   // the records of the machines are the same
+	MachinesUnknown machines = "unknown" // a run has no record of its machine
+	machinesAlike   machines = "alike"   // the machines have the same important properties
 )
 
 // Findings that a reader should know before trusting a comparison of runs.
@@ -79,8 +79,6 @@ func (OtherRules) Kind() string         { return "other-rules" }
 func (ChangedControl) Kind() string     { return "changed-control" }
 func (UnrecordedMachines) Kind() string { return "unrecorded-machines" }
 
-// observation returns the reason why a comparison across runs is not an experiment; nil for a single run,
-// which has an observation of its own.
 func (c *comparison) observation() *Observation {
 	if len(c.in) == 1 {
 		return nil
@@ -103,7 +101,6 @@ func (c *comparison) observation() *Observation {
 	return o
 }
 
-// within adds a run to the runs that are not experiments for the same reason.
 func (o *Observation) within(run int, why *analysis.Observation) {
 	for i := range o.Within {
 		if reflect.DeepEqual(o.Within[i].Observation, why) {
@@ -114,7 +111,6 @@ func (o *Observation) within(run int, why *analysis.Observation) {
 	o.Within = append(o.Within, Within{Runs: []int{run}, Observation: why})
 }
 
-// addFindings adds the findings that a reader should know before trusting the comparison.
 func (c *comparison) addFindings() {
 	for i, in := range c.in {
 		r := in.Run

@@ -26,20 +26,20 @@ const (
 
 var groups = []Group{layers, imported, Machine, testbed, workloads, tools, design}
 
-// Property is one fact that runs record about themselves.
+// Property is one fact that runs record about themselves, with its value in each run.
 type Property struct {
 	Group   Group    `json:"group"`
 	Path    string   `json:"path"`            // "kernel", "wireguard: wireguard.implementation"
 	Values  []string `json:"values"`          // one per run; "": unknown, or absent
-	Minor   bool     `json:"minor,omitempty"` // seldom affects measurements
-	Limit   bool     `json:"-"`               // a time limit, which affects only trials that fail
+	Minor   bool     `json:"minor,omitempty"` // set if the property seldom affects measurements
+	Limit   bool     `json:"-"`               // set for a time limit, which affects only trials that fail
 	differs bool
 }
 
 type properties []Property
 
-// add adds a property. Only runs that have the property, those for which has is true, are compared. The
-// property is dropped if fewer than two runs have it, or if no run has a value.
+// add adds a property. It compares the runs whose element in the slice has is true. It drops the property if fewer
+// than two runs have it, or if all runs lack a value.
 func (p *properties) add(group Group, path string, values []string, has []bool, minor bool) {
 	var known []string
 	for i, v := range values {
@@ -56,7 +56,8 @@ func (p *properties) add(group Group, path string, values []string, has []bool, 
 	*p = append(*p, Property{Group: group, Path: path, Values: values, Minor: minor, differs: len(known) > 1})
 }
 
-// addLeaves adds every path that any run has, for the runs whose leaves are not nil.
+// addLeaves adds the properties with all paths in the leaves of the runs. It does not compare runs whose leaves are
+// nil.
 func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]string) {
 	all, has := map[string]bool{}, make([]bool, len(leaves))
 	for i, of := range leaves {
@@ -74,8 +75,7 @@ func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]s
 	}
 }
 
-// Differing returns the paths whose leaves differ between runs, in order. Nil leaves are not
-// compared.
+// Differing returns the paths whose leaves differ between runs, in order. A nil map is not compared.
 func Differing(leaves ...map[string]string) []Property {
 	var p properties
 	p.addLeaves("", "", leaves)
@@ -179,9 +179,8 @@ func scalar(v any) string {
 	return string(data)
 }
 
-// Properties compares the properties of runs for callers that make their own comparisons. Its result
-// has only Runs, Differences, Same, Unknown and Apart. It returns an error if two runs hold the
-// same trials, or the runs have no cell in common.
+// Properties compares the properties of runs and aligns their cells. Its result has only Runs, Differences, Same,
+// Unknown and Apart. It returns an error if two runs hold the same trials, or if the runs have no cell in common.
 func Properties(in []Input) (*Result, error) {
 	c, _, err := begin(in, Options{})
 	if err != nil {
@@ -190,10 +189,9 @@ func Properties(in []Input) (*Result, error) {
 	return c.result, nil
 }
 
-// InQuestion reports whether a property is part of a run's question: the layers, workloads and testbed with
-// their parameters (except those that experiment.OutsideQuestion names), and the rules for its verdicts.
-// Two runs that agree on all of these ask the same question, on whatever machine and with whatever number
-// of rounds.
+// InQuestion reports whether a property is part of a run's question. The question consists of layers, workloads and
+// testbed with their parameters (except those that experiment.OutsideQuestion names), and of the rules for verdicts.
+// The machine and the number of rounds are not part of the question.
 func (p Property) InQuestion() bool {
 	switch p.Group {
 	case layers, testbed, workloads:
@@ -212,7 +210,6 @@ func (p Property) AffectsResult(failed bool) bool {
 	return p.Group == design && p.Path == designSlices || p.Limit && failed
 }
 
-// Paths of the properties that InQuestion and AffectsResult name.
 const (
 	designConfidence = "confidence"
 	designMargin     = "equivalence margin"

@@ -11,9 +11,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// ParseReference parses RUN or RUN:ARM. RUN is a directory as the user gave it, the number of a run in the
-// given order, or the last element of a run's path. Without ARM, the reference is the baseline. Names may
-// contain colons.
+// ParseReference parses RUN or RUN:ARM. RUN is a directory in the user's words, the last element of its path, or the
+// number of a run in the given order. Without ARM, the reference is the baseline. Names may contain colons.
 func ParseReference(text string, in []Input) (reference, error) {
 	run, err := runNamed(text, in)
 	if err != nil {
@@ -47,7 +46,6 @@ func ParseReference(text string, in []Input) (reference, error) {
 	return reference{}, fmt.Errorf("reference %q names none of the runs; write RUN or RUN:ARM, where RUN is a directory, the last element of its path, or a number from 1 to %d", text, len(in))
 }
 
-// runNamed returns the number of the run with this name; 0 if there is none.
 func runNamed(name string, in []Input) (int, error) {
 	if i := slices.IndexFunc(in, func(r Input) bool { return r.Name == name }); i >= 0 {
 		return i + 1, nil

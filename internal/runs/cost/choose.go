@@ -12,12 +12,12 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// Error is an error in the question, with a hint about questions that can be answered.
+// Error is an error in the options, with a hint.
 type Error struct{ Text, Hint string }
 
 func (e *Error) Error() string { return e.Text }
 
-// ErrNoVerdicts is returned for a run without verdicts: its numbers allow no conclusions.
+// ErrNoVerdicts is the error for a run without verdicts, whose numbers allow no conclusions.
 var ErrNoVerdicts = errors.New("the run gives no verdicts, so that nothing is made of its figures")
 
 // source is a metric in a cell that an answer can be computed from.
@@ -26,10 +26,9 @@ type source struct {
 	Metric experiment.Metric
 	basis  basis
 	unit   string  // the unit of work
-	units  float64 // units of work in one unit of the metric; only for a capacity
+	units  float64 // for a capacity, the units of work in one unit of the metric
 }
 
-// check returns an error for impossible options.
 func (o *Options) check() error {
 	switch {
 	case o.Rate == "":
@@ -46,7 +45,7 @@ func (o *Options) check() error {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// choose finds the CPU metric, and the capacity beside it, that the options select.
+// choose finds the CPU metric that the options select, and the capacities that describe the same work.
 func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	if o.Cell != "" && plan.Cell(o.Cell) == nil {
 		var cells []string
@@ -122,7 +121,7 @@ func Sources(plan *experiment.Plan) (list []source) {
 	return list
 }
 
-// counted reports whether a unit of work is a thing that can be counted, and not an amount of data.
+// counted reports whether a unit of work is a number of things, and not an amount of data.
 func counted(unit string) bool { return unit != "Gbit" && unit != "GB" }
 
 func missing(plan *experiment.Plan, o Options) error {
@@ -162,8 +161,8 @@ func ambiguous(list []source) error {
 	return &Error{fmt.Sprintf("the run has %d figures that the answer could rest on", len(list)), "choose one: " + strings.Join(how, ", ")}
 }
 
-// ParseRate reads a rate in units of work per second: a count ("12000/s", "600/min"), or for work measured in
-// data an amount ("40Gbit/s", "500MB/s"). The error is an *Error.
+// ParseRate reads a rate in units of work per second. The text is a count ("12000/s", "600/min") or, for work that is
+// measured in data, an amount ("40Gbit/s", "500MB/s"). The error is an *Error.
 func ParseRate(text, unit string) (float64, error) {
 	example := "12000/s"
 	if unit == "Gbit" || unit == "GB" {

@@ -9,11 +9,11 @@ import (
 	"tare/internal/runs/history"
 )
 
-// Against judges how much worse a run is than the runs of a history, at the confidence of the history's
-// intervals. The name of the history is shown to the reader. A limit bounds the growth on the metric's own
-// scale: for a metric that is compared as a ratio, a limit in the metric's unit is an error. Every metric
-// with a limit makes two cases, and both must pass. One case compares with the runs since the last change,
-// and detects small jumps. The other case compares with the first runs, and detects a slow decline.
+// Against judges how much worse a run is than the runs of a history, which the argument name names for the reader.
+// The argument confidence is the confidence of the growths. A limit must be on the metric's own scale: for a ratio
+// metric, a limit in the metric's unit is an error. Each metric with a limit makes two cases, and both must pass. One
+// case compares with the runs since the last change, and finds small jumps. The other case compares with the first
+// runs, and finds a slow decline.
 func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth, limits *Limits, name string, confidence float64, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	r.Against, r.Confidence, r.Level = name, confidence, (1-confidence)/2
@@ -43,7 +43,6 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 	return r, nil
 }
 
-// growthCase returns the case of one part of the history.
 func growthCase(c Case, g history.Growth, part string, change history.GrowthEstimate) Case {
 	c.History = &Stretch{Part: part, Of: g.Of, Runs: change.Runs, From: change.From, To: change.To}
 	c.Size, c.P = change.Runs, 1

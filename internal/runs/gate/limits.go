@@ -11,8 +11,7 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Limits are the limits on the cost of each arm of a plan. They come from the plan and from the command
-// line.
+// Limits are the limits of each arm, from the plan and from the command line.
 type Limits struct {
 	plan  *experiment.Plan
 	added []addition
@@ -21,7 +20,7 @@ type Limits struct {
 // addition is a limit from the command line.
 type addition struct {
 	arm   string // "": all arms
-	key   string // METRIC or METRIC@CELL, as in a budget
+	key   string // METRIC or METRIC@CELL, as budgets in a plan
 	limit quantity.Limit
 }
 
@@ -37,10 +36,9 @@ var ErrNoBudget = errors.New("no arm has a budget")
 // LimitsOf returns the limits in a plan.
 func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 
-// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. The limit replaces every limit of the plan for that
-// metric (and arm, and cells). If several additions fit the same case, an addition that names the arm takes
-// precedence over one that does not. Next, the addition with the closer cell takes precedence, and last,
-// the later addition.
+// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. It replaces every limit of the plan for that metric (and arm,
+// and cells). Of several additions for a case, additions that name the arm come first. Of these, the addition with
+// the closest cell counts, and of equally close additions the last.
 func (l *Limits) Add(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at <= 0 || at == len(text)-1 {
@@ -69,8 +67,7 @@ func (l *Limits) Add(text string) error {
 	return nil
 }
 
-// unknownArm returns the error for an unknown arm. The user may have written the name of a cell in place of
-// an arm.
+// unknownArm returns the error for an unknown arm. The user may have written the name of a cell in its place.
 func (l *Limits) unknownArm(arm, rest string, arms []string) error {
 	hint := strictyaml.Suggest(arm, "arms", arms)
 	if key := rest + "@" + arm; experiment.CheckKey(key, l.plan.Cells) == nil {
@@ -87,8 +84,8 @@ func limitError(err error) error {
 	return err
 }
 
-// checkScale returns an error if the limit is an amount although the judged quantity is a share. The quantity is
-// growth since earlier runs, or the joint result of several runs.
+// checkScale returns an error if the limit is an amount but the judged quantity is a share. The quantity is the joint
+// result of several runs if joint is set, and otherwise the growth since earlier runs.
 func (c *Case) checkScale(joint bool) error {
 	if (c.Limit.Scale == experiment.Difference) == (c.Metric.Scale == experiment.Difference) {
 		return nil
@@ -113,8 +110,8 @@ func (l *Limits) Metrics() []string {
 	return slices.Compact(names)
 }
 
-// arms lists the names of arms that can have a budget. For an arm with a factor, it lists the arm's name in
-// the experiment file, which stands for all levels, and the arm's name at every level.
+// arms lists the names of arms that can have a budget. An arm with a factor has two names: the name in the experiment
+// file, which stands for all levels, and the name with the level.
 func (l *Limits) arms() []string {
 	var names []string
 	for _, a := range l.plan.Arms {
@@ -135,11 +132,11 @@ func family(a experiment.PlannedArm) string {
 	return name
 }
 
-// of returns the limit of an arm on a metric in a cell, if there is a limit. Additions come before limits
-// of the plan. Among both, the arm's own limit comes before the general limit.
+// of returns the limit of an arm on a metric in a cell; false: there is none. Limits from the command line come
+// before limits of the plan. In each of these groups, a limit for the arm comes before a limit for all arms.
 func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
 	var best quantity.Limit
-	var rank, near int // precedence by arm, then by cell
+	var rank, near int // how closely the best limit fits the arm, and the cell
 	for _, a := range l.added {
 		r, n := 0, experiment.Nearness(a.key, metric, cell)
 		switch a.arm {
@@ -163,7 +160,6 @@ func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Li
 	return l.plan.Budget.For(metric, cell)
 }
 
-// cases returns the cases of all treatments on all metrics that have a limit.
 func (l *Limits) cases() ([]Case, error) {
 	var list []Case
 	for _, cell := range l.plan.Cells {

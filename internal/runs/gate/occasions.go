@@ -11,9 +11,8 @@ import (
 	"tare/internal/runs/combine"
 )
 
-// Over judges several runs of one experiment together: a limit bounds the mean overhead over
-// occasions. Runs that cannot be combined are left out, with a warning. With fewer than two runs
-// the gate is invalid.
+// Over judges several runs of one experiment together: a limit bounds the mean overhead over occasions. It leaves out
+// runs that cannot be combined, with a warning. If fewer than two runs remain, the gate is invalid.
 func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 	plan := r.Plan
 	out := &Result{Schema: Schema, Name: plan.Name, Valid: true, Finished: true, Paired: true, Baseline: plan.ArmWith(experiment.Baseline),
@@ -64,7 +63,7 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 	return out, nil
 }
 
-// TooFewOccasions is the reason why there are too few runs for any decision.
+// TooFewOccasions is the reason why too few runs are judged for any decision.
 type TooFewOccasions struct {
 	Runs int `json:"runs"`
 }
@@ -72,7 +71,6 @@ type TooFewOccasions struct {
 // Kind returns the name of this kind of reason.
 func (TooFewOccasions) Kind() string { return "too-few-occasions" }
 
-// combinedCase returns a case with the joint estimate of all runs.
 func combinedCase(r *combine.Result, c Case) Case {
 	c.P, c.Reason = 1, NoData
 	own := r.Comparison(c.Cell, c.Arm, c.Metric.Name)

@@ -8,15 +8,15 @@ import (
 	"tare/internal/stats"
 )
 
-// mostRounds is the largest number of rounds that Case.Needed holds.
+// mostRounds is the largest value of Case.Needed.
 const mostRounds = 10_000
 
-// Fewest returns the number of cases that a plan's own budgets make, the smallest number of rounds with
-// which a case can pass, and the smallest number with which a case can fail. The number for failing is
-// larger, since failing is corrected for the number of cases.
+// Fewest returns the number of cases that the budgets of a plan make, the smallest number of rounds with which a case
+// can pass, and the smallest number of rounds with which a case can fail. Failing needs more rounds, since it is
+// corrected for the number of cases.
 func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	all, err := LimitsOf(plan).cases()
-	if err != nil || len(all) == 0 { // the experiment file is refused if its budgets are impossible
+	if err != nil || len(all) == 0 { // impossible budgets are errors of the experiment file
 		return 0, 0, 0
 	}
 	both := contrast.Rules{Alpha: 1 - float64(plan.Judged())}
@@ -24,11 +24,10 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	return len(all), both.Fewest(plan.Paired(), controlled, 1), both.Fewest(plan.Paired(), controlled, len(all))
 }
 
-// needed returns the approximate number of rounds with which a new run resolves a case with the probability
-// power, given the observations. The true overhead is taken to be uncertain, as the width of the interval
-// shows. If the estimate were taken as the true overhead, an estimate that happens to lie near the limit
-// would lead to thousands of rounds. To fail, a case must also be significant after Holm's correction, in
-// the worst case for the number of all cases.
+// needed returns the approximate number of rounds with which a new run resolves a case with the probability power.
+// The true overhead counts as uncertain, as the width of the interval shows: an estimate near the limit would
+// otherwise lead to thousands of rounds. To fail, a case must be significant after Holm's correction for the argument
+// cases.
 func needed(c *Case, level float64, cases int, power float64) int {
 	d := &c.data
 	fewest := func(cases int) int {

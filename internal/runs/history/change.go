@@ -10,22 +10,21 @@ import (
 	"tare/internal/stats"
 )
 
-// seed is the seed of every permutation test: the same history gives the same changes.
+// seed is the seed of every permutation test, so that the same history always gives the same changes.
 const seed = 1
 
-// stretchValues holds the values of a stretch that are tested for changes: the points of a series that are not left
-// out.
+// stretchValues holds the values of a stretch in a series, without the points that are left out.
 type stretchValues struct {
 	series  *Series
 	stretch int
-	runs    []int // indices into the experiment's runs
+	runs    []int // indices of runs in the experiment
 	values  []float64
-	changes []int // indices of the first value after each change
+	changes []int // the index of the first value after each change
 }
 
-// detect finds the changes of every series. The series of headline metrics share alpha by Bonferroni's
-// correction: the chance of any false change among them is at most alpha. Exploratory metrics share an
-// alpha of their own. Holm's correction is not used, since one series may have several changes.
+// detect finds the changes of every series. The chance of any false change in the series of headline metrics is at
+// most alpha, which Bonferroni's correction divides among these series. Exploratory metrics have an alpha of their
+// own. Holm's correction would not do, since one series may have several changes.
 func detect(list []Series, runs []*Run, o Options) {
 	var series []*stretchValues
 	tests := map[bool]int{}
@@ -54,7 +53,6 @@ func detect(list []Series, runs []*Run, o Options) {
 	}
 }
 
-// valuesIn returns the points of a stretch.
 func (s *Series) valuesIn(stretch int) *stretchValues {
 	out := &stretchValues{series: s, stretch: stretch}
 	for _, p := range s.used(stretch) {
@@ -87,9 +85,8 @@ func (s *stretchValues) describe(runs []*Run, o Options) {
 	s.warn(residuals, o)
 }
 
-// level returns the Hodges–Lehmann estimate with its interval. For few runs it returns the estimate by
-// Student's t. For one run, or for runs that do not vary, it returns the median with an interval of width
-// zero.
+// level returns the Hodges–Lehmann estimate with its interval. For few runs, it returns Student's estimate. For one
+// run, or runs that do not vary, it returns the median with an interval of width zero.
 func (s *stretchValues) level(values []float64) stats.Interval {
 	if e, err := stats.SignedRank(values, confidence); err == nil {
 		return e.Interval
@@ -101,10 +98,9 @@ func (s *stretchValues) level(values []float64) stats.Interval {
 	return stats.Interval{Point: m, Lo: m, Hi: m}
 }
 
-// shift describes the change at an index, between the ends of its two segments.
 func (s *stretchValues) shift(from, at, to int, runs []*Run) Change {
 	size, err := stats.RankSum(s.values[from:at], s.values[at:to], confidence)
-	if err != nil { // no error: segments are long enough and finite
+	if err != nil { // segments are long enough, and finite
 		size.Lo, size.Hi = math.Inf(-1), math.Inf(1)
 	}
 	site := locate(s.values[from:to], at-from)
@@ -141,7 +137,6 @@ func direction(size stats.Interval, better experiment.Better) string {
 	return Spread
 }
 
-// warn adds findings that a reader should know before trusting the changes of a stretch.
 func (s *stretchValues) warn(residuals []float64, o Options) {
 	n := len(residuals)
 	if n < 2*o.Segment {
@@ -150,16 +145,16 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// The limit is the same as for rounds within a run: one of a hundred independent series exceeds this limit. The
-	// residuals have less autocorrelation than the values, since reported changes are removed.
+	// Rounds within a run have the same limit, which one of a hundred independent series exceeds. The residuals lack
+	// the reported changes, so they have less autocorrelation than the values.
 	r := stats.Neighbours(s.values, s.changes)
 	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
 		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
 	}
 }
 
-// mostRelated is the largest autocorrelation with which histories without changes hardly show more changes
-// than alpha allows. With a larger autocorrelation, a reported change is doubtful (hack/bench/history).
+// mostRelated is the largest autocorrelation with which histories without changes hardly show more changes than alpha
+// allows (hack/bench/history). With a larger autocorrelation, reported changes are doubtful.
 const mostRelated = 0.4
 
 // mostInterludeValues is the largest number of values among which interludes are searched, since the time
@@ -170,12 +165,12 @@ const mostInterludeValues = 500
 // the rest.
 const interludeShare = 0.25
 
-// search finds the changes of a stretch. It first finds single changes, one split at a time, and then
-// interludes between them. An interlude is a series of values that differ from the values before and after,
-// such as a regression that was fixed after a week. A single split does not find an interlude: wherever the
-// split is, one side has a part of the interlude and most of the other values. Without any change, the
-// chance of a claim is at most alpha, since alpha is divided between the two tests. If runs resemble their
-// neighbours, they are compared with surrogate series whose values do so too (stats.surrogates).
+// search finds the changes of a stretch: first single changes, one split at a time, and then interludes between them.
+// An interlude is a series of values that differ from the values before and after, such as a regression that was
+// fixed after a week. A single split hardly finds an interlude, since one side of any split has a part of the
+// interlude and most of the other values. The chance of a claim without any change is at most alpha, which is divided
+// between the two tests. If runs resemble their neighbours, they are compared with surrogate series whose values
+// resemble their neighbours as much (stats.surrogates).
 func search(x []float64, alpha float64, least int) []int {
 	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
@@ -198,10 +193,10 @@ func search(x []float64, alpha float64, least int) []int {
 	return changes
 }
 
-// interlude finds the stretch of values [from, to) that differs most from the values around it, if a share
-// of less than alpha of the surrogates has a stretch that differs as much. The interlude and both sides of
-// it have at least as many values as least says. (Ranks would hardly find a short interlude: six values
-// cannot have higher ranks than the six highest, however far they are from the rest.)
+// interlude finds the values [from, to) that differ most from the values around them. It returns false unless the
+// share of surrogates with an equal difference is less than alpha. The interlude and both sides of it have at least
+// `least` values each. The test does not use ranks: six values cannot have higher ranks than the six highest, however
+// far they are from the rest.
 func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
 	if len(x) < 3*least || len(x) > mostInterludeValues {
 		return 0, 0, false
@@ -210,7 +205,7 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	sums := make([]float64, len(x)+1)
 	from, to, _ = mostApart(values, least, sums, 1)
 	_, _, observed := mostApart(values, least, sums, lengthStep)
-	observed -= 1e-9 * observed // the same statistic, summed in another order, must not count as larger
+	observed -= 1e-9 * observed // a rounding error must not decide between equal statistics
 	surrogates := stats.NewSurrogates(values, []int{from, to}, random)
 	return from, to, stats.Significant(observed, alpha, func() float64 {
 		_, _, q := mostApart(surrogates.Next(), least, sums, lengthStep)
@@ -218,15 +213,15 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	})
 }
 
-// lengthStep is the ratio between successive lengths of stretches that are tried in surrogates. A stretch
-// of nearly the right length differs nearly as much. Trying all lengths would take a time that grows with
-// the square of the number of values (Walther, Annals of Statistics 38, 2010).
+// lengthStep is the ratio between successive lengths of interludes that are tried in surrogates. An interlude of
+// nearly the right length differs nearly as much. Trying all lengths would take a time that grows with the square of
+// the number of values (Walther, Annals of Statistics 38, 2010).
 const lengthStep = 1.1
 
-// mostApart finds the stretch of values whose mean is farthest from the mean of the other values, and
-// returns the square of the distance. The unit of the distance is √(1/inside + 1/outside), from the numbers
-// of values inside and outside the stretch. The ratio of successive lengths that are tried is step (1: all
-// lengths). The slice sums is a buffer with one element more than the values.
+// mostApart finds the values [from, to) whose mean is farthest from the mean of the other values. The result most is
+// the square of the distance in the unit √(1/inside + 1/outside), from the numbers of values inside and outside
+// [from, to). The argument step is the ratio of successive lengths that are tried (1: all lengths). The slice sums is
+// a buffer with one element more than the values.
 func mostApart(values []float64, least int, sums []float64, step float64) (from, to int, most float64) {
 	n := len(values)
 	for i, v := range values {

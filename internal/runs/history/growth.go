@@ -18,49 +18,46 @@ type Growth struct {
 	Cell   string            `json:"cell"`
 	Arm    string            `json:"arm"`
 	Metric experiment.Metric `json:"metric"`
-	// Of is the quantity that is compared: "overhead", relative to the run's own baseline, or "level", the
-	// arm's own values, in histories without a baseline.
+	// Of is the quantity that is compared: "overhead" against the run's own baseline or, in histories without a
+	// baseline, "level", which is the arm's own values.
 	Of string `json:"of"`
-	// Recent compares the new run with the runs since the last change, Anchor with the reference
-	// runs at the beginning. A slow decline shows in Anchor and not in Recent. Both are shares
-	// (0.02: costs 2 % more than before), positive for worse; on a difference scale they are in the
-	// metric's unit.
+	// Recent compares the new run with the runs since the last change, and Anchor with the reference runs at the
+	// beginning. A slow decline shows in Anchor and not in Recent. Recent and Anchor are shares (0.02: costs 2 % more
+	// than before) or, on a difference scale, in the metric's unit. Positive is worse.
 	Recent GrowthEstimate `json:"recent"`
 	Anchor GrowthEstimate `json:"anchor"`
-	// Previous compares with the latest comparable earlier run; nil: no earlier run is comparable.
+	// Previous compares the new run with the latest comparable earlier run; nil: no earlier run is comparable.
 	Previous *Previous `json:"previous,omitempty"`
-	// Gap is the reason why Recent or Anchor has no estimate; nil if both have one.
+	// Gap is the reason why Recent or Anchor has no estimate; nil if neither lacks one.
 	Gap analysis.Reason `json:"-"`
 }
 
-// Previous is the difference of the new run from the run before it. It is information only, since two runs
-// do not show how much runs vary.
+// Previous is the difference of the new run from the run before it. It allows no conclusion, since two runs do not
+// show how much runs vary.
 type Previous struct {
-	Run    string            `json:"run"` // directory of the earlier run
+	Run    string            `json:"run"` // the directory of the earlier run
 	Labels experiment.Labels `json:"labels,omitempty"`
-	// Change is a share, or in the metric's unit on a difference scale; positive for worse.
+	// Change is a share or, on a difference scale, in the metric's unit. Positive is worse.
 	Change float64 `json:"change"`
 }
 
 // GrowthEstimate is the growth of a quantity.
 type GrowthEstimate struct {
 	Interval analysis.Interval `json:"interval"`
-	Runs     int               `json:"runs"` // number of runs of the history that the new run is compared with
-	From     string            `json:"from"` // first of these runs
-	To       string            `json:"to"`   // last of these runs
-	// P returns the one-sided p-value of "the quantity grew by limit or less", given the limit. It is 1 if
-	// there is no estimate.
+	Runs     int               `json:"runs"` // the number of runs of the history that the new run is compared with
+	From     string            `json:"from"` // the first of these runs
+	To       string            `json:"to"`   // the last of these runs
+	// P returns the one-sided p-value of the hypothesis that the quantity grew by the given limit or less; 1 if there
+	// is no estimate.
 	P func(limit float64) float64 `json:"-"`
 }
 
-// Growth compares a new run with the history of its experiment: every overhead of its treatments,
-// or the level of its only arm. The run itself is left out of the history, and so are runs that
-// started later.
+// Growth compares a new run with the history of its experiment: every overhead of its treatments, or the level of its
+// only arm. The history does not include the run itself and runs that started later.
 //
-// Recent compares with the runs since the last change. Anchor compares with the first runs of the history,
-// as many as the least length of a segment. The argument anchor names another run at which the reference
-// runs begin, such as the first run after a change that was accepted. Growth returns an error if the
-// experiment has no such run.
+// Recent compares with the runs since the last change. Anchor compares with the first runs of the history, as many as
+// a segment has at least. If the argument anchor names a run, such as the first after an accepted change, Anchor
+// compares with the runs from that run on. Growth returns an error if the experiment has no such run.
 func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 	before := h.before(run)
 	first := 0
@@ -85,7 +82,7 @@ func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 // ErrNoAnchor: the anchor is not one of the earlier runs.
 var ErrNoAnchor = errors.New("is no earlier run of the same experiment in this history")
 
-// before returns the experiment of a run without that run and later ones.
+// before returns the experiment of a run, without this run and the runs after it.
 func (h *History) before(run *Run) *Experiment {
 	at := slices.IndexFunc(h.Experiments, func(e *Experiment) bool { return e.Name == run.Name })
 	if at < 0 {
@@ -103,13 +100,12 @@ func (h *History) before(run *Run) *Experiment {
 	return out
 }
 
-// comparison compares one value of a new run with the history.
 type comparison struct {
 	history *History
 	before  *Experiment
 	new     *Run
 	value   value
-	first   int // index of the run at which the reference runs begin
+	first   int // the index of the first reference run
 }
 
 func (c *comparison) growth() Growth {
@@ -167,8 +163,8 @@ func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	return gap
 }
 
-// comparable finds the earlier series of the new value, and the stretch of runs that have the parameters of the new
-// value. If there is none, comparable returns the reason.
+// comparable finds the earlier series of the new value, and the stretch of runs with the new value's parameters. If
+// the series has no such stretch, comparable returns the reason.
 func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	at := slices.IndexFunc(c.before.Series, func(s Series) bool {
 		return keyOf(s.Cell, s.Arm, s.Metric, s.Of) == c.value.key
@@ -197,11 +193,11 @@ func (s *Series) used(stretch int) []Point {
 	return slices.DeleteFunc(slices.Clone(s.Points), other)
 }
 
-// change compares the new value with the values of some runs. The standard deviation between runs is sd,
-// known with df degrees of freedom.
+// change compares the new value with the values of reference runs. The standard deviation between runs is sd, known
+// with df degrees of freedom.
 func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (GrowthEstimate, analysis.Reason) {
 	k, sum := float64(len(reference)), 0.0
-	usual := 0.0 // mean variance within a run
+	usual := 0.0 // the mean variance within a reference run
 	for _, p := range reference {
 		sum += p.at
 		usual += p.se * p.se / k
@@ -227,8 +223,8 @@ func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (
 // noise. The spread between runs includes the uncertainty within runs, as long as the new run is as precise
 // as the earlier runs. If the new run is less precise, its excess variance is added.
 type prediction struct {
-	difference float64 // new minus mean, on the scale of computation; positive is worse
-	error      float64 // standard error of difference
+	difference float64 // the new value minus the mean, on the scale of computation; positive is worse
+	error      float64 // the standard error of difference
 	df         float64
 }
 
@@ -237,7 +233,7 @@ func (p prediction) interval() stats.Interval {
 	return stats.Interval{Point: p.difference, Lo: p.difference - half, Hi: p.difference + half}
 }
 
-// exceeds returns the one-sided p-value of "the difference is limit or less".
+// exceeds returns the one-sided p-value of the hypothesis that the difference is limit or less.
 func (p prediction) exceeds(limit float64) float64 {
 	if math.IsNaN(limit) || math.IsInf(limit, 1) {
 		return 1

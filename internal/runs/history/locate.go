@@ -8,19 +8,18 @@ import (
 	"tare/internal/stats"
 )
 
-// changeSite is the estimated position of a change: indices of the first value of the new level.
+// changeSite is the estimated position of a change. A position is the index of the first value of the new level.
 type changeSite struct {
-	earliest, latest int     // the bounds that contain Confidence of the probability
-	sure             float64 // probability of the claimed position
+	earliest, latest int     // the true position lies between these bounds with the probability confidence
+	sure             float64 // the probability of the claimed position
 }
 
-// locate estimates the certainty of the position of a single change in x, claimed at the index at. It
-// computes the posterior over all positions for one step between two levels in normal noise of unknown
-// size, with equal prior probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝ (k(n-k))^-½
-// S(k)^-(n-2)/2, where S(k) is the sum of squares around the two means. Values that lie more than three
-// robust standard deviations from the median of their side of the change are first moved to that distance,
-// so that a single outlier does not look like a step. hack/bench/history counts how often the bounds
-// contain the true position.
+// locate estimates the certainty of the position at, which is claimed for the single change in x. It computes the
+// posterior over all positions for one step between two levels in normal noise of unknown size, with equal prior
+// probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝ (k(n-k))^-½ S(k)^-(n-2)/2, where S(k) is the sum of
+// squares around the two means. First, it moves values that lie more than three robust standard deviations from the
+// median of their side of the change to that distance, so that a single outlier does not look like a step.
+// hack/bench/history counts how often the bounds contain the true position.
 func locate(x []float64, at int) changeSite {
 	y := winsorized(x, at)
 	n := len(y)
@@ -43,7 +42,6 @@ func locate(x []float64, at int) changeSite {
 	return siteFrom(logs, top, at)
 }
 
-// siteFrom converts logarithms of probabilities to a changeSite.
 func siteFrom(logs []float64, top float64, at int) changeSite {
 	p := make([]float64, len(logs))
 	all := 0.0
@@ -67,9 +65,8 @@ func siteFrom(logs []float64, top float64, at int) changeSite {
 	return out
 }
 
-// winsorized limits the values to three robust standard deviations, over both sides together, around the
-// median of their own side of a change. The median of the left side becomes 0, so that sums of
-// squares keep their precision.
+// winsorized limits the values to three robust standard deviations (of both sides together) around the median of
+// their own side of a change. It makes the median of the left side 0, so that sums of squares keep their precision.
 func winsorized(x []float64, at int) []float64 {
 	left, right := stats.Median(x[:at]), stats.Median(x[at:])
 	centre := func(i int) float64 {
@@ -84,7 +81,7 @@ func winsorized(x []float64, at int) []float64 {
 	}
 	reach := 3 * robust * stats.Median(out)
 	for i, v := range x {
-		if c := centre(i); reach > 0 { // otherwise most values are the same
+		if c := centre(i); reach > 0 { // reach is 0 if most values are equal
 			v = min(max(v, c-reach), c+reach)
 		}
 		out[i] = v - left
@@ -95,7 +92,6 @@ func winsorized(x []float64, at int) []float64 {
 // robust is the standard deviation of normal values per median absolute deviation.
 const robust = 1.4826
 
-// sums returns the sum of the values and the sum of their squares.
 func sums(x []float64) (sum, squares float64) {
 	for _, v := range x {
 		sum += v

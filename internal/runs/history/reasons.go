@@ -2,16 +2,16 @@ package history
 
 import "tare/internal/analysis"
 
-// The reasons why statistics leave out a run, or its value in a series.
+// The reasons why statistics leave out a run, or the value of a run in a series.
 type (
 	// NoTrial: the run has no trial.
 	NoTrial struct{}
 	// NotFinished: the run is not finished.
 	NotFinished struct{}
-	// Copy: the run is a copy of another one.
+	// Copy: the run is a copy of another run.
 	Copy struct {
-		Of       string `json:"of"`                 // directory of the other run
-		Imported bool   `json:"imported,omitempty"` // the copy may be the same files, imported again
+		Of       string `json:"of"`                 // the directory of the other run
+		Imported bool   `json:"imported,omitempty"` // set if the same files may have been imported again
 	}
 	// NothingToCompare: no trial of the arm can be compared with the baseline.
 	NothingToCompare struct{}
@@ -19,7 +19,7 @@ type (
 	NoValidTrial struct{}
 	// Incomparable: the value does not fit the scale of the series.
 	Incomparable struct{}
-	// Observed: the run is observational, unlike others of the series.
+	// Observed: the run is observational, and other runs of the series are experiments.
 	Observed struct{}
 )
 
@@ -29,7 +29,7 @@ type (
 	NewRunLeftOut struct {
 		Why analysis.Reason `json:"-"`
 	}
-	// NewRunWithout: the new run has no value.
+	// NewRunWithout: the new run has no value in the series.
 	NewRunWithout struct {
 		Why analysis.Reason `json:"-"`
 	}
@@ -40,18 +40,17 @@ type (
 		Runs   int `json:"runs"`
 		Fewest int `json:"fewest"`
 	}
-	// FewSinceAnchor: there are too few runs from the anchor on.
+	// FewSinceAnchor: too few runs follow the anchor.
 	FewSinceAnchor struct {
 		Fewest int `json:"fewest"`
 	}
 	// NoSeries: no earlier run of the experiment has the metric.
 	NoSeries struct{}
-	// Unlike: either the new run or the series is an experiment, and the other one is
-	// observational.
+	// Unlike: of the new run and the series, one is an experiment and the other is observational.
 	Unlike struct{}
-	// OtherParameters: no earlier run had these parameters.
+	// OtherParameters: no earlier run has the parameters of the new run.
 	OtherParameters struct {
-		Differs []Difference `json:"differs"` // differences from the latest run
+		Differs []Difference `json:"differs"` // the differences from the latest run
 	}
 	// NoSpread: the earlier runs do not vary.
 	NoSpread struct{}
@@ -92,8 +91,8 @@ func (Wandering) Kind() string        { return "wandering" }
 
 // Difference is a property or parameter that differs between two runs.
 type Difference struct {
-	What    string `json:"what"` // a property of the machine, or the path of a parameter
+	What    string `json:"what"` // the property of the machine, or the path of the parameter
 	Is      string `json:"is"`   // value in the later run; "": unknown, or not set
 	Was     string `json:"was"`
-	Machine bool   `json:"machine,omitempty"` // the property belongs to the machine
+	Machine bool   `json:"machine,omitempty"` // set for a property of the machine
 }

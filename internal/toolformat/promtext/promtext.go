@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// most is larger than any number of bytes or seconds of a process.
+// most is more than any process has of bytes or seconds.
 const most = 1e18
 
-// Values returns the values of the names. It is an error if one is missing, negative or no number.
+// Values returns the values of the given names. It returns an error if a value is missing, negative or no number.
 func Values(text []byte, names ...string) (map[string]float64, error) {
 	values := map[string]float64{}
 	for _, name := range names {
@@ -22,7 +22,7 @@ func Values(text []byte, names ...string) (map[string]float64, error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, len(text)+1)
 	for lines.Scan() {
-		fields := strings.Fields(lines.Text()) // the name, the value, and perhaps a time
+		fields := strings.Fields(lines.Text()) // the name, the value, and in some lines a time
 		if len(fields) < 2 {
 			continue
 		}

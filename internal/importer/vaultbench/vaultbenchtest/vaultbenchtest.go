@@ -37,7 +37,6 @@ type Statistics struct {
 	Errors      []string         `json:"errors"`
 }
 
-// latencies are statistics of the latency, in ns.
 type latencies struct {
 	Total float64 `json:"total"`
 	Mean  int64   `json:"mean"`
