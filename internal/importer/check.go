@@ -40,15 +40,9 @@ func checkNames(t *Trial) error {
 	err := cmp.Or(checkName("cell", t.Cell), checkName("workload", t.Kind))
 	for k := 0; k < len(t.Values) && err == nil; k++ {
 		m := &t.Values[k].Metric
-		err = checkName("metric", m.Name)
-		if err == nil && m.Unit != "" {
-			err = checkName("unit", m.Unit)
-		}
+		err = cmp.Or(checkName("metric", m.Name), checkName("unit", cmp.Or(m.Unit, "none")))
 	}
-	if err == nil && t.Arm != "" {
-		err = checkName("arm", t.Arm)
-	}
-	return err
+	return cmp.Or(err, checkName("arm", cmp.Or(t.Arm, imported)))
 }
 
 // violations lists the rules that a trial breaks. A value breaks a rule if it is unusable: a value on a ratio scale

@@ -189,7 +189,8 @@ func (s *fileSearch) directory(arm, dir string) error {
 		return fmt.Errorf("cannot read %s: %w", dir, err)
 	}
 	if len(s.files) == begin {
-		return misuse("name the files themselves if they have other names; tare import auto recognises by content which tool wrote a file", "no %s below %s", s.wanted(), dir)
+		return misuse("name the files themselves if they have other names; tare import auto recognises by content which tool wrote a file", "no %s below %s",
+			strings.TrimSpace(strings.Join(s.extensions, " or ")+" file"), dir)
 	}
 	slices.SortStableFunc(s.files[begin:], func(a, b inputFile) int { return natural(a.name, b.name) })
 	return nil
@@ -250,13 +251,6 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 func fits(extensions []string, name string) bool {
 	name = strings.ToLower(path.Base(name))
 	return len(extensions) == 0 || slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(name, e) })
-}
-
-func (s *fileSearch) wanted() string {
-	if len(s.extensions) == 0 {
-		return "file"
-	}
-	return strings.Join(s.extensions, " or ") + " file"
 }
 
 // twice returns an error if the user named a file twice. The file would count as two trials, or be compared with

@@ -71,7 +71,7 @@ func openTable(in *bufio.Reader) (*Row, error) {
 // open reads the header of a table. The separator is the character that yields the most known titles. If no title is
 // known, the error contains the argument expected. The function name returns the field of a title, or "" for a column
 // that is not read.
-func open(in *bufio.Reader, known func(title string) bool, wanted string, name func(title string, titles []string) (string, error)) (*Row, error) {
+func open(in *bufio.Reader, known func(title string) bool, expected string, name func(title string, titles []string) (string, error)) (*Row, error) {
 	r := &Row{unit: "line", index: map[string]int{}}
 	header := ""
 	for ; ; r.before++ {
@@ -90,7 +90,7 @@ func open(in *bufio.Reader, known func(title string) bool, wanted string, name f
 	}
 	comma := separator(header, known)
 	if comma == 0 {
-		return nil, fmt.Errorf("line %d must be a header with columns separated by commas, semicolons or tabs, %s; it is %.60q", r.before+1, wanted, strings.TrimSpace(header))
+		return nil, fmt.Errorf("line %d must be a header with columns separated by commas, semicolons or tabs, %s; it is %.60q", r.before+1, expected, strings.TrimSpace(header))
 	}
 	r.table = csv.NewReader(io.MultiReader(strings.NewReader(header), in))
 	r.table.Comma = comma

@@ -16,7 +16,6 @@
 package combine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -155,19 +154,14 @@ func (ControlDiffers) Kind() string { return "control-differs" }
 // occasions. With three runs, the upper bound of the spread is over six times the estimate.
 const fewOccasions = 3
 
-// Errors of the input, which the user can correct by naming other runs.
-var (
-	// errOneRun: there is only one run, so nothing can be combined.
-	errOneRun = errors.New("there is only one run")
-	// ErrOtherQuestion: the runs do not ask the same question.
-	ErrOtherQuestion = errors.New("the runs do not ask the same question")
-)
+// ErrOtherQuestion is the error that the runs do not ask the same question. The user may name other runs.
+var ErrOtherQuestion = errors.New("the runs do not ask the same question")
 
 // Runs combines runs. It returns a result whatever the verdicts; errors are about runs that cannot
 // be combined.
 func Runs(in []compare.Input) (*Result, error) {
 	if len(in) < 2 {
-		return nil, errOneRun
+		return nil, errors.New("there is only one run")
 	}
 	seen, err := compare.Properties(in)
 	if err != nil {
@@ -210,7 +204,7 @@ func sameQuestion(seen *compare.Result) error {
 	}
 	for _, p := range seen.Differences {
 		if p.InQuestion() {
-			list = append(list, valuesByRun(p))
+			list = append(list, p.ValuesByRun())
 		}
 	}
 	if list == nil {
@@ -222,17 +216,6 @@ func sameQuestion(seen *compare.Result) error {
 	}
 	return fmt.Errorf("%w: %s", ErrOtherQuestion, strings.Join(list, "; "))
 }
-
-func valuesByRun(p compare.Property) string {
-	list := make([]string, len(p.Values))
-	for i, v := range p.Values {
-		list[i] = fmt.Sprintf("%s in run %d", cmp.Or(v, "unset"), i+1)
-	}
-	return p.Path + " is " + strings.Join(list, ", ")
-}
-
-// ValuesByRun lists the values of the property by run.
-func (f OtherConduct) ValuesByRun() string { return valuesByRun(f.Property) }
 
 func leftOut(run *analysis.Run) analysis.Reason {
 	switch {

@@ -20,16 +20,16 @@ type comparison struct {
 func (c *comparison) warn(f analysis.Finding) { c.result.Warnings = append(c.result.Warnings, f) }
 
 // names returns the names that the function list finds in the plans of the runs, each name once.
-func (c *comparison) names(of func(*experiment.Plan) []string) []string {
-	var list []string
+func (c *comparison) names(list func(*experiment.Plan) []string) []string {
+	var names []string
 	for _, in := range c.in {
-		for _, name := range of(in.Run.Plan) {
-			if !slices.Contains(list, name) {
-				list = append(list, name)
+		for _, name := range list(in.Run.Plan) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
-	return list
+	return names
 }
 
 func cellIDs(plan *experiment.Plan) (list []string) {
@@ -126,12 +126,10 @@ func (c *comparison) alignMetrics(id string) []shared {
 	return list
 }
 
-const mostNamed = 8
-
 func (c *comparison) nothingInCommon() error {
 	var parts []string
 	for i, in := range c.in {
-		parts = append(parts, fmt.Sprintf("run %d (%s) has %s", i+1, in.Name, listed(cellIDs(in.Run.Plan), mostNamed)))
+		parts = append(parts, fmt.Sprintf("run %d (%s) has %s", i+1, in.Name, listed(cellIDs(in.Run.Plan), 8)))
 	}
 	return fmt.Errorf("%w with the same metric: %s", ErrNothingInCommon, strings.Join(parts, "; "))
 }

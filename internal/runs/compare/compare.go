@@ -5,7 +5,7 @@
 // the layers' parameters, the workloads, the testbed (differences.go). Any of these may cause a difference in the
 // numbers. The second part compares overheads: how much more or less a layer costs than before, each overhead against
 // the baseline of its own run (changes.go). The third part compares levels, which are the values of an arm: every arm
-// is compared with one arm of one run, the reference (levels.go).
+// is compared with one arm of one run, the reference (changes.go).
 //
 // Overheads are worth more than levels. A level depends on the machine at least as much as on the layer. An overhead
 // is measured against a baseline on the same machine within minutes, so a slow machine slows both arm and baseline,
@@ -212,8 +212,15 @@ func begin(in []Input, o Options) (*comparison, []shared, error) {
 	if c.reference.Run == 0 && len(in) > 0 {
 		c.reference = reference{Run: 1, Arm: in[0].Run.Plan.ArmWith(experiment.Baseline)}
 	}
-	for i := range in {
-		c.result.Runs = append(c.result.Runs, c.describe(i))
+	for i, r := range in {
+		plan, run := r.Run.Plan, r.Run
+		described := Run{Number: i + 1, Name: r.Name, Experiment: plan.Name, Labels: plan.Labels, Testbed: plan.Testbed, Start: run.Start,
+			Paired: plan.Paired(), Rounds: run.Rounds, Trials: run.Trials.Valid, Valid: run.Valid, Finished: run.Finished,
+			Reasons: slices.Clone(run.Reasons), Observation: run.Observation}
+		for _, a := range plan.Arms {
+			described.Arms = append(described.Arms, arm{Name: a.Name, Role: a.Role})
+		}
+		c.result.Runs = append(c.result.Runs, described)
 	}
 	list, err := c.align()
 	if err == nil {
@@ -228,17 +235,13 @@ func distinct(in []Input) error {
 			return fmt.Errorf("run %d (%s) has no plan", i+1, r.Name)
 		}
 		for k, earlier := range in[:i] {
-			if sameTrials(earlier.Run, r.Run) {
+			a, b := earlier.Run, r.Run // copies have the same values at the same times, trial by trial
+			if a.Trials.Valid > 0 && a.Start.Equal(b.Start) && reflect.DeepEqual(a.Cells, b.Cells) {
 				return fmt.Errorf("%w: runs %d (%s) and %d (%s) hold the same trials", ErrSameRun, k+1, earlier.Name, i+1, r.Name)
 			}
 		}
 	}
 	return nil
-}
-
-// sameTrials reports whether two runs are copies: trial by trial, they have the same values at the same times.
-func sameTrials(a, b *analysis.Run) bool {
-	return a.Trials.Valid > 0 && a.Start.Equal(b.Start) && reflect.DeepEqual(a.Cells, b.Cells)
 }
 
 // plan returns the plan of the reference's run, whose rules apply.
@@ -253,15 +256,4 @@ func (c *comparison) order() []int {
 		}
 	}
 	return list
-}
-
-func (c *comparison) describe(i int) Run {
-	in := c.in[i]
-	r := Run{Number: i + 1, Name: in.Name, Experiment: in.Run.Plan.Name, Labels: in.Run.Plan.Labels, Testbed: in.Run.Plan.Testbed, Start: in.Run.Start,
-		Paired: in.Run.Plan.Paired(), Rounds: in.Run.Rounds, Trials: in.Run.Trials.Valid, Valid: in.Run.Valid, Finished: in.Run.Finished,
-		Reasons: slices.Clone(in.Run.Reasons), Observation: in.Run.Observation}
-	for _, a := range in.Run.Plan.Arms {
-		r.Arms = append(r.Arms, arm{Name: a.Name, Role: a.Role})
-	}
-	return r
 }

@@ -122,12 +122,12 @@ func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string)
 const mostFacts = 4
 
 // leaves returns the properties of each run that the function list finds in its plan, by path.
-func (c *comparison) leaves(of func(*experiment.Plan) map[string]string) []map[string]string {
-	list := make([]map[string]string, len(c.in))
+func (c *comparison) leaves(list func(*experiment.Plan) map[string]string) []map[string]string {
+	leaves := make([]map[string]string, len(c.in))
 	for i, in := range c.in {
-		list[i] = of(in.Run.Plan)
+		leaves[i] = list(in.Run.Plan)
 	}
-	return list
+	return leaves
 }
 
 // compareFacts compares the facts that imported files contain about the systems they come from. Settings of the

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -34,6 +35,15 @@ type Property struct {
 	Minor   bool     `json:"minor,omitempty"` // set if the property seldom affects measurements
 	Limit   bool     `json:"-"`               // set for a time limit, which affects only trials that fail
 	differs bool
+}
+
+// ValuesByRun lists the values of the property by run: "link.mtu is 1500 in run 1, unset in run 2".
+func (p Property) ValuesByRun() string {
+	list := make([]string, len(p.Values))
+	for i, v := range p.Values {
+		list[i] = fmt.Sprintf("%s in run %d", cmp.Or(v, "unset"), i+1)
+	}
+	return p.Path + " is " + strings.Join(list, ", ")
 }
 
 type properties []Property
@@ -85,16 +95,13 @@ func Differing(leaves ...map[string]string) []Property {
 // split separates the properties that differ from the properties that are the same. Both lists have the
 // important properties first, and are then sorted by group.
 func (p properties) split() (differences, same []Property) {
-	rank := func(p Property) int { return slices.Index(groups, p.Group) }
-	slices.SortStableFunc(p, func(a, b Property) int {
-		switch {
-		case a.Minor == b.Minor:
-			return rank(a) - rank(b)
-		case a.Minor:
-			return 1
+	rank := func(p Property) int {
+		if p.Minor {
+			return len(groups) + slices.Index(groups, p.Group)
 		}
-		return -1
-	})
+		return slices.Index(groups, p.Group)
+	}
+	slices.SortStableFunc(p, func(a, b Property) int { return rank(a) - rank(b) })
 	same = slices.DeleteFunc(append([]Property{}, p...), func(one Property) bool { return one.differs })
 	return slices.DeleteFunc(append([]Property{}, p...), func(one Property) bool { return !one.differs }), same
 }
@@ -153,11 +160,9 @@ func leaf(leaves map[string]string, path string, v any, depth int) {
 }
 
 func compound(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return true
-	}
-	return false
+	_, isMap := v.(map[string]any)
+	_, isList := v.([]any)
+	return isMap || isList
 }
 
 // scalar formats a value as an experiment file writes it; null becomes "".
@@ -169,13 +174,8 @@ func scalar(v any) string {
 		return t
 	case json.Number:
 		return t.String()
-	case bool:
-		return strconv.FormatBool(t)
 	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
+	data, _ := json.Marshal(v) // the value was read from JSON
 	return string(data)
 }
 

@@ -16,9 +16,8 @@
 // An unfinished arm has no outcome: if users could repeat the gate until it passes, it would pass bad runs more often
 // than the bound says. A run without verdicts makes the gate invalid.
 //
-// limits.go finds the limit of each case. run.go judges a run by its own baseline, occasions.go judges several runs
-// of one experiment together, and growth.go judges the growth of a run since earlier runs. All these judges use the
-// rule in this file. rounds.go computes how many rounds a decision needs.
+// limits.go finds the limit of each case. run.go judges a run by its own baseline. growth.go judges the growth of a
+// run since earlier runs, and several runs of one experiment together. All these judges use the rule in this file.
 package gate
 
 import (
@@ -173,19 +172,6 @@ func (r *Result) Count(o Outcome) int {
 	return n
 }
 
-func (r *Result) conclude() {
-	switch {
-	case r.Count(Invalid) > 0:
-		r.Outcome = Invalid
-	case r.Count(Fail) > 0:
-		r.Outcome = Fail
-	case r.Count(Pass) == len(r.Cases):
-		r.Outcome = Pass
-	default:
-		r.Outcome = Unresolved
-	}
-}
-
 // decide gives every case its outcome. All cases are one family, except cases about failures in comparison with the
 // baseline. A case with a reason keeps the reason.
 func decide(cases []Case, level float64) {
@@ -253,4 +239,67 @@ func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason
 		return Unresolved, NotByHolm
 	}
 	return Unresolved, Straddles
+}
+
+// mostRounds is the largest value of Case.Needed.
+const mostRounds = 10_000
+
+// Fewest returns the number of cases that the budgets of a plan make, the smallest number of rounds with which a case
+// can pass, and the smallest number of rounds with which a case can fail. Failing needs more rounds, since it is
+// corrected for the number of cases.
+func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
+	all, err := LimitsOf(plan).cases()
+	if err != nil || len(all) == 0 { // impossible budgets are errors of the experiment file
+		return 0, 0, 0
+	}
+	both := contrast.Rules{Alpha: 1 - float64(plan.Judged())}
+	controlled := plan.Import == nil && plan.ArmWith(experiment.Control) != ""
+	return len(all), both.Fewest(plan.Paired(), controlled, 1), both.Fewest(plan.Paired(), controlled, len(all))
+}
+
+// needed returns the approximate number of rounds with which a new run resolves a case with the probability power.
+// The true overhead counts as uncertain, as the width of the interval shows: an estimate near the limit would
+// otherwise lead to thousands of rounds. To fail, a case must be significant after Holm's correction for the argument
+// cases.
+func needed(c *Case, level float64, cases int, power float64) int {
+	d := &c.data
+	fewest := func(cases int) int {
+		return contrast.Rules{Alpha: 2 * level}.Fewest(d.Paired, d.Controlled() > 0, cases)
+	}
+	switch c.Reason {
+	case Straddles, NotByHolm:
+	case TooFew:
+		return fewest(1)
+	default:
+		return 0
+	}
+	at, limit := c.estimate.Main.At, contrast.FromOverhead(c.Limit.Value, d.Metric)
+	over := contrast.Cost(at.Point-limit, d.Metric)
+	if math.IsInf(over, 0) || math.IsNaN(over) {
+		return 0
+	}
+	least := max(fewest(1), d.Size()+1)
+	if over > 0 {
+		least = max(least, fewest(cases))
+	}
+	each := d.RoundsEach()
+	if at.Lo == at.Hi {
+		return least * each
+	}
+	b := stats.BeliefOf(at, 1-2*level, d.Freedom())
+	b.At = over
+	side := stats.Side{Below: level, Above: level / float64(cases), Assurance: power, Limit: mostRounds / each}
+	var n int
+	switch {
+	case !d.Paired:
+		n = side.Values(d.Size(), b)
+	case d.MostlyControlled():
+		n = side.Rounds(d.Size(), b)
+	default:
+		n = side.Pairs(d.Size(), b)
+	}
+	if n == 0 {
+		return 0
+	}
+	return max(n, least) * each
 }

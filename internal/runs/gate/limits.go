@@ -26,9 +26,7 @@ type addition struct {
 
 // LimitError is the error of an impossible budget: a budget of an unknown metric, arm or cell, or in the
 // wrong unit. The hint lists possible metrics, arms, cells or units.
-type LimitError struct{ Text, Hint string }
-
-func (e *LimitError) Error() string { return e.Text }
+type LimitError = experiment.KeyError
 
 // ErrNoBudget: no arm has a budget, so there is nothing to judge.
 var ErrNoBudget = errors.New("no arm has a budget")
@@ -42,24 +40,25 @@ func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 func (l *Limits) Add(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at <= 0 || at == len(text)-1 {
-		return &LimitError{fmt.Sprintf("%q is not of the form [ARM:]METRIC[@CELL]=LIMIT", text), "such as tcp-bandwidth=10%, wireguard:tcp-rtt=50us, or tcp-rtt@network.tcp.*=1ms"}
+		return &LimitError{Text: fmt.Sprintf("%q is not of the form [ARM:]METRIC[@CELL]=LIMIT", text),
+			Hint: "such as tcp-bandwidth=10%, wireguard:tcp-rtt=50us, or tcp-rtt@network.tcp.*=1ms"}
 	}
 	key, written := text[:at], text[at+1:]
 	a := addition{key: key}
 	if err := a.limit.UnmarshalText([]byte(written)); err != nil {
-		return &LimitError{fmt.Sprintf("budget %s: %v", text, err), ""}
+		return &LimitError{Text: fmt.Sprintf("budget %s: %v", text, err)}
 	}
 	if err := experiment.CheckKey(key, l.plan.Cells); err != nil {
 		// Names of imported metrics may contain a colon themselves.
 		arm, rest, named := strings.Cut(key, ":")
 		if !named {
-			return limitError(err)
+			return err
 		}
 		if arms := l.arms(); !slices.Contains(arms, arm) {
 			return l.unknownArm(arm, rest, arms)
 		}
 		if err := experiment.CheckKey(rest, l.plan.Cells); err != nil {
-			return limitError(err)
+			return err
 		}
 		a.arm, a.key = arm, rest
 	}
@@ -73,15 +72,7 @@ func (l *Limits) unknownArm(arm, rest string, arms []string) error {
 	if key := rest + "@" + arm; experiment.CheckKey(key, l.plan.Cells) == nil {
 		hint = fmt.Sprintf("for the cell of this name: --budget %s=LIMIT", key)
 	}
-	return &LimitError{fmt.Sprintf("the run compares no arm %q with the baseline", arm), hint}
-}
-
-func limitError(err error) error {
-	var key *experiment.KeyError
-	if errors.As(err, &key) {
-		return &LimitError{key.Text, key.Hint}
-	}
-	return err
+	return &LimitError{Text: fmt.Sprintf("the run compares no arm %q with the baseline", arm), Hint: hint}
 }
 
 // checkScale returns an error if the limit is an amount but the judged quantity is a share. The quantity is the joint
@@ -94,8 +85,8 @@ func (c *Case) checkScale(joint bool) error {
 	if joint {
 		quantity = "the joint result of several runs"
 	}
-	return &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; %s is known only as a share", c.Metric.Name, c.Budget, quantity),
-		fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
+	return &LimitError{Text: fmt.Sprintf("the budget of %s is an amount, %s; %s is known only as a share", c.Metric.Name, c.Budget, quantity),
+		Hint: fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
 }
 
 // Metrics lists the metrics that can have a limit.
@@ -106,8 +97,7 @@ func (l *Limits) Metrics() []string {
 			names = append(names, m.Name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
 // arms lists the names of arms that can have a budget. An arm with a factor has two names: the name in the experiment
@@ -119,8 +109,7 @@ func (l *Limits) arms() []string {
 			names = append(names, family(a), a.Name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
 // family returns the name of an arm without its levels: "seccomp" of "seccomp[rules=8]".
@@ -190,8 +179,8 @@ func (l *Limits) hypothesis(arm experiment.PlannedArm, m experiment.Metric, cell
 	}
 	bound, err := m.Bound(limit)
 	if err != nil {
-		return c, false, &LimitError{fmt.Sprintf("budget of %s: %v", arm.Name, err),
-			m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT replaces the budget of the run", m.Name)}
+		return c, false, &LimitError{Text: fmt.Sprintf("budget of %s: %v", arm.Name, err),
+			Hint: m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT replaces the budget of the run", m.Name)}
 	}
 	return Case{Cell: cell, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound}, true, nil
 }

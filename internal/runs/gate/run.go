@@ -42,7 +42,12 @@ func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (
 		}
 		j.add(c)
 	}
-	r.Cases = append(r.Cases, j.failing()...)
+	unbounded := unboundedFailures(r.Cases)
+	for _, f := range run.Failures {
+		if f.Verdict == analysis.Fails && unbounded[cellArm{f.Cell, f.Arm}] {
+			r.Cases = append(r.Cases, failsMore(f.Cell, f.Arm, f.Failed, *f.Reference, f.Method, f.P, f.PAdjusted))
+		}
+	}
 	for i := range r.Cases {
 		if c := &r.Cases[i]; c.Reason != FailsMore && run.Interim(c.Cell, c.Arm) {
 			c.Reason = NotFinished
@@ -89,7 +94,16 @@ func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run
 		}
 	}
 	r.share(trials)
-	r.conclude()
+	switch {
+	case r.Count(Invalid) > 0:
+		r.Outcome = Invalid
+	case r.Count(Fail) > 0:
+		r.Outcome = Fail
+	case r.Count(Pass) == len(r.Cases):
+		r.Outcome = Pass
+	default:
+		r.Outcome = Unresolved
+	}
 }
 
 // withhold sets the reason of all cases if the run allows no decision. Of several reasons, it sets the strongest.
@@ -273,14 +287,4 @@ func unboundedFailures(cases []Case) map[cellArm]bool {
 		unbounded[cellArm{c.Cell, c.Arm}] = (before || !judged) && !c.ofFailures
 	}
 	return unbounded
-}
-
-func (j *judge) failing() (list []Case) {
-	unbounded := unboundedFailures(j.result.Cases)
-	for _, f := range j.run.Failures {
-		if f.Verdict == analysis.Fails && unbounded[cellArm{f.Cell, f.Arm}] {
-			list = append(list, failsMore(f.Cell, f.Arm, f.Failed, *f.Reference, f.Method, f.P, f.PAdjusted))
-		}
-	}
-	return list
 }

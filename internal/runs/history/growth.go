@@ -74,7 +74,9 @@ func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 			continue
 		}
 		c := comparison{history: h, before: before, new: run, value: v, first: first}
-		list = append(list, c.growth())
+		g := Growth{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of, Recent: GrowthEstimate{P: never}, Anchor: GrowthEstimate{P: never}}
+		g.Gap = c.fill(&g)
+		list = append(list, g)
 	}
 	return list, nil
 }
@@ -106,13 +108,6 @@ type comparison struct {
 	new     *Run
 	value   value
 	first   int // the index of the first reference run
-}
-
-func (c *comparison) growth() Growth {
-	g := Growth{Cell: c.value.cell, Arm: c.value.arm, Metric: c.value.metric, Of: c.value.of}
-	g.Recent.P, g.Anchor.P = never, never
-	g.Gap = c.fill(&g)
-	return g
 }
 
 func never(float64) float64 { return 1 }
@@ -193,8 +188,14 @@ func (s *Series) used(stretch int) []Point {
 	return slices.DeleteFunc(slices.Clone(s.Points), other)
 }
 
-// change compares the new value with the values of reference runs. The standard deviation between runs is sd, known
-// with df degrees of freedom.
+// change compares the new value with the mean of the values of k reference runs. The standard deviation between runs
+// is sd, known with df degrees of freedom:
+//
+//	new - mean ± t(df) · sd · √(1 + 1/k)
+//
+// This is Student's interval for one more value from the same population, exact if runs differ by normal noise. The
+// spread between runs includes the uncertainty within runs, as long as the new run is as precise as the earlier runs.
+// If the new run is less precise, its excess variance is added.
 func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (GrowthEstimate, analysis.Reason) {
 	k, sum := float64(len(reference)), 0.0
 	usual := 0.0 // the mean variance within a reference run
@@ -202,43 +203,24 @@ func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (
 		sum += p.at
 		usual += p.se * p.se / k
 	}
-	p := prediction{difference: at - sum/k, error: math.Sqrt(sd*sd*(1+1/k) + max(0, se*se-usual)), df: df}
-	if !(p.error > 0) {
+	difference, deviation := at-sum/k, math.Sqrt(sd*sd*(1+1/k)+max(0, se*se-usual)) // a positive difference is worse
+	if !(deviation > 0) {
 		return GrowthEstimate{P: never}, NoSpread{}
 	}
+	half := deviation * stats.StudentQuantile(1-(1-confidence)/2, df)
+	interval := stats.Interval{Point: difference, Lo: difference - half, Hi: difference + half}
 	scale := scale{c.value.metric, c.value.of}
 	return GrowthEstimate{
-		Interval: analysis.Interval(p.interval().Map(scale.change)), Runs: len(reference),
+		Interval: analysis.Interval(interval.Map(scale.change)), Runs: len(reference),
 		From: c.before.Runs[reference[0].Run].Directory, To: c.before.Runs[reference[len(reference)-1].Run].Directory,
-		P: func(limit float64) float64 { return p.exceeds(scale.difference(limit)) },
+		P: func(limit float64) float64 {
+			most := scale.difference(limit)
+			if math.IsNaN(most) || math.IsInf(most, 1) {
+				return 1
+			}
+			return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF((most - difference) / deviation)
+		},
 	}, nil
-}
-
-// prediction compares one new value with the mean of k values of earlier runs. The standard
-// deviation between runs is estimated from df degrees of freedom:
-//
-//	new - mean ± t(df) · sd · √(1 + 1/k)
-//
-// This is Student's interval for one more value from the same population, exact if runs differ by normal
-// noise. The spread between runs includes the uncertainty within runs, as long as the new run is as precise
-// as the earlier runs. If the new run is less precise, its excess variance is added.
-type prediction struct {
-	difference float64 // the new value minus the mean, on the scale of computation; positive is worse
-	error      float64 // the standard error of difference
-	df         float64
-}
-
-func (p prediction) interval() stats.Interval {
-	half := p.error * stats.StudentQuantile(1-(1-confidence)/2, p.df)
-	return stats.Interval{Point: p.difference, Lo: p.difference - half, Hi: p.difference + half}
-}
-
-// exceeds returns the one-sided p-value of the hypothesis that the difference is limit or less.
-func (p prediction) exceeds(limit float64) float64 {
-	if math.IsNaN(limit) || math.IsInf(limit, 1) {
-		return 1
-	}
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: p.df}.CDF((limit - p.difference) / p.error)
 }
 
 // spreadWithin returns the standard deviation within segments, pooled over all segments, with its

@@ -45,7 +45,10 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 	read, errs := make([]*Run, len(found)), make([]error, len(found))
 	each(len(found), func(i int) {
 		if ctx.Err() == nil {
-			read[i], errs[i] = open(found[i])
+			var j *journal.Run
+			if j, errs[i] = journal.Open(found[i]); errs[i] == nil {
+				read[i] = Of(j)
+			}
 		}
 	})
 	if err := ctx.Err(); err != nil {
@@ -103,14 +106,6 @@ type facts struct {
 	environment *machine.Environment
 	imported    map[string]string // by name, the facts in the files of an imported run; nil: none
 	design      map[string]string // properties of the plan that are no parameters
-}
-
-func open(dir string) (*Run, error) {
-	j, err := journal.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	return Of(j), nil
 }
 
 // Of returns the data of a run that a history needs.

@@ -13,7 +13,10 @@ import (
 
 // New builds the history of runs, which may be in any order. The history keeps the runs.
 func New(runs []*Run, skipped []Skipped, o Options) *History {
-	o = o.normalised()
+	if o.Alpha <= 0 {
+		o.Alpha = DefaultAlpha
+	}
+	o.Segment = max(cmp.Or(max(o.Segment, 0), DefaultSegment), LeastSegment)
 	h := &History{Schema: Schema, Alpha: o.Alpha, Segment: o.Segment, Confidence: confidence, Experiments: []*Experiment{}, Skipped: skipped}
 	byName := map[string]*Experiment{}
 	for _, r := range runs {
@@ -32,17 +35,6 @@ func New(runs []*Run, skipped []Skipped, o Options) *History {
 		e.Series = series(e.Runs, o)
 	}
 	return h
-}
-
-func (o Options) normalised() Options {
-	if o.Alpha <= 0 {
-		o.Alpha = DefaultAlpha
-	}
-	if o.Segment <= 0 {
-		o.Segment = DefaultSegment
-	}
-	o.Segment = max(o.Segment, LeastSegment)
-	return o
 }
 
 // LeastSegment is the smallest number of runs that allows a rank-sum interval against as many other runs.

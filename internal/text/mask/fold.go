@@ -14,8 +14,8 @@ import (
 type folder struct {
 	text      []byte
 	positions []position // the position of each folded byte in the original text
-	floor     int        // the start of the current line in text
-	mark      int        // the position in text after the last backslash or percent sign
+	lineStart int        // the start of the current line in text
+	escape    int        // the position in text after the last backslash or percent sign
 	last      int        // the end of the folded part in the original text
 
 	line  lineState
@@ -76,7 +76,7 @@ func (f *folder) add(p []byte, at int) {
 		if f.line != lineGoesOn && f.outside(b, here) {
 			continue
 		}
-		if f.line == lineGoesOn && plain[b] && len(f.text)-f.mark >= longestEscape { // the fast path for most bytes
+		if f.line == lineGoesOn && plain[b] && len(f.text)-f.escape >= longestEscape { // the fast path for most bytes
 			begin, places := i, f.positions
 			for ; i < len(p) && plain[p[i]]; i++ {
 				places = append(places, position{at + i, at + i + 1})
@@ -86,19 +86,19 @@ func (f *folder) add(p []byte, at int) {
 			continue
 		}
 		if f.put(b, here); b == '\n' {
-			f.line, f.data, f.columns, f.floor = lineBegins, 0, 0, len(f.text)
+			f.line, f.data, f.columns, f.lineStart = lineBegins, 0, 0, len(f.text)
 		}
 	}
 }
 
 // outside reports whether a byte at the beginning of a line, or in a dump, is no data.
 func (f *folder) outside(b byte, at position) bool {
-	blank, lead := b == ' ' || b == '\t', len(f.text)-f.floor
+	blank, lead := b == ' ' || b == '\t', len(f.text)-f.lineStart
 	switch {
 	case b == '\n':
 	case f.line == lineBegins && (blank && lead == 0 || lead < longestOffset && strings.IndexByte(digits+"x", b) >= 0):
 	case f.line == lineBegins && (blank && lead >= 6 || b == ':' && lead >= 4):
-		f.text, f.positions = f.text[:f.floor], f.positions[:f.floor]
+		f.text, f.positions = f.text[:f.lineStart], f.positions[:f.lineStart]
 		f.line, f.colon = lineOfDump, b == ':'
 		return true
 	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // this limits the text that is held back
@@ -106,7 +106,7 @@ func (f *folder) outside(b byte, at position) bool {
 	case f.line == lineEnds, f.data > 0 && f.data%2 == 0 && !blank && (f.columns > 0 && b == '|' || f.columns > 1 && (b == '>' || f.colon)):
 		f.line, f.columns = lineEnds, f.columns+1
 		// A secret in the data of the line also masks the characters at the end of the line.
-		for i := f.floor; i < len(f.positions); i++ {
+		for i := f.lineStart; i < len(f.positions); i++ {
 			f.positions[i].end = at.end
 		}
 		return true
@@ -124,7 +124,7 @@ func (f *folder) outside(b byte, at position) bool {
 // most mostGap bytes before its end, even if escapes are nested. This limits the text that is held back.
 func (f *folder) put(b byte, at position) {
 	n := len(f.text)
-	if n > f.floor && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {
+	if n > f.lineStart && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {
 		n--
 		at.start = max(f.positions[n].start, at.end-mostGap)
 		f.text, f.positions = f.text[:n], f.positions[:n]
@@ -137,11 +137,11 @@ func (f *folder) put(b byte, at position) {
 	}
 	f.text, f.positions, f.last = append(f.text, b), append(f.positions, at), max(f.last, at.end)
 	if n++; b == '\\' || b == '%' {
-		f.mark = n
+		f.escape = n
 	}
 	for _, e := range escapes {
 		i := n - len(e.mark) - e.digits
-		if i < f.floor || !bytes.HasPrefix(f.text[i:], []byte(e.mark)) {
+		if i < f.lineStart || !bytes.HasPrefix(f.text[i:], []byte(e.mark)) {
 			continue
 		}
 		number, err := strconv.ParseUint(string(f.text[i+len(e.mark):]), e.base, 32)
@@ -164,7 +164,7 @@ func (f *folder) put(b byte, at position) {
 // final returns the length of the beginning of the folded text that later bytes cannot change.
 func (f *folder) final() int {
 	if f.line != lineGoesOn {
-		return f.floor
+		return f.lineStart
 	}
 	return max(len(f.text)-longestOffset, 0)
 }
@@ -177,5 +177,5 @@ func (f *folder) forget(before int) {
 		n++
 	}
 	f.text, f.positions = append(f.text[:0], f.text[n:]...), append(f.positions[:0], f.positions[n:]...)
-	f.floor, f.mark = max(f.floor-n, 0), f.mark-n
+	f.lineStart, f.escape = max(f.lineStart-n, 0), f.escape-n
 }

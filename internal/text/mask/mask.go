@@ -32,11 +32,11 @@ const leastEncoded = 8
 
 // Mask removes secrets from texts. A nil Mask has no secrets and changes nothing. Several goroutines may use a Mask.
 type Mask struct {
-	raw, folded view
+	raw, folded searcher
 }
 
-// needles holds the needles for the original or for the folded text. A needle is a form of a secret.
-type view struct {
+// searcher finds needles in the original or in the folded text. A needle is a form of a secret.
+type searcher struct {
 	needles []*needle
 	seeds   map[uint32][]*needle // the needles by their first bytes
 	// By hash, maybe is set if a needle may begin with bytes of this hash. One look-up rules out most bytes.
@@ -53,7 +53,7 @@ const seed = 4
 
 func hash(beginning uint32) uint32 { return beginning * 0x9e3779b1 >> 18 }
 
-func (v *view) add(text string, shown []byte) {
+func (v *searcher) add(text string, shown []byte) {
 	if len(text) < Least {
 		return
 	}
@@ -132,7 +132,7 @@ type span struct {
 // find returns all occurrences of needles, including overlapping ones. No needle that begins before the position safe
 // continues after the text. If the argument last is set, find also returns the beginning of a needle at the end of
 // the text.
-func (v *view) find(text []byte, last bool) (all []span, safe int) {
+func (v *searcher) find(text []byte, last bool) (all []span, safe int) {
 	safe = max(len(text)-seed+1, 0)
 	beginning := uint32(0)
 	for i, b := range text {
