@@ -18,7 +18,6 @@ type brokenFile struct {
 	key *fileKey
 }
 
-// group counts the files of an arm whose paths name the same cell and levels.
 type group struct {
 	files    int
 	measured int          // the numbers of cells of the files, added up
@@ -120,8 +119,7 @@ type duplicates struct {
 	files map[string]int // the number of files read, by arm
 }
 
-// duplicateSet lists the files of an arm whose content an earlier file has. The earlier file belongs to another arm or
-// the same one.
+// duplicateSet lists the files of the arm in that have the same content as files of the arm of.
 type duplicateSet struct {
 	in, of string
 	files  []int
@@ -241,7 +239,6 @@ func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 	t.Values = left
 }
 
-// unfit reports whether a value cannot be compared on its metric's scale.
 func unfit(v Value) bool {
 	return !finite(v.Value) || v.Metric.Scale != experiment.Difference && v.Value <= 0
 }

@@ -236,7 +236,6 @@ func (a *arm) take(round, cell int, paired bool) {
 	}
 }
 
-// next returns the number of a new round.
 func (a *arm) next() int {
 	a.last++
 	return a.last

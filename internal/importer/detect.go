@@ -74,7 +74,6 @@ func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader
 	return together(formats), nil
 }
 
-// together returns a format with the properties that all formats of one run share.
 func together(formats []*Format) Format {
 	if len(formats) == 1 {
 		return *formats[0]
@@ -108,7 +107,6 @@ func (f *inputFile) content(ctx context.Context, stdin io.Reader) (text []byte, 
 	return text, err
 }
 
-// failing is a reader that always fails with the same error.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -22,7 +22,6 @@ type fileKey struct {
 // levels.
 func (k *fileKey) measured() string { return fmt.Sprint(k.cell, k.levels) }
 
-// apply sets the cell and the levels of a trial to those in the key of its file.
 func (k *fileKey) apply(t *Trial) error {
 	if k.cell != "" && k.cell != t.Cell {
 		t.Cell = k.cell + "." + t.Cell
@@ -71,7 +70,6 @@ func oneGroup(expression string) (*regexp.Regexp, error) {
 	return re, err
 }
 
-// pairing is the way in which trials of different arms are paired.
 type pairing struct {
 	how     string // the text of --pair-by; "": trials are not paired
 	pattern *regexp.Regexp
@@ -161,7 +159,6 @@ func (o *Options) identify(files []inputFile) error {
 	return even(counts, o.Sources)
 }
 
-// identify sets the round of a file.
 func (p *pairing) identify(f *inputFile, counts map[string]int) error {
 	next := func(of string) int {
 		counts[of]++
@@ -212,7 +209,6 @@ type nthTrial struct {
 	n     int
 }
 
-// pairedRound is a round of the run: its number and the text that its files share.
 type pairedRound struct {
 	number int
 	label  string

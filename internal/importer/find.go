@@ -29,7 +29,7 @@ type inputFile struct {
 	name  string   // the path relative to the directory, or to the fixed part of the pattern
 	root  *os.Root // links must not lead out of this directory; nil: links may lead anywhere
 	waits bool     // set for a pipe: reading waits for the writer
-	// refused is the reason why the file is not read; empty if it is read.
+	// refused is the reason why the file is not read; "" if the file is read.
 	refused  string
 	format   *Format   // the format found in the file; nil: the import's format
 	buffered io.Reader // the content, if it was read before and can be read only once
@@ -47,7 +47,6 @@ type fileSearch struct {
 	roots      []*os.Root
 }
 
-// find finds the files, by the layout or else arm by arm.
 func (o *Options) find() (s *fileSearch, err error) {
 	if o.Layout == nil {
 		remark := ""
@@ -278,7 +277,6 @@ func (s *fileSearch) twice() error {
 	return nil
 }
 
-// oneFileEach reports whether there are several arms and each of them is one file.
 func oneFileEach(files []inputFile) bool {
 	arms := map[string]bool{}
 	for _, f := range files {

@@ -20,7 +20,6 @@ type withinDocument struct {
 	Trials []trialWithin `json:"trials"`
 }
 
-// trialWithin holds the series or histograms of one trial.
 type trialWithin struct {
 	Cell       string      `json:"cell"`
 	Round      int         `json:"round"`
@@ -47,7 +46,7 @@ type storedFile struct {
 	digests map[string]string
 }
 
-// begin starts to read a file. The number is its position among all files.
+// begin starts to read the file with the given number among all files.
 func (r *run) begin(in io.Reader, number int, from *inputFile) (f *storedFile, err error) {
 	parts := []string{fmt.Sprintf("%0*d", len(fmt.Sprint(len(r.files))), number)}
 	if from.arm != "" {

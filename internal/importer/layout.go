@@ -91,7 +91,6 @@ func (l *Layout) compile() error {
 	return nil
 }
 
-// expression returns a regular expression for the template below its directory.
 func (l *Layout) expression() (string, error) {
 	l.at, l.factors = map[string]int{}, nil
 	before, _, some := strings.Cut(l.Path, "{")
@@ -218,7 +217,7 @@ func (l *Layout) find() (*fileSearch, []Source, error) {
 	return s, sources, nil
 }
 
-// sortedNames returns the names in natural order, the empty name first.
+// sortedNames returns the names in natural order, with "none" first.
 func sortedNames(set map[string]bool) []string {
 	return slices.SortedFunc(maps.Keys(set), func(a, b string) int {
 		switch {
@@ -233,7 +232,6 @@ func sortedNames(set map[string]bool) []string {
 	})
 }
 
-// pairing returns the pairing of a layout with blocks: by block and repeat.
 func (l *Layout) pairing() pairing {
 	return pairing{how: strings.Join(append(slices.Clone(l.Block), cmp.Or(strings.Join(l.Repeat, ", "), "order")), ", "), layout: l}
 }

@@ -129,7 +129,6 @@ type load struct {
 // mostLoads limits the number of loads that are kept for a cell whose files all differ.
 const mostLoads = 50
 
-// learn records the settings of a trial. A broken trial is ignored.
 func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
 	if len(settings) == 0 || t.Broken != "" || len(c.loads) == mostLoads {
 		return

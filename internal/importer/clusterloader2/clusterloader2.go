@@ -70,7 +70,7 @@ func trialOf(file string) importer.Trial {
 	return t
 }
 
-// testcase is a test, or one step of it.
+// testcase is a test of ClusterLoader2, or one step of a test.
 type testcase struct {
 	Name    string   `xml:"name,attr"` // such as "load overall (testing/load/config.yaml)" or "load: [step: 01] …"
 	Time    string   `xml:"time,attr"` // the duration, in s

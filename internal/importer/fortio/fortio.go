@@ -223,13 +223,12 @@ type histogram struct {
 	}
 }
 
-// The metrics that a closed loop ties together.
 const (
 	meanLatency = "latency-mean"
 	throughput  = "throughput"
 )
 
-// measure adds the values. The headline is latency at a fixed rate, and throughput otherwise.
+// measure adds the values. The headline is the latency at a fixed rate, and otherwise the throughput.
 func (r *result) measure(t *importer.Trial, fixed bool) {
 	h := r.DurationHistogram
 	t.Add(importer.Ratio(throughput, "1/s", experiment.Higher, !fixed), *r.ActualQPS)

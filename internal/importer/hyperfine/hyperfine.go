@@ -89,7 +89,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 // longest is the length, in bytes, of the longest command that is used as a name unchanged.
 const longest = 100
 
-// name turns a command into a name of one line and limited length.
 func name(command string) string {
 	line := cmp.Or(safetext.Line(command), several)
 	if len(line) <= longest {
@@ -144,7 +143,6 @@ func (r *result) valid() error {
 	return nil
 }
 
-// The metrics of a run.
 var (
 	elapsed    = importer.Ratio("time", "s", experiment.Lower, true)
 	peakMemory = importer.Ratio("peak-memory", "B", experiment.Lower, false)

@@ -196,7 +196,7 @@ func (t *test) facts() map[string]string {
 			facts[f.name] = whole(f.value) + f.unit
 		}
 	}
-	// SystemInfo holds the output of uname -a: "Linux host 6.1.0 …".
+	// SystemInfo is the output of uname -a: "Linux host 6.1.0 …".
 	if uname := strings.Fields(s.SystemInfo); len(uname) > 2 {
 		facts["kernel"] = uname[2]
 	}

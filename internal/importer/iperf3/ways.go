@@ -55,7 +55,6 @@ func (t *test) both() bool {
 	return t.Start.TestStart.Reverse == 0 && sending > 0 && sending < streams
 }
 
-// sends reports whether this side sends in a test of one direction.
 func (t *test) sends() bool { return (t.Start.Accepted == nil) == (t.Start.TestStart.Reverse == 0) }
 
 func (t *test) ways() []way {
@@ -187,7 +186,6 @@ func plus(a, b *float64) *float64 {
 	return &sum
 }
 
-// intervalRTT returns the mean round-trip time of the streams that this side sends.
 func (t *test) intervalRTT(i *iperf3.Interval) (mean float64, known bool) {
 	sum, n := 0.0, 0.0
 	for _, s := range i.Streams {

@@ -59,7 +59,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 // epoch matches the time in the name result-N.csv, in seconds since 1970. The tool wrote the file at this time.
 var epoch = regexp.MustCompile(`^result-([0-9]{9,10})\.csv$`)
 
-// units are the units of the throughput, and their factors to base units.
+// units maps the units of the throughput to metrics and base units.
 var units = map[string]struct {
 	metric string
 	unit   string
@@ -137,10 +137,9 @@ func (d *document) levels() []factor.Level {
 	}
 }
 
-// required are the columns without which no row can be read.
 var required = []string{"Driver", "Profile", "Host Network", "Service", "Parallelism", "Message Size", "Avg Throughput", "Throughput Metric"}
 
-// about are the columns with properties of a whole run.
+// about maps the columns that describe a whole run to names of facts.
 var about = map[string]string{
 	"VM mode": "virtual machines", "External Server": "external server", "UDN Info": "user-defined network",
 	"Bridge Info": "bridge", "SR-IOV Info": "SR-IOV", "Macvlan Info": "macvlan", "Localnet Info": "localnet",
@@ -183,7 +182,6 @@ func readCSV(f importer.File, text []byte) (trials []importer.Trial, err error) 
 	return trials, err
 }
 
-// rowTrial makes the trial of a row. A missing column has no value.
 func rowTrial(r *table.Row) (importer.Trial, error) {
 	throughput := number(r, "Avg Throughput")
 	d := document{

@@ -26,7 +26,6 @@ const (
 // endings are the ends of the names of files that are read, besides the files in environment.
 var endings = []string{".bw", ".log", ".avg", ".metrics"}
 
-// environment lists the files that describe the system.
 var environment = map[string]bool{"env": true, "cpu": true, "kernel": true, "k8s-version": true, "mtu": true}
 
 func readArchive(r io.Reader) (*report, error) {
@@ -40,7 +39,6 @@ func readArchive(r io.Reader) (*report, error) {
 	return assemble(files)
 }
 
-// unpack returns the contents of knb's files in an archive, by name.
 func unpack(r io.Reader) (map[string]string, error) {
 	packed, err := gzip.NewReader(importer.Bound(r, importer.Limit, "it"))
 	if err != nil {

@@ -51,7 +51,6 @@ const mostText = 1 << 20
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// open recognises the form of a file by its content, and reads it.
 func open(f importer.File) (*report, error) {
 	in := bufio.NewReader(f)
 	if start, _ := in.Peek(len(gzipMagic)); bytes.Equal(start, gzipMagic) {
@@ -119,7 +118,6 @@ type node struct {
 	readings []reading // only in the archive
 }
 
-// reading is the state of a node in one second.
 type reading struct {
 	at          float64 // in s since 1970
 	cpu, memory float64 // in % and MiB

@@ -195,7 +195,7 @@ func (r *result) loop() *experiment.Loop {
 	return &l
 }
 
-// series returns the values that demo mode printed during the test, in bit/s or 1/s.
+// series returns the values that demo mode (-D) printed during the test, in bit/s or 1/s.
 func (r *result) series() []importer.Series {
 	s := importer.Series{Name: rate, Unit: "1/s"}
 	end := 0.
@@ -236,7 +236,6 @@ func (r *result) stream(t *importer.Trial, bits float64) {
 // fewest is the smallest quantile, in µs, that is read: whole microseconds are too coarse for smaller ones.
 const fewest = 4
 
-// latencies adds the latencies, in µs, of calls or transactions.
 func (r *result) latencies(t *importer.Trial, what string) {
 	r.positive(t, what+"-mean", "s", "MEAN_LATENCY", 1e-6)
 	for _, l := range []struct{ name, key string }{

@@ -66,7 +66,6 @@ func (p *parser) all(text string) error {
 	return fmt.Errorf("the file has no result of netperf; it begins with %.80q", first)
 }
 
-// begin hands on the last result and begins a new one.
 func (p *parser) begin(banner string) error {
 	last := p.result
 	p.result = &result{banner: banner, fields: map[string]string{}}
@@ -201,7 +200,6 @@ func (p *parser) block() error {
 	return nil
 }
 
-// words matches a word of a line, up to the next word.
 var words = regexp.MustCompile(`[^ ]+ *`)
 
 // demo reads a line such as "Interim result: 9414.92 10^6bits/s over 1.000 seconds ending at …".

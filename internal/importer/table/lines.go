@@ -63,7 +63,6 @@ func Open(f importer.File) (*Row, error) {
 	return openTable(in)
 }
 
-// openTable opens a table whose header names the fields. The separator is the one that yields the most columns.
 func openTable(in *bufio.Reader) (*Row, error) {
 	return open(in, func(string) bool { return true }, "", func(title string, _ []string) (string, error) { return title, nil })
 }
@@ -143,7 +142,6 @@ func separator(header string, known func(title string) bool) (comma rune) {
 	return comma
 }
 
-// next sets the number of the line that was read from the table.
 func (r *Row) next() {
 	line, _ := r.table.FieldPos(0)
 	r.line = r.before + line
@@ -225,7 +223,6 @@ func ReadLong(f importer.File) ([]importer.Trial, error) {
 	return trials.all()
 }
 
-// columns are the names of the columns that are read. Others are ignored.
 var columns = []string{
 	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid", "paired",
 }

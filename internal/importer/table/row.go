@@ -118,7 +118,6 @@ func (r *Row) Count(field, what string, first int) int {
 	return n
 }
 
-// time reads a time; zero if the field is empty.
 func (r *Row) time(field string) (at time.Time) {
 	text := r.Field(field)
 	if text == "" {
@@ -176,7 +175,6 @@ func (r *Row) Number(text string) (float64, error) {
 	return importer.Number(strings.Replace(text, ",", ".", 1))
 }
 
-// share reads a share of failed operations: "0.02" or "2%".
 func (r *Row) share(field string) importer.ErrorRate {
 	text := r.Field(field)
 	if text == "" {

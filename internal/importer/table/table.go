@@ -94,7 +94,6 @@ type mapping struct {
 	describe                                           func(*Row) fieldMetric
 }
 
-// levelField is a factor, the field with the factor's level, and the words for the level in errors.
 type levelField struct{ factor, field, what string }
 
 func levelOf(factor, field string) levelField { return levelField{factor, field, "level of " + factor} }
@@ -171,7 +170,6 @@ func (m *mapping) compile(f *strictyaml.File) {
 	m.Workload = cmp.Or(m.Workload, name)
 }
 
-// cellGroup is the group in a metric's field that matches the cell.
 const cellGroup = "cell"
 
 func groups(re *regexp.Regexp) []string {

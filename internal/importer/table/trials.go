@@ -36,7 +36,6 @@ func newAssembler(m *mapping) *assembler {
 	return &assembler{mapping: m, metricsOf: map[string][]fieldMetric{}, latest: map[trialKey]*assembled{}, metrics: map[[2]string]*described{}, shared: map[string][]factor.Level{}}
 }
 
-// fieldMetric is a metric and the field with its value.
 type fieldMetric struct {
 	experiment.Metric
 	field string // the field with the value
@@ -51,7 +50,6 @@ type trialKey struct {
 	round     int
 }
 
-// assembled is a trial while the rows are being read.
 type assembled struct {
 	importer.Trial
 	attempt int
@@ -59,7 +57,6 @@ type assembled struct {
 	seen    []seen // the values so far, also unusable ones
 }
 
-// seen is a metric with a value in a trial, and the line of the value.
 type seen struct {
 	*described
 	line int
@@ -143,10 +140,8 @@ func (r *assembler) take(in *Row, f fieldMetric, about importer.Trial) {
 // numeric matches the beginning of a text meant as a number, unlike "-", "n/a" and "#DIV/0!".
 var numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
 
-// missing are the texts that stand for a missing value.
 var missing = []string{"", "-", "null", "nan", "n/a", "none"}
 
-// described returns the description of a metric in its cell, which its first row gives.
 func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
 	m := f.Metric
 	at := [2]string{cell, m.Name}
@@ -231,7 +226,6 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 	return t
 }
 
-// all returns the trials after all rows were read.
 func (r *assembler) all() ([]importer.Trial, error) {
 	// If all values of a metric have the same form, their ratios do not depend on the meaning of the point.
 	for _, m := range r.grouped {
@@ -273,7 +267,6 @@ func (r *assembler) number(in *Row, field string, m *described) (float64, error)
 	return value, err
 }
 
-// split adds fields that are parts of other fields.
 func (r *assembler) split(in *Row) {
 	for _, field := range slices.Sorted(maps.Keys(r.parse)) {
 		text, re := in.Field(field), r.parse[field]

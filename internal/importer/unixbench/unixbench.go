@@ -126,7 +126,6 @@ func (r *report) about(text string) {
 	}
 }
 
-// section is one run of all tests with a number of copies.
 type section struct {
 	start   time.Time
 	copies  string
@@ -143,7 +142,6 @@ type test struct {
 	title string // the name in the report
 }
 
-// running reads the line "2 CPUs in system; running 1 parallel copy of tests".
 func (s *section) running(text string) error {
 	_, text, _ = strings.Cut(text, " running ")
 	copies, _, _ := strings.Cut(text, " ")
@@ -154,7 +152,6 @@ func (s *section) running(text string) error {
 	return nil
 }
 
-// units maps the units of rates to base units, each with its factor.
 var units = map[string]struct {
 	unit   string
 	factor float64

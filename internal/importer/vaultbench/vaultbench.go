@@ -47,10 +47,8 @@ type statistics struct {
 	Success    *float64           `json:"success"`    // the share of successful requests
 }
 
-// total is the name of the statistics of all requests.
 const total = "total"
 
-// The metrics that the closed loop ties together.
 const (
 	meanLatency = "latency-mean"
 	throughput  = "throughput"

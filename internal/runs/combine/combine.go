@@ -196,7 +196,6 @@ func Runs(in []compare.Input) (*Result, error) {
 	return r, nil
 }
 
-// sameQuestion returns an error that names the differences between the questions of the runs.
 func sameQuestion(seen *compare.Result) error {
 	var list []string
 	for _, a := range seen.Apart {
@@ -227,7 +226,6 @@ func leftOut(run *analysis.Run) analysis.Reason {
 	return nil
 }
 
-// assess makes all comparisons and judges them as one family.
 func (r *Result) assess(in []compare.Input) {
 	for _, cell := range r.Plan.Cells {
 		for _, m := range cell.Metrics {
@@ -308,7 +306,6 @@ func questions(in []compare.Input, list []Comparison, observational bool) []anal
 	return questions
 }
 
-// complete adds the verdict and the fields of a combination.
 func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	c.Comparison = answer
 	// These fields depend on the random order of rounds within a run. Occasions have no random order.

@@ -138,7 +138,7 @@ func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
 	return c.options.Occasions(a.cell, a.fromArm, a.metric.Name)
 }
 
-// occasions withholds verdicts that two occasions alone do not support.
+// occasions withholds a verdict that two occasions alone do not support.
 func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	deviation, runs := c.between(a)
 	switch answer.Reason.(type) {

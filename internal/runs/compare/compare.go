@@ -60,7 +60,6 @@ type Occasions struct {
 // Kind returns the name of this kind of reason.
 func (Occasions) Kind() string { return "occasions" }
 
-// reference is the arm that all levels are compared with.
 type reference struct {
 	Run int    `json:"run"` // number of the run, from 1
 	Arm string `json:"arm"`

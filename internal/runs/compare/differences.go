@@ -17,7 +17,6 @@ import (
 var minorOnMachines = []string{"Go", "kernel build", "microcode", "cgroup version", "clock source", "root", "user namespace",
 	machine.FlagsProperty, "cipher driver of "}
 
-// differences compares all properties of the runs.
 func (c *comparison) differences() {
 	var p properties
 	c.compareArms(&p)

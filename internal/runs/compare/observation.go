@@ -24,10 +24,8 @@ type Within struct {
 	Observation *analysis.Observation `json:"observation"`
 }
 
-// machines classifies the machines of the runs.
 type machines string
 
-// The classes of machines.
 const (
 	MachinesDiffer  machines = "differ"
 	MachinesUnknown machines = "unknown" // a run has no record of its machine

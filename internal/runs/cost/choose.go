@@ -20,7 +20,6 @@ func (e *Error) Error() string { return e.Text }
 // ErrNoVerdicts is the error for a run without verdicts, whose numbers allow no conclusions.
 var ErrNoVerdicts = errors.New("the run gives no verdicts, so that nothing is made of its figures")
 
-// source is a metric in a cell that an answer can be computed from.
 type source struct {
 	Cell   string
 	Metric experiment.Metric
@@ -45,7 +44,7 @@ func (o *Options) check() error {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// choose finds the CPU metric that the options select, and the capacities that describe the same work.
+// choose finds the CPU metric that the options select, and the capacities for the same work.
 func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	if o.Cell != "" && plan.Cell(o.Cell) == nil {
 		var cells []string

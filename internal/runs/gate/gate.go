@@ -241,7 +241,6 @@ func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason
 	return Unresolved, Straddles
 }
 
-// mostRounds is the largest value of Case.Needed.
 const mostRounds = 10_000
 
 // Fewest returns the number of cases that the budgets of a plan make, the smallest number of rounds with which a case

@@ -17,7 +17,6 @@ type Limits struct {
 	added []addition
 }
 
-// addition is a limit from the command line.
 type addition struct {
 	arm   string // "": all arms
 	key   string // METRIC or METRIC@CELL, as budgets in a plan

@@ -81,7 +81,6 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 	return r
 }
 
-// settle gives every case its outcome, and then the result its outcome.
 func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run) {
 	r.withhold(o)
 	decide(r.Cases, r.Level)
@@ -237,7 +236,6 @@ func (j *judge) control(c *Case) (Reason, float64) {
 	return "", largest(analysis.Interval(contrast.Overheads(est.Main.At, d.Metric)))
 }
 
-// largest returns the largest absolute value in an interval.
 func largest(i analysis.Interval) float64 { return math.Max(math.Abs(i.Lo), math.Abs(i.Hi)) }
 
 // onScale returns data on the scale of a budget. A budget may be an amount although the metric's overhead is a share.

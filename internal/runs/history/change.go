@@ -14,7 +14,6 @@ import (
 // seed is the seed of every permutation test, so that the same history always gives the same changes.
 const seed = 1
 
-// stretchValues holds the values of a stretch in a series, without the points that are left out.
 type stretchValues struct {
 	series  *Series
 	stretch int

@@ -44,7 +44,6 @@ func parametersOf(plan *experiment.Plan) map[[2]string]parameters {
 	return all
 }
 
-// sharedParameters returns the parameters of a cell, which all arms share.
 func sharedParameters(plan *experiment.Plan, c experiment.Cell) parameters {
 	p := parameters{"workload": c.Kind, "testbed": plan.Testbed}
 	if plan.Import != nil {

@@ -182,7 +182,6 @@ func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	return s, stretch, nil
 }
 
-// used returns the points of a stretch that statistics include.
 func (s *Series) used(stretch int) []Point {
 	other := func(p Point) bool { return p.Stretch != stretch || p.LeftOut != nil }
 	return slices.DeleteFunc(slices.Clone(s.Points), other)

@@ -35,7 +35,6 @@ import (
 // Schema names the format of a history written as JSON.
 const Schema = "tare.history/v1"
 
-// Defaults of Options.
 const (
 	// DefaultAlpha is the chance that any headline metric shows a change in the history of an experiment without
 	// changes.

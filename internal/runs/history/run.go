@@ -93,7 +93,6 @@ type value struct {
 	machine  bool    // set for the level of a baseline that treatments are compared with
 }
 
-// key identifies a series.
 type key struct {
 	cell, arm, metric, unit string
 	better                  experiment.Better
@@ -101,7 +100,6 @@ type key struct {
 	of                      string
 }
 
-// facts are the facts about a run's machine, tools and design.
 type facts struct {
 	environment *machine.Environment
 	imported    map[string]string // by name, the facts in the files of an imported run; nil: none

@@ -40,7 +40,7 @@ func New(runs []*Run, skipped []Skipped, o Options) *History {
 // LeastSegment is the smallest number of runs that allows a rank-sum interval against as many other runs.
 const LeastSegment = 4
 
-// arrange sorts runs by start, unknown starts first, and leaves out copies of runs.
+// arrange sorts runs by start, and leaves out copies of runs. Runs of unknown start come first.
 func arrange(runs []*Run) {
 	slices.SortStableFunc(runs, func(a, b *Run) int {
 		return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Directory, b.Directory))
@@ -117,7 +117,6 @@ func (s *Series) assignStretches() {
 	}
 }
 
-// stretchOf returns the index of the stretch with the given parameters, or -1.
 func (s *Series) stretchOf(asked parameters) int {
 	return slices.IndexFunc(s.Stretches, func(st Stretch) bool { return maps.Equal(st.asked, asked) })
 }
@@ -181,7 +180,6 @@ func (s scale) compute(v float64) (y float64, ok bool) {
 // largest is the largest value on the scale of computation. Its square, summed over any history, is finite.
 const largest = 1e150
 
-// value is the inverse of compute.
 func (s scale) value(y float64) float64 {
 	switch {
 	case s.of == OfOverhead:

@@ -152,7 +152,6 @@ func shownArms(plan *experiment.Plan, reference string) []string {
 	return names
 }
 
-// pairs returns the shown pairs as indices of arms in the plan's order.
 func pairs(plan *experiment.Plan, shown []string, reference string) [][2]int {
 	if reference == "" && len(shown) > fewArms {
 		reference = plan.ArmWith(experiment.Baseline)

@@ -44,7 +44,6 @@ const (
 	digits        = "0123456789abcdefABCDEF"
 )
 
-// escapes are the ways to write a byte or a character by its number.
 var escapes = []struct {
 	mark         string
 	digits, base int

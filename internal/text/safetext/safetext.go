@@ -289,7 +289,6 @@ func (w *writer) whole(text []byte) int {
 	return end
 }
 
-// safe escapes a text, except for allowed styles.
 func (w *writer) safe(text []byte) []byte {
 	var out []byte
 	for w.Styled {

@@ -134,7 +134,6 @@ func (r *Report) Setting(j *Job, name string) string {
 // off lists the options that the value 0 turns off.
 var off = []string{"rate_iops", "thinktime", "latency_target", "runtime", "ramp_time", "buffer_compress_percentage", "rate"}
 
-// number returns an option as a number; 0 if the option is absent or no number.
 func (r *Report) number(j *Job, name string) float64 {
 	n, err := strconv.ParseUint(r.Option(j, name), 10, 32)
 	if err != nil {

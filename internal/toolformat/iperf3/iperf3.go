@@ -27,7 +27,6 @@ type Report struct {
 	Data  json.RawMessage `json:"data"`
 }
 
-// start describes the set-up of the test.
 type start struct {
 	Version    string    `json:"version"`     // such as "iperf 3.12"
 	SystemInfo string    `json:"system_info"` // in the form of uname -a
@@ -88,7 +87,6 @@ type Sum struct {
 	Sender      bool     `json:"sender"`   // set if this side sends; since 3.7
 }
 
-// end holds the results of the whole test, without the warm-up.
 type end struct {
 	Streams []struct {
 		Sender   *Sum `json:"sender"`
@@ -199,7 +197,6 @@ func (s *stream) event(d *Report) error {
 
 const cutOff = "the events of the test stop before its end"
 
-// close ends the test whose events are being read, if there is one.
 func (s *stream) close(failure string) {
 	if r := s.open; r != nil {
 		s.open, s.cookie = nil, r.Start.Cookie

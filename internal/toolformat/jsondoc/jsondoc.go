@@ -82,7 +82,6 @@ func (r *reader) next() (*json.Decoder, error) {
 
 const space = " \t\r\n"
 
-// skip skips lines until a document begins.
 func (r *reader) skip() error {
 	for {
 		if err := r.text.skipSpace(); err != nil {
@@ -263,7 +262,6 @@ func (t *text) skipMark() {
 	}
 }
 
-// skipSpace skips white space. It returns an error if no text follows.
 func (t *text) skipSpace() error {
 	for {
 		c, err := t.ReadByte()
@@ -277,7 +275,6 @@ func (t *text) skipSpace() error {
 	}
 }
 
-// skipLine skips the rest of a line of any length.
 func (t *text) skipLine() error {
 	for {
 		line, err := t.ReadSlice('\n')
