@@ -172,8 +172,7 @@ func suggest(name string, known []string) string {
 // imported is the name of the only arm of an import that names none.
 const imported = "imported"
 
-// arms holds the arms of an import by name, in the order in which the command line or the files first name
-// them.
+// arms holds the arms of an import by name, in the order in which the command line or the files first name them.
 type arms struct{ ordered[string, arm] }
 
 type arm struct {

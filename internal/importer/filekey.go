@@ -86,9 +86,8 @@ const (
 // Pairings lists the named ways of pairing.
 var Pairings = []string{byName, byIndex, byRound}
 
-// ParsePairing reads the value of --pair-by: a name in Pairings, or a regular expression whose single group
-// matches the part of a path that the files of a round share. With an empty value, the trials are independent
-// samples.
+// ParsePairing reads the value of --pair-by: a name in Pairings, or a regular expression whose single group matches
+// the part of a path that the files of a round share. With an empty value, the trials are independent samples.
 func ParsePairing(how string) (p pairing, err error) {
 	p.how = how
 	if how == "" || slices.Contains(Pairings, how) {

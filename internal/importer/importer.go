@@ -220,8 +220,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAll returns the whole content of a document. An empty document, or one of more than Limit bytes, is an
-// error.
+// ReadAll returns the whole content of a document. An empty document, or one of more than Limit bytes, is an error.
 func ReadAll(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(Bound(r, Limit, "the file"))
 	if err != nil {

@@ -39,8 +39,7 @@ const unused = "_"
 // field matches a field of a template: {name} or {name:expression}.
 var field = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)(?::(.*))?$`)
 
-// ReadLayout reads a layout from a YAML file. The template's path is relative to that file. The name is for
-// messages.
+// ReadLayout reads a layout from a YAML file. The template's path is relative to that file. The name is for messages.
 func ReadLayout(name string, data []byte) (*Layout, error) {
 	l := &Layout{}
 	f := strictyaml.Read(name, data)
@@ -178,8 +177,7 @@ func (l *Layout) of(name string) (k fileKey, ok bool) {
 	return k, true
 }
 
-// find lists the files that match the template, arm by arm. An arm without a name, which has no layer, comes
-// first.
+// find lists the files that match the template, arm by arm. An arm without a name, which has no layer, comes first.
 func (l *Layout) find() (*fileSearch, []Source, error) {
 	s := &fileSearch{}
 	if err := s.directory("", l.directory); err != nil {

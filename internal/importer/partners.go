@@ -58,8 +58,7 @@ func (r *run) partners(arms []*arm) error {
 		r.PairBy, base.name, base.name, first(base), other.name, first(other))
 }
 
-// remarkUnpaired adds remarks on the rounds of an arm that another arm lacks, as a whole or in a cell that both
-// have.
+// remarkUnpaired adds remarks on the rounds of an arm that another arm lacks, as a whole or in a cell that both have.
 func (r *run) remarkUnpaired(a, other *arm) {
 	if rounds := without(a.rounds, other.rounds); len(rounds) > 0 {
 		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))

@@ -206,8 +206,7 @@ func (r *result) facts() map[string]string {
 	return facts
 }
 
-// histogram is a distribution in Fortio's form: exact moments, buckets, and percentiles interpolated in the
-// buckets.
+// histogram is a distribution in Fortio's form: exact moments, buckets, and percentiles interpolated in the buckets.
 type histogram struct {
 	Count int64
 	Min   float64

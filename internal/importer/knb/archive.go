@@ -15,9 +15,8 @@ import (
 	"tare/internal/importer"
 )
 
-// An archive may come from anywhere. It is read as a stream. Its entries are kept in memory by their plain
-// names, and nothing is written to disk. An entry that knb would not write is an error, since the archive is
-// not knb's.
+// An archive may come from anywhere. It is read as a stream. Its entries are kept in memory by their plain names, and
+// nothing is written to disk. An entry that knb would not write is an error, since the archive is not knb's.
 const (
 	mostEntries = 1000    // knb writes about 40
 	mostFile    = 8 << 20 // the size of one entry, in bytes; the log of an hour has 300 kB

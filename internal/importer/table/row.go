@@ -303,8 +303,7 @@ func at(doc any, path string) ([]any, error) {
 	return []any{doc}, nil
 }
 
-// longestPath is the length of the longest path of a field, in bytes. Nobody would write a longer one into a
-// mapping.
+// longestPath is the length of the longest path of a field, in bytes. Nobody would write a longer one into a mapping.
 const longestPath = 500
 
 // leaves calls leaf with each leaf of a value, and the path of the leaf.

@@ -229,8 +229,7 @@ func (s *section) index(text string) error {
 	return nil
 }
 
-// total reads the score over all tests of the system. Scores of a part of the tests, and of graphics, are
-// ignored.
+// total reads the score over all tests of the system. Scores of a part of the tests, and of graphics, are ignored.
 func (s *section) total(text string) error {
 	title, value := last(text)
 	if title != "System Benchmarks Index Score" {

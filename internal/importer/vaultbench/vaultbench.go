@@ -35,8 +35,7 @@ type document struct {
 	Metrics map[string]*statistics `json:"metrics"`
 }
 
-// statistics are vegeta's statistics of all requests or of one test. Pointers distinguish a missing value from
-// zero.
+// statistics are vegeta's statistics of all requests or of one test. Pointers distinguish a missing value from zero.
 type statistics struct {
 	Latencies  map[string]float64 `json:"latencies"` // in ns
 	Earliest   time.Time          `json:"earliest"`

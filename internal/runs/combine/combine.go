@@ -51,8 +51,7 @@ type Result struct {
 	// Observational is set if some of the runs are not experiments in rounds of random order.
 	Observational bool               `json:"observational,omitempty"`
 	Warnings      []analysis.Finding `json:"-"`
-	// Plan is the first run's plan. All runs ask the question of this plan and are judged by the rules of
-	// this plan.
+	// Plan is the first run's plan. All runs ask the question of this plan and are judged by the rules of this plan.
 	Plan *experiment.Plan `json:"-"`
 	// Used are the runs that were combined.
 	Used []compare.Input `json:"-"`
@@ -135,8 +134,7 @@ type (
 	}
 	// OtherConduct: runs differ in how they were carried out, which may affect the result.
 	OtherConduct struct{ compare.Property }
-	// ControlDiffers: the control differs from the baseline over occasions, so there are no
-	// verdicts.
+	// ControlDiffers: the control differs from the baseline over occasions, so there are no verdicts.
 	ControlDiffers struct{ analysis.ControlFails }
 )
 
@@ -157,8 +155,7 @@ const fewOccasions = 3
 // ErrOtherQuestion is the error that the runs do not ask the same question. The user may name other runs.
 var ErrOtherQuestion = errors.New("the runs do not ask the same question")
 
-// Runs combines runs. It returns a result whatever the verdicts; errors are about runs that cannot
-// be combined.
+// Runs combines runs. It returns a result whatever the verdicts; errors are about runs that cannot be combined.
 func Runs(in []compare.Input) (*Result, error) {
 	if len(in) < 2 {
 		return nil, errors.New("there is only one run")

@@ -39,8 +39,7 @@ func (r *Result) FailuresOf(cell, arm string) *Failures {
 	return nil
 }
 
-// Executed returns how often the program of an arm was executed, and how often it failed, in the
-// runs that count.
+// Executed returns how often the program of an arm was executed, and how often it failed, in the runs that count.
 func (r *Result) Executed(cell, arm string) (n analysis.Frequency) {
 	for _, one := range r.Used {
 		own := one.Run.Executed(one.Trials, cell, arm)

@@ -179,8 +179,7 @@ var (
 	ErrNothingToCompare = errors.New("there is only one run")
 )
 
-// Runs compares runs. It returns a result whatever the verdicts are. An error means that the runs cannot be
-// compared.
+// Runs compares runs. It returns a result whatever the verdicts are. An error means that the runs cannot be compared.
 func Runs(in []Input, o Options) (*Result, error) {
 	if len(in) == 0 || len(in) == 1 && o.Reference.Run == 0 && o.Matches == nil {
 		return nil, fmt.Errorf("%w: name another one, or two arms of it", ErrNothingToCompare)

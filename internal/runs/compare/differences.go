@@ -12,8 +12,7 @@ import (
 	"tare/internal/run/machine"
 )
 
-// minorOnMachines are the properties of a machine that seldom affect measurements. Tools are a
-// group of their own.
+// minorOnMachines are the properties of a machine that seldom affect measurements. Tools are a group of their own.
 var minorOnMachines = []string{"Go", "kernel build", "microcode", "cgroup version", "clock source", "root", "user namespace",
 	machine.FlagsProperty, "cipher driver of "}
 

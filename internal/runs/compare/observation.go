@@ -44,8 +44,7 @@ type (
 		Run     int               `json:"run"`
 		Reasons []analysis.Reason `json:"-"`
 	}
-	// PilotRounds: a pilot determined a run's number of rounds. Intervals across runs do not correct for
-	// the pilot.
+	// PilotRounds: a pilot determined a run's number of rounds. Intervals across runs do not correct for the pilot.
 	PilotRounds struct {
 		Run int `json:"run"`
 	}
@@ -54,8 +53,7 @@ type (
 		Run       int `json:"run"`
 		Reference int `json:"reference"` // number of the run whose rules apply
 	}
-	// ChangedControl: the control's overhead differs between two runs, so comparisons of these runs get no
-	// verdicts.
+	// ChangedControl: the control's overhead differs between two runs, so comparisons of these runs get no verdicts.
 	ChangedControl struct {
 		From     int               `json:"from"`
 		To       int               `json:"to"`

@@ -83,8 +83,7 @@ type Arm struct {
 	// Level is the typical value of the metric, in the metric's unit.
 	Level analysis.Interval `json:"level"`
 	Needs
-	// More is the arm's need beyond the baseline's need; nil for the baseline, and if no round has both
-	// arms.
+	// More is the arm's need beyond the baseline's need; nil for the baseline, and if no round has both arms.
 	More *more `json:"more,omitempty"`
 }
 

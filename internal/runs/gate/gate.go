@@ -84,8 +84,7 @@ type Result struct {
 	// weaker; nil for an experiment.
 	Observation *analysis.Observation `json:"observation,omitempty"`
 	Finished    bool                  `json:"finished"`
-	// Against names the history that the run is compared with; empty: the run is compared with its
-	// own baseline.
+	// Against names the history that the run is compared with; empty: the run is compared with its own baseline.
 	Against    string  `json:"against,omitempty"`
 	Baseline   string  `json:"baseline"`
 	Confidence float64 `json:"confidence"` // the confidence of the intervals

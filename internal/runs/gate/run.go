@@ -18,8 +18,7 @@ type Options struct {
 	// Observational allows a run whose arms did not run in rounds of random order. The gate then judges other
 	// differences between the arms together with the layers.
 	Observational bool
-	// Normal allows the t interval to decide cases with very few values. The t interval holds if noise is
-	// normal.
+	// Normal allows the t interval to decide cases with very few values. The t interval holds if noise is normal.
 	Normal bool
 }
 

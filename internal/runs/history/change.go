@@ -161,8 +161,7 @@ const mostRelated = 0.4
 // of the search grows with the square of the number of runs.
 const mostInterludeValues = 500
 
-// interludeShare is the share of alpha that the test for interludes gets; the test for single changes gets
-// the rest.
+// interludeShare is the share of alpha that the test for interludes gets; the test for single changes gets the rest.
 const interludeShare = 0.25
 
 // search finds the changes of a stretch: first single changes, one split at a time, and then interludes between them.

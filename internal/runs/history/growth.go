@@ -222,8 +222,7 @@ func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (
 	}, nil
 }
 
-// spreadWithin returns the standard deviation within segments, pooled over all segments, with its
-// degrees of freedom.
+// spreadWithin returns the standard deviation within segments, pooled over all segments, with its degrees of freedom.
 func spreadWithin(segments ...[]float64) (sd, df float64) {
 	total := 0.0
 	for _, s := range segments {

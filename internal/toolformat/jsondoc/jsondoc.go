@@ -53,8 +53,7 @@ func (r *reader) Each(take func(*json.Decoder) error) error {
 	}
 }
 
-// next returns a decoder at the first token of the next document. The error is io.EOF if there are no more
-// documents.
+// next returns a decoder at the first token of the next document. The error is io.EOF if there are no more documents.
 func (r *reader) next() (*json.Decoder, error) {
 	if r.decoder == nil {
 		r.text.skipMark()

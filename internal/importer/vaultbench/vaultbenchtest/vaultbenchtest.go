@@ -82,8 +82,7 @@ func parse(t testing.TB, l []string) Run {
 	return r
 }
 
-// The log lines that vault-benchmark may write before its result, in its logger's two formats. Both contain
-// braces.
+// The log lines that vault-benchmark may write before its result, in its logger's two formats. Both contain braces.
 const (
 	PlainLog = "2023-08-15T08:25:18.412Z [INFO]  vault-benchmark: setting up targets\n" +
 		"2023-08-15T08:25:19.103Z [WARN]  vault-benchmark: using mount path: config={mount: transit}\n"
