@@ -94,9 +94,9 @@ func (r *run) addBroken(arms []*arm) error {
 	return nil
 }
 
-// expected returns the cells that a broken file of an arm should have had trials in. These are the cells of the arm's
-// other files with the key or, if none of them could be read, of other arms' files with the key. If these files
-// differ in their cells, the cells of the broken file are unknown, and expected returns none.
+// expected returns the cells that a broken file should have had trials in: the cells of the arm's other files with
+// the key or, if none of them could be read, of other arms' files with the key. If these files differ in their cells,
+// there are none.
 func expected(arms []*arm, a *arm, key *fileKey) []int {
 	for _, of := range append([]*arm{a}, arms...) {
 		if g := of.groups[key.measured()]; g != nil {
@@ -109,10 +109,9 @@ func expected(arms []*arm, a *arm, key *fileKey) []int {
 	return nil
 }
 
-// duplicates finds files with the same content. Within an arm, only the first of them is a trial: counting its copies
-// would make the interval narrower than the measurements allow. If files of two arms have the same content, the user
-// probably named a directory for the wrong arm. A small file without a time may equal another file of its arm by
-// chance, and stays a trial.
+// duplicates finds files with the same content. Within an arm, only the first of them is a trial, since copies would
+// make the interval too narrow. If files of two arms have the same content, the user probably named a wrong
+// directory. A small file without a time may equal another file of its arm by chance, and stays a trial.
 type duplicates struct {
 	first map[[sha256.Size]byte][]int // by content, the indices of files: the first file of each arm
 	sets  ordered[[2]string, duplicateSet]
@@ -199,9 +198,8 @@ func (r *run) remarkDuplicates() {
 	}
 }
 
-// omission counts the values of an exploratory metric that cannot be compared. Such a value is no reason to
-// reject its trial: a counter of timeouts is zero if there were none. A headline, however, is the purpose of a
-// trial, and a trial without it is invalid.
+// omission counts the unusable values of an exploratory metric. They are no reason to reject a trial: a counter of
+// timeouts is zero if there were none. A trial without a usable value of a headline is invalid.
 type omission struct {
 	metric string
 	values int

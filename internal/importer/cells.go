@@ -17,9 +17,8 @@ type cells struct {
 	metrics int             // the number of metrics, added up over all cells
 }
 
-// mostComparisons is the largest number of comparisons with the baseline: the number of metrics in all cells, times
-// the number of arms. An import with more comparisons has probably taken names that differ in every file for names of
-// cells.
+// mostComparisons is the largest number of comparisons with the baseline: metrics in all cells, times arms. If there
+// are more, the import has probably taken names that differ in every file for names of cells.
 const mostComparisons = 10_000
 
 type importedCell struct {

@@ -26,9 +26,9 @@ func recognise(known []Format, f File, text []byte) *Format {
 	return nil
 }
 
-// detect finds the format of each file and returns the properties that these formats share. If no format reads a
-// file, the file is a broken result if the user named it, or if its name has the extension of a format found in other
-// files. Otherwise the import passes over the file.
+// detect finds the format of each file and returns the properties that these formats share. A file without a format
+// is a broken result if the user named it, or if a format found in other files has its extension; otherwise, it is
+// passed over.
 func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
 	var formats []*Format
 	alone := oneFileEach(s.files)

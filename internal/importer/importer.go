@@ -1,12 +1,12 @@
 // Package importer turns result files of other tools into runs.
 //
-// A file holds one trial of an arm in each cell of its results: a fio file with four jobs gives four trials. Each
-// format is a package of its own below this one, and a Format in the table of package catalog. A format reads one file
-// at a time from a stream and returns its trials. This package finds the files, assigns them to arms, records broken
-// ones, and writes the run.
+// A file holds one trial of an arm in each cell of its results: a fio file with four jobs gives four trials. A format
+// is a package below this one, and a Format in the table of package catalog. It reads a file and returns its trials.
+// This package finds the files, assigns them to arms, records broken files, and writes the run.
 //
 // Files come from others: they may be truncated, empty, written by another version, or hostile. A format returns an
-// error that names the problem in the user's terms, and never panics. No format reads more than Limit bytes into memory.
+// error that names the problem in the user's terms, and never panics. No format reads more than Limit bytes into
+// memory.
 package importer
 
 import (
@@ -44,9 +44,8 @@ type Format struct {
 	// Settings are the facts that describe the work of a file's trials. Arms whose settings differ in a cell
 	// are not compared in that cell.
 	Settings []Setting
-	// Read reads one file and returns its trials, in order. An error is about the whole file: trials returned with an
-	// error do not count. A trial with a missing or useless value is returned without that value, or with Broken set.
-	// Several files may be read at the same time.
+	// Read reads one file and returns its trials, in order. An error is about the whole file. A trial with a missing
+	// or useless value is returned without it, or with Broken set. Several files may be read at the same time.
 	Read func(f File) ([]Trial, error)
 	// Mapped returns the format that a mapping file describes. The argument name is the path of the mapping file.
 	// Only a format without Read has Mapped.
@@ -179,9 +178,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d MB, the most that is read", e.What, e.Max>>20)
 }
 
-// Bound returns a reader that fails with a TooLargeError after most bytes. A File whose known size is larger fails at
-// once. A format wraps unpacked data in a Bound, so that a decompression bomb of a few kilobytes ends in an error and
-// does not fill the machine's memory. The parts of one archive share one Bound, or subtract from one limit.
+// Bound returns a reader that fails with a TooLargeError after most bytes, or at once for a File whose known size is
+// larger. Formats wrap unpacked data in a Bound, so that a decompression bomb ends in an error.
 func Bound(r io.Reader, most int64, what string) io.Reader {
 	b := &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
 	if f, ok := r.(File); ok && f.Size > most {

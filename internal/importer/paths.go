@@ -98,9 +98,8 @@ func fixedPart(pattern string) string {
 	return filepath.Clean(dir)
 }
 
-// byDirectory makes an arm of each directory if the user named several directories and no arm. Otherwise the
-// directories would be a single sample, although the user wants to compare them. The remark tells the user about
-// these arms.
+// byDirectory makes an arm of each directory if the user named several directories and no arm. Otherwise, the
+// directories would be a single sample. The remark tells the user about the arms.
 func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	var unnamed []string
 	for _, s := range sources {

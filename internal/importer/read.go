@@ -246,9 +246,8 @@ func (r *run) problem(p Problem) {
 // of memory, and more for the trials made of it.
 const mostReaders = 4
 
-// readAll reads all files and takes the results in the order of the files. It reads a few files ahead. A pipe, whose
-// reader may have to wait, is read only at its turn: otherwise a pipe could hold up an import that ends before its
-// turn. When readAll returns, no file is being read.
+// readAll reads all files, a few of them ahead, and takes the results in the order of the files. A pipe is read only
+// at its turn, since its reader may have to wait. When readAll returns, no file is being read.
 func (r *run) readAll(ctx context.Context) error {
 	readers := min(runtime.GOMAXPROCS(0), mostReaders)
 	free := make(chan struct{}, readers)
@@ -290,9 +289,9 @@ func (r *run) readAll(ctx context.Context) error {
 	return nil
 }
 
-// readings merges the trials of each cell and arm in a file of a serial tool, if files are paired. A serial tool
-// makes its trials one after the other, so only whole files can be pairs. A value of a merged trial is the median
-// over the trials that did not fail: a time and its rate then agree.
+// readings merges the trials of each cell and arm in a file of a serial tool, if files are paired: trials of
+// different times are no pairs. The values are medians over the trials that did not fail, so that a time and its rate
+// agree.
 func readings(trials []Trial) (merged []Trial, most int) {
 	var list ordered[[2]string, []Trial]
 	for _, t := range trials {

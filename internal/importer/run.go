@@ -285,10 +285,9 @@ type FileImport struct {
 	Err             error   // the reason why there is no run
 }
 
-// Each imports every file into a run of its own below dir, named after the file, and calls done for each. It
-// leaves a run that exists as it is, so that the files of another night can be added. The trials of a file that
-// holds no time start at the file's last modification. Each returns the last file's error if no file gave a
-// run. With Strict it returns the first error.
+// Each imports every file into a run of its own below dir, named after the file, and calls done for each. It keeps
+// runs that exist. Trials without a time start at the last modification of their file. The error is the last file's
+// if no file gave a run and, with Strict, the first error.
 func Each(ctx context.Context, dir string, o Options, done func(FileImport)) error {
 	if len(o.Sources) != 1 {
 		return misuse("give the files of one arm, or import arms into one run each", "one run of each file holds one arm, not %d", len(o.Sources))

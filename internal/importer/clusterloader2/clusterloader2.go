@@ -6,9 +6,8 @@
 // quantiles. The 99th percentile is the headline if an objective of Kubernetes limits the latency, as for pod startup
 // and network programming. API calls have too many cells for headlines: the user may choose some.
 //
-// junit.xml contains the duration of each test. A failed test makes its trial in junit.xml invalid, but not the
-// trials of the summaries: ClusterLoader2 also fails tests with high latencies, and without these trials the
-// latencies would look lower than they are.
+// junit.xml contains the duration of each test. A failed test is invalid in junit.xml, but not in the summaries:
+// ClusterLoader2 also fails tests with high latencies, which must not be dropped.
 package clusterloader2
 
 import (

@@ -227,9 +227,8 @@ func stable(name string) string {
 	return strings.Join(parts, "-") + "/" + container
 }
 
-// madeUp reports whether a part of a name is generated. Kubernetes generates parts of four or more letters
-// without vowels. Clouds generate names of nodes, which the names of static pods contain: parts of five or more
-// characters in which letters follow digits.
+// madeUp reports whether a part of a name is generated. Kubernetes generates four or more letters without vowels.
+// Clouds generate names of nodes, which static pods repeat: five or more characters in which letters follow digits.
 func madeUp(part string) bool {
 	return len(part) >= 4 && !strings.ContainsAny(part, "aeiouy") ||
 		len(part) >= 5 && mixed.MatchString(part) && !version.MatchString(part)

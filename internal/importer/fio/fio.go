@@ -1,8 +1,8 @@
 // Package fio makes trials of the JSON reports of fio 3.x: --output-format=json and json+.
 //
 // Each job is a cell. The metrics are the bandwidth and IOPS of each kind of I/O, latencies and their percentiles,
-// and CPU time. The headline is IOPS for small blocks and bandwidth for large blocks. A fact records jobs that ran at
-// the same time, on the same disk, because no stonewall separates them.
+// and CPU time. The headline is IOPS for small blocks and bandwidth for large blocks. A fact records that jobs
+// without a stonewall ran at the same time, on the same disk.
 //
 // fio measures three latencies: submission (slat), completion (clat) and their sum (lat). A metric's name without a
 // prefix means completion, which fio's percentiles describe by default; "total" means the sum.

@@ -1,8 +1,6 @@
-// Package fortio reads the results of Fortio, the load generator of Istio: HTTP, gRPC, TCP and UDP runs written with
-// -json or -a.
+// Package fortio reads the results of Fortio, the load generator of Istio, written with -json or -a.
 //
-// A file holds one run, which is one cell: the protocol with the requested rate, the connections and, for HTTP, the
-// path.
+// A file holds one run. Protocol, requested rate, connections and the path of HTTP requests name its cell.
 //
 // The headline depends on the load. With -qps set, requests are sent at a fixed rate and latency is measured. A run
 // that did not reach 95 % of the requested rate measured another load and is invalid. With -qps 0 ("max") the
@@ -10,9 +8,9 @@
 //
 // Fortio counts latencies in buckets (of 1 ms and more, unless -r sets another resolution) and interpolates
 // percentiles within them. On loopback, Fortio prints a median of 0.51 ms although the exact mean is 0.13 ms, and the
-// same median if the server becomes slower. Hence the mean is the headline. A percentile is left out, and named in the
-// facts, if its bucket is wider than a quarter of the percentile. Latency counts from the time when a request was
-// sent, not when the request was due: a stall of the server delays only the requests in flight.
+// same median if the server becomes slower. Hence the mean is the headline. A percentile is left out, and named in
+// the facts, if its bucket is wider than a quarter of the percentile. Latency counts from the time when a request was
+// sent, not when it was due.
 package fortio
 
 import (

@@ -1,13 +1,13 @@
-// Package gobench reads the Go benchmark format: the output of "go test -bench", and files that other tools write for
-// benchstat.
+// Package gobench reads the Go benchmark format, as "go test -bench" writes it and benchstat reads it.
 //
-// Each line of a result is a trial. The cell is the package and the benchmark, with the number of CPUs after the dash.
-// Parts of the name like "size=1024" are levels. Lines of the same benchmark, as -count makes them, are its rounds. Go
-// runs one benchmark to the end before the next, so that equal rounds of two benchmarks have nothing in common.
+// Each line of a result is a trial. The cell is the package and the benchmark, with the number of CPUs after the
+// dash. Parts of the name like "size=1024" are levels. Lines of the same benchmark, as -count makes them, are its
+// rounds. Go runs one benchmark to the end before the next, so that equal rounds of two benchmarks have nothing in
+// common.
 //
 // Values are converted to base units as benchstat does (ns to s, MB to B). The time per operation is the headline. A
-// benchmark's own unit needs a line like "Unit frames/s better=higher". A unit without a direction is not read, and is
-// named in the facts. Text that the program printed between the results is ignored.
+// benchmark's own unit needs a line like "Unit frames/s better=higher". A unit without a direction is not read, and
+// is named in the facts. Other text is ignored.
 package gobench
 
 import (

@@ -1,12 +1,12 @@
 // Package hyperfine reads the JSON that hyperfine writes with --export-json.
 //
 // hyperfine compares commands on one machine. In a file with several commands, each command is an arm, and all are in
-// the cell "command". A file with one command belongs to one arm, named on the command line, and the cell is the
-// command. If each arm is one such file, the commands are compared, and the cell is "command", too.
+// the cell "command". A file with one command belongs to one arm, and the cell is the command, or "command" if each
+// arm is one such file.
 //
 // Each run of a command is a trial. hyperfine runs one command to the end before the next. The number of a run is its
-// round, but runs of the same number have nothing in common. hyperfine's own mean and deviation are not used. User and
-// system time are only means over the runs, and are not read.
+// round, but runs of the same number have nothing in common. hyperfine's own mean and deviation are not used. User
+// and system time are only means over the runs, and are not read.
 package hyperfine
 
 import (

@@ -3,7 +3,6 @@
 //
 // A test is a trial. Protocol, direction and number of streams name its cell. A file of a server may hold several
 // tests: a number distinguishes tests of the same cell. Bandwidth is the received payload, without the warm-up (-O).
-// Package internal/toolformat/iperf3 finds the tests of a file.
 package iperf3
 
 import (

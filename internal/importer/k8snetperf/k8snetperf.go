@@ -1,12 +1,12 @@
 // Package k8snetperf reads the results of k8s-netperf: the file result-N.csv, and the output of --json, which also
 // contains losses, retransmissions and the CPU time of the nodes.
 //
-// Each row is a trial. Driver, profile, node placement, network, service, parallelism, message size and burst name its
-// cell. Properties of a whole run, such as a secondary network, are facts, since arms may differ in them.
+// Each row is a trial. Driver, profile, node placement, network, service, parallelism, message size and burst name
+// its cell. Properties of a whole run, such as a secondary network, are facts, since arms may differ in them.
 //
 // A row is the mean of several samples, often three, which k8s-netperf does not print one by one. The confidence
-// interval of a row describes these samples, within one deployment, and is not used: only several files show how much
-// results vary from run to run. The latency of a row is a mean of 99th percentiles, and is named accordingly.
+// interval of a row describes only these samples, and is not used. The latency of a row is a mean of 99th
+// percentiles, and is named accordingly.
 package k8snetperf
 
 import (

@@ -1,7 +1,7 @@
 // Package kubestr reads the output of `kubestr fio -o json`.
 //
 // The output holds a part of fio's report: mean latencies without percentiles and histogram, and few options. Package
-// fio makes trials of this part. The other options are read from the job file, which the output also holds.
+// fio makes trials of this part. The output also holds the job file, which has the other options.
 //
 // kubestr's default job file runs four jobs at the same time, on one volume. The result read_iops therefore describes
 // random reads while two other jobs write and one reads, and not the volume alone. A fact of the trials records this.

@@ -1,8 +1,7 @@
 // Package netperf reads the output of netperf's omni tests, in each of its three forms: comma-separated (-- -o),
 // columns (-- -O) and KEY=value (-- -k). The super-netperf of k8s-netperf prints the last form, too.
 //
-// Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1". Results
-// of the same cell in one file are separate trials.
+// Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1".
 //
 // The headline is the received bandwidth of a stream, or the transactions of a request/response test. Such a test is
 // a closed loop, with as many transactions in flight as its burst, plus one. The metric round-trip restates the rate.

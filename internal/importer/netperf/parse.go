@@ -161,8 +161,7 @@ func split(line string) ([]string, error) {
 const most = 4
 
 // block reads the columns of a result: lines of titles, one above the other, and a line of values below. A column
-// begins where its value begins. A column without a value is joined with the column before, and both values are
-// unknown.
+// begins where its value begins. A column without a value makes the value of the column before unknown, too.
 func (p *parser) block() error {
 	lines := p.columns
 	p.columns = nil

@@ -67,9 +67,9 @@ func openTable(in *bufio.Reader) (*Row, error) {
 	return open(in, func(string) bool { return true }, "", func(title string, _ []string) (string, error) { return title, nil })
 }
 
-// open reads the header of a table. The separator is the character that yields the most known titles. If no title is
-// known, the error contains the argument expected. The function name returns the field of a title, or "" for a column
-// that is not read.
+// open reads the header of a table. The separator is the character that yields the most known titles. An error about
+// unknown titles contains the argument expected. The function name returns the field of a title; "" for an ignored
+// column.
 func open(in *bufio.Reader, known func(title string) bool, expected string, name func(title string, titles []string) (string, error)) (*Row, error) {
 	r := &Row{unit: "line", index: map[string]int{}}
 	header := ""

@@ -155,9 +155,8 @@ func (r *Row) Yes(field string, empty bool) bool {
 
 func (r *Row) semicolons() bool { return r.table != nil && r.table.Comma == ';' }
 
-// Number reads a number. If semicolons separate fields, a comma may be the decimal point, as spreadsheets of many
-// countries write it. The first number with a point or a comma decides which of them the file uses. A number with
-// the other character could be a thousand times larger than it looks, and is an error.
+// Number reads a number. If semicolons separate fields, a comma may be the decimal point. The first number with a
+// point or a comma decides for all numbers: the other character could be a thousands separator, and is an error.
 func (r *Row) Number(text string) (float64, error) {
 	at := strings.IndexAny(text, ",.")
 	if at < 0 {

@@ -1,13 +1,13 @@
-// Package table reads files that no other format reads: tables with a column for each metric, lines KEY=VALUE and JSON
-// documents. A mapping file describes them. The package also reads the long table of package longcsv.
+// Package table reads files that no other format reads: tables with a column for each metric, lines KEY=VALUE and
+// JSON documents. A mapping file describes them. The package also reads the long table of package longcsv.
 //
 // All forms are rows of named fields. In a table, each line is a row and the columns are its fields. Lines KEY=VALUE
 // are one row. In a JSON document, the fields are the leaves by their paths ("knb.pod2pod.tcp_bw_mbit"), and each
-// element of a list is a row. The mapping names the fields that are metrics, and the fields with arm, cell, round,
-// start, levels and facts (docs/import.md explains it). The form of a file is recognised by its content.
+// element of a list is a row. The form of a file is recognised by its content. docs/import.md explains mappings.
 //
-// A row is a trial in each cell that has one of its metrics. If a headline has no value (empty, null, NaN, a dash), the
-// trial is invalid. A text instead of a number is an error for the whole file, since such a mistake affects every row.
+// A row is a trial in each cell that has one of its metrics. If a headline has no value (empty, null, NaN, a dash),
+// the trial is invalid. A text instead of a number is an error for the whole file, since such a mistake affects every
+// row.
 package table
 
 import (

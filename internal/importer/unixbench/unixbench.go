@@ -1,11 +1,10 @@
-// Package unixbench reads the text reports of byte-unixbench, the files called HOST-DATE-NN in its directory of
-// results.
+// Package unixbench reads the text reports of byte-unixbench, which are called HOST-DATE-NN.
 //
 // A report has a section for each number of parallel copies, and each section a line for each test. Test and copies
 // name a cell, as on the command line of Run: "execl", "execl.copies=2". The rate of a test is its headline: the
-// geometric mean of the better two thirds of several samples, which the report does not contain. The index of a test is
-// its rate as a multiple of the rate of a SPARCstation of 1995. The indexes and the score over all tests restate the
-// rates, and are exploratory. A score over a part of the tests is not read.
+// geometric mean of the better two thirds of several samples, which the report does not contain. The index of a test
+// is its rate as a multiple of the rate of a SPARCstation of 1995. The indexes and the score over all tests restate
+// the rates, and are exploratory. A score over a part of the tests is not read.
 package unixbench
 
 import (

@@ -3,11 +3,11 @@
 // A file holds one run: the statistics of all requests ("total") and of each test in the mix ("transit_sign_test_1"),
 // as the load generator vegeta computed them. Each is a cell of its own.
 //
-// vault-benchmark is a closed loop unless the user gave a rate: a fixed number of workers, each of which waits for its
-// response. Mean latency and throughput then restate each other. The file contains neither the number of workers nor
-// the rate, so that the analysis infers from the values whether there was a loop. Both metrics are headlines of total:
-// in a closed loop they count as one claim. Latency includes failed requests, which are often fast. The share of failed
-// requests is therefore imported, too, and checked against the limit on errors.
+// vault-benchmark is a closed loop unless the user gave a rate: a fixed number of workers, each of which waits for
+// its response. Mean latency and throughput then restate each other. The file contains neither the number of workers
+// nor the rate: the analysis infers from the values whether there was a loop. In a closed loop, both headlines count
+// as one claim. Latency includes failed requests, which are often fast. The share of failed requests is therefore
+// imported, too, and checked against the limit on errors.
 package vaultbench
 
 import (

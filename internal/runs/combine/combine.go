@@ -2,13 +2,13 @@
 //
 // The result of a run depends on its occasion: the load of the machine at that hour, other users of the machine, the
 // placement of pods. All rounds of a run share its occasion. Therefore, the interval of a run does not show how much
-// the overhead varies between occasions. Two runs of one experiment may have intervals that do not overlap, although
-// both are right. General conclusions need several occasions, so the occasion is the unit of analysis here.
+// the overhead varies between occasions. General conclusions need several occasions, so the occasion is the unit of
+// analysis.
 //
 // The runs must ask the same question (compare.Property.InQuestion). For each cell, arm and metric, each run gives
-// its overhead with a standard error, and stats.RandomEffects joins the overheads. stats.RandomEffects estimates the
-// mean overhead over occasions, the spread between occasions, and the range of the overhead in a further run. Package
-// analysis decides the verdicts, with the same margin, correction and controls as for a single run.
+// its overhead with a standard error. From these, stats.RandomEffects estimates the mean overhead over occasions, the
+// spread between occasions, and the range of the overhead in a further run. Package analysis decides the verdicts,
+// with the same margin, correction and controls as for a single run.
 //
 // The combination leaves out a run that is unfinished or gives no verdicts, and lists it. For each metric, the
 // combination also leaves out runs without an interval. Failures of programs are counted over all runs that count. A
@@ -57,9 +57,8 @@ type Result struct {
 	Used []compare.Input `json:"-"`
 }
 
-// Deviation returns how much the overheads of an arm differ between runs although nothing was changed: their standard
-// deviation on the scale of contrasts, and the number of runs. The deviation is 0 if fewer than two runs have the
-// overhead.
+// Deviation returns the standard deviation of an arm's overheads between runs without any change, on the scale of
+// contrasts, and the number of runs. The deviation is 0 if fewer than two runs have the overhead.
 func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs int) {
 	if c := r.Comparison(cell, arm, metric); c != nil {
 		return contrast.Deviation(c.data.Contrasts), len(c.data.Contrasts)

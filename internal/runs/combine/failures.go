@@ -86,10 +86,9 @@ func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least 
 	return runs, least
 }
 
-// withholdByFailures withholds verdicts that depend on failed trials. It withholds equivalence if any trial of the
-// arm or the baseline failed, since the cost of a failed trial has no upper limit. It withholds a gain if trials of
-// the arm failed, and a cost if trials of the baseline failed. Such a gain or cost stays if every run with failed
-// trials shows it, too.
+// withholdByFailures withholds verdicts that depend on failed trials: equivalence if any trial failed, since the cost
+// of a failed trial has no upper limit; a gain if trials of the arm failed; and a cost if trials of the baseline
+// failed. A gain or cost stays if every run with failed trials shows it, too.
 func (r *Result) withholdByFailures(in []compare.Input, c *Comparison) {
 	f := r.FailuresOf(c.Cell, c.Arm)
 	if f == nil || !c.Verdict.Claims() {

@@ -48,9 +48,9 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// matched asks about the new arm of a match in every run that has the new arm. It compares the new arm with the old
-// arm of the same run. If the run has no old arm, matched takes the first run with the old arm. For an arm that is
-// matched with itself, it asks about every run after the first with the arm.
+// matched asks about the new arm of a match in every run that has it. The new arm is compared with the old arm of the
+// same run or, if the run has none, of the first run with it. An arm matched with itself is compared with its first
+// run.
 func (c *comparison) matched(s shared, m match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
@@ -211,10 +211,9 @@ func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int 
 	return list
 }
 
-// levels compares every arm except controls with the reference, in the cells and metrics that both runs have. It
-// compares arms of the reference's run by rounds, and arms of other runs as independent samples. If the reference is
-// the baseline of its run, the comparisons within this run come from the run's own analysis, with their control and
-// correction.
+// levels compares every arm except controls with the reference, in the cells and metrics that both runs have: arms of
+// the reference's run by rounds, and arms of other runs as independent samples. If the reference is the baseline of
+// its run, the run's own analysis gives the comparisons within the run.
 func (c *comparison) levels(list []shared) {
 	var questions []analysis.Question
 	var places []int // by question, the index of its level

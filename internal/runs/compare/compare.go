@@ -7,15 +7,14 @@
 // the baseline of its own run (changes.go). The third part compares levels, which are the values of an arm: every arm
 // is compared with one arm of one run, the reference (changes.go).
 //
-// Overheads are worth more than levels. A level depends on the machine at least as much as on the layer. An overhead
-// is measured against a baseline on the same machine within minutes, so a slow machine slows both arm and baseline,
-// and the overhead stays. Only a layer whose relative cost depends on the machine has another overhead there.
+// Overheads are worth more than levels. An overhead is measured against a baseline on the same machine within
+// minutes, so a slow machine slows both arm and baseline, and the overhead stays. Only a layer whose relative cost
+// depends on the machine has another overhead there.
 //
-// Nothing was randomised between runs: no random order decided which trial ran when or where. All comparisons across
-// runs are therefore observational, however narrow their intervals, and the result says that they are. Cells are the
-// same if they have the same ID, which is the workload's name and the levels of all factors. Metrics are the same if
-// they have the same name, unit, direction and scale. Package analysis decides the verdicts, by the rules of the
-// reference's run.
+// No random order decided which run was made when or where. All comparisons across runs are therefore observational,
+// however narrow their intervals. Cells are the same if they have the same ID, which is the workload's name and the
+// levels of all factors. Metrics are the same if they have the same name, unit, direction and scale. Package analysis
+// decides the verdicts, by the rules of the reference's run.
 package compare
 
 import (

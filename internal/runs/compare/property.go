@@ -109,9 +109,8 @@ func (p properties) split() (differences, same []Property) {
 // mostDepth is the largest depth of nested parameters; deeper parameters are compared as JSON.
 const mostDepth = 16
 
-// Flatten returns the leaves of parameters by their path: "link.mtu" to "1500". A list of plain
-// values is one leaf. Parameters are maps in a plan that was read, and structs in a new plan, so
-// both are converted through JSON. Parameters that cannot be converted have no leaves.
+// Flatten returns the leaves of parameters by path: "link.mtu" to "1500". A list of plain values is one leaf.
+// Parameters that JSON cannot hold have no leaves.
 func Flatten(parameters any) map[string]string {
 	leaves := map[string]string{}
 	data, err := json.Marshal(parameters)
@@ -189,9 +188,8 @@ func Properties(in []Input) (*Result, error) {
 	return c.result, nil
 }
 
-// InQuestion reports whether a property is part of a run's question. The question consists of layers, workloads and
-// testbed with their parameters (except those that experiment.OutsideQuestion names), and of the rules for verdicts.
-// The machine and the number of rounds are not part of the question.
+// InQuestion reports whether a property is part of a run's question: layers, workloads and testbed with their
+// parameters (except those that experiment.OutsideQuestion names), and the rules for verdicts.
 func (p Property) InQuestion() bool {
 	switch p.Group {
 	case layers, testbed, workloads:

@@ -5,10 +5,9 @@
 // Each trial gives a number of nodes: the rate times the CPU time per unit, divided by the CPUs of a node that may be
 // busy; or the rate divided by the capacity that may be used. The need of an arm is the typical value of these
 // numbers over rounds, estimated on their logarithms. The additional need is estimated on the differences within
-// rounds, by the estimators that the verdicts use. No intervals have to be combined. A slow round affects both arms
-// and cancels. An uncertain need of each arm does not make the additional need uncertain. For the same reason, the
-// additional need is not exactly the difference between the needs of arm and baseline. For independent samples
-// (imports), the additional need is estimated as the difference of two samples.
+// rounds, by the estimators that the verdicts use. A slow round affects both arms and cancels. The additional need is
+// therefore more certain than the needs of arm and baseline, and not exactly their difference. For independent
+// samples (imports), the additional need is estimated as the difference of two samples.
 //
 // The reader must check the assumptions, which docs/cost.md lists.
 package cost
@@ -213,9 +212,9 @@ func (w *worker) level(s source, nodes analysis.Interval) analysis.Interval {
 	return analysis.Interval(stats.Interval(nodes).Map(back))
 }
 
-// typical estimates the typical number of nodes over rounds, or over the values of a sample, on logarithms. It uses
-// the estimator for a single arm (Rules.Level), since the machine's drift does not cancel in the values of a single
-// arm. If no interval is possible, it returns the median and false.
+// typical estimates the typical number of nodes over rounds, or over the values of a sample, on logarithms. The
+// estimator is Rules.Level, since the machine's drift does not cancel in a single arm. Without an interval, typical
+// returns the median and false.
 func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval, ok bool) {
 	logs := make([]float64, len(nodes))
 	for i, n := range nodes {

@@ -1,5 +1,4 @@
-// Package gate decides whether a run keeps its budgets, so that a pipeline can pass or fail. docs/pipeline.md
-// explains the gate to users.
+// Package gate decides whether a run keeps its budgets, so that a pipeline can pass or fail.
 //
 // A case is one hypothesis: an arm, in a cell, on a metric that has a limit. It has one of three outcomes:
 //
@@ -207,10 +206,9 @@ func (c *Case) settled(at analysis.Interval, p float64) {
 	c.stands, c.seen, c.mean = at, p, at.Point
 }
 
-// decide applies the rule to one case. The control may differ from the baseline by more than chance. Such a
-// difference arises without any layer, so the overhead must be farther from the limit than this difference. A case is
-// not decided if its outcome depends on the values of failed trials. It does not pass if the typical round is within
-// the limit but the mean is not.
+// decide applies the rule to one case. The overhead must be farther from the limit than the control is from the
+// baseline, since the control's difference arises without any layer. A case is not decided if its outcome depends on
+// the values of failed trials. It does not pass if the typical round is within the limit but the mean is not.
 func (c *Case) decide(level float64) (Outcome, Reason) {
 	outcome, reason := c.decideBy(c.stands, c.P, level)
 	if seen, _ := c.decideBy(c.Overhead, c.seen, level); outcome == Unresolved && seen != Unresolved {
@@ -242,9 +240,8 @@ func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason
 
 const mostRounds = 10_000
 
-// Fewest returns the number of cases that the budgets of a plan make, the smallest number of rounds with which a case
-// can pass, and the smallest number of rounds with which a case can fail. Failing needs more rounds, since it is
-// corrected for the number of cases.
+// Fewest returns the number of cases that the budgets of a plan make, and the smallest numbers of rounds with which a
+// case can pass and can fail. Failing needs more rounds, since it is corrected for the number of cases.
 func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	all, err := LimitsOf(plan).cases()
 	if err != nil || len(all) == 0 { // impossible budgets are errors of the experiment file
@@ -256,9 +253,8 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 }
 
 // needed returns the approximate number of rounds with which a new run resolves a case with the probability power.
-// The true overhead counts as uncertain, as the width of the interval shows: an estimate near the limit would
-// otherwise lead to thousands of rounds. To fail, a case must be significant after Holm's correction for the argument
-// cases.
+// The true overhead counts as uncertain: otherwise, an estimate near the limit would lead to thousands of rounds. To
+// fail, a case must be significant after Holm's correction for the argument cases.
 func needed(c *Case, level float64, cases int, power float64) int {
 	d := &c.data
 	fewest := func(cases int) int {

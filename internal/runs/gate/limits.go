@@ -33,9 +33,8 @@ var ErrNoBudget = errors.New("no arm has a budget")
 // LimitsOf returns the limits in a plan.
 func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 
-// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. It replaces every limit of the plan for that metric (and arm,
-// and cells). Of several additions for a case, additions that name the arm come first. Of these, the addition with
-// the closest cell counts, and of equally close additions the last.
+// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT, which replaces the limits of the plan for it. Of several
+// additions for a case, the one that names the arm counts, then the one with the closest cell, then the last.
 func (l *Limits) Add(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at <= 0 || at == len(text)-1 {

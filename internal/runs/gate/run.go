@@ -252,9 +252,9 @@ func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 }
 
 // Failures of a program make two kinds of cases. A budget of "failures" limits the share of executions that fail in
-// an arm, whatever share fails in the baseline. The exact interval of the share and the binomial test decide such a
-// case. An arm without a budget of failures fails the gate if the analysis gives the verdict that the arm fails more
-// often than the baseline, since a program can be fast because it fails.
+// an arm, by the exact interval of the share and the binomial test. An arm without such a budget fails if the
+// analysis gives the verdict that it fails more often than the baseline, since a program can be fast because it
+// fails.
 
 func (c Case) ofShare(n analysis.Frequency) Case {
 	c.Size, c.Method = n.Of, "binomial"

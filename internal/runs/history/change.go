@@ -22,9 +22,9 @@ type stretchValues struct {
 	changes []int // the index of the first value after each change
 }
 
-// detect finds the changes of every series. The chance of any false change in the series of headline metrics is at
-// most alpha, which Bonferroni's correction divides among these series. Exploratory metrics have an alpha of their
-// own. Holm's correction would not do, since one series may have several changes.
+// detect finds the changes of every series. The chance of any false change on headline metrics is at most alpha
+// (Bonferroni), and so is the chance on exploratory metrics. Holm's correction would not do: one series may have
+// several changes.
 func detect(list []Series, runs []*Run, o Options) {
 	var series []*stretchValues
 	tests := map[bool]int{}
@@ -166,10 +166,9 @@ const interludeShare = 0.25
 
 // search finds the changes of a stretch: first single changes, one split at a time, and then interludes between them.
 // An interlude is a series of values that differ from the values before and after, such as a regression that was
-// fixed after a week. A single split hardly finds an interlude, since one side of any split has a part of the
-// interlude and most of the other values. The chance of a claim without any change is at most alpha, which is divided
-// between the two tests. If runs resemble their neighbours, they are compared with surrogate series whose values
-// resemble their neighbours as much (stats.surrogates).
+// fixed after a week, which a single split hardly finds. The chance of a claim without any change is at most alpha,
+// which is divided between the two tests. If runs resemble their neighbours, they are compared with surrogate series
+// that do so, too (stats.surrogates).
 func search(x []float64, alpha float64, least int) []int {
 	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
@@ -192,10 +191,10 @@ func search(x []float64, alpha float64, least int) []int {
 	return changes
 }
 
-// interlude finds the values [from, to) that differ most from the values around them. It returns false unless the
-// share of surrogates with an equal difference is less than alpha. The interlude and both sides of it have at least
-// `least` values each. The test does not use ranks: six values cannot have higher ranks than the six highest, however
-// far they are from the rest.
+// interlude finds the values [from, to) that differ most from the values around them. It returns false unless fewer
+// than a share alpha of the surrogates differ as much. The interlude and both sides of it have at least `least`
+// values each. Ranks would not do: six values cannot have higher ranks than the six highest, however far they are
+// from the rest.
 func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
 	if len(x) < 3*least || len(x) > mostInterludeValues {
 		return 0, 0, false
@@ -212,15 +211,13 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	})
 }
 
-// lengthStep is the ratio between successive lengths of interludes that are tried in surrogates. An interlude of
-// nearly the right length differs nearly as much. Trying all lengths would take a time that grows with the square of
-// the number of values (Walther, Annals of Statistics 38, 2010).
+// lengthStep is the ratio between successive lengths of interludes that are tried in surrogates. Trying all lengths
+// would take a time that grows with the square of the number of values (Walther, Annals of Statistics 38, 2010).
 const lengthStep = 1.1
 
 // mostApart finds the values [from, to) whose mean is farthest from the mean of the other values. The result most is
-// the square of the distance in the unit √(1/inside + 1/outside), from the numbers of values inside and outside
-// [from, to). The argument step is the ratio of successive lengths that are tried (1: all lengths). The slice sums is
-// a buffer with one element more than the values.
+// the square of the distance in the unit √(1/inside + 1/outside), from the numbers of values. The argument step is
+// the ratio of successive lengths (1: all lengths). The slice sums is a buffer with one element more than the values.
 func mostApart(values []float64, least int, sums []float64, step float64) (from, to int, most float64) {
 	n := len(values)
 	for i, v := range values {
@@ -250,8 +247,7 @@ type changeSite struct {
 // locate estimates the certainty of the position at, which is claimed for the single change in x. It computes the
 // posterior over all positions for one step between two levels in normal noise of unknown size, with equal prior
 // probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝ (k(n-k))^-½ S(k)^-(n-2)/2, where S(k) is the sum of
-// squares around the two means. First, it moves values that lie more than three robust standard deviations from the
-// median of their side of the change to that distance, so that a single outlier does not look like a step.
+// squares around the two means. An outlier does not look like a step, since the values are winsorized.
 // hack/bench/history counts how often the bounds contain the true position.
 func locate(x []float64, at int) changeSite {
 	y := winsorized(x, at)

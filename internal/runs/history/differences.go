@@ -12,10 +12,10 @@ import (
 	"tare/internal/runs/compare"
 )
 
-// parameters are the parameters of one arm in one cell, by path: everything that is meant to affect the values. They
-// include the layers of the arm and of the baseline, the workload and the testbed (except those that
-// experiment.OutsideQuestion names). They exclude the number of rounds, the seed, limits, margins, the imported files
-// and the pairing of their trials, which make a value only more or less certain.
+// parameters are the parameters of one arm in one cell, by path: everything that is meant to affect the values. These
+// are the layers of the arm and of the baseline, the workload and the testbed (except those that
+// experiment.OutsideQuestion names), but not the rounds, the seed, limits, margins, and imported files with their
+// pairing.
 type parameters map[string]string
 
 // parametersOf returns the parameters of every cell and arm of a plan, by cell and arm.

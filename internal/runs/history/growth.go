@@ -21,9 +21,9 @@ type Growth struct {
 	// Of is the quantity that is compared: "overhead" against the run's own baseline or, in histories without a
 	// baseline, "level", which is the arm's own values.
 	Of string `json:"of"`
-	// Recent compares the new run with the runs since the last change, and Anchor with the reference runs at the
-	// beginning. A slow decline shows in Anchor and not in Recent. Recent and Anchor are shares (0.02: costs 2 % more
-	// than before) or, on a difference scale, in the metric's unit. Positive is worse.
+	// Recent compares the new run with the runs since the last change. Anchor compares it with the reference runs at
+	// the beginning, and shows a slow decline. Growths are shares (0.02: costs 2 % more than before) or, on a
+	// difference scale, in the metric's unit. Positive is worse.
 	Recent GrowthEstimate `json:"recent"`
 	Anchor GrowthEstimate `json:"anchor"`
 	// Previous compares the new run with the latest comparable earlier run; nil: no earlier run is comparable.

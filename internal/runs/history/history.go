@@ -1,10 +1,10 @@
 // Package history sorts many runs of an experiment by time, and finds the runs at which a metric changed and how far
 // a new run differs from the runs before it.
 //
-// The unit is the run. A run gives one value for each metric of each arm: the overhead against the baseline of the
-// run, which hardly depends on the speed of the machine. For the baseline itself, and for arms without a baseline, a
-// run gives the level, which is the typical value of the arm. Rounds within a run share its day and its machine, so
-// they do not show how much runs vary. All methods use the spread between runs.
+// A run gives one value for each metric of each arm: the overhead against the baseline of the run, which hardly
+// depends on the speed of the machine. For the baseline itself, and for arms without a baseline, a run gives the
+// level, which is the typical value of the arm. All methods use the spread between runs, which the rounds within a
+// run do not show.
 //
 // A series answers two questions, by different methods:
 //
@@ -17,8 +17,7 @@
 //
 // Only runs that ask the same question can be compared: runs whose parameters of layers, workload or testbed differ
 // are in different stretches, and statistics stay within a stretch. Facts that the experiment does not determine
-// (kernel, tools, Tare itself) may change between runs. These events are listed beside the changes, because they
-// explain them.
+// (kernel, tools, Tare itself) may change between runs. These events may explain changes, and are listed beside them.
 //
 // run.go finds runs and extracts their data. series.go makes series of runs, on the scale of all computations.
 // change.go finds changes and the certainty of their position. growth.go compares a new run. differences.go finds the
@@ -164,9 +163,8 @@ type Change struct {
 	// unit. Positive is worse. The interval is not corrected for the choice of the position, which makes changes look
 	// large.
 	Size analysis.Interval `json:"size"`
-	// Earliest and Latest are indices of runs. The first run of the new level lies between them with the confidence
-	// of the history; Sure is the probability that it is Run. These numbers assume a single step and independent
-	// runs.
+	// The first run of the new level lies between Earliest and Latest with the history's confidence. Sure is the
+	// probability that it is Run. These numbers assume a single step and independent runs.
 	Earliest int     `json:"earliest"`
 	Latest   int     `json:"latest"`
 	Sure     float64 `json:"sure"`

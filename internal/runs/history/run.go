@@ -21,9 +21,8 @@ import (
 	"tare/internal/stats"
 )
 
-// Read finds the runs below the directories, which may be runs themselves, and reads each run once. The result
-// skipped lists directories without a readable run. An error means that a directory could not be searched, or that
-// ctx was cancelled.
+// Read finds the runs below the directories, which may be runs themselves, and reads each run once. skipped lists
+// directories without a readable run. The error is that a directory could not be searched, or that ctx was cancelled.
 func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, err error) {
 	var found []string
 	seen := map[string]bool{}

@@ -2,9 +2,9 @@
 // population variance over the trials, and the differences between arms as percentages.
 //
 // With this table, published numbers can be checked digit by digit. Tare's verdicts do not rest on the table. A
-// difference of two means does not show its own uncertainty, and a single odd trial moves a mean. A percentage can be
-// relative to either arm: 1.63 s is 1.17 % less than 1.65 s, and 1.65 s is 1.19 % more than 1.63 s. The table
-// therefore gives each difference relative to either arm, and the verdict with its interval.
+// difference of two means does not show its uncertainty, and can be relative to either arm: 1.63 s is 1.17 % less
+// than 1.65 s, and 1.65 s is 1.19 % more than 1.63 s. The table therefore gives each difference relative to either
+// arm, and the verdict with its interval.
 //
 // In a pair (a, b), a is the arm that comes first in the plan, whatever the reference. The difference relative to a
 // is (b − a)/a, and relative to b it is (b − a)/b.

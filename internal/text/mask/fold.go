@@ -8,9 +8,8 @@ import (
 )
 
 // folder folds a text, so that all ways of escaping, quoting and wrapping a value give the same result. Folding
-// removes blanks, line breaks and quotes. It decodes %41, \x41, \101 and \u0041, even if escaped several times, and
-// removes the backslash of \" and \\. In the lines of a hex dump, it removes the offset at the beginning and the
-// characters at the end.
+// removes blanks, line breaks, quotes, and the offset and characters of a hex dump. It decodes %41, \x41, \101 and
+// \u0041, even if escaped several times, and removes the backslash of \" and \\.
 type folder struct {
 	text      []byte
 	positions []position // the position of each folded byte in the original text

@@ -3,9 +3,8 @@
 //
 // A secret is found in its original form, line by line if it has several lines, and in common encodings: base64 (also
 // inside a longer value), hexadecimal, escaped for a URL, for JSON or for a shell, and in dumps of xxd, od and
-// hexdump. Every text is searched twice: in its original form and folded (see folder). Folding removes line breaks
-// and escapes, which are written in too many ways to list. Secrets in other encodings are not found. Values shorter
-// than Least are not masked, because they would occur everywhere.
+// hexdump. Every text is searched twice: in its original form and folded (see folder). Secrets in other encodings are
+// not found. Values shorter than Least are not masked, because they would occur everywhere.
 package mask
 
 import (
@@ -92,8 +91,8 @@ func printable(r rune) rune {
 }
 
 // encodings returns the forms of a value that folding does not unify: hexadecimal, base64, octal dumps, dumps of
-// two-byte words (with the low byte first, and the value beginning at either byte of a word), single blanks, + for a
-// blank, HTML escapes, and JSON's halves of characters.
+// two-byte words (low byte first, from either byte), single blanks, + for a blank, HTML escapes, and JSON's
+// surrogates.
 func encodings(value string) []string {
 	raw, octal := []byte(value), ""
 	for _, b := range raw {

@@ -143,8 +143,7 @@ func (r *Report) number(j *Job, name string) float64 {
 }
 
 // SmallBlock is the largest block size, in bytes, whose headline is I/Os per second. For larger blocks, the headline
-// is the bandwidth. With a fixed block size, the one is a multiple of the other, and comparisons give the same
-// result: the choice follows custom.
+// is the bandwidth. With a fixed block size, comparisons of either metric give the same result.
 const SmallBlock = 32 << 10
 
 // BlockSize returns the block size of one kind of I/O, in bytes. It is the size in the options or, if the options
@@ -199,9 +198,8 @@ func plainSize(text string) string {
 var synchronous = []string{"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "ftruncate", "filecreate", "filestat", "filedelete"}
 
 // Workers returns the number of I/Os that the job keeps in flight; 0: unknown. An entry of the report stands for one
-// thread or, with group_reporting, for numjobs threads. The argument alone is set if no other entry has the job's
-// name: the entry then counts as merged. If the run time contradicts the number of threads, jobs of several kinds
-// were merged, and the result is 0.
+// thread or, with group_reporting, for numjobs threads: alone is set if no other entry has the job's name. If the run
+// time contradicts the number of threads, jobs of several kinds were merged, and the result is 0.
 func (r *Report) Workers(j *Job, alone bool) float64 {
 	threads := 1.0
 	if alone {

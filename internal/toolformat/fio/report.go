@@ -65,9 +65,8 @@ type Way struct {
 // Options holds the texts of options by name, as the user wrote them: "bs": "4k".
 type Options map[string]string
 
-// Parse reads the report of a run of fio. It ignores text around the JSON, such as warnings. With --status-interval,
-// fio writes a report of everything so far at each interval, and Parse returns the last report. It returns an error
-// for reports of two runs.
+// Parse reads the report of a run of fio. It ignores text around the JSON, such as warnings. If fio wrote several
+// reports (--status-interval), Parse returns the last. Reports of two runs are an error.
 func Parse(r io.Reader) (*Report, error) {
 	documents := jsondoc.New(r)
 	var last *Report
@@ -93,7 +92,7 @@ func Parse(r io.Reader) (*Report, error) {
 const slack = 2 * time.Second
 
 // continuedBy reports whether a later report can be of the same run: jobs have the same start, and the elapsed time
-// has not fallen. It also returns true if the reports lack these times, or if servers wrote them, which answer in any
+// has not fallen. It returns true if these times are missing, or if servers wrote the reports, which answer in any
 // order.
 func (r *Report) continuedBy(later *Report) bool {
 	if r.clients && later.clients {
@@ -245,9 +244,8 @@ func (l *Latency) Samples() float64 {
 	return total
 }
 
-// Quantile returns a percentile, such as 99.9, from fio's percentiles or, if they lack it, from the bins. From the
-// bins, the percentile is the first bin at which the share is reached, as in fio's own computation. It returns false
-// if the report has neither.
+// Quantile returns a percentile, such as 99.9, from fio's percentiles or else from the bins: the first bin at which
+// the share is reached, as in fio's own computation. It returns false if the report has neither.
 func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	for _, p := range l.Percentiles {
 		if p.Key == percent {

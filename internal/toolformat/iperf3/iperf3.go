@@ -56,9 +56,8 @@ type testStart struct {
 	Target   float64 `json:"target_bitrate"` // the rate of each stream, in bit/s; 0: no limit
 }
 
-// Interval is one span of the test. In a test in both directions, Sum is the data that this side sends, and Reverse
-// the data of the other side. Up to version 3.10, Reverse is called "sum", too, so that only the streams show the
-// directions.
+// Interval is one span of the test. In a test in both directions, this side sends Sum, and the other side Reverse. Up
+// to version 3.10, both are called "sum", so that only the streams show the directions.
 type Interval struct {
 	Streams []Stream `json:"streams"`
 	Sum     *Sum     `json:"sum"`

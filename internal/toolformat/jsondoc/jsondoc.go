@@ -1,10 +1,9 @@
 // Package jsondoc finds the JSON documents in a stream of text.
 //
-// Tools print warnings and progress before their result, and a log holds both. Some tools print several documents:
-// one for each status interval, each client or each event. A document begins at the start of a line, or directly
-// after another document, with a brace before a member or with the bracket of a list of objects. Each decodes each
-// document from the stream, so that a format may read a large document piece by piece, without its whole text in
-// memory. First returns the only wanted document.
+// Tools print warnings before their result, and some tools print several documents, such as one for each event. A
+// document begins at the start of a line, or directly after another document, with a brace before a member or with
+// the bracket of a list of objects. Each decodes each document from the stream, so that a format may read a large
+// document piece by piece, without its whole text in memory. First returns the only wanted document.
 package jsondoc
 
 import (
@@ -166,9 +165,8 @@ var expected = map[reflect.Kind]string{
 // tool that appends to its file has written two results, one of which would be lost.
 //
 // If a member of a document has the wrong type, the function wanted sees the members that could be decoded. If wanted
-// returns true, the error names the member; otherwise, the document is ignored, as a log line with a member of the
-// same name. If no document is wanted, the error begins with the argument none, and names the first member with a
-// wrong type.
+// returns true, the error names the member; otherwise, the document is ignored. If no document is wanted, the error
+// begins with the argument none, and names the first member with a wrong type.
 func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 	documents := New(r)
 	var first *T

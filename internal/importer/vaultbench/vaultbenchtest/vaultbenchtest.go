@@ -89,9 +89,8 @@ const (
 	JSONLog = `{"@level":"info","@message":"setting up targets","@module":"vault-benchmark","@timestamp":"2023-08-15T08:25:18.412Z"}` + "\n"
 )
 
-// JSON returns the file that vault-benchmark would have written for the run, without log lines. The study's table
-// has the statistics of all requests. The statistics of the four tests, a quarter of the requests each, are
-// derived from them.
+// JSON returns the file that vault-benchmark would have written for the run, without log lines. Each of the four
+// tests has a quarter of all requests.
 func (r Run) JSON() string {
 	metrics := map[string]Statistics{"total": r.part(1)}
 	for _, test := range []string{"decrypt", "encrypt", "sign", "verify"} {
