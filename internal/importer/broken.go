@@ -161,11 +161,9 @@ func (r *run) duplicateOf(i int, c readResult) string {
 	return ""
 }
 
-// enoughValues is a number of values in which two trials do not agree by chance, although tools round values.
-const enoughValues = 8
-
 // distinct reports whether another trial would have given other content for certain.
 func (c *readResult) distinct() bool {
+	const enoughValues = 8 // two trials do not agree in so many values by chance, although tools round values
 	values := 0
 	for _, t := range c.trials {
 		if !t.Start.IsZero() {
@@ -212,29 +210,20 @@ func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 	if t.Broken != "" {
 		return // no value of an invalid trial counts
 	}
-	useless := func(v Value) bool {
-		headline := v.Metric.Headline // the choice of the format, unless the user names headlines
+	t.Values = slices.DeleteFunc(t.Values, func(v Value) bool {
+		name, headline := v.Metric.Name, v.Metric.Headline // the choice of the format, unless the user names headlines
 		if len(r.Headline) > 0 {
-			headline = slices.Contains(r.Headline, v.Metric.Name) || slices.Contains(r.Headline, in.ID+":"+v.Metric.Name)
+			headline = slices.Contains(r.Headline, name) || slices.Contains(r.Headline, in.ID+":"+name)
 		}
-		return unfit(v) && !headline
-	}
-	if !slices.ContainsFunc(t.Values, useless) {
-		return
-	}
-	var left []Value
-	for _, v := range t.Values {
-		if !useless(v) {
-			left = append(left, v)
-			continue
+		if headline || !unfit(v) {
+			return false
 		}
-		name := v.Metric.Name
 		r.leftOut.get(name, func() *omission { return &omission{metric: name, first: r.files[file].path} }).values++
 		if t.Loop != nil && (t.Loop.Latency == name || t.Loop.Throughput == name) {
 			t.Loop = nil // a loop needs both of its metrics
 		}
-	}
-	t.Values = left
+		return true
+	})
 }
 
 func unfit(v Value) bool {

@@ -84,8 +84,7 @@ func (all *cells) take(c *importedCell, t *Trial) (conflict string) {
 	switch {
 	case t.Loop == nil:
 	case c.Loop == nil:
-		loop := *t.Loop
-		c.Loop = &loop
+		c.Loop = new(*t.Loop)
 	case c.Loop.Workers != t.Loop.Workers: // the number of workers may change from file to file, so it is no property of the cell
 		c.Loop.Workers = 0
 	}
@@ -95,9 +94,8 @@ func (all *cells) take(c *importedCell, t *Trial) (conflict string) {
 	for _, v := range t.Values {
 		m := c.metrics.get(v.Metric.Name, func() *counted { return &counted{Metric: v.Metric} })
 		if m.Unit != v.Metric.Unit || m.Better != v.Metric.Better || m.Scale != v.Metric.Scale {
-			if conflict == "" {
-				conflict = fmt.Sprintf("%s is described otherwise here (%s) than in the files before (%s)", m.Name, describe(v.Metric), describe(m.Metric))
-			}
+			conflict = cmp.Or(conflict, fmt.Sprintf("%s is described otherwise here (%s) than in the files before (%s)",
+				m.Name, describe(v.Metric), describe(m.Metric)))
 			continue
 		}
 		if t.Broken == "" {

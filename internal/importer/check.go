@@ -18,11 +18,9 @@ import (
 // ruleImport is the rule that a trial breaks if its file cannot be read or has no value that can be compared.
 const ruleImport = "import"
 
-// maxName is the longest name of an arm, cell or metric, in bytes.
-const maxName = 200
-
 // checkName returns an error for a name that nobody could type, or that looks like another name.
 func checkName(what, name string) error {
+	const maxName = 200 // in bytes
 	switch {
 	case name == "":
 		return fmt.Errorf("the %s has no name", what)

@@ -185,15 +185,8 @@ func (p *pairing) identify(f *inputFile, counts map[string]int) error {
 // even returns an error if pairing by index finds arms with different numbers of files. If one file is missing, all
 // files after it would get wrong rounds.
 func even(files map[string]int, sources []Source) error {
-	least, most := sources[0].Arm, sources[0].Arm
-	for _, s := range sources {
-		if files[s.Arm] < files[least] {
-			least = s.Arm
-		}
-		if files[s.Arm] > files[most] {
-			most = s.Arm
-		}
-	}
+	byFiles := func(a, b Source) int { return files[a.Arm] - files[b.Arm] }
+	least, most := slices.MinFunc(sources, byFiles).Arm, slices.MaxFunc(sources, byFiles).Arm
 	if files[least] == files[most] {
 		return nil
 	}

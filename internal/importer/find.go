@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,15 +76,13 @@ func (o *Options) find() (s *fileSearch, err error) {
 // natural order.
 func find(sources []Source, extensions []string) (*fileSearch, error) {
 	s := &fileSearch{extensions: extensions}
+	var err error
 	for _, source := range sources {
-		for _, from := range source.From {
-			if err := s.add(source.Arm, from); err != nil {
-				s.close()
-				return nil, err
-			}
+		for k := 0; k < len(source.From) && err == nil; k++ {
+			err = s.add(source.Arm, source.From[k])
 		}
 	}
-	if err := s.twice(); err != nil {
+	if err = cmp.Or(err, s.twice()); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -180,8 +179,7 @@ func (s *fileSearch) directory(arm, dir string) error {
 		s.files = append(s.files, f)
 		return nil
 	})
-	var wrong *UsageError
-	if errors.As(err, &wrong) {
+	if _, wrong := errors.AsType[*UsageError](err); wrong {
 		return err
 	}
 	if err != nil {
@@ -310,8 +308,7 @@ func (f *inputFile) open(ctx context.Context, in io.Reader) (file io.ReadCloser,
 
 // bare returns an error about a file without the path, for a message that names the file already.
 func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

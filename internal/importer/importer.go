@@ -230,6 +230,17 @@ func ReadAll(r io.Reader) ([]byte, error) {
 	return data, nil
 }
 
+// Whole returns the function Read of a format that reads the whole content of a file at once.
+func Whole(read func(f File, data []byte) ([]Trial, error)) func(File) ([]Trial, error) {
+	return func(f File) ([]Trial, error) {
+		data, err := ReadAll(f)
+		if err != nil {
+			return nil, err
+		}
+		return read(f, data)
+	}
+}
+
 // Number reads a decimal number as tools print it. Infinity, NaN, hexadecimal numbers and underscores are
 // errors. Blanks around the number are allowed.
 func Number(text string) (float64, error) {

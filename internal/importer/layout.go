@@ -138,18 +138,15 @@ func (l *Layout) expression() (string, error) {
 // of braces.
 func closing(text string) int {
 	open := 1
-	for i, c := range text {
+	return strings.IndexFunc(text, func(c rune) bool {
 		switch c {
 		case '{':
 			open++
 		case '}':
 			open--
 		}
-		if open == 0 {
-			return i
-		}
-	}
-	return -1
+		return open == 0
+	})
 }
 
 // of returns the key in a path below the directory. ok is false if the path does not match the template.

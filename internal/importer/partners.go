@@ -125,10 +125,8 @@ type load struct {
 	values []string
 }
 
-// mostLoads limits the number of loads that are kept for a cell whose files all differ.
-const mostLoads = 50
-
 func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
+	const mostLoads = 50 // a limit for a cell whose files all differ
 	if len(settings) == 0 || t.Broken != "" || len(c.loads) == mostLoads {
 		return
 	}

@@ -97,7 +97,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 		}
 	}
 	c.err = c.stored.finish(c.broken != nil, size)
-	if wrong := (*UsageError)(nil); c.err == nil && errors.As(c.broken, &wrong) {
+	if wrong, ok := errors.AsType[*UsageError](c.broken); ok && c.err == nil {
 		c.err = wrong // a usage error is not the fault of the file
 	}
 	if c.broken != nil {
@@ -242,13 +242,10 @@ func (r *run) problem(p Problem) {
 	r.result.More++
 }
 
-// mostReaders is the largest number of files that are read at the same time. Each of them may take Limit bytes
-// of memory, and more for the trials made of it.
-const mostReaders = 4
-
 // readAll reads all files, a few of them ahead, and takes the results in the order of the files. A pipe is read only
 // at its turn, since its reader may have to wait. When readAll returns, no file is being read.
 func (r *run) readAll(ctx context.Context) error {
+	const mostReaders = 4 // each file may take Limit bytes of memory, and more for the trials made of it
 	readers := min(runtime.GOMAXPROCS(0), mostReaders)
 	free := make(chan struct{}, readers)
 	var reading sync.WaitGroup

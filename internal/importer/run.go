@@ -324,7 +324,7 @@ func Each(ctx context.Context, dir string, o Options, done func(FileImport)) err
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if wrong := (*UsageError)(nil); one.Err != nil && (o.Strict || errors.As(one.Err, &wrong)) {
+		if _, wrong := errors.AsType[*UsageError](one.Err); wrong || o.Strict && one.Err != nil {
 			return one.Err
 		}
 		if one.Err == nil {

@@ -31,14 +31,10 @@ var Format = importer.Format{
 	Name:       "clusterloader2",
 	Doc:        "ClusterLoader2's report directory: PerfData summaries, resource usage, scheduling throughput and junit.xml",
 	Extensions: []string{".json", ".xml"},
-	Read:       read,
+	Read:       importer.Whole(read),
 }
 
-func read(f importer.File) ([]importer.Trial, error) {
-	data, err := importer.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
+func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	text := bytes.TrimLeft(data, " \t\r\n\ufeff")
 	switch {
 	case len(text) == 0:

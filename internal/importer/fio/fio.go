@@ -105,7 +105,10 @@ func trial(r *fio.Report, j *fio.Job, g *groups) importer.Trial {
 	for _, way := range j.Ways() {
 		d.add(way)
 	}
-	d.sync()
+	if s := j.Sync; s != nil && len(d.ways) > 0 {
+		d.latency("sync-latency", s.Whole.Mean)
+		d.distribution("sync-", s.Total, &s.Whole)
+	}
 	d.cpu()
 	if len(d.ways) == 0 {
 		t.Broken = "the job did no I/O that took measurable time"
@@ -201,13 +204,6 @@ func (d *draft) add(w fio.NamedWay) {
 		d.distribution(w.Name+"-", w.Total, &w.Complete)
 	} else {
 		d.distribution(w.Name+"-total-", w.Total, &w.Whole)
-	}
-}
-
-func (d *draft) sync() {
-	if s := d.job.Sync; s != nil && len(d.ways) > 0 {
-		d.latency("sync-latency", s.Whole.Mean)
-		d.distribution("sync-", s.Total, &s.Whole)
 	}
 }
 

@@ -173,11 +173,15 @@ func (r *result) errors(kind string) (importer.ErrorRate, error) {
 
 func (r *result) facts() map[string]string {
 	facts := map[string]string{
-		"fortio version":           r.Version,
-		"labels":                   r.Labels,
-		"target":                   r.URL + r.Destination,
-		"run type":                 r.RunType,
-		"percentiles not resolved": strings.Join(r.DurationHistogram.unresolved(), ", "),
+		"fortio version": r.Version,
+		"labels":         r.Labels,
+		"target":         r.URL + r.Destination,
+		"run type":       r.RunType,
+	}
+	for _, p := range r.DurationHistogram.Percentiles {
+		if !r.DurationHistogram.resolved(p.Value) {
+			facts["percentiles not resolved"] = strings.TrimPrefix(facts["percentiles not resolved"]+", "+quantile(p.Percentile), ", ")
+		}
 	}
 	if s := r.Sizes; s != nil && s.Count > 0 { // sizes include the headers
 		facts["response size"] = fmt.Sprintf("%g to %g B", s.Min, s.Max)
@@ -245,27 +249,12 @@ func (r *result) measure(t *importer.Trial, fixed bool) {
 	}
 }
 
-func quantile(percentile float64) string {
-	return "p" + strconv.FormatFloat(percentile, 'f', -1, 64)
-}
-
-// coarse is the largest width of a bucket, as a share of a percentile in it. In a wider bucket, the percentile
-// shows the bucket's boundaries rather than the latency.
-const coarse = 0.25
+func quantile(percentile float64) string { return "p" + strconv.FormatFloat(percentile, 'f', -1, 64) }
 
 func (h *histogram) resolved(value float64) bool {
+	const coarse = 0.25 // in a wider bucket, a percentile shows the bounds of the bucket rather than the latency
 	i := sort.Search(len(h.Data), func(i int) bool { return h.Data[i].End >= value })
 	return i < len(h.Data) && value >= h.Data[i].Start && h.Data[i].End-h.Data[i].Start <= coarse*value
-}
-
-func (h *histogram) unresolved() []string {
-	var names []string
-	for _, p := range h.Percentiles {
-		if !h.resolved(p.Value) {
-			names = append(names, quantile(p.Percentile))
-		}
-	}
-	return names
 }
 
 func (r *result) histograms() ([]importer.Histogram, error) {

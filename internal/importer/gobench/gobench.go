@@ -32,14 +32,10 @@ var Format = importer.Format{
 	Doc:        "the Go benchmark format, as go test -bench prints it and benchstat reads it; each line is a trial",
 	Extensions: []string{".txt", ".bench", ".out", ".log"},
 	Serial:     true,
-	Read:       read,
+	Read:       importer.Whole(read),
 }
 
-func read(f importer.File) ([]importer.Trial, error) {
-	data, err := importer.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
+func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	var results []*benchfmt.Result
 	var strange int  // the number of lines that begin like a result and hold none
 	var first string // the error of the first of these lines
@@ -108,9 +104,7 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 		case !ok:
 			aimless = append(aimless, v.Unit)
 			continue
-		case math.IsNaN(v.Value) || math.IsInf(v.Value, 0), m.Optional && m.Scale == experiment.Ratio && v.Value <= 0:
-			continue
-		case given[m.Name]:
+		case given[m.Name], math.IsNaN(v.Value) || math.IsInf(v.Value, 0), m.Optional && m.Scale == experiment.Ratio && v.Value <= 0:
 			continue
 		}
 		given[m.Name] = true

@@ -62,22 +62,18 @@ const (
 	both     = "both"
 )
 
-func (t *test) direction() string {
-	switch {
-	case t.both():
-		return both
-	case t.Start.TestStart.Reverse != 0:
-		return download
-	}
-	return upload
-}
-
 func (t *test) trial() (importer.Trial, error) {
 	protocol := strings.ToLower(t.Start.TestStart.Protocol)
 	if !slices.Contains([]string{"TCP", "UDP", "SCTP"}, t.Start.TestStart.Protocol) {
 		return importer.Trial{}, fmt.Errorf("the protocol %.20q is not one of iperf3's", t.Start.TestStart.Protocol)
 	}
-	direction, streams := t.direction(), whole(t.Start.TestStart.Streams)
+	direction, streams := upload, whole(t.Start.TestStart.Streams)
+	switch {
+	case t.both():
+		direction = both
+	case t.Start.TestStart.Reverse != 0:
+		direction = download
+	}
 	trial := importer.Trial{
 		Cell:   protocol,
 		Kind:   "network",

@@ -182,8 +182,7 @@ func plus(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil
 	}
-	sum := *a + *b
-	return &sum
+	return new(*a + *b)
 }
 
 func (t *test) intervalRTT(i *iperf3.Interval) (mean float64, known bool) {

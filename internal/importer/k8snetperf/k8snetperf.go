@@ -35,14 +35,10 @@ var Format = importer.Format{
 	Name:       "k8s-netperf",
 	Doc:        "k8s-netperf's result-N.csv, or what it prints with --json; each row is a trial",
 	Extensions: []string{".csv", ".json", ".txt", ".log"},
-	Read:       read,
+	Read:       importer.Whole(read),
 }
 
-func read(f importer.File) ([]importer.Trial, error) {
-	data, err := importer.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
+func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	if head, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n")); bytes.Contains(head, []byte(",")) && !bytes.ContainsAny(head, "{[") {
 		trials, err := readCSV(f, data)
 		if m := epoch.FindStringSubmatch(path.Base(filepath.ToSlash(f.Name))); m != nil {

@@ -166,8 +166,7 @@ func (n *node) average(text string) error {
 	if err != nil {
 		return err
 	}
-	cpu := total(numbers)
-	n.CPU.Total, n.Memory = &cpu, &numbers[5]
+	n.CPU.Total, n.Memory = new(total(numbers)), &numbers[5]
 	return nil
 }
 
@@ -275,15 +274,13 @@ func (l *log) summary(fields []string) {
 		}
 	case len(fields) >= 10 && receiver && fields[7] == "ms":
 		if ms, err := importer.Number(fields[6]); err == nil {
-			jitter := ms / 1e3
-			l.jitter = &jitter
+			l.jitter = new(ms / 1e3)
 		}
 		n, all, _ := strings.Cut(fields[8], "/")
 		lost, errLost := importer.Number(n)
 		sent, errSent := importer.Number(all)
 		if errLost == nil && errSent == nil && lost >= 0 && sent > 0 && lost <= sent {
-			share := lost / sent
-			l.lost = &share
+			l.lost = new(lost / sent)
 		}
 	}
 }

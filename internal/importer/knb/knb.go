@@ -133,8 +133,7 @@ var (
 // readJSON reads a result in valid JSON, or in JSON with knb's defects.
 func readJSON(text []byte) (*report, error) {
 	r, err := decode(text)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
 		mended := noValue.ReplaceAll(text, []byte(`${1}null${2}`))
 		if again, errAgain := decode(lastComma.ReplaceAll(mended, []byte(`$1`))); errAgain == nil {
 			return again, nil

@@ -9,6 +9,7 @@ package kubestr
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,10 +156,7 @@ func parse(text string) (global fio.Options, jobs map[string]fio.Options) {
 			value = "1"
 		}
 		name = strings.ToLower(strings.TrimSpace(name))
-		if known := synonyms[name]; known != "" {
-			name = known
-		}
-		options[name] = strings.TrimSpace(value)
+		options[cmp.Or(synonyms[name], name)] = strings.TrimSpace(value)
 	}
 	done()
 	return global, jobs

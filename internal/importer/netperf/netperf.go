@@ -27,14 +27,10 @@ var Format = importer.Format{
 	Name:       "netperf",
 	Doc:        "netperf's omni output (test-specific -o, -O or -k), with one or more results in a file",
 	Extensions: []string{".txt", ".csv", ".log", ".out", ".keys"},
-	Read:       read,
+	Read:       importer.Whole(read),
 }
 
-func read(f importer.File) ([]importer.Trial, error) {
-	data, err := importer.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
+func read(_ importer.File, data []byte) ([]importer.Trial, error) {
 	var trials []importer.Trial
 	p := parser{done: func(r *result) error {
 		t, err := r.trial()
@@ -232,10 +228,8 @@ func (r *result) stream(t *importer.Trial, bits float64) {
 	}
 }
 
-// fewest is the smallest quantile, in µs, that is read: whole microseconds are too coarse for smaller ones.
-const fewest = 4
-
 func (r *result) latencies(t *importer.Trial, what string) {
+	const fewest = 4 // in µs; whole microseconds are too coarse for smaller quantiles
 	r.positive(t, what+"-mean", "s", "MEAN_LATENCY", 1e-6)
 	for _, l := range []struct{ name, key string }{
 		{"-p50", "P50_LATENCY"}, {"-p90", "P90_LATENCY"}, {"-p99", "P99_LATENCY"}, {"-max", "MAX_LATENCY"},

@@ -157,12 +157,10 @@ func split(line string) ([]string, error) {
 	return r.Read()
 }
 
-// most is the largest number of lines of titles.
-const most = 4
-
 // block reads the columns of a result: lines of titles, one above the other, and a line of values below. A column
 // begins where its value begins. A column without a value makes the value of the column before unknown, too.
 func (p *parser) block() error {
+	const most = 4 // the largest number of lines of titles
 	lines := p.columns
 	p.columns = nil
 	if p.titles != nil {

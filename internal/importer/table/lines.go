@@ -170,8 +170,8 @@ func (r *Row) Each(take func(*Row) error) error {
 
 // explain rewords an error of package csv for the user of the file. It returns other errors unchanged.
 func (r *Row) explain(err error, fields []string) error {
-	var parse *csv.ParseError
-	if !errors.As(err, &parse) {
+	parse, ok := errors.AsType[*csv.ParseError](err)
+	if !ok {
 		return err
 	}
 	line := r.before + parse.Line

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unique"
 
 	"tare/internal/importer"
@@ -116,18 +115,6 @@ func (r *Row) Count(field, what string, first int) int {
 		r.Fail(field, "%.40q is not a number of %s, which are whole and begin at %d", text, what, first)
 	}
 	return n
-}
-
-func (r *Row) time(field string) (at time.Time) {
-	text := r.Field(field)
-	if text == "" {
-		return at
-	}
-	at, err := importer.Time(text)
-	if err != nil {
-		r.Fail(field, "%s", err)
-	}
-	return at
 }
 
 func (r *Row) either(field, one, other string) string {
@@ -302,11 +289,9 @@ func at(doc any, path string) ([]any, error) {
 	return []any{doc}, nil
 }
 
-// longestPath is the length of the longest path of a field, in bytes. Nobody would write a longer one into a mapping.
-const longestPath = 500
-
 // leaves calls leaf with each leaf of a value, and the path of the leaf.
 func leaves(path string, v any, leaf func(path, text string)) {
+	const longestPath = 500 // in bytes; nobody would write a longer path into a mapping
 	below := func(name string, member any) {
 		if path != "" {
 			name = path + "." + name

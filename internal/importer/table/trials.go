@@ -205,8 +205,11 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 		r.list = append(r.list, t)
 	}
 	// Any row of the trial may hold the parts that describe the trial rather than its values.
-	if t.Start.IsZero() {
-		t.Start = in.time(r.Start)
+	if text := in.Field(r.Start); t.Start.IsZero() && text != "" {
+		var err error
+		if t.Start, err = importer.Time(text); err != nil {
+			in.Fail(r.Start, "%s", err)
+		}
 	}
 	if e := in.share(r.errors); e.Known && (!t.Errors.Known || e.Share > t.Errors.Share) {
 		t.Errors = e

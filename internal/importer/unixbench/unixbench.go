@@ -28,16 +28,12 @@ import (
 var Format = importer.Format{
 	Name: "unixbench",
 	Doc:  "byte-unixbench's text reports (results/HOST-DATE-NN), with one or more parallel copies",
-	Read: read,
+	Read: importer.Whole(read),
 }
 
 const banner = "BYTE UNIX Benchmarks (Version "
 
-func read(f importer.File) ([]importer.Trial, error) {
-	data, err := importer.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
+func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	at := bytes.Index(data, []byte(banner))
 	switch ext := path.Ext(f.Name); {
 	case at < 0 && (ext == ".log" || ext == ".html" || ext == ".csv"), bytes.HasPrefix(data, []byte("<!DOCTYPE")):

@@ -147,15 +147,12 @@ func (OtherConduct) Kind() string { return "other-conduct" }
 // Kind replaces the kind of the embedded ControlFails.
 func (ControlDiffers) Kind() string { return "control-differs" }
 
-// fewOccasions is the largest number of runs that counts as too few to estimate the spread between
-// occasions. With three runs, the upper bound of the spread is over six times the estimate.
-const fewOccasions = 3
-
 // ErrOtherQuestion is the error that the runs do not ask the same question. The user may name other runs.
 var ErrOtherQuestion = errors.New("the runs do not ask the same question")
 
 // Runs combines runs. It returns a result whatever the verdicts; errors are about runs that cannot be combined.
 func Runs(in []compare.Input) (*Result, error) {
+	const fewOccasions = 3 // with three runs, the upper bound of the spread is over six times the estimate
 	if len(in) < 2 {
 		return nil, errors.New("there is only one run")
 	}

@@ -90,11 +90,15 @@ func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
 func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
-		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: a.versus(), Restates: Restates(c.in, a.cell, a.metric.Name),
+		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: &analysis.Versus{}, Restates: Restates(c.in, a.cell, a.metric.Name),
 			Observational: a.from != a.to || c.in[a.from].Run.Observation != nil}
+		if a.fromArm != a.toArm || a.from == a.to {
+			q.Versus.Arm = a.fromArm
+		}
 		if a.from == a.to {
 			q.Data = c.values[a.from].Between(a.cell, a.fromArm, a.toArm, a.metric)
 		} else {
+			q.Versus.Run = a.from + 1
 			from, to := c.values[a.from].Data(a.cell, a.fromArm, a.metric), c.values[a.to].Data(a.cell, a.toArm, a.metric)
 			q.Data = contrast.Changed(from, to).WithOccasions(c.between(a))
 		}
@@ -187,18 +191,6 @@ func (c *comparison) overhead(a changeQuestion, run int, arm string) Overhead {
 		o.Overhead, o.Verdict, o.Known, o.PointOnly = own.Overhead, own.Verdict, own.Rounds > 0, own.PointOnly
 	}
 	return o
-}
-
-// versus names the run and the arm that the new overhead is compared with, if they differ from its own.
-func (a changeQuestion) versus() *analysis.Versus {
-	v := &analysis.Versus{}
-	if a.from != a.to {
-		v.Run = a.from + 1
-	}
-	if a.fromArm != a.toArm || a.from == a.to {
-		v.Arm = a.fromArm
-	}
-	return v
 }
 
 func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int {

@@ -24,12 +24,8 @@ func (c *comparison) differences() {
 	c.compareCells(&p, testbed, func(*experiment.Cell) string { return "" }, func(cell *experiment.Cell) any { return cell.Testbed })
 	c.compareCells(&p, workloads, func(cell *experiment.Cell) string { return cell.Workload + ": " }, func(cell *experiment.Cell) any { return cell.Config })
 	p.addLeaves(design, "", c.leaves(DesignOf))
-	p.addLeaves(testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string {
-		return map[string]string{"kind": plan.Testbed}
-	}))
-	p.addLeaves(tools, "", c.leaves(func(plan *experiment.Plan) map[string]string {
-		return map[string]string{"Tare": plan.Version}
-	}))
+	p.addLeaves(testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"kind": plan.Testbed} }))
+	p.addLeaves(tools, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"Tare": plan.Version} }))
 	c.result.Differences, c.result.Same = p.split()
 }
 
@@ -116,9 +112,6 @@ func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string)
 	return cmp.Or(strings.Join(list, ", "), "none"), leaves
 }
 
-// mostFacts is the largest number of values that are shown for one fact.
-const mostFacts = 4
-
 // leaves returns the properties of each run that the function list finds in its plan, by path.
 func (c *comparison) leaves(list func(*experiment.Plan) map[string]string) []map[string]string {
 	leaves := make([]map[string]string, len(c.in))
@@ -157,25 +150,20 @@ func (c *comparison) compareFacts(p *properties) {
 
 // factsOf returns the facts by name. If a fact differs between arms, its text lists the arms.
 func factsOf(imported *experiment.Import) map[string]string {
-	byArm := map[string][]string{}
-	agreed := map[string]string{}
-	differ := map[string]bool{}
+	texts, byArm := map[string][]string{}, map[string][]string{}
 	for _, a := range imported.Arms {
 		for name, values := range a.Facts {
-			v := listed(values, mostFacts)
-			if byArm[name] == nil {
-				agreed[name] = v
-			}
-			differ[name] = differ[name] || agreed[name] != v
-			byArm[name] = append(byArm[name], a.Name+": "+v)
+			v := listed(values, 4)
+			texts[name], byArm[name] = append(texts[name], v), append(byArm[name], a.Name+": "+v)
 		}
 	}
-	for name := range differ {
-		if differ[name] {
-			agreed[name] = strings.Join(byArm[name], "; ")
+	facts := map[string]string{}
+	for name, own := range texts {
+		if facts[name] = own[0]; len(slices.Compact(own)) > 1 {
+			facts[name] = strings.Join(byArm[name], "; ")
 		}
 	}
-	return agreed
+	return facts
 }
 
 // listed joins the first values of a list, and adds the number of the other values.

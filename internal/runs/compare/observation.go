@@ -2,6 +2,7 @@ package compare
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"tare/internal/analysis"
@@ -27,7 +28,7 @@ type Within struct {
 type machines string
 
 const (
-	MachinesDiffer  machines = "differ"
+	MachinesDiffer  machines = "differ"  // the machines differ in important properties
 	MachinesUnknown machines = "unknown" // a run has no record of its machine
 	machinesAlike   machines = "alike"   // the machines have the same important properties
 )
@@ -85,8 +86,12 @@ func (c *comparison) observation() *Observation {
 		if in.Run.Environment == nil {
 			o.Machines = MachinesUnknown
 		}
-		if in.Run.Observation != nil {
-			o.within(i+1, in.Run.Observation)
+		if why := in.Run.Observation; why != nil {
+			k := slices.IndexFunc(o.Within, func(w Within) bool { return reflect.DeepEqual(w.Observation, why) })
+			if k < 0 {
+				k, o.Within = len(o.Within), append(o.Within, Within{Observation: why})
+			}
+			o.Within[k].Runs = append(o.Within[k].Runs, i+1)
 		}
 	}
 	for _, d := range c.result.Differences {
@@ -95,16 +100,6 @@ func (c *comparison) observation() *Observation {
 		}
 	}
 	return o
-}
-
-func (o *Observation) within(run int, why *analysis.Observation) {
-	for i := range o.Within {
-		if reflect.DeepEqual(o.Within[i].Observation, why) {
-			o.Within[i].Runs = append(o.Within[i].Runs, run)
-			return
-		}
-	}
-	o.Within = append(o.Within, Within{Runs: []int{run}, Observation: why})
 }
 
 func (c *comparison) addFindings() {

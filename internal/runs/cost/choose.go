@@ -72,11 +72,10 @@ func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	if cpu == nil {
 		cpu, capacities = capacities, nil
 	}
-	switch len(cpu) {
-	case 0:
+	switch {
+	case len(cpu) == 0:
 		return nil, missing(plan, o)
-	case 1:
-	default:
+	case len(cpu) > 1:
 		return nil, ambiguous(cpu)
 	}
 	chosen := cpu
@@ -146,10 +145,7 @@ func ambiguous(list []source) error {
 	for _, s := range list {
 		cells, metrics = append(cells, s.Cell), append(metrics, s.Metric.Name)
 	}
-	slices.Sort(metrics)
-	metrics = slices.Compact(metrics)
-	slices.Sort(cells)
-	cells = slices.Compact(cells)
+	cells, metrics = slices.Compact(slices.Sorted(slices.Values(cells))), slices.Compact(slices.Sorted(slices.Values(metrics)))
 	var how []string
 	if len(metrics) > 1 {
 		how = append(how, "--metric "+strings.Join(metrics, "|"))

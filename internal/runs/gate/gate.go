@@ -238,8 +238,6 @@ func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason
 	return Unresolved, Straddles
 }
 
-const mostRounds = 10_000
-
 // Fewest returns the number of cases that the budgets of a plan make, and the smallest numbers of rounds with which a
 // case can pass and can fail. Failing needs more rounds, since it is corrected for the number of cases.
 func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
@@ -256,6 +254,7 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 // The true overhead counts as uncertain: otherwise, an estimate near the limit would lead to thousands of rounds. To
 // fail, a case must be significant after Holm's correction for the argument cases.
 func needed(c *Case, level float64, cases int, power float64) int {
+	const mostRounds = 10_000 // the largest value of Case.Needed
 	d := &c.data
 	fewest := func(cases int) int {
 		return contrast.Rules{Alpha: 2 * level}.Fewest(d.Paired, d.Controlled() > 0, cases)

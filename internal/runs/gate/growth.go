@@ -26,14 +26,14 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 			continue
 		}
 		c, ok, err := limits.hypothesis(*arm, g.Metric, g.Cell)
+		if ok && err == nil {
+			err = c.checkScale(false)
+		}
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			continue
-		}
-		if err := c.checkScale(false); err != nil {
-			return nil, err
 		}
 		recent, anchor := growthCase(c, g, PartRecent, g.Recent), growthCase(c, g, PartAnchor, g.Anchor)
 		recent.Previous = g.Previous

@@ -53,7 +53,11 @@ func (l *Limits) Add(text string) error {
 			return err
 		}
 		if arms := l.arms(); !slices.Contains(arms, arm) {
-			return l.unknownArm(arm, rest, arms)
+			hint := strictyaml.Suggest(arm, "arms", arms)
+			if swapped := rest + "@" + arm; experiment.CheckKey(swapped, l.plan.Cells) == nil {
+				hint = fmt.Sprintf("for the cell of this name: --budget %s=LIMIT", swapped)
+			}
+			return &LimitError{Text: fmt.Sprintf("the run compares no arm %q with the baseline", arm), Hint: hint}
 		}
 		if err := experiment.CheckKey(rest, l.plan.Cells); err != nil {
 			return err
@@ -62,15 +66,6 @@ func (l *Limits) Add(text string) error {
 	}
 	l.added = append(l.added, a)
 	return nil
-}
-
-// unknownArm returns the error for an unknown arm. The user may have written the name of a cell in its place.
-func (l *Limits) unknownArm(arm, rest string, arms []string) error {
-	hint := strictyaml.Suggest(arm, "arms", arms)
-	if key := rest + "@" + arm; experiment.CheckKey(key, l.plan.Cells) == nil {
-		hint = fmt.Sprintf("for the cell of this name: --budget %s=LIMIT", key)
-	}
-	return &LimitError{Text: fmt.Sprintf("the run compares no arm %q with the baseline", arm), Hint: hint}
 }
 
 // checkScale returns an error if the limit is an amount but the judged quantity is a share. The quantity is the joint

@@ -149,10 +149,8 @@ type judge struct {
 	normal bool // set if the grade Normal is accepted
 }
 
-// fewestNormal is the smallest number of values in each arm that decides a case if noise is assumed to be normal.
-const fewestNormal = 3
-
 func (j *judge) add(c Case) {
+	const fewestNormal = 3 // the smallest number of values in each arm that decides a case if noise is assumed to be normal
 	d := onScale(j.values.Data(c.Cell, c.Arm, c.Metric), c.Limit.Scale)
 	est := j.rules.Estimate(&d)
 	c.Size, c.Method, c.P = d.Size(), est.Method, 1

@@ -30,7 +30,10 @@ func detect(list []Series, runs []*Run, o Options) {
 	tests := map[bool]int{}
 	for i := range list {
 		for st := range list[i].Stretches {
-			s := list[i].valuesIn(st)
+			s := &stretchValues{series: &list[i], stretch: st}
+			for _, p := range list[i].used(st) {
+				s.runs, s.values = append(s.runs, p.Run), append(s.values, p.at)
+			}
 			series = append(series, s)
 			if len(s.values) >= 2*o.Segment {
 				tests[list[i].Metric.Headline]++
@@ -51,15 +54,6 @@ func detect(list []Series, runs []*Run, o Options) {
 		slices.SortStableFunc(s.Segments, func(a, b segment) int { return a.From - b.From })
 		slices.SortStableFunc(s.Shifts, func(a, b Change) int { return a.Run - b.Run })
 	}
-}
-
-func (s *Series) valuesIn(stretch int) *stretchValues {
-	out := &stretchValues{series: s, stretch: stretch}
-	for _, p := range s.used(stretch) {
-		out.runs = append(out.runs, p.Run)
-		out.values = append(out.values, p.at)
-	}
-	return out
 }
 
 func (s *stretchValues) describe(runs []*Run, o Options) {
@@ -138,6 +132,9 @@ func direction(size stats.Interval, better experiment.Better) string {
 }
 
 func (s *stretchValues) warn(residuals []float64, o Options) {
+	// mostRelated is the largest autocorrelation with which histories without changes hardly show more changes than alpha
+	// allows (hack/bench/history). With a larger autocorrelation, reported changes are doubtful.
+	const mostRelated = 0.4
 	n := len(residuals)
 	if n < 2*o.Segment {
 		if len(s.series.Stretches) == 1 {
@@ -153,23 +150,13 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 	}
 }
 
-// mostRelated is the largest autocorrelation with which histories without changes hardly show more changes than alpha
-// allows (hack/bench/history). With a larger autocorrelation, reported changes are doubtful.
-const mostRelated = 0.4
-
-// mostInterludeValues is the largest number of values among which interludes are searched, since the time
-// of the search grows with the square of the number of runs.
-const mostInterludeValues = 500
-
-// interludeShare is the share of alpha that the test for interludes gets; the test for single changes gets the rest.
-const interludeShare = 0.25
-
 // search finds the changes of a stretch: first single changes, one split at a time, and then interludes between them.
 // An interlude is a series of values that differ from the values before and after, such as a regression that was
 // fixed after a week, which a single split hardly finds. The chance of a claim without any change is at most alpha,
 // which is divided between the two tests. If runs resemble their neighbours, they are compared with surrogate series
 // that do so, too (stats.surrogates).
 func search(x []float64, alpha float64, least int) []int {
+	const interludeShare = 0.25 // the share of alpha for interludes; single changes have the rest
 	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -196,6 +183,10 @@ func search(x []float64, alpha float64, least int) []int {
 // values each. Ranks would not do: six values cannot have higher ranks than the six highest, however far they are
 // from the rest.
 func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
+	// lengthStep is the ratio between successive lengths of interludes that are tried in surrogates. Trying all lengths
+	// would take a time that grows with the square of the number of values (Walther, Annals of Statistics 38, 2010).
+	const lengthStep = 1.1
+	const mostInterludeValues = 500 // the time of the search grows with the square of the number of values
 	if len(x) < 3*least || len(x) > mostInterludeValues {
 		return 0, 0, false
 	}
@@ -210,10 +201,6 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 		return q
 	})
 }
-
-// lengthStep is the ratio between successive lengths of interludes that are tried in surrogates. Trying all lengths
-// would take a time that grows with the square of the number of values (Walther, Annals of Statistics 38, 2010).
-const lengthStep = 1.1
 
 // mostApart finds the values [from, to) whose mean is farthest from the mean of the other values. The result most is
 // the square of the distance in the unit √(1/inside + 1/outside), from the numbers of values. The argument step is
@@ -297,6 +284,7 @@ func siteFrom(logs []float64, top float64, at int) changeSite {
 // winsorized limits the values to three robust standard deviations (of both sides together) around the median of
 // their own side of a change. It makes the median of the left side 0, so that sums of squares keep their precision.
 func winsorized(x []float64, at int) []float64 {
+	const robust = 1.4826 // the standard deviation of normal values per median absolute deviation
 	left, right := stats.Median(x[:at]), stats.Median(x[at:])
 	centre := func(i int) float64 {
 		if i < at {
@@ -317,9 +305,6 @@ func winsorized(x []float64, at int) []float64 {
 	}
 	return out
 }
-
-// robust is the standard deviation of normal values per median absolute deviation.
-const robust = 1.4826
 
 func sums(x []float64) (sum, squares float64) {
 	for _, v := range x {

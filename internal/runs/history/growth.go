@@ -1,7 +1,6 @@
 package history
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -65,7 +64,7 @@ func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 		path := canonical(anchor)
 		first = slices.IndexFunc(before.Runs, func(r *Run) bool { return r.path == path })
 		if first < 0 {
-			return nil, fmt.Errorf("the anchor %s %w", anchor, ErrNoAnchor)
+			return nil, fmt.Errorf("the anchor %s is no earlier run of the same experiment in this history", anchor)
 		}
 	}
 	var list []Growth
@@ -80,9 +79,6 @@ func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 	}
 	return list, nil
 }
-
-// ErrNoAnchor: the anchor is not one of the earlier runs.
-var ErrNoAnchor = errors.New("is no earlier run of the same experiment in this history")
 
 // before returns the experiment of a run, without this run and the runs after it.
 func (h *History) before(run *Run) *Experiment {

@@ -180,8 +180,7 @@ func overheads(plan *experiment.Plan, judged *analysis.Run, asked map[[2]string]
 		if c.Rounds == 0 {
 			v.why = NothingToCompare{}
 		} else {
-			at := c.Overhead
-			v.estimate = &at
+			v.estimate = new(c.Overhead)
 		}
 		list = append(list, v)
 	}

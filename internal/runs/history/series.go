@@ -18,15 +18,12 @@ func New(runs []*Run, skipped []Skipped, o Options) *History {
 	}
 	o.Segment = max(cmp.Or(max(o.Segment, 0), DefaultSegment), LeastSegment)
 	h := &History{Schema: Schema, Alpha: o.Alpha, Segment: o.Segment, Confidence: confidence, Experiments: []*Experiment{}, Skipped: skipped}
-	byName := map[string]*Experiment{}
 	for _, r := range runs {
-		e := byName[r.Name]
-		if e == nil {
-			e = &Experiment{Name: r.Name}
-			byName[r.Name] = e
-			h.Experiments = append(h.Experiments, e)
+		at := slices.IndexFunc(h.Experiments, func(e *Experiment) bool { return e.Name == r.Name })
+		if at < 0 {
+			at, h.Experiments = len(h.Experiments), append(h.Experiments, &Experiment{Name: r.Name})
 		}
-		e.Runs = append(e.Runs, r)
+		h.Experiments[at].Runs = append(h.Experiments[at].Runs, r)
 	}
 	slices.SortFunc(h.Experiments, func(a, b *Experiment) int { return strings.Compare(a.Name, b.Name) })
 	for _, e := range h.Experiments {
@@ -192,9 +189,7 @@ func (s scale) value(y float64) float64 {
 
 // change converts a difference on the scale of computation to a share or, for difference metrics, to the metric's
 // unit. Positive is worse.
-func (s scale) change(d float64) float64 {
-	return contrast.Magnitude(d, s.metric)
-}
+func (s scale) change(d float64) float64 { return contrast.Magnitude(d, s.metric) }
 
 // difference is the inverse of change. It returns +Inf for a share that no loss can reach.
 func (s scale) difference(change float64) float64 {

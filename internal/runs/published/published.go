@@ -25,9 +25,6 @@ import (
 // Schema names the format of a table written as JSON.
 const Schema = "tare.published/v1"
 
-// fewArms is the largest number of arms for which all pairs are shown by default.
-const fewArms = 4
-
 // Options selects the content of the table.
 type Options struct {
 	// Reference is the arm whose pairs are shown. If Reference is empty, the table shows all pairs of up to four
@@ -153,6 +150,7 @@ func shownArms(plan *experiment.Plan, reference string) []string {
 }
 
 func pairs(plan *experiment.Plan, shown []string, reference string) [][2]int {
+	const fewArms = 4 // the largest number of arms for which all pairs are shown by default
 	if reference == "" && len(shown) > fewArms {
 		reference = plan.ArmWith(experiment.Baseline)
 	}

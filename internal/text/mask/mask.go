@@ -25,10 +25,6 @@ import (
 // Least is the length of the shortest value that is masked, in bytes.
 const Least = 6
 
-// leastEncoded is the length, in bytes, of the shortest value that is found in base64 inside a longer value. The
-// first and last characters of its base64 are not searched, since they depend on the neighbouring bytes.
-const leastEncoded = 8
-
 // Mask removes secrets from texts. A nil Mask has no secrets and changes nothing. Several goroutines may use a Mask.
 type Mask struct {
 	raw, folded searcher
@@ -94,6 +90,9 @@ func printable(r rune) rune {
 // two-byte words (low byte first, from either byte), single blanks, + for a blank, HTML escapes, and JSON's
 // surrogates.
 func encodings(value string) []string {
+	// leastEncoded is the length, in bytes, of the shortest value that is found in base64 inside a longer value. The
+	// first and last characters of its base64 are not searched, since they depend on the neighbouring bytes.
+	const leastEncoded = 8
 	raw, octal := []byte(value), ""
 	for _, b := range raw {
 		octal += fmt.Sprintf("%03o", b)

@@ -60,24 +60,21 @@ func Lines(s string) string { return spelled(breaks.Replace(withoutSequences(s))
 // Head turns a text into one line, as Line does. It cuts the line after the given number of characters, and marks the
 // cut by an ellipsis.
 func Head(s string, most int) string {
-	s = Line(s)
-	if utf8.RuneCountInString(s) <= most {
-		return s
+	line := []rune(Line(s))
+	if len(line) <= most {
+		return string(line)
 	}
-	cut := []rune(s)[:most]
-	return strings.TrimRightFunc(string(cut), leans) + "…"
+	return strings.TrimRightFunc(string(line[:most]), leans) + "…"
 }
 
 // Tail turns a text into one line, as Line does. It keeps the given number of characters at the end, and marks the
 // cut by an ellipsis.
 func Tail(s string, most int) string {
-	s = Line(s)
-	n := utf8.RuneCountInString(s)
-	if n <= most {
-		return s
+	line := []rune(Line(s))
+	if len(line) <= most {
+		return string(line)
 	}
-	cut := []rune(s)[n-most:]
-	return "…" + strings.TrimLeftFunc(string(cut), leans)
+	return "…" + strings.TrimLeftFunc(string(line[len(line)-most:]), leans)
 }
 
 // leans reports whether a character has no meaning without its neighbour.

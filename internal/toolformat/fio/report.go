@@ -87,14 +87,11 @@ func Parse(r io.Reader) (*Report, error) {
 	return last, err
 }
 
-// slack is the largest difference between the starts that two reports of a run give. fio writes the elapsed time in
-// whole seconds.
-const slack = 2 * time.Second
-
 // continuedBy reports whether a later report can be of the same run: jobs have the same start, and the elapsed time
 // has not fallen. It returns true if these times are missing, or if servers wrote the reports, which answer in any
 // order.
 func (r *Report) continuedBy(later *Report) bool {
+	const slack = 2 * time.Second // fio writes the elapsed time in whole seconds
 	if r.clients && later.clients {
 		return true
 	}

@@ -98,17 +98,14 @@ type end struct {
 	Sent     *Sum `json:"sum_sent"`
 	Received *Sum `json:"sum_received"`
 	// The following fields are about the other direction of a test in both directions, as in Interval.
-	SumReverse      *Sum   `json:"sum_bidir_reverse"`
-	SentReverse     *Sum   `json:"sum_sent_bidir_reverse"`
-	ReceivedReverse *Sum   `json:"sum_received_bidir_reverse"`
-	CPU             *cpu   `json:"cpu_utilization_percent"`
-	Congestion      string `json:"sender_tcp_congestion"`
-}
-
-// cpu is the CPU time of both processes, in percent of one CPU.
-type cpu struct {
-	Host   float64 `json:"host_total"` // the CPU time of the side that wrote the report
-	Remote float64 `json:"remote_total"`
+	SumReverse      *Sum      `json:"sum_bidir_reverse"`
+	SentReverse     *Sum      `json:"sum_sent_bidir_reverse"`
+	ReceivedReverse *Sum      `json:"sum_received_bidir_reverse"`
+	CPU             *struct { // the CPU time of both processes, in percent of one CPU
+		Host   float64 `json:"host_total"` // the CPU time of the side that wrote the report
+		Remote float64 `json:"remote_total"`
+	} `json:"cpu_utilization_percent"`
+	Congestion string `json:"sender_tcp_congestion"`
 }
 
 // UDP reports whether the test used UDP.

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -55,7 +56,10 @@ func (r *reader) Each(take func(*json.Decoder) error) error {
 // next returns a decoder at the first token of the next document. The error is io.EOF if there are no more documents.
 func (r *reader) next() (*json.Decoder, error) {
 	if r.decoder == nil {
-		r.text.skipMark()
+		if start, _ := r.text.Peek(3); string(start) == "\ufeff" { // the byte order mark, with which editors of Windows begin a file
+			n, _ := r.text.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
+			r.text.passed += int64(n)
+		}
 	} else {
 		// Events of a stream follow each other line by line, and one decoder reads all events in its buffer.
 		left := r.decoder.Buffered()
@@ -67,7 +71,10 @@ func (r *reader) next() (*json.Decoder, error) {
 			return r.decoder, nil
 		}
 		rest, _ := io.ReadAll(left)
-		r.text.back(append(glimpse[:n], rest...))
+		r.text.passed -= int64(n + len(rest))
+		ahead, _ := r.text.Peek(r.text.Buffered()) // peeking into the buffer cannot fail
+		r.text.source = io.MultiReader(bytes.NewReader(slices.Concat(glimpse[:n], rest, ahead)), r.text.source)
+		r.text.Reset(r.text.source)
 	}
 	if err := r.skip(); err != nil {
 		return nil, err
@@ -242,21 +249,6 @@ func (t *text) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
 	t.passed += int64(n)
 	return n, err
-}
-
-func (t *text) back(data []byte) {
-	t.passed -= int64(len(data))
-	ahead, _ := t.Peek(t.Buffered()) // peeking into the buffer cannot fail
-	t.source = io.MultiReader(bytes.NewReader(append(data, ahead...)), t.source)
-	t.Reset(t.source)
-}
-
-// skipMark skips the byte order mark, with which editors and shells of Windows begin a file.
-func (t *text) skipMark() {
-	if start, _ := t.Peek(3); string(start) == "\ufeff" {
-		n, _ := t.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
-		t.passed += int64(n)
-	}
 }
 
 func (t *text) skipSpace() error {

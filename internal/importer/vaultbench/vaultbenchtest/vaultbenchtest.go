@@ -21,7 +21,16 @@ type Run struct {
 
 // Statistics are the statistics of all requests, or of one test, with times in ns.
 type Statistics struct {
-	Latencies   latencies        `json:"latencies"`
+	Latencies struct {
+		Total float64 `json:"total"`
+		Mean  int64   `json:"mean"`
+		P50   int64   `json:"50th"`
+		P90   int64   `json:"90th"`
+		P95   int64   `json:"95th"`
+		P99   int64   `json:"99th"`
+		Max   int64   `json:"max"`
+		Min   int64   `json:"min"`
+	} `json:"latencies"`
 	BytesIn     map[string]any   `json:"bytes_in"`
 	BytesOut    map[string]any   `json:"bytes_out"`
 	Earliest    time.Time        `json:"earliest"`
@@ -35,17 +44,6 @@ type Statistics struct {
 	Success     float64          `json:"success"`
 	StatusCodes map[string]int64 `json:"status_codes"`
 	Errors      []string         `json:"errors"`
-}
-
-type latencies struct {
-	Total float64 `json:"total"`
-	Mean  int64   `json:"mean"`
-	P50   int64   `json:"50th"`
-	P90   int64   `json:"90th"`
-	P95   int64   `json:"95th"`
-	P99   int64   `json:"99th"`
-	Max   int64   `json:"max"`
-	Min   int64   `json:"min"`
 }
 
 // study is the table of the runs. testdata/README.md of package vaultbench names its source.

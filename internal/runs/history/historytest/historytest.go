@@ -47,7 +47,10 @@ type Run struct {
 // Journal generates the run as if it had been read from the directory.
 func (r Run) Journal(dir string) *journal.Run {
 	r.Rounds, r.Cells = max(r.Rounds, 1), max(r.Cells, 1)
-	j := &journal.Run{Dir: dir, Plan: r.plan(), Finished: !r.Running, Environment: r.environment()}
+	j := &journal.Run{Dir: dir, Plan: r.plan(), Finished: !r.Running}
+	if r.Kernel != "" {
+		j.Environment = &machine.Environment{Schema: machine.EnvironmentSchema, TareVersion: r.Version, Kernel: r.Kernel}
+	}
 	rng := rand.New(rand.NewPCG(uint64(r.Number), 1))
 	at := Start.AddDate(0, 0, r.Number)
 	j.Sessions = []journal.Session{{Number: 1, Start: at}}
@@ -123,13 +126,6 @@ func (r Run) plan() *experiment.Plan {
 		})
 	}
 	return p
-}
-
-func (r Run) environment() *machine.Environment {
-	if r.Kernel == "" {
-		return nil
-	}
-	return &machine.Environment{Schema: machine.EnvironmentSchema, TareVersion: r.Version, Kernel: r.Kernel}
 }
 
 // Write writes the run as a directory. It does not sync the files to disk.
