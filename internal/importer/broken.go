@@ -118,14 +118,15 @@ type duplicates struct {
 	files map[string]int // the number of files read, by arm
 }
 
-// duplicateSet lists the files of the arm in that have the same content as files of the arm of.
+// duplicateSet lists the files of an arm that have the content of files of the other arm, or of earlier files of the
+// arm itself.
 type duplicateSet struct {
-	in, of string
-	files  []int
+	arm, other string
+	files      []int
 }
 
-func (d *duplicates) note(in, of string, file int) {
-	s := d.sets.get([2]string{in, of}, func() *duplicateSet { return &duplicateSet{in: in, of: of} })
+func (d *duplicates) note(arm, other string, file int) {
+	s := d.sets.get([2]string{arm, other}, func() *duplicateSet { return &duplicateSet{arm: arm, other: other} })
 	s.files = append(s.files, file)
 }
 
@@ -139,7 +140,7 @@ func (r *run) duplicateOf(i int, c readResult) string {
 	all := &r.duplicates
 	all.files[arm]++
 	known := all.first[c.stored.sum]
-	again := false // set if a file of this arm has the same content, but may have it by chance
+	again := false // set if another file of the arm has the content, perhaps by chance
 	for _, k := range known {
 		if r.files[k].arm != arm {
 			continue
@@ -177,27 +178,27 @@ func (c *readResult) distinct() bool {
 func (r *run) remarkDuplicates() {
 	own := map[string]int{} // the number of copies within each arm
 	for _, s := range r.duplicates.sets.list {
-		if s.in == s.of {
-			own[s.in] = len(s.files)
+		if s.arm == s.other {
+			own[s.arm] = len(s.files)
 			r.remark("%d of the %s of %s hold the same as another and are no trials of their own; the first is %s",
-				len(s.files), plural(r.duplicates.files[s.in], "file"), cmp.Or(s.in, imported), r.files[s.files[0]].path)
+				len(s.files), plural(r.duplicates.files[s.arm], "file"), cmp.Or(s.arm, imported), r.files[s.files[0]].path)
 		}
 	}
 	for _, s := range r.duplicates.sets.list {
-		all := r.duplicates.files[s.in] - own[s.in]
+		all := r.duplicates.files[s.arm] - own[s.arm]
 		switch {
-		case s.in == s.of:
+		case s.arm == s.other:
 		case len(s.files) == all:
-			r.remark("all %s of %s hold the same as those of %s: a wrong directory?", plural(all, "file"), s.in, s.of)
+			r.remark("all %s of %s hold the same as those of %s: a wrong directory?", plural(all, "file"), s.arm, s.other)
 		default:
 			r.remark("%d of the %s of %s hold the same as files of %s; the first is %s",
-				len(s.files), plural(all, "file"), s.in, s.of, r.files[s.files[0]].path)
+				len(s.files), plural(all, "file"), s.arm, s.other, r.files[s.files[0]].path)
 		}
 	}
 }
 
 // omission counts the unusable values of an exploratory metric. They are no reason to reject a trial: a counter of
-// timeouts is zero if there were none. A trial without a usable value of a headline is invalid.
+// timeouts is zero without a timeout. A trial without a usable value of a headline is invalid.
 type omission struct {
 	metric string
 	values int

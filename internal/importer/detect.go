@@ -111,8 +111,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// mistaken records which other format can read a file that the import's format cannot. It tries only the first
-// few such files.
+// mistaken records which other format can read a broken file. It tries only the first few broken files.
 func (r *run) mistaken(ctx context.Context, i int, why error) error {
 	f := &r.files[i]
 	if f.format != nil || f.waits || f.refused != "" || r.looked == mostProblems {

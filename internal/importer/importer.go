@@ -44,8 +44,9 @@ type Format struct {
 	// Settings are the facts that describe the work of a file's trials. Arms whose settings differ in a cell
 	// are not compared in that cell.
 	Settings []Setting
-	// Read reads one file and returns its trials, in order. An error is about the whole file. A trial with a missing
-	// or useless value is returned without it, or with Broken set. Several files may be read at the same time.
+	// Read reads one file and returns its trials, in order. An error is about the whole file. A trial whose value is
+	// missing or useless is returned without the value, or with Broken set. Several files may be read at the same
+	// time.
 	Read func(f File) ([]Trial, error)
 	// Mapped returns the format that a mapping file describes. The argument name is the path of the mapping file.
 	// Only a format without Read has Mapped.
@@ -76,8 +77,8 @@ type Trial struct {
 	Round int    // the trial's round; 0 if the file contains no rounds
 	// Unpaired is set if the file says that trials of a round are no pairs. Rounds then only number the trials.
 	Unpaired bool
-	// Cell names the measured benchmark: "randread-4k", "transit_sign". It is short, unique within the file,
-	// and the same in every file of the same benchmark.
+	// Cell names the measured benchmark: "randread-4k", "transit_sign". The name is short, unique within the file,
+	// and the same in every file of a benchmark.
 	Cell   string
 	Kind   string // the kind of workload: "storage", "network", "http", "vault", "cpu", "command", …
 	Levels []factor.Level

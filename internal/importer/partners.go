@@ -85,7 +85,7 @@ func (r *run) remarkUnpaired(a, other *arm) {
 	}
 }
 
-// without returns the entries of the map m whose keys the map others lacks.
+// without returns the entries of the map m, except those whose keys are also keys of the map others.
 func without[V, W any](m map[int]V, others map[int]W) map[int]V {
 	m = maps.Clone(m)
 	maps.DeleteFunc(m, func(key int, _ V) bool {
@@ -139,8 +139,8 @@ func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
 	}
 }
 
-// setting returns the values of the setting at an index in the files of the cell, by arm. It also reports whether
-// these values differ.
+// setting returns the values of the setting with the given index in the files of the cell, by arm. The result differ
+// is set if the values differ.
 func (c *importedCell) setting(index int) (arms map[string][]string, differ bool) {
 	arms = map[string][]string{}
 	for _, l := range c.loads {

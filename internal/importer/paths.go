@@ -58,7 +58,7 @@ func glob(pattern string) ([]string, error) {
 // matchParts reports whether a pattern matches a path, part by part. If the parts after the last ** do not match,
 // matchParts tries them one part further on in the path. Trying an earlier ** again could not find a match.
 func matchParts(want, path []string) bool {
-	w, last, tried := 0, -1, 0 // w is the index in want, last is the index of the last ** in want, and tried is the index in path from which it was tried
+	w, last, tried := 0, -1, 0 // w and last are indices in want: of the next part and the last **. tried is where ** was tried in path
 	for p := 0; p < len(path); {
 		matches := false
 		if w < len(want) {

@@ -124,8 +124,8 @@ func (r *run) accept(t *Trial, f *inputFile) error {
 
 var errNoRound = errors.New("the file contains no round: --pair-by " + byRound + " needs that")
 
-// numbering returns a function that gives each trial of a file its round. If a file has several trials of a
-// cell, they get different rounds.
+// numbering returns a function that gives each trial of a file its round. Several trials of a cell get different
+// rounds.
 func (r *run) numbering(file int) func(a *arm, t *Trial) int {
 	seen := map[[2]string]int{} // the number of trials so far, by arm and cell, of files without rounds
 	given := map[[2]int]int{}   // the rounds of this file's trials, by arm and position among the trials
@@ -210,7 +210,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 		Values: found, Invalid: violations(t, conflict, r.Limits.Errors),
 	}
 	if conflict != "" {
-		record.Values = nil // a value contradicts the metric with its name
+		record.Values = nil // a value does not fit the metric of its name
 	}
 	a.take(round, cell.index, r.PairBy.how != "")
 	cell.learn(a.name, r.Format.Settings, t)

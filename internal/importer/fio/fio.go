@@ -41,7 +41,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 type groups struct {
 	together map[float64]int // the number of jobs of each fio group, which run at the same time; 0: unknown
 	clones   map[clone]int
-	cells    map[string]int // the number of cells with the same name
+	cells    map[string]int // by name, the number of cells so far
 }
 
 type clone struct {
@@ -211,13 +211,11 @@ func (d *draft) latency(name string, ns float64) {
 	d.AddFit(importer.Ratio(name, "s", experiment.Lower, false), ns/1e9)
 }
 
-var percentiles = []float64{50, 90, 95, 99, 99.9}
-
 // distribution adds percentiles and the histogram. If fewer than one I/O lies beyond a percentile, the
 // percentile is the maximum under another name, and is left out.
 func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 	count := cmp.Or(l.Samples(), total) // versions before fio 3.18 report no number of samples
-	for _, p := range percentiles {
+	for _, p := range []float64{50, 90, 95, 99, 99.9} {
 		ns, ok := l.Quantile(p)
 		if ok && count*(100-p) >= 100 {
 			d.latency(fmt.Sprintf("%sp%s", prefix, strconv.FormatFloat(p, 'f', -1, 64)), ns)

@@ -99,8 +99,8 @@ func name(command string) string {
 	return fmt.Sprintf("%s…~%08x", strings.ToValidUTF8(line[:longest], ""), hash.Sum32())
 }
 
-// names returns a unique name for each command. Equal commands get their parameters added, and a number if
-// these are equal, too.
+// names returns a unique name for each command. The parameters follow a name that several commands have, and a number
+// if the parameters are equal, too.
 func (d *document) names() []string {
 	count := map[string]int{}
 	for _, r := range d.Results {
@@ -143,16 +143,11 @@ func (r *result) valid() error {
 	return nil
 }
 
-var (
-	elapsed    = importer.Ratio("time", "s", experiment.Lower, true)
-	peakMemory = importer.Ratio("peak-memory", "B", experiment.Lower, false)
-)
-
 // trial makes the trial of run n, counted from 0. A failed run counts as one failed operation: hyperfine
 // continues after it only with --ignore-failure.
 func (r *result) trial(n int) importer.Trial {
 	t := importer.Trial{Round: n + 1, Kind: "command", Wall: importer.Seconds(r.Times[n]), Facts: map[string]string{"command": r.Command}}
-	t.Add(elapsed, r.Times[n])
+	t.Add(importer.Ratio("time", "s", experiment.Lower, true), r.Times[n])
 	if len(r.Parameters) > 0 {
 		t.Facts["parameters"] = r.parameters()
 	}
@@ -163,7 +158,7 @@ func (r *result) trial(n int) importer.Trial {
 		}
 	}
 	if len(r.Memory) > 0 {
-		t.AddFit(peakMemory, r.Memory[n])
+		t.AddFit(importer.Ratio("peak-memory", "B", experiment.Lower, false), r.Memory[n])
 	}
 	return t
 }

@@ -154,8 +154,8 @@ func (t *test) series() []importer.Series {
 		t.seriesOf(received, false, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, false) })...)
 }
 
-// oneWay returns the sum of one direction in an interval of a test in both directions. Up to version 3.10, which
-// gives both sums the same name, it adds up the streams.
+// oneWay returns the sum of one direction in an interval of a test in both directions. Up to version 3.10, both sums
+// have the same name, and oneWay adds up the streams.
 func oneWay(i *iperf3.Interval, sends bool) *iperf3.Sum {
 	switch {
 	case i.Reverse != nil && sends:

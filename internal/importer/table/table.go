@@ -35,9 +35,6 @@ const (
 	doc  = "tables with a column for each metric, KEY=VALUE lines and JSON documents, as a mapping file says (--map)"
 )
 
-// extensions are the extensions of the files that are read in a directory.
-var extensions = []string{".csv", ".tsv", ".json", ".jsonl", ".env", ".results", ".txt", ".out"}
-
 // mapped returns the format that reads by a mapping file. The name of the mapping file is for messages.
 func mapped(file string, text []byte) (importer.Format, error) {
 	f := strictyaml.Read(file, text)
@@ -49,6 +46,7 @@ func mapped(file string, text []byte) (importer.Format, error) {
 	if problems := f.Problems(); len(problems) > 0 {
 		return importer.Format{}, &problems
 	}
+	extensions := []string{".csv", ".tsv", ".json", ".jsonl", ".env", ".results", ".txt", ".out"}
 	return importer.Format{Name: name, Doc: doc, Extensions: extensions, Read: m.read}, nil
 }
 

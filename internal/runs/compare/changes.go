@@ -48,9 +48,9 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// matched asks about the new arm of a match in every run that has it. The new arm is compared with the old arm of the
-// same run or, if the run has none, of the first run with it. An arm matched with itself is compared with its first
-// run.
+// matched asks about the new arm of a match in every run that has the arm. The new arm is compared with the old arm
+// of the same run or, if the run has no old arm, of the first run that has one. An arm that is matched with itself is
+// compared with the first run.
 func (c *comparison) matched(s shared, m match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
@@ -90,8 +90,8 @@ func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
 func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
-		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: &analysis.Versus{}, Restates: Restates(c.in, a.cell, a.metric.Name),
-			Observational: a.from != a.to || c.in[a.from].Run.Observation != nil}
+		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: &analysis.Versus{},
+			Restates: Restates(c.in, a.cell, a.metric.Name), Observational: a.from != a.to || c.in[a.from].Run.Observation != nil}
 		if a.fromArm != a.toArm || a.from == a.to {
 			q.Versus.Arm = a.fromArm
 		}
@@ -107,8 +107,8 @@ func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	return questions
 }
 
-// against identifies the two runs. The questions about an arm and about the control of the two runs have the same
-// text.
+// against returns a text that identifies the two runs. The change of an arm and the change of the control between two
+// runs have the same text.
 func (a changeQuestion) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
 
 // change converts an answer to a Change. If failed is set, the control has changed, and the Change has no verdict.
@@ -208,7 +208,7 @@ func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int 
 // its run, the run's own analysis gives the comparisons within the run.
 func (c *comparison) levels(list []shared) {
 	var questions []analysis.Question
-	var places []int // by question, the index of its level
+	var places []int // by question, the index of the level that it asks about
 	ref, based := c.reference.Run-1, c.reference.Arm == c.plan().ArmWith(experiment.Baseline)
 	for _, s := range list {
 		if !s.in(ref) {

@@ -111,7 +111,7 @@ type Run struct {
 	Labels      experiment.Labels     `json:"labels,omitempty"` // labels of the versions under test
 	Testbed     string                `json:"testbed"`
 	Start       time.Time             `json:"start"`  // start of the first trial; zero: unknown
-	Paired      bool                  `json:"paired"` // set if the arms are compared round by round; otherwise their values are independent samples
+	Paired      bool                  `json:"paired"` // set if the arms are compared round by round, and not as independent samples
 	Rounds      int                   `json:"rounds"`
 	Trials      int                   `json:"validTrials"`
 	Valid       bool                  `json:"valid"`
@@ -232,7 +232,7 @@ func distinct(in []Input) error {
 			return fmt.Errorf("run %d (%s) has no plan", i+1, r.Name)
 		}
 		for k, earlier := range in[:i] {
-			a, b := earlier.Run, r.Run // copies have the same values at the same times, trial by trial
+			a, b := earlier.Run, r.Run // copies of a run have the same values at the same times
 			if a.Trials.Valid > 0 && a.Start.Equal(b.Start) && reflect.DeepEqual(a.Cells, b.Cells) {
 				return fmt.Errorf("%w: runs %d (%s) and %d (%s) hold the same trials", ErrSameRun, k+1, earlier.Name, i+1, r.Name)
 			}

@@ -166,7 +166,7 @@ func factsOf(imported *experiment.Import) map[string]string {
 	return facts
 }
 
-// listed joins the first values of a list, and adds the number of the other values.
+// listed joins the first values of a list, and appends the number of the other values.
 func listed(values []string, most int) string {
 	if extra := len(values) - most; extra > 0 {
 		return strings.Join(values[:most], ", ") + fmt.Sprintf(" and %d more", extra)
@@ -212,7 +212,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 			continue
 		}
 		for _, one := range cells {
-			if one.differs { // a parameter that only differs between cells is part of the cells' names
+			if one.differs { // a parameter that differs between cells, but not between runs, is part of the cells' names
 				one.Path += ": " + path
 				*p = append(*p, one)
 			}

@@ -11,7 +11,7 @@ import (
 
 // Observation is the reason why a comparison across runs is not an experiment.
 type Observation struct {
-	// Starts are the start times of the runs, in their order; zero: unknown.
+	// Starts are the start times of the runs, in the order of the runs; zero: unknown.
 	Starts   []time.Time `json:"starts"`
 	Machines machines    `json:"machines"`
 	// Differing names the properties in which the machines differ.

@@ -80,7 +80,7 @@ func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	}
 	chosen := cpu
 	for _, c := range capacities {
-		if c.Cell == cpu[0].Cell && (c.unit == cpu[0].unit || c.unit == "" && counted(cpu[0].unit)) {
+		if c.Cell == cpu[0].Cell && (c.unit == cpu[0].unit || c.unit == "" && cpu[0].unit != "Gbit" && cpu[0].unit != "GB") {
 			c.unit = cpu[0].unit
 			chosen = append(chosen, c)
 		}
@@ -118,9 +118,6 @@ func Sources(plan *experiment.Plan) (list []source) {
 	}
 	return list
 }
-
-// counted reports whether a unit of work is a number of things, and not an amount of data.
-func counted(unit string) bool { return unit != "Gbit" && unit != "GB" }
 
 func missing(plan *experiment.Plan, o Options) error {
 	var names []string

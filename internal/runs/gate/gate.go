@@ -126,7 +126,7 @@ type Case struct {
 	PAdjusted float64        `json:"pAdjusted"`      // P, corrected by Holm's method
 	Bias      float64        `json:"bias,omitempty"` // the difference of the control from the baseline, if it exceeds chance
 	Size      int            `json:"size"`           // the number of pairs, of values in the smaller sample, or of runs in the history
-	Needed    int            `json:"roundsNeeded"`   // the number of rounds (or values in each arm) with which a new run resolves the case at the design's power; 0: unknown, or over 10,000
+	Needed    int            `json:"roundsNeeded"`   // the rounds (or values in each arm) that resolve the case in a new run; 0: unknown, or over 10,000
 	Baseline  float64        `json:"baselineMedian,omitempty"`
 	Treated   float64        `json:"armMedian,omitempty"`
 	Seconds   float64        `json:"seconds,omitempty"` // the time of the arm's trials in the cell, divided by the number of cases on them
@@ -170,8 +170,8 @@ func (r *Result) Count(o Outcome) int {
 	return n
 }
 
-// decide gives every case its outcome. All cases are one family, except cases about failures in comparison with the
-// baseline. A case with a reason keeps the reason.
+// decide gives every case its outcome. All cases are one family, except the cases that the analysis of a run has
+// decided (FailsMore). A case with a reason keeps the reason.
 func decide(cases []Case, level float64) {
 	var family []int
 	var p []float64

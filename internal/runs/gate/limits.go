@@ -33,8 +33,9 @@ var ErrNoBudget = errors.New("no arm has a budget")
 // LimitsOf returns the limits in a plan.
 func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 
-// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT, which replaces the limits of the plan for it. Of several
-// additions for a case, the one that names the arm counts, then the one with the closest cell, then the last.
+// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT, which replaces the limits of the plan on the metric, arm and
+// cell. If several such limits fit a case, the one that names the arm counts, then the one with the closest cell,
+// then the last.
 func (l *Limits) Add(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at <= 0 || at == len(text)-1 {
@@ -118,7 +119,7 @@ func family(a experiment.PlannedArm) string {
 // before limits of the plan. In each of these groups, a limit for the arm comes before a limit for all arms.
 func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
 	var best quantity.Limit
-	var rank, near int // how closely the best limit fits the arm, and the cell
+	var rank, near int // how closely best fits the arm, and the cell
 	for _, a := range l.added {
 		r, n := 0, experiment.Nearness(a.key, metric, cell)
 		switch a.arm {

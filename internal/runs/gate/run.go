@@ -168,7 +168,16 @@ func (j *judge) add(c Case) {
 	if few && est.Main.OK && j.normal && c.Size >= fewestNormal {
 		c.Grade, few = analysis.Normal, false
 	}
-	switch void := j.undecidable(&c); {
+	var void Reason // the reason why no number of values of this kind could decide the case
+	if own := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name); own != nil {
+		switch own.Reason.(type) {
+		case analysis.DoesNotVary:
+			void = NotVarying
+		case analysis.OtherSettings:
+			void = OtherWork
+		}
+	}
+	switch {
 	case void != "":
 		c.Reason = void
 	case c.Size == 0:
@@ -180,19 +189,6 @@ func (j *judge) add(c Case) {
 	}
 	c.data, c.estimate = d, est
 	j.result.Cases = append(j.result.Cases, c)
-}
-
-// undecidable returns the reason why no number of such values could decide a case; "" if a number could.
-func (j *judge) undecidable(c *Case) Reason {
-	if own := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name); own != nil {
-		switch own.Reason.(type) {
-		case analysis.DoesNotVary:
-			return NotVarying
-		case analysis.OtherSettings:
-			return OtherWork
-		}
-	}
-	return ""
 }
 
 // withstand sets the parts of an estimate that do not depend on the values of failed trials. These values are assumed

@@ -27,7 +27,7 @@ type Growth struct {
 	Anchor GrowthEstimate `json:"anchor"`
 	// Previous compares the new run with the latest comparable earlier run; nil: no earlier run is comparable.
 	Previous *Previous `json:"previous,omitempty"`
-	// Gap is the reason why Recent or Anchor has no estimate; nil if neither lacks one.
+	// Gap is the reason why Recent or Anchor has no estimate; nil: both have one.
 	Gap analysis.Reason `json:"-"`
 }
 

@@ -152,7 +152,8 @@ func TestNoGrowth(t *testing.T) {
 			}
 		}
 	}
-	if _, err := h.Growth(late(func(*historytest.Run) {}), "elsewhere"); err == nil || err.Error() != "the anchor elsewhere is no earlier run of the same experiment in this history" {
+	if _, err := h.Growth(late(func(*historytest.Run) {}), "elsewhere"); err == nil ||
+		err.Error() != "the anchor elsewhere is no earlier run of the same experiment in this history" {
 		t.Errorf("unknown anchor: %v", err)
 	}
 }

@@ -39,7 +39,7 @@ type Run struct {
 	Commit  string // label of the run
 	Alone   bool   // set if the run has only the baseline
 	Tool    string // if not empty, the run is imported from this tool
-	Rules   []int  // levels of the layer: it costs Cost, plus 0.03 if there are any rules, plus 0.001 for each rule; nil: the layer has no levels
+	Rules   []int  // levels of the layer; rules add 0.03, and 0.001 for each rule, to Cost; nil: no levels
 	Invalid bool   // set if every trial of the layer broke a rule
 	Running bool   // set if the run is not finished
 }
