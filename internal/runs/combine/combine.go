@@ -16,6 +16,7 @@
 package combine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -196,7 +197,7 @@ func sameQuestion(seen *compare.Result) error {
 	}
 	for _, p := range seen.Differences {
 		if p.InQuestion() {
-			list = append(list, p.ValuesByRun())
+			list = append(list, OtherConduct{p}.ValuesByRun())
 		}
 	}
 	if list == nil {
@@ -207,6 +208,15 @@ func sameQuestion(seen *compare.Result) error {
 		list = append(list[:most], fmt.Sprintf("and %d more", extra))
 	}
 	return fmt.Errorf("%w: %s", ErrOtherQuestion, strings.Join(list, "; "))
+}
+
+// ValuesByRun lists the values of the property by run: "link.mtu is 1500 in run 1, unset in run 2".
+func (f OtherConduct) ValuesByRun() string {
+	list := make([]string, len(f.Values))
+	for i, v := range f.Values {
+		list[i] = fmt.Sprintf("%s in run %d", cmp.Or(v, "unset"), i+1)
+	}
+	return f.Path + " is " + strings.Join(list, ", ")
 }
 
 func leftOut(run *analysis.Run) analysis.Reason {

@@ -2,9 +2,7 @@ package compare
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -35,15 +33,6 @@ type Property struct {
 	Minor   bool     `json:"minor,omitempty"` // set if the property seldom affects measurements
 	Limit   bool     `json:"-"`               // set for a time limit, which affects only trials that fail
 	differs bool
-}
-
-// ValuesByRun lists the values of the property by run: "link.mtu is 1500 in run 1, unset in run 2".
-func (p Property) ValuesByRun() string {
-	list := make([]string, len(p.Values))
-	for i, v := range p.Values {
-		list[i] = fmt.Sprintf("%s in run %d", cmp.Or(v, "unset"), i+1)
-	}
-	return p.Path + " is " + strings.Join(list, ", ")
 }
 
 type properties []Property
