@@ -36,14 +36,14 @@ type response struct {
 // Helper is a running helper.
 type Helper struct {
 	testbed.Process
-	mu         sync.Mutex // held during a request, since the helper serves one at a time
+	mu         sync.Mutex // held during a request, since the helper serves one request at a time
 	connection connection
 }
 
 type connection interface {
 	// exchange sends a request, which is one line, and returns the response.
 	exchange(ctx context.Context, request []byte) ([]byte, error)
-	// end makes the helper end. If end kills the helper, killed is true, and the exit status is no error.
+	// end makes the helper end. If end kills the helper, killed is true, and Close ignores the exit status.
 	end(testbed.Process) (killed bool, err error)
 	close()
 }
@@ -53,7 +53,7 @@ func Start(ctx context.Context, site testbed.Site, where testbed.Place, name str
 	return start(ctx, site, where, testbed.HelperAt(site, where, name))
 }
 
-// StartSubject starts a helper as a subject: in the wrappers of the layers.
+// StartSubject starts a helper as a subject, in the layers' wrappers.
 func StartSubject(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
 	cmd := testbed.HelperAt(site, where, name)
 	cmd.Subject = true
@@ -99,8 +99,8 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 	return &Helper{Process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request, waits for the response, and decodes the response into the argument into, if that is not nil.
-// The error is the helper's, or the reason why there is no response.
+// Ask sends a request, waits for the response, and decodes the response into the argument into, unless that is nil.
+// The error comes from the helper, or is the reason why there is no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -224,7 +224,8 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 
 const maxRequest = 1 << 20
 
-// Command returns the command of the named helper (of Reading or Answering), with a single request as input.
+// Command returns the command of the named helper, with a single request as input. Reading or Answering must have
+// made the helper's main function.
 func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
 	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)
@@ -233,7 +234,7 @@ func Command(site testbed.Site, where testbed.Place, name string, request any) (
 }
 
 // Once starts a helper for a single request, waits until the helper ends, and decodes the response into the argument
-// into, if that is not nil. The helper's error is a testbed.ExitError with its standard error.
+// into, unless that is nil. The helper's error is a testbed.ExitError with its standard error.
 func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
 	cmd, err := Command(site, where, name, request)
 	if err != nil {
@@ -249,7 +250,7 @@ func Once(ctx context.Context, site testbed.Site, where testbed.Place, name stri
 	return nil
 }
 
-// outputOf runs a helper and returns its standard output. The error has the standard error as one line.
+// outputOf is Output for a helper. An ExitError gets the helper's standard error as one line.
 func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
 	var why bytes.Buffer
 	cmd.Stderr = &why
@@ -268,7 +269,7 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return out.Bytes(), used, err
 }
 
-// maxSingleRequest is the size of the largest single request, in bytes. It may contain many HTTP requests.
+// maxSingleRequest is the maximum size of a single request, in bytes. A request may contain many HTTP requests.
 const maxSingleRequest = 1 << 30
 
 // Reading makes the main function of a helper for a single request. Errors about the request begin with name.

@@ -87,10 +87,10 @@ func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 	}
 }
 
-// Exchange sends a request, which is one line, to a socket and returns the line of the response. For the
-// duration starting, it tries again if it cannot connect.
-func Exchange(ctx context.Context, socket string, starting time.Duration, request []byte) ([]byte, error) {
-	patient, cancel := context.WithTimeout(ctx, starting)
+// Exchange sends a request, which is one line, to a socket and returns the line of the response. It tries to connect
+// until patience has passed.
+func Exchange(ctx context.Context, socket string, patience time.Duration, request []byte) ([]byte, error) {
+	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	for err != nil {

@@ -51,7 +51,7 @@ func (t target) String() string {
 	return name
 }
 
-// target finds the resource of an object. If the object has no namespace, it gets the site's namespace.
+// target finds the resource of an object. An object without a namespace gets the site's namespace.
 func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Unstructured) (target, error) {
 	gvk := like.GroupVersionKind()
 	if like.GetName() == "" {
@@ -90,8 +90,9 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 	return t, nil
 }
 
-// Apply makes or changes objects by server-side apply, and records each object before. The default namespace is the
-// site's. Apply refuses objects that another owner has made. It returns the objects as the API server has them.
+// Apply makes or changes objects by server-side apply. It records each object before, and refuses objects of another
+// owner. An object without a namespace gets the site's namespace. Apply returns the objects as the API server has
+// them.
 func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 	}
 	var applied []*unstructured.Unstructured
 	for _, o := range objects {
-		t, err := s.target(ctx, on, o) // an object that was applied before may define the kind of this one
+		t, err := s.target(ctx, on, o) // an object that has just been applied may define the kind of this object
 		if err != nil {
 			return applied, err
 		}
@@ -119,12 +120,12 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 	return applied, nil
 }
 
-// errForeign means that an object of the same name exists that this run did not make.
+// errForeign means that an object with this name exists, which this run has not made.
 var errForeign = errors.New("it exists already and is not of this run; " +
 	"Tare changes and deletes only what it made: give it another name, or delete it first")
 
-// apply makes the object by the request create, or changes it if this run has made it before. Server-side apply
-// alone would silently change somebody else's object.
+// apply makes an object by the request create, or changes an object that this run has made. Server-side apply alone
+// would silently change another owner's object.
 func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	there, err := t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -146,7 +147,7 @@ func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstru
 	if !on.owner.Owns(there) {
 		return nil, errForeign
 	}
-	// This patch makes fields that create has set belong to apply, which can then remove them.
+	// Fields that create has set belong to create. This patch gives them to apply, which can then remove them.
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(there, sets.New(fieldManager), fieldManager)
 	if err == nil && patch != nil {
 		if _, err := t.client.Patch(ctx, t.object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -192,8 +193,8 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 	return on.record.Remove(ctx, items...)
 }
 
-// Record records that a workload is about to make objects of these kinds in the site's namespace with the
-// site's labels. Close and Clean then remove these objects.
+// Record records that a workload is about to make objects of these kinds in the site's namespace, with the site's
+// labels. Close and Clean then remove them.
 func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -208,7 +209,7 @@ func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource)
 	return on.record.Add(ctx, items...)
 }
 
-// Namespaced reports whether objects of a kind are in namespaces, or an IsNoMatchError for an unknown kind.
+// Namespaced reports whether objects of a kind are in namespaces. For an unknown kind it returns an IsNoMatchError.
 func (s *Site) Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {

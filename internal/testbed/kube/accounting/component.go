@@ -25,8 +25,8 @@ type component struct {
 	store cache.Store
 }
 
-// watchComponent watches the pods of a component until stop is closed. It waits for the first list, up to
-// limit.
+// watchComponent watches the pods of a component until stop is closed. It waits for the first list of pods, at most
+// for limit.
 func watchComponent(
 	ctx context.Context, client cluster.Client, o experiment.Observe, limit time.Duration, stop <-chan struct{},
 ) (*component, error) {
@@ -71,11 +71,12 @@ func slimPod(object any) (any, error) {
 	return s, nil
 }
 
-// staticHash is the annotation with the UID of a static pod and its cgroups. The API server only knows the
-// pod's mirror, which has another UID.
+// staticHash is the annotation of a static pod with the UID that names its cgroups. The API server only knows the
+// pod's mirror pod, which has another UID.
 const staticHash = "kubernetes.io/config.hash"
 
-// pods lists the component's pods that run on the nodes of the trial, or on all nodes.
+// pods lists the component's pods on the trial's nodes. If the experiment says AllNodes, it lists the pods on all
+// nodes.
 func (c *component) pods(trial []string) []podRef {
 	var list []podRef
 	for _, object := range c.store.List() {
@@ -110,11 +111,12 @@ const metricsLimit = 10 * time.Second
 type serverProcess struct {
 	started float64 // start time in seconds since 1970, which identifies the process
 	cpu     time.Duration
-	memory  int64     // resident memory, in bytes
-	at      time.Time // time of the reading
+	memory  int64
+	at      time.Time
 }
 
-// readServer reads the counters of the process of the API server that gets the request.
+// readServer reads the counters of an API server's process. If there are several API servers, any of them may
+// respond.
 func readServer(ctx context.Context, client cluster.Client) (*serverProcess, error) {
 	limited, cancel := context.WithTimeout(ctx, metricsLimit)
 	defer cancel()
@@ -129,7 +131,7 @@ func readServer(ctx context.Context, client cluster.Client) (*serverProcess, err
 	return p, err
 }
 
-// These are the names of the counters in Prometheus' process collector.
+// These are the names of counters in Prometheus' process collector.
 const (
 	startTime = "process_start_time_seconds"
 	usedTime  = "process_cpu_seconds_total"

@@ -1,13 +1,13 @@
 // Package accounting measures the resources that the pods of a run use, and the other load on their nodes.
 //
 // Every node of a trial has one small accounting pod that reads the node's counters. Pods of programs under test
-// cannot: in a sandbox they see the counters of another kernel, or no counters. With "accounting: node" the
-// accounting pod also reads the cgroups of whole pods. For that it mounts files of the node, and its namespace
-// must allow Pod Security privileged. It always runs as an unprivileged user.
+// cannot read them: in a sandbox they see the counters of another kernel, or no counters. With "accounting: node" the
+// accounting pod also reads the cgroups of whole pods. It then mounts files of the node, and its namespace must allow
+// Pod Security privileged. It always runs as an unprivileged user.
 //
-// Counter.Tally measures the resources that one program used. Counter.Begin measures a whole trial: the load
-// of the machines, and the usage of sidecars and of observed components. Both take two readings and compute the
-// differences. If a value is unknown in one arm, it is left out in all arms (Missing).
+// Counter.Tally measures the resources that one program used. Counter.Begin measures a whole trial: the load of the
+// machines, and the usage of sidecars and of observed components. Both methods take two readings and compute the
+// differences. If a value is unknown in one arm, Tare leaves it out in all arms (Missing).
 package accounting
 
 import (
@@ -50,15 +50,15 @@ func ShapeNodePod(p *corev1.Pod, how experiment.Accounting) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: nodeCgroups, ReadOnly: true})
 }
 
-// Site describes a site to this package.
+// Site describes a site for this package.
 type Site struct {
 	Arm     string
 	Pods    []*pods.Pod
-	Nodes   []string // nodes of the pods, each once
+	Nodes   []string // nodes of the site's pods, without duplicates
 	How     experiment.Accounting
 	Observe []experiment.Observe
-	// NodePod makes the accounting pod of a node and waits until the pod is ready. If it returns an error and
-	// the pod may have been made, it returns the pod, too.
+	// NodePod makes the accounting pod of a node and waits until the pod is ready. On an error, it also returns the pod
+	// if the pod may have been made.
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
@@ -72,7 +72,6 @@ func (s Site) server() string {
 	return ""
 }
 
-// onNode reports whether accounting pods read the cgroups of the site's pods.
 func (s Site) onNode() bool { return s.How == experiment.OnNode }
 
 // Counter measures on the nodes of one cluster.
@@ -81,10 +80,10 @@ type Counter struct {
 	limit time.Duration // timeout of the first list of a component's pods
 
 	mu         sync.Mutex
-	nodePods   map[string]*pods.Pod // accounting pods, by node
-	components []*component         // observed components; nil before the first Prepare
-	meters     map[string]*meter    // meters of pods, by UID
-	stop       chan struct{}        // closing it ends the watches
+	nodePods   map[string]*pods.Pod
+	components []*component      // observed components; nil before the first call of Prepare
+	meters     map[string]*meter // meters of pods, by UID
+	stop       chan struct{}     // closed to end the watches
 }
 
 // NewCounter returns a counter for a cluster, which the caller must close. It makes no pods.
@@ -106,7 +105,7 @@ func (c *Counter) Close() {
 	}
 }
 
-// MakePods makes the accounting pods of the given nodes, unless the pods exist already.
+// MakePods makes the accounting pods of the given nodes. It skips nodes that have an accounting pod.
 func (c *Counter) MakePods(ctx context.Context, s Site, nodes []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +151,8 @@ func (c *Counter) mend(ctx context.Context, nodes []string) error {
 	return pods.Mend(ctx, testbed.Each(nodes, c.NodePod))
 }
 
-// read reads the counters of all nodes, and with "accounting: container" of the site's pods, at the same time.
+// read reads all counters at the same time: those of the nodes and, with "accounting: container", those of the site's
+// pods.
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
 	type query struct {
 		pod      *pods.Pod
@@ -175,7 +175,7 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 	r := &reading{at: time.Now(), nodes: map[string]agent.Counters{}, own: map[string]*cgroup.Usage{}}
 	var wg sync.WaitGroup
 	if s.server() != "" {
-		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // on an error the metric is missing
+		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // if this fails, the metric of the API server is missing
 	}
 	for _, q := range queries {
 		request := agent.CountersRequest{}
@@ -194,7 +194,7 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		}
 	}
 	for _, q := range queries {
-		// A sandbox with a kernel, and so a boot id, of its own does not count the sandbox's own usage.
+		// A sandbox with a kernel of its own has its own boot id. Its counters omit the usage of the sandbox itself.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
 			sum := *own
 			if before := r.own[q.pod.UID()]; before != nil {

@@ -11,18 +11,18 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Missing holds the values that are unknown in at least one arm of a run. Inspect fills it when all sites are
-// ready. Tare leaves these values out in every arm. A rule that applied to some arms would remove bad trials
-// from these arms only. Costs can be compared only if all their parts are known in every arm.
+// Missing holds the values that are unknown in at least one arm of a run. Inspect fills it when all sites are ready.
+// Tare leaves these values out in every arm. A rule that applied only to some arms would make bad trials invalid only
+// there. Costs can be compared only if all their parts are known in every arm.
 type Missing struct {
 	foreign, throttling, sidecars unknown
 	threads                       bool // set if kernel threads' CPU time counts as foreign programs' CPU time
 }
 
-// unknown holds the arms in which one value is unknown, by the reason.
+// unknown holds the arms in which one value is unknown, grouped by the reason.
 type unknown struct {
-	whys []string            // reasons, in the order of their detection
-	arms map[string][]string // arms, by reason
+	whys []string
+	arms map[string][]string
 }
 
 func (u *unknown) add(arm, why string) {
@@ -112,11 +112,11 @@ func (m *Missing) Notes() []string {
 	return notes
 }
 
-// leaveOut removes from a sample the values that are unknown in some arm. If the sample lacks another value,
-// which was known before the first trial, the rules cannot be applied, and the trial is invalid.
+// leaveOut removes from a sample the values that are unknown in some arm. If the sample lacks a value that was known
+// before the first trial, the rules cannot be applied, and the trial is invalid.
 func (m *Missing) leaveOut(out testbed.Sample, s sampledPods) (testbed.Sample, error) {
 	if m == nil {
-		return out, nil // Inspect was not called
+		return out, nil // nil: Inspect was not called
 	}
 	c := &out.Conditions
 	for _, value := range []struct {

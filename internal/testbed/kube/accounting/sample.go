@@ -13,7 +13,7 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// Sample measures one trial, by a reading at its beginning and a reading at its end.
+// Sample measures one trial by two readings, at its beginning and at its end.
 type Sample struct {
 	counter *Counter
 	site    Site
@@ -36,13 +36,13 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 		if again || ctx.Err() != nil {
 			return nil, err
 		}
-		if err := c.mend(ctx, nodes); err != nil { // the runner mends only pods of the site
+		if err := c.mend(ctx, nodes); err != nil { // the runner only mends pods of the site, not accounting pods
 			return nil, err
 		}
 	}
 }
 
-// End takes the second reading and returns the differences, without values that are missing in some arm.
+// End takes the second reading and returns the differences, without the values in missing.
 func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, error) {
 	list := s.counter.sampledPods(s.site, s.nodes)
 	after, err := s.counter.read(ctx, s.site, s.nodes, list.all())
@@ -52,8 +52,8 @@ func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, err
 	return missing.leaveOut(sample(s.before, after, list), list)
 }
 
-// Prepare makes the accounting pods and the watches for a site. It returns the nodes whose counters must be
-// read: those of the site's pods and of observed pods.
+// Prepare makes the accounting pods and the watches for a site. It returns the nodes whose counters must be read: the
+// nodes of the site's pods and of observed pods.
 func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 	if err := c.watchAll(ctx, s.Observe); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func sample(before, after *reading, s sampledPods) testbed.Sample {
 	return out
 }
 
-// Inspect reads the counters of a site and adds the values that are unknown to missing.
+// Inspect reads the counters of a site and adds the unknown values to missing.
 func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
 	sample, err := c.Begin(ctx, s)
 	if err == nil {
@@ -107,7 +107,7 @@ func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
 	return err
 }
 
-// watchAll begins to watch the components that the experiment observes. Only its first call has an effect.
+// watchAll begins to watch the components that the experiment observes. Later calls do nothing.
 func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +117,7 @@ func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error
 	components := make([]*component, 0, len(list))
 	for _, o := range list {
 		if o.Server {
-			// During a trial, errors of this reading are ignored. This first reading shows the error.
+			// Trials ignore errors of readServer. This first reading returns them.
 			if _, err := readServer(ctx, c.on.Client); err != nil {
 				return fmt.Errorf("observe %s: %w", o.Name, err)
 			}
@@ -143,8 +143,8 @@ func (c *Counter) observed(trial []string) map[string][]podRef {
 	return all
 }
 
-// observed adds up the usage of each component's pods. A component is left out if one of its pods runs and
-// cannot be read: the sum would be too small.
+// observed adds up the usage of each component's pods. If the usage of a running pod is unknown, the component is
+// left out, since the sum would be too small.
 func observed(before, after *reading, s sampledPods) map[string]testbed.Observed {
 	all := map[string]testbed.Observed{}
 	for name, pods := range s.observed {
@@ -172,8 +172,8 @@ func observed(before, after *reading, s sampledPods) map[string]testbed.Observed
 	return all
 }
 
-// observedCPU returns the CPU time of an observed pod that exists at the second reading, and false if it is
-// unknown. If the pod started after the first reading, all its CPU time counts.
+// observedCPU returns the CPU time of an observed pod that exists at the second reading, or false if it is unknown.
+// All CPU time of a pod that started after the first reading counts.
 func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	if cpu, known := used(before, after, p); known {
 		return cpu, true
@@ -185,9 +185,9 @@ func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	return c.CPU, true
 }
 
-// sidecarUsage returns the usage of sidecars that are not Tare's, by ROLE-NAME, over all pods of a role. A
-// sidecar that appears only at the second reading started between the readings. known is false if one pod
-// cannot be read: the sum would be too small.
+// sidecarUsage adds up the usage of sidecars over all pods of a role, by ROLE-NAME, except Tare's own sidecars. All
+// usage of a sidecar counts if the sidecar appears only at the second reading. known is false if one pod cannot be
+// read, since the sum would be too small.
 func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
 		b, a := before.cgroup(p), after.cgroup(p)

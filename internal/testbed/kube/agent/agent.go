@@ -29,13 +29,13 @@ const StoreLimit = 1 << 30
 // Program is the path of the agent in a pod with another image than Tare's, to which Install copies the agent.
 const Program = "/var/run/tare/bin/tare-agent"
 
-// minClientLease is the shortest time for which the agent keeps the programs of an absent client running.
+// minClientLease is the shortest time for which the agent keeps programs running when their client is silent.
 const minClientLease = 30 * time.Minute
 
 // dial opens a connection to the agent: an exec of `tare-agent connect` in the pod. Closing it ends the exec.
 type dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
-// Facts are properties of a process in the pod, read by the process itself. Proofs on a cluster use them.
+// Facts are properties of a process in the pod, as the process reads them. Proofs on a cluster use them.
 type Facts struct {
 	Version   string `json:"version"`   // version of Tare in the image
 	Kernel    string `json:"kernel"`    // kernel release, as of uname -r
@@ -47,7 +47,8 @@ type Facts struct {
 	NoNewPrivs string `json:"noNewPrivs"`       // the no_new_privs flag of the process, "0" or "1"
 	CapEff     string `json:"capEff"`           // effective capabilities of a program of the agent, hexadecimal
 	CapBnd     string `json:"capBnd,omitempty"` // bounding set of capabilities, hexadecimal
-	// UIDMap is /proc/self/uid_map with single blanks; "0 0 4294967295" without a user namespace of its own.
+	// UIDMap is /proc/self/uid_map with single blanks. It is "0 0 4294967295" if the pod has no user namespace of its
+	// own.
 	UIDMap     string `json:"uidMap,omitempty"`
 	AppArmor   string `json:"appArmor,omitempty"`   // profile in force: "cri-containerd.apparmor.d (enforce)"
 	SELinux    string `json:"seLinux,omitempty"`    // SELinux context in force
@@ -63,33 +64,33 @@ type Facts struct {
 
 // CountersRequest is a request for Counters.
 type CountersRequest struct {
-	// Cgroups lists the UIDs of the pods whose cgroups the agent reads below Root. In place of the UID, a
-	// static pod, which the kubelet got from a file, has its annotation kubernetes.io/config.hash.
+	// Cgroups lists the UIDs of the pods whose cgroups the agent reads below Root. A static pod, which the kubelet got
+	// from a file, is listed by its annotation kubernetes.io/config.hash instead.
 	Cgroups []string `json:"cgroups,omitempty"`
 	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod does not see it.
 	Root string `json:"root,omitempty"`
-	// Follow asks the agent to begin to sample the memory of a pod. If Follow is nil, the agent does not begin.
+	// Follow makes the agent begin to sample the memory of a pod; nil: the agent begins nothing.
 	Follow *Follow `json:"follow,omitempty"`
-	// Followed is the Name of an earlier Follow. The agent stops sampling for it, and returns the peak.
+	// Followed is the Name of an earlier Follow. The agent ends its sampling and returns the peak.
 	Followed string `json:"followed,omitempty"`
 }
 
-// Follow is a request for the peak of a pod's working set while a program runs. The kernel has no such peak for
-// a span of time. The agent therefore samples the working set a few times a second.
+// Follow is a request for the peak of a pod's working set while a program runs. The kernel reports no peak for a span
+// of time. The agent therefore samples the working set a few times a second.
 type Follow struct {
 	Name     string   `json:"name"`               // name given by the client, unique in its session
-	Pod      string   `json:"pod"`                // UID of the pod, found below the Root of the CountersRequest
+	Pod      string   `json:"pod"`                // UID of the pod, whose cgroup is below the Root of the CountersRequest
 	Sidecars []string `json:"sidecars,omitempty"` // ids of containers whose memory is not counted
 }
 
 // Counters are running totals at one moment. A value that the pod cannot see is missing.
 type Counters struct {
-	machine.Totals               // totals of the node
-	BootID         string        `json:"bootID"`        // boot id of the node's kernel
-	Own            *cgroup.Usage `json:"own,omitempty"` // usage of the agent's own container
+	machine.Totals
+	BootID string        `json:"bootID"`
+	Own    *cgroup.Usage `json:"own,omitempty"` // usage of the agent's own container
 	// Grouped is the CPU time of all processes on the node, without kernel threads; nil if unknown.
 	Grouped *time.Duration   `json:"grouped,omitempty"`
 	Pods    []cgroup.Usage   `json:"pods,omitempty"`   // usage of the pods in CountersRequest.Cgroups that were found
 	Network testbed.Resource `json:"network,omitzero"` // counters of the pod's network namespace
-	Peak    int64            `json:"peak,omitempty"`   // largest working set since Follow, in bytes; 0 if it is unknown
+	Peak    int64            `json:"peak,omitempty"`   // largest working set since Follow, in bytes; 0 if unknown
 }

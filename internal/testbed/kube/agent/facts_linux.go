@@ -20,7 +20,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// view is what facts are read from: the system as one process sees it.
+// view holds the sources of facts: the system as one process sees it.
 type view struct {
 	files   fs.FS  // root directory of the process
 	release string // kernel release, as of uname -r
@@ -28,8 +28,8 @@ type view struct {
 	log     string // kernel log; "" if the process may not read it
 }
 
-// ReadFacts returns properties of this process and of its kernel. The agent starts a process that calls it,
-// since a layer may treat programs and the agent differently.
+// ReadFacts returns properties of this process and of its kernel. The agent calls it in a process started for this
+// purpose, since a layer may treat programs and the agent differently.
 func ReadFacts() Facts {
 	v := view{files: os.DirFS("/"), log: kernelLog()}
 	var name unix.Utsname
@@ -71,8 +71,8 @@ func (v view) facts() Facts {
 	return f
 }
 
-// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log. If a seccomp profile hides
-// the log, the kernel's release or build date, that of gVisor's first commit, identifies gVisor. Kata's guests
+// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log. If a seccomp profile hides the
+// log, the kernel's release or build date identifies gVisor: the date is that of gVisor's first commit. Kata's guests
 // have a special kernel command line and a shared file system (untested).
 func (v view) sandbox() string {
 	commandLine, mounts := readText(v.files, "proc/cmdline"), readText(v.files, "proc/self/mountinfo")
@@ -107,7 +107,7 @@ var encryption = regexp.MustCompile(`Memory Encryption Features active:.*SEV-SNP
 // confinement matches AppArmor's text in attr/current: a profile and its mode.
 var confinement = regexp.MustCompile(`^(unconfined|.+ \((enforce|complain|kill|unconfined|mixed|prompt)\))$`)
 
-// labels returns the AppArmor profile and the SELinux context in force. attr/current belongs to one of them.
+// labels returns the AppArmor profile and the SELinux context in force. The file attr/current holds one of them.
 func (v view) labels() (appArmor, seLinux string) {
 	appArmor = plain(readText(v.files, "proc/self/attr/apparmor/current"))
 	current := plain(readText(v.files, "proc/self/attr/current"))
@@ -167,7 +167,7 @@ func kernelLog() string {
 
 const factsTimeout = 20 * time.Second
 
-// facts returns the facts that a process, started like a program under test, prints.
+// facts returns the facts printed by a process that is started like a program under test.
 func (s *Server) facts(ctx context.Context) (f Facts, err error) {
 	if len(s.Self) == 0 {
 		f = ReadFacts()

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// These are limits of one agent. Every program in the pod and every user who may exec into it can connect.
+// These are limits of one agent. Every program in the pod, and every user who may exec into the pod, can connect.
 const (
 	connLimit     = 64  // maximum number of connections, including broken ones not yet detected
 	sessionsLimit = 16  // maximum number of sessions whose lease has not ended
 	programsLimit = 250 // maximum number of programs that were started and not dropped
-	// memoryLimit is the largest memory in bytes for pending requests, responses, and programs' arguments.
+	// memoryLimit is the maximum memory in bytes for pending requests, responses, and programs' arguments.
 	memoryLimit = 48 << 20
 )
 
-// These are bytes of memory that an agent reserves in addition to the bytes of a request.
+// An agent reserves this memory, in bytes, in addition to the bytes of a request.
 const (
 	requestCost = 4 << 10  // memory per pending request
 	podCost     = 1 << 10  // memory per pod in a response with counters
-	factsCost   = 64 << 10 // memory for the process that prints facts, and its output
+	factsCost   = 64 << 10 // memory for the process that prints facts, and for its output
 	programCost = 32 << 10 // memory per program: the end of its standard error, and goroutines
 )
 
-// quota is a resource of which callers can take a limited amount.
+// quota is a resource of which callers can take a limited amount in total.
 type quota struct {
 	limit int64
 	unit  string // unit for error messages, such as "bytes of memory"
@@ -61,7 +61,7 @@ func (b *quota) free(n int64) {
 	b.held -= n
 }
 
-// cost returns the memory in bytes that a response to q may need, without the request's own bytes.
+// cost returns the memory in bytes that the response to q may need.
 func cost(q *request) int64 {
 	n := int64(requestCost)
 	switch q.Op {
@@ -77,7 +77,7 @@ func cost(q *request) int64 {
 	return n
 }
 
-// cost returns the bytes of the agent's memory that a program holds until it is dropped.
+// cost returns how many bytes of the agent's memory a program holds until it is dropped.
 func (o *startRequest) cost() int64 {
 	n := int64(programCost)
 	for _, list := range [][]string{o.Args, o.Env} {
@@ -90,8 +90,8 @@ func (o *startRequest) cost() int64 {
 
 const refusalTimeout = 5 * time.Second
 
-// sendRefusal sends the reason for a refusal and reads until the client closes the connection. Closing a socket
-// with unread bytes may discard the response.
+// sendRefusal sends the reason for a refusal and reads until the client closes the connection. If a socket is closed
+// with unread bytes, the response may be lost.
 func sendRefusal(conn net.Conn, why error) {
 	frame, err := encode(response{Failure: failureOf(why)}, nil)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// killTimeout is how long the client waits for a killed program. The agent then ends the program alone.
+// killTimeout is how long the client waits for a killed program to end. The agent goes on without the client.
 const killTimeout = process.EndLimit + 2*process.OutputDelay
 
 // remoteProgram is the client's side of a program in the pod.
@@ -28,16 +28,16 @@ type remoteProgram struct {
 
 	done  chan struct{} // closed when usage, used and err are set
 	usage testbed.Usage
-	used  time.Duration // CPU time of the program and its descendants
+	used  time.Duration // CPU time of the program and its descendants, when they have ended
 	err   error
 
 	waiting context.Context // context of all requests about the program; ended by giveUp
 	giveUp  context.CancelCauseFunc
 }
 
-// Start starts a program in the pod. When the program has ended, its outputs are written to the command's
-// writers: complete and with matching digests, or not at all. Each output may have 256 MiB, and the standard
-// input, which is read before the start, 16 MiB.
+// Start starts a program in the pod. When the program has ended, its outputs are written to the command's writers.
+// Outputs that are incomplete or do not match their digests are not written. Each output may have 256 MiB. The
+// standard input may have 16 MiB, and is read before the start.
 func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error)
 	return outputs, err
 }
 
-// fetch returns one complete output. It checks the output by the digest.
+// fetch returns one complete output, and checks its digest.
 func (p *remoteProgram) fetch(stream string, want output) ([]byte, error) {
 	if want.Size < 0 || want.Size > process.OutputLimit {
 		return nil, fmt.Errorf("fetch its %s: %w: a size of %d", stream, errFrame, want.Size)
@@ -187,13 +187,13 @@ func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) e
 	return nil
 }
 
-// Wait waits until the program and all its descendants have ended and its outputs are written.
+// Wait waits until the program and all its descendants have ended and the outputs are written.
 func (p *remoteProgram) Wait() (testbed.Usage, error) {
 	<-p.done
 	return p.usage, p.err
 }
 
-// Printed returns new bytes of the program's "stdout" or "stderr", from an offset on, while the program runs.
+// Printed returns the program's "stdout" or "stderr" from an offset on, while the program runs.
 func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
 	if p.ended() {
 		return nil, nil
@@ -209,14 +209,13 @@ func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
 	return a.body, nil
 }
 
-// Kill ends the program and its descendants and waits until they are gone.
 func (p *remoteProgram) Kill() error {
 	err := p.kill()
 	<-p.done
 	return err
 }
 
-// kill kills the program. If the program cannot be killed in time, Wait and kill return the reason.
+// kill kills the program. If the program cannot be killed in time, both Wait and kill return the reason.
 func (p *remoteProgram) kill() error {
 	if p.ended() {
 		return nil
@@ -241,13 +240,11 @@ func (p *remoteProgram) ended() bool {
 	}
 }
 
-// CPU returns the CPU time that the program and its descendants have used so far.
 func (p *remoteProgram) CPU() (time.Duration, error) {
 	cpu, _, err := p.resources()
 	return cpu, err
 }
 
-// Memory returns the resident memory of the program and its descendants, in bytes.
 func (p *remoteProgram) Memory() (int64, error) {
 	_, memory, err := p.resources()
 	return memory, err

@@ -18,7 +18,7 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// replyTimeout is how long a client may take to read a response. Otherwise, the client must connect again.
+// replyTimeout is how long a client may take to read a response. The agent then closes the connection.
 const replyTimeout = time.Minute
 
 type serverConn struct {
@@ -33,7 +33,7 @@ const greetingTimeout = 30 * time.Second
 
 func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // requests of this connection stop waiting for programs
+	defer cancel() // when the connection ends, its requests stop waiting for programs
 	c := &serverConn{server: s, conn: conn}
 	_ = conn.SetReadDeadline(time.Now().Add(greetingTimeout))
 	r := bufio.NewReader(conn)
@@ -42,7 +42,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 		return
 	}
 	if _, err := io.WriteString(conn, greeting(s.Version)); err != nil || number != protocol {
-		return // the client reports the difference of protocols
+		return // the client reports that the protocols differ
 	}
 	var handling sync.WaitGroup
 	for {
@@ -66,7 +66,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 		}
 		if !c.session.renewLease() {
 			s.memory.free(held)
-			handling.Wait() // the request that ended the session still gets its response
+			handling.Wait() // the request that ended the session must still get its response
 			return
 		}
 		handling.Go(func() {
@@ -76,7 +76,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// next reads a request. It reserves held bytes of memory, which the caller must free. Without enough memory,
+// next reads a request. It reserves held bytes of memory, which the caller must free. If too little memory is left,
 // the error is a *quotaError.
 func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err error) {
 	take := func(n int64) error {
@@ -107,7 +107,7 @@ func (c *serverConn) begin(q *request) bool {
 	return err == nil
 }
 
-// reply sends a response. If it cannot be sent, the client repeats its request over another connection.
+// reply sends a response. If this fails, the client repeats its request over another connection.
 func (c *serverConn) reply(r response, body []byte) {
 	frame, err := encode(r, body)
 	if err != nil {
@@ -190,7 +190,7 @@ func (p *program) handle(ctx context.Context, q *request, r *response) (piece []
 	return nil, nil
 }
 
-// fetch reads a piece of a program's output. While the program runs, the piece may be empty.
+// fetch reads a piece of a program's output. The piece may be empty while the program runs.
 func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 	if o == nil {
 		return nil, fmt.Errorf("fetch: the request names no output")
@@ -214,7 +214,8 @@ func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 
 const podsLimit = 10000
 
-// counters reads the requested counters. It finds all cgroups first, to read all counters together.
+// counters reads the requested counters. It finds all cgroups first, so that all counters are read at nearly the same
+// time.
 func (s *Server) counters(q *CountersRequest) (Counters, error) {
 	if q == nil {
 		q = &CountersRequest{}

@@ -23,26 +23,26 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Server is the agent. Its exported fields do not change after Serve has begun.
+// Server is the agent. Its exported fields must not change once Serve has begun.
 type Server struct {
 	Dir     string // directory of the socket and the outputs; "" means the constant Dir
 	Version string // version of Tare in the image; "" if it is unknown
-	// Self is the command that prints ReadFacts as JSON, run like a program under test. If Self is empty, the
-	// agent returns its own facts.
+	// Self is the command that prints ReadFacts as JSON. It runs like a program under test. If Self is empty, the agent
+	// returns the facts of its own process.
 	Self []string
 
-	instance string // random text, new after every restart of the agent
+	instance string // random text, which differs after every restart of the agent
 	pods     cgroup.Pods
 	programs process.Keeper
 	serial   atomic.Int64 // number of the latest program
 
-	// These limits are memoryLimit, StoreLimit and programsLimit, unless tests set lower ones.
+	// These have the limits memoryLimit, StoreLimit and programsLimit, unless tests set lower limits.
 	memory, store, started quota
 	refused                atomic.Int64 // number of connections that are being refused
 
 	// mu may be locked before the mu of a session, but never after it.
 	mu       sync.Mutex
-	sessions map[string]*serverSession // sessions by name
+	sessions map[string]*serverSession
 	conns    map[net.Conn]bool
 	ended    bool
 }
@@ -51,11 +51,11 @@ const socketName = "agent.sock"
 
 const programsDir = "programs"
 
-// endTimeout is how long the agent waits for its programs at its end. In a pod they end with the agent anyway.
+// endTimeout is how long an agent that ends waits for its programs. In a pod, the kernel ends them with the agent.
 const endTimeout = 2 * time.Second
 
-// Serve runs the agent until the context is done, and then kills every program. It reaps orphans, as the first
-// process of a pod must.
+// Serve runs the agent until the context is done, and then kills every program. As the first process of a pod must,
+// it reaps orphans.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.Dir == "" {
 		s.Dir = Dir
@@ -65,13 +65,13 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.memory.init(memoryLimit, "bytes of memory")
 	s.store.init(StoreLimit, "bytes for outputs")
 	s.started.init(programsLimit, "room for programs")
-	// Only the first process of a PID namespace can reap all orphans in it.
+	// Only the first process of a PID namespace becomes the parent of all orphans there.
 	s.programs.First = os.Getpid() == 1
 	listener, err := s.listen()
 	if err != nil {
 		return err
 	}
-	// As a subreaper, the agent gets orphans even if it is not the first process of the pod.
+	// A subreaper gets orphans even if it is not the first process of the pod.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil && !s.programs.First {
 		_ = listener.Close()
 		return fmt.Errorf("become the parent of orphans: %w", err)
@@ -145,7 +145,7 @@ func (s *Server) addConn(c net.Conn) error {
 	return nil
 }
 
-// refuse sends the reason and closes a connection. If many are being refused, it only closes the connection.
+// refuse sends the reason and closes a connection. If too many connections are being refused, it sends nothing.
 func (s *Server) refuse(c net.Conn, why error) {
 	if s.refused.Add(1) > connLimit {
 		s.refused.Add(-1)
@@ -212,7 +212,7 @@ func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	go func() { // this goroutine ends with the stream in, at the latest with the process
+	go func() { // ends with the stream in, at the latest with the process
 		_, _ = io.Copy(conn, in)
 		_ = conn.Close()
 	}()
@@ -251,7 +251,7 @@ func Install(path string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	// The copy gets its name only when it is complete. No other process can find an incomplete copy.
+	// The copy gets its name only when it is complete, so that no other process finds an incomplete copy.
 	f, err := owned.File(filepath.Dir(path), "agent", "")
 	if err != nil {
 		return err

@@ -18,14 +18,15 @@ import (
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is how many dropped programs a session remembers. No late request names an earlier program.
+	// droppedLimit is how many dropped programs a session remembers. A late request does not name a program dropped
+	// before those.
 	droppedLimit = 10000
 )
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// serverSession is the agent's side of one session, over any number of connections. A session whose client has
-// sent nothing during the lease ends.
+// serverSession is the agent's side of one session, over any number of connections. The session ends when the client
+// has sent nothing during the lease.
 type serverSession struct {
 	server *Server
 	name   string
@@ -85,7 +86,7 @@ func (t *serverSession) expire() {
 	t.end(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", lease))
 }
 
-// end ends the session, and discards all its programs. For a limited time, it waits until they are gone.
+// end ends the session and discards all its programs. It waits for their end, but only for a limited time.
 func (t *serverSession) end(why string) {
 	t.server.mu.Lock()
 	if t.server.sessions[t.name] == t {
@@ -127,7 +128,7 @@ func (t *serverSession) close() map[string]*program {
 	return programs
 }
 
-// start starts a program, or waits for the result of the client's earlier request.
+// start starts a program. If an earlier request has started it already, start waits for the result.
 func (t *serverSession) start(name string, order *startRequest, stdin []byte) error {
 	p, known, err := t.add(name, order)
 	if err != nil {
@@ -140,7 +141,7 @@ func (t *serverSession) start(name string, order *startRequest, stdin []byte) er
 	return p.failed
 }
 
-// add returns the session's program with a name. If the program does not exist, add makes it.
+// add returns the session's program with this name. known is false if add has just made the program.
 func (t *serverSession) add(name string, order *startRequest) (p *program, known bool, err error) {
 	if !validName.MatchString(name) {
 		return nil, false, fmt.Errorf("%.80q is not the valid name of a program", name)
@@ -177,7 +178,7 @@ func (t *serverSession) program(name string) (*program, error) {
 	return p, p.failed
 }
 
-// drop kills and discards a program. Until the program is gone, it belongs to the session.
+// drop kills and discards a program. The program belongs to the session until it is gone.
 func (t *serverSession) drop(name string) {
 	t.mu.Lock()
 	p := t.programs[name]
@@ -200,8 +201,8 @@ func (t *serverSession) drop(name string) {
 	delete(t.programs, name)
 }
 
-// newProgram makes a program that is not started yet, and that holds cost bytes of the agent's memory. The
-// client does not choose the names of the program's directory and mark.
+// newProgram makes a program without starting it. The program holds cost bytes of the agent's memory. The client
+// cannot choose the names of its directory and mark.
 func (s *Server) newProgram(cost int64) (*program, error) {
 	if err := s.started.take(1); err != nil {
 		return nil, err
@@ -222,22 +223,23 @@ type follower struct {
 	group    cgroup.Group
 	sidecars []string // ids of containers whose memory is not counted
 	stop     chan struct{}
-	ended    time.Time // time of the last sample; zero while sampling
+	ended    time.Time // time when end was called; zero while sampling
 
 	mu   sync.Mutex
-	peak int64 // bytes
+	peak int64
 }
 
-// sampleTimes are the times between two samples of a pod's working set: short for programs that end soon, then
-// so long that samples, which read two small files of each container, cost a trial nothing.
+// sampleTimes are the pauses between samples of a pod's working set. The first are short, for programs that end soon.
+// The last is so long that samples, which read two small files of each container, cost a trial nothing.
 var sampleTimes = process.Intervals{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
 
 const (
 	followsLimit = 1000        // maximum number of followers in a session
-	followsKept  = time.Minute // how long an ended follower is kept: its response may be lost, and the request repeated
+	followsKept  = time.Minute // how long an ended follower is kept, for a request that is repeated because its response was lost
 )
 
-// follow ends the follower that a CountersRequest names, and begins the one that it requests, once.
+// follow ends the follower that q.Followed names. It begins the follower that q.Follow requests, unless it has begun
+// already.
 func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -282,7 +284,7 @@ func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 	return nil
 }
 
-// end stops the sampling. The caller holds the lock of the session.
+// end ends the sampling. The caller holds the lock of the session.
 func (f *follower) end() {
 	if f.ended.IsZero() {
 		f.ended = time.Now()

@@ -25,15 +25,15 @@ import (
 // four bytes each, the most significant byte first. Then comes the head: a request or a response in JSON.
 // Last comes the body: raw bytes. Responses may come in any order.
 
-// protocol is the version of the frames' meaning. The form of the first line is the same in all versions.
+// protocol is the version of the frames. The form of the first line is the same in all versions.
 const protocol = 1
 
 const (
 	greetingWord  = "tare-agent/"
-	greetingLimit = 200       // maximum bytes of the first line
-	headLimit     = 2 << 20   // maximum bytes of a head, which holds a program's arguments and environment
-	bodyLimit     = 16 << 20  // maximum bytes of a body, which holds a program's standard input
-	chunkSize     = 256 << 10 // bytes of an output in one response
+	greetingLimit = 200       // maximum size of the first line, in bytes
+	headLimit     = 2 << 20   // maximum size of a head, which may hold a program's arguments and environment, in bytes
+	bodyLimit     = 16 << 20  // maximum size of a body, which may hold a program's standard input, in bytes
+	chunkSize     = 256 << 10 // maximum size of a piece of output in one response, in bytes
 )
 
 type op string
@@ -56,17 +56,17 @@ const (
 type request struct {
 	ID              uint64           `json:"id"`
 	Op              op               `json:"op"`
-	Program         string           `json:"program,omitempty"` // name that the client gave the program
+	Program         string           `json:"program,omitempty"` // name that the client chose for the program
 	Hello           *hello           `json:"hello,omitempty"`
 	Start           *startRequest    `json:"start,omitempty"`
 	Fetch           *fetchRequest    `json:"fetch,omitempty"`
 	CountersRequest *CountersRequest `json:"question,omitempty"`
 }
 
-// hello is the first request of a connection. It names the client's session.
+// hello is the first request of a connection.
 type hello struct {
-	Session string        `json:"session"` // random name of the session
-	Lease   time.Duration `json:"lease"`   // time without a request after which the session ends
+	Session string        `json:"session"`
+	Lease   time.Duration `json:"lease"` // time without a request after which the session ends
 }
 
 type startRequest struct {
@@ -79,7 +79,7 @@ type startRequest struct {
 
 type fetchRequest struct {
 	Stream string `json:"stream"` // "stdout" or "stderr"
-	Offset int64  `json:"offset"` // first byte of the piece
+	Offset int64  `json:"offset"` // first byte of the requested piece
 }
 
 type response struct {
@@ -96,15 +96,15 @@ type ending struct {
 	Code    int           `json:"code"`             // exit status; -1 if a signal ended the program
 	Signal  string        `json:"signal,omitempty"` // name of the signal that ended the program
 	Usage   testbed.Usage `json:"usage"`
-	CPU     time.Duration `json:"cpu"` // total CPU time of the program and its descendants
+	CPU     time.Duration `json:"cpu"` // CPU time of the program and its descendants
 	Stdout  output        `json:"stdout"`
 	Stderr  output        `json:"stderr"`
 	Tail    string        `json:"tail,omitempty"`    // end of the standard error
-	Failure string        `json:"failure,omitempty"` // why the trial is useless, even if the exit status is 0
+	Failure string        `json:"failure,omitempty"` // reason why the trial is useless, even if the exit status is 0
 }
 
 type output struct {
-	Size   int64  `json:"size"`   // size of the output, in bytes
+	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"` // digest of the output, in hexadecimal
 }
 
@@ -140,8 +140,8 @@ func encode(head any, body []byte) ([]byte, error) {
 	return append(append(frame, text...), body...), nil
 }
 
-// decode reads one frame. It allocates memory only for bytes that arrive. If reserve is not nil, decode first calls
-// it with the size that the frame claims to have, and returns its error.
+// decode reads one frame. It allocates memory only for bytes that arrive. Before it reads them, it calls reserve, if
+// not nil, with the size that the frame claims, and returns an error of reserve.
 func decode(r io.Reader, head any, reserve func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {
@@ -226,8 +226,8 @@ func plainVersion(version string) string {
 
 // versionError means that the image contains another version of Tare than this program.
 type versionError struct {
-	Image string // version of Tare in the image
-	Here  string // version of this program
+	Image string
+	Here  string
 }
 
 func (e *versionError) Error() string {
@@ -235,7 +235,8 @@ func (e *versionError) Error() string {
 		"build the image again (make image) or name one of this version in testbed.kubernetes.image", e.Image, e.Here)
 }
 
-// sameVersion reports whether programs of two versions may work together. A build without a version fits all.
+// sameVersion reports whether programs of two versions may work together. A program without a version fits all
+// others.
 func sameVersion(a, b string) bool {
 	known := func(v string) bool { return v != "" && v != "unknown" && v != "devel" }
 	return !known(a) || !known(b) || plainVersion(a) == plainVersion(b)
@@ -254,7 +255,7 @@ func lookUp(program, dir string, env []string) (string, error) {
 		testbed.Quote([]string{program}), path)}
 }
 
-// failureOf converts an error into a failure that can be sent to the client; nil stays nil.
+// failureOf converts an error into a failure for the client; nil stays nil.
 func failureOf(err error) *failure {
 	var known *failure
 	switch {
@@ -272,7 +273,7 @@ func failureOf(err error) *failure {
 
 func (f *failure) Error() string { return f.Text }
 
-// Unwrap returns the Go error for the kind of failure; nil if there is none.
+// Unwrap returns the Go error for the kind of failure; nil if the failure has no kind.
 func (f *failure) Unwrap() error {
 	return map[failureKind]error{
 		notInPath: exec.ErrNotFound, notThere: fs.ErrNotExist, notAllowed: fs.ErrPermission, notKnown: ErrForgotten,

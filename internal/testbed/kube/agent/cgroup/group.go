@@ -25,19 +25,19 @@ type Group struct {
 	pod     string // UID of the pod; "" if the cgroup is not a pod's
 	version int    // cgroup version, 1 or 2
 	usage   string // directory of cpu.stat (version 2) or cpuacct.usage (version 1)
-	cpu     string // directory of cpu.stat
-	memory  string // directory of the memory controller's files
+	cpu     string
+	memory  string
 }
 
-// These are the directories at which version 1 mounts the controllers cpuacct, cpu and memory.
+// These are the directories where version 1 may mount the controllers cpuacct, cpu and memory.
 var (
 	usageMounts  = []string{"cpuacct", "cpu,cpuacct", "cpuacct,cpu"}
 	cpuMounts    = []string{"cpu", "cpu,cpuacct", "cpuacct,cpu"}
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns the group whose files are in the directories that find returns for the top directory of each
-// hierarchy. controllers lists the names that the hierarchy's controllers may have.
+// groupAt returns a cgroup. For the top directory of each hierarchy, find returns the cgroup's directory. controllers
+// lists the possible names of the hierarchy's controllers.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
@@ -54,8 +54,8 @@ func groupAt(files fs.FS, root string, find func(top string, controllers []strin
 	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
 }
 
-// Own returns the cgroup of this process, from its paths by controller (proc.Groups). In a container, such a
-// path may not exist below the mount. The container then sees its own cgroup as the mount itself.
+// Own returns the cgroup of this process, whose paths by controller are in groups (proc.Groups). In a container, a
+// path may not exist below the mount. The container then sees its own cgroup at the mount itself.
 func Own(files fs.FS, groups map[string]string) Group {
 	return groupAt(files, mount, func(top string, controllers []string) string {
 		name := groups[""]
@@ -73,7 +73,7 @@ func Own(files fs.FS, groups map[string]string) Group {
 	})
 }
 
-// Read reads the group's counters. ok is false if the CPU time cannot be read, since the cgroup is gone.
+// Read reads the group's counters. ok is false if the CPU time cannot be read because the cgroup is gone.
 func (g Group) Read() (c Usage, ok bool) {
 	stat := text(g.files, path.Join(g.cpu, "cpu.stat"))
 	var used, system int64
@@ -107,8 +107,8 @@ func (g Group) Read() (c Usage, ok bool) {
 	return c, true
 }
 
-// workingSet returns the group's memory without inactive file pages, in bytes; 0 if unknown. current is the
-// file with all memory, inactive the line of memory.stat with inactive file pages.
+// workingSet returns the group's memory without inactive file pages, in bytes; 0 if unknown. current names the file
+// with the total memory. inactive names the line of memory.stat with the inactive file pages.
 func (g Group) workingSet(current, inactive string) int64 {
 	bytes, err := number(text(g.files, path.Join(g.memory, current)))
 	if err != nil {
@@ -121,8 +121,8 @@ func (g Group) workingSet(current, inactive string) int64 {
 // ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers reads the cgroups of a pod's containers. A container's cgroup and that of its monitor process may
-// have the same id, and are then added up.
+// containers reads the cgroups of a pod's containers. The cgroup of a container's monitor process may have the
+// container's id. The usage of the two cgroups is then added up.
 func (g Group) containers() (all []Usage) {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
@@ -192,21 +192,21 @@ func text(files fs.FS, name string) string {
 	return string(data)
 }
 
-// Usage is the resource usage of the cgroup of a pod or container so far. On most nodes a pod's pause container,
-// which holds the pod's namespaces, has a cgroup of its own, also with the processes of a sandbox itself.
+// Usage is the resource usage of the cgroup of a pod or container so far. On most nodes the pause container, which
+// holds a pod's namespaces, has a cgroup. The processes of a sandbox itself are in that cgroup, too.
 type Usage struct {
 	Pod        string        `json:"pod,omitempty"` // UID of the pod; "" for a container
 	ID         string        `json:"id,omitempty"`  // container id; "" for a pod
-	CPU        time.Duration `json:"cpu"`           // CPU time, user and system
-	System     time.Duration `json:"system"`        // CPU time in the kernel, part of CPU; 0 if unknown
-	WorkingSet int64         `json:"workingSet"`    // memory without inactive file pages, in bytes
-	// Throttled is the number of periods in which the cgroup's own CPU limit stopped the cgroup; -1 if it is
-	// unknown. Limits of the cgroup's children do not count.
+	CPU        time.Duration `json:"cpu"`
+	System     time.Duration `json:"system"`     // part of CPU that the kernel used; 0 if unknown
+	WorkingSet int64         `json:"workingSet"` // memory without inactive file pages, in bytes
+	// Throttled is the number of periods in which the cgroup's own CPU limit stopped the cgroup; -1 if unknown. Limits
+	// of the cgroup's children do not count.
 	Throttled  int     `json:"throttled"`
 	Containers []Usage `json:"within,omitempty"` // usage of the pod's containers
 }
 
-// Plus adds up the usage of two cgroups of a pod. If Throttled is unknown for one of them, it stays unknown.
+// Plus adds up the usage of two cgroups of a pod. Throttled stays unknown if it is unknown for one of them.
 func (u Usage) Plus(o Usage) Usage {
 	u.CPU, u.System, u.WorkingSet = u.CPU+o.CPU, u.System+o.System, u.WorkingSet+o.WorkingSet
 	known := u.Throttled >= 0 && o.Throttled >= 0

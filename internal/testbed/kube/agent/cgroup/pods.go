@@ -13,10 +13,10 @@ import (
 // Pods finds the cgroups of pods in a node's /sys/fs/cgroup and caches their paths.
 type Pods struct {
 	mu    sync.Mutex
-	paths map[string]map[string]string // path of a pod's cgroup below a hierarchy, by root and UID
+	paths map[string]map[string]string // path of a pod's cgroup below its hierarchy, by root and UID
 }
 
-// These are limits of the search for a pod's cgroup, which is deeper if the node itself is a container (kind).
+// These limit the search for a pod's cgroup. It is deeper if the node itself is a container (kind).
 const (
 	searchDepth = 8
 	searchLimit = 50000 // maximum number of directories
@@ -36,7 +36,7 @@ func (p *Pods) Find(root string, uids []string) []Group {
 	return locate(files, uids, p.paths[root])
 }
 
-// locate finds the groups of pods. It tries the known paths first, and updates known.
+// locate finds the groups of pods. It tries the paths in known first, and updates them.
 func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	hierarchy := "."
 	if !exists(files, "cgroup.controllers") {
@@ -100,8 +100,8 @@ func search(files fs.FS, hierarchy string, missing map[string]bool, found map[st
 	}
 }
 
-// podName matches the name of a pod's cgroup: podUID with cgroupfs. With systemd it is
-// kubepods-CLASS-podUID.slice, in which the dashes of the UID are underscores.
+// podName matches the name of a pod's cgroup. With cgroupfs the name is podUID. With systemd it is
+// kubepods-CLASS-podUID.slice, and the dashes of the UID are underscores.
 var podName = regexp.MustCompile(`^(?:[a-z0-9_]+-)*pod([A-Za-z0-9_-]+?)(\.slice)?$`)
 
 // podUID returns the UID that the name of a pod's cgroup contains; ok is false for other cgroups.
@@ -116,18 +116,18 @@ func podUID(name string) (uid string, ok bool) {
 	return m[1], true
 }
 
-// ValidUID matches a pod's UID, or the hash that takes the UID's place for a static pod.
+// ValidUID matches a pod's UID, or the hash that a static pod has instead of a UID.
 var ValidUID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
 // groupsLimit is the maximum number of cgroups at the top of a node. Real nodes have a handful.
 const groupsLimit = 1000
 
-// Grouped returns the CPU time of all cgroups below the node's top cgroup. systemd puts every process into one.
-// The rest of the node's CPU time is that of kernel threads. Grouped returns nil for cgroup version 1, without
-// systemd, and on nodes that are containers and do not see the top cgroup.
+// Grouped returns the CPU time of all cgroups below the node's top cgroup. systemd puts every process into such a
+// cgroup. The remaining CPU time of the node is that of kernel threads. Grouped returns nil for cgroup version 1,
+// without systemd, and on nodes that are containers and do not see the top cgroup.
 func Grouped(files fs.FS) *time.Duration {
 	const (
-		systemdOnly = "init.scope"    // cgroup of systemd's first process
+		systemdOnly = "init.scope"    // cgroup of systemd's own first process
 		notAtTop    = "cgroup.events" // file that every cgroup except the top one has
 	)
 	if !exists(files, "cgroup.controllers") || !exists(files, systemdOnly) || exists(files, notAtTop) {
