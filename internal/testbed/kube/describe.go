@@ -19,7 +19,8 @@ import (
 	"tare/internal/testbed/kube/placement"
 )
 
-// Describe describes the clusters of the ready sites. It makes accounting pods, and finds missing counters.
+// Describe describes the clusters of the ready sites. It also makes the accounting pods, and finds the missing
+// counters.
 func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 	var clusters []*clusterRun
 	sites := map[*clusterRun][]*Site{}
@@ -141,7 +142,7 @@ func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {
 	}
 }
 
-// addDigests adds the image digests of a pod's containers, or the ids of images without a digest.
+// addDigests adds the image digests of a pod's containers. For an image without a digest, it adds the id.
 func addDigests(images map[string]map[string]string, p *corev1.Pod) {
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if c.ImageID != "" {
@@ -150,7 +151,7 @@ func addDigests(images map[string]map[string]string, p *corev1.Pod) {
 	}
 }
 
-// sharedKernels returns a note for each group of nodes that share one kernel, such as containers on a machine.
+// sharedKernels returns a note for each group of nodes that share one kernel, such as containers of one machine.
 func sharedKernels(nodes []machine.Node) []string {
 	byKernel := map[string][]string{}
 	for _, n := range nodes {
@@ -168,7 +169,8 @@ func sharedKernels(nodes []machine.Node) []string {
 	return notes
 }
 
-// relevant lists prefixes of DaemonSets and Deployments that can influence a measurement and are recorded.
+// relevant lists the prefixes of DaemonSets and Deployments that can influence a measurement. Their images are
+// recorded.
 var relevant = []string{
 	"antrea", "aws-node", "azure-cni", "azure-ip-masq", "calico", "canal", "cilium", "flannel", "kube-flannel",
 	"kube-ovn", "kube-proxy", "kube-router", "weave-net", "netd", "tigera-operator",
@@ -182,10 +184,12 @@ var relevant = []string{
 
 const componentLimit = 2000
 
-// standInAnnotation is the annotation of pods with a stand-in, such as a fake device: a warning's text.
+// standInAnnotation is the annotation of pods that stand in for something real, such as a fake device. Its text is a
+// warning.
 const standInAnnotation = "tare/stand-in"
 
-// components returns the images of relevant components, and the stand-ins of all that the user may list.
+// components returns the images of the relevant components. It also returns the stand-ins among all DaemonSets and
+// Deployments that the user may list.
 func (on *clusterRun) components(ctx context.Context) (images, standIns map[string]string) {
 	add := func(name string, pods *corev1.PodTemplateSpec) {
 		standIns = addText(standIns, name, pods.Annotations[standInAnnotation])
@@ -208,7 +212,7 @@ func (on *clusterRun) components(ctx context.Context) (images, standIns map[stri
 	return images, standIns
 }
 
-// addText adds a text under a name. Different texts under one name are joined by commas.
+// addText adds a text under a name. It joins different texts under one name by commas.
 func addText(texts map[string]string, name, text string) map[string]string {
 	name, text = shorten(name), shorten(text)
 	before := texts[name]

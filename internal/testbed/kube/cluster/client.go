@@ -37,7 +37,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Client has the groups of Kubernetes' API that Tare uses. The others of kubernetes.Interface would add 7 MB.
+// Client has the groups of Kubernetes' API that Tare uses. The other groups of kubernetes.Interface would make the
+// program 7 MB larger.
 type Client interface {
 	Discovery() discovery.DiscoveryInterface
 	AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface
@@ -52,7 +53,7 @@ type Client interface {
 	StorageV1() storage.StorageV1Interface
 }
 
-// NewClient makes the client of a cluster. All groups share one transport and one limit of requests.
+// NewClient makes the client of a cluster. All groups of the API share one transport and one limit of requests.
 func NewClient(config *rest.Config) (Client, error) {
 	c := &client{config: *config}
 	if c.config.UserAgent == "" {
@@ -65,7 +66,7 @@ func NewClient(config *rest.Config) (Client, error) {
 	if c.config.RateLimiter == nil && c.config.QPS > 0 {
 		c.config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.config.QPS, max(1, c.config.Burst))
 	}
-	_, err = core.NewForConfigAndClient(&c.config, c.transport) // a bad configuration has the same error in every group
+	_, err = core.NewForConfigAndClient(&c.config, c.transport) // every group returns the same error for a bad configuration
 	return c, err
 }
 
@@ -74,7 +75,7 @@ type client struct {
 	transport *http.Client
 }
 
-// group makes the client of a group. It cannot fail, since NewClient has checked the configuration.
+// group makes the client of a group of the API. It cannot fail, since NewClient has checked the configuration.
 func group[T any](c *client, makes func(*rest.Config, *http.Client) (T, error)) T {
 	made, _ := makes(&c.config, c.transport)
 	return made
@@ -104,8 +105,8 @@ func (c *client) StorageV1() storage.StorageV1Interface {
 	return group(c, storage.NewForConfigAndClient)
 }
 
-// PodInformer follows the pods of a namespace that a selector of labels selects, once it is run. The factories
-// of package informers would add the informers of every resource to the program.
+// PodInformer returns an informer that, when run, follows the pods of a namespace that match a selector of labels.
+// The factories of package informers would link the informers of all resources into the program.
 func PodInformer(client Client, namespace, selector string) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -119,11 +120,11 @@ func PodInformer(client Client, namespace, selector string) cache.SharedIndexInf
 	}, &corev1.Pod{}, 0, cache.Indexers{})
 }
 
-// API servers restart, and may be overloaded. Retrying repeats requests whose failure has another cause than
-// the request, until a time limit.
+// API servers restart, and may be overloaded. Retrying repeats a request until a time limit, unless the request
+// itself is the cause of its failure.
 
-// firstPause and longestPause are the first and the longest pause between tries. One try may take the time
-// limit divided by tryDivisor. By default this is more than the 10 s after which an API server names an
+// firstPause and longestPause are the first and the longest pause between tries. One try may take the time limit
+// divided by tryDivisor. By default this is more than 10 s. After 10 s, an API server returns an error that names an
 // admission webhook that does not answer.
 const (
 	firstPause   = 50 * time.Millisecond
@@ -144,10 +145,11 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("%s: not answered in %v (%d tries): %v", e.request, after, e.tries, e.err)
 }
 
-// Is compares target with the error of the last try. With a method Unwrap, client-go would repeat the request.
+// Is compares target with the error of the last try. There is no Unwrap, with which client-go would repeat the
+// request.
 func (e *unansweredError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// As sets target to the error of the last try, for the types that unreachable explains.
+// As sets target to the error of the last try, if target has a type that unreachable explains.
 func (e *unansweredError) As(target any) bool {
 	switch target.(type) {
 	case *x509.CertificateInvalidError, *x509.UnknownAuthorityError, *x509.HostnameError, **net.DNSError, *net.Error:
@@ -156,8 +158,8 @@ func (e *unansweredError) As(target any) bool {
 	return false
 }
 
-// Retrying wraps a transport. Requests then get a time limit, and are repeated while the API server is
-// unavailable. Watches, followed logs and upgrades to a stream have no end, and stay as they are.
+// Retrying wraps a transport. Every request then gets a time limit, and is repeated while the API server is
+// unavailable. Watches, followed logs and upgrades to a stream have no end, and are passed on unchanged.
 func Retrying(limit time.Duration) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return &retrying{next: next, limit: limit} }
 }
@@ -167,7 +169,7 @@ type retrying struct {
 	limit time.Duration
 }
 
-// RoundTrip repeats a request until it gets a final response or error, or reaches the limit.
+// RoundTrip repeats a request until it gets a final response or error, or until the limit.
 func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	q := r.URL.Query()
 	endless := q.Get("watch") != "" || q.Get("follow") != "" || r.Header.Get("Upgrade") != ""
@@ -184,7 +186,7 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 		pause = max(pause, retryAfter(response))
 		if time.Until(deadline) < pause {
 			if err == nil {
-				response.Header.Del("Retry-After") // client-go would repeat the request again
+				response.Header.Del("Retry-After") // with this header, client-go would repeat the request
 				return response, nil
 			}
 			return nil, &unansweredError{request: r.Method + " " + r.URL.Path, after: time.Since(start), tries: tries, err: err}
@@ -198,7 +200,8 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// try sends the request once, again or for the first time, with a time limit, and reads the whole response.
+// try sends the request once, with a time limit, and reads the whole response. again is set if the request was sent
+// before.
 func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), max(t.limit/tryDivisor, time.Second))
 	defer cancel()
@@ -223,11 +226,11 @@ func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	return response, nil
 }
 
-// busyStatus lists the statuses that say something about the server's state, and not about the request.
+// busyStatus lists the statuses that tell of the server's state, and not of the request.
 var busyStatus = []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 	http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
-// permanent reports whether the next try would fail with the same error.
+// permanent reports whether every further try would fail with the same error.
 func permanent(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var alert tls.AlertError

@@ -1,10 +1,9 @@
 // Package cluster is the connection to one Kubernetes cluster.
 //
-// Connect finds the cluster through the kubeconfig. Its errors explain in plain words why a cluster cannot be
-// used. Every request has a time limit. A request is repeated while the API server is unavailable (Retrying).
-// Cluster.Await waits for states that take longer, and also has a limit. Errors about an object include the
-// cluster's events and logs about this object (DiagnosedError, Explain). This package knows nothing of sites,
-// arms or runs.
+// Connect finds the cluster through the kubeconfig. Its errors explain in plain words why a cluster cannot be used.
+// Every request has a time limit, and is repeated while the API server is unavailable (Retrying). Cluster.Await waits
+// for states that take longer, and also has a limit. Errors about an object include the cluster's events and logs
+// about the object (DiagnosedError, Explain). This package knows nothing of sites, arms or runs.
 package cluster
 
 import (
@@ -34,8 +33,8 @@ type Options struct {
 	Say        func(string) // takes a line of progress; nil drops it
 }
 
-// Cluster is the connection to one cluster. Client and Dynamic limit every request by the timeout request, and
-// repeat a request after temporary errors. Config does not.
+// Cluster is the connection to one cluster. Client and Dynamic limit every request by the timeout request, and repeat
+// requests after temporary errors. Requests with Config have no limit and are not repeated.
 type Cluster struct {
 	Context string // name of the context in the kubeconfig
 	UID     string // UID of the namespace kube-system, which identifies the cluster
@@ -56,8 +55,9 @@ func (c *Cluster) Say(line string) {
 	}
 }
 
-// Mapping returns the resource of a kind, from a cache. If the cache lacks the kind, which may just have been
-// installed, Mapping reads the kinds again. If the kind is unknown, meta.IsNoMatchError is true for the error.
+// Mapping returns the resource of a kind, from a cache. If the cache lacks the kind, Mapping reads the kinds again,
+// since the kind may just have been installed. If the cluster lacks it, too, meta.IsNoMatchError is true for the
+// error.
 func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if !meta.IsNoMatchError(err) {
@@ -67,7 +67,8 @@ func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
-// Now returns the time by the API server's clock or, if this is unknown, by the clock of this machine.
+// Now returns the time by the API server's clock. If that time is unknown, it returns the time by this machine's
+// clock.
 func (c *Cluster) Now(ctx context.Context) time.Time {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -88,7 +89,7 @@ func (c *Cluster) Now(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// Each calls do for all elements of a list at the same time, and joins the errors.
+// Each calls do for all elements of a list in parallel, and joins the errors.
 func Each[T any](list []T, do func(i int, element T) error) error {
 	errs := make([]error, len(list))
 	var wg sync.WaitGroup
@@ -102,7 +103,8 @@ func Each[T any](list []T, do func(i int, element T) error) error {
 // NameLimit is the maximum length of a DNS label. Names of most objects must be DNS labels.
 const NameLimit = 63
 
-// Label turns a text into a DNS label, which is also valid as the value of a Kubernetes label.
+// Label turns a text into a DNS label of at most limit characters. A DNS label is also a valid value of a Kubernetes
+// label.
 func Label(text string, limit int) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {
@@ -131,7 +133,7 @@ const (
 type TimeoutError struct {
 	What  string // awaited state
 	Limit time.Duration
-	Now   string // latest state
+	Now   string // latest state before the limit
 }
 
 // Error names the awaited state, the limit and the latest state.
@@ -144,8 +146,8 @@ func (e *TimeoutError) Error() string {
 }
 
 // Await calls poll again and again, with growing pauses, until ok is true, poll fails, or the limit is reached.
-// Progress lines and errors contain the awaited state ("condition Ready of VarmorPolicy demo") and the latest state
-// that poll returned ("status Pending").
+// awaited names the awaited state ("condition Ready of VarmorPolicy demo"). now is the present state ("status
+// Pending"). Lines of progress and errors contain these names.
 func (c *Cluster) Await(
 	ctx context.Context, awaited string, limit time.Duration, poll func(context.Context) (ok bool, now string, err error),
 ) error {

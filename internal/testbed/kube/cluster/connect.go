@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // support for OIDC and credential plugins
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // supports OIDC and credential plugins
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
@@ -28,10 +28,10 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// inCluster is the name that the context gets if Tare runs in a pod without a kubeconfig.
+// inCluster is the context's name if Tare runs in a pod without a kubeconfig.
 const inCluster = "in-cluster"
 
-// dropLogs discards the logs of client-go, which are about errors that Tare handles itself.
+// dropLogs discards the logs of client-go. They are about errors that Tare handles itself.
 var dropLogs = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 // Connect connects to the cluster of a context in the kubeconfig.
@@ -68,7 +68,8 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 	return c, nil
 }
 
-// firstRequest reads the namespace kube-system, with a time limit for the kubeconfig's credential plugin.
+// firstRequest reads the namespace kube-system. It has a time limit, since it may start the kubeconfig's credential
+// plugin.
 func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -103,9 +104,9 @@ func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev
 	}
 }
 
-// configure reads the kubeconfig of the options or, if they name none, the files in KUBECONFIG or
-// ~/.kube/config. Without any kubeconfig, it uses the service account of Tare's own pod. It also returns the
-// name of the context.
+// configure reads the kubeconfig that the options name. Otherwise it reads the files in KUBECONFIG, or
+// ~/.kube/config. Without any kubeconfig, it uses the service account of Tare's own pod. It also returns the name of
+// the context.
 func configure(o Options, name string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
@@ -142,7 +143,7 @@ func configure(o Options, name string) (*rest.Config, string, error) {
 	return config, name, nil
 }
 
-// unreachable explains why the first request to an API server failed, with a remedy where possible.
+// unreachable explains why the first request to an API server failed, and names a remedy if there is one.
 func unreachable(name, host string, err error) error {
 	var certificate x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
@@ -156,7 +157,7 @@ func unreachable(name, host string, err error) error {
 	case apierrors.IsUnauthorized(err):
 		why = "it does not know who asks (the credentials in the kubeconfig are wrong or have expired)"
 	case errors.As(err, &certificate) && certificate.Reason == x509.Expired,
-		strings.Contains(err.Error(), "tls: expired certificate"): // the server's alert about a client certificate
+		strings.Contains(err.Error(), "tls: expired certificate"): // the server has rejected a client certificate
 		why = "a certificate has expired or is not valid yet (is the clock right?)"
 	case errors.As(err, &unknown), errors.As(err, &hostname):
 		why = "its certificate is not the one that the kubeconfig expects"

@@ -4,7 +4,7 @@ package cluster
 
 import "syscall"
 
-// These are errors of the operating system for a server that cannot be reached.
+// These are the operating system's errors if a server cannot be reached.
 const (
 	errRefused   = syscall.ECONNREFUSED
 	errNoHost    = syscall.EHOSTUNREACH

@@ -41,7 +41,7 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, ar
 	return out.buf.Bytes(), errs.buf.Bytes(), err
 }
 
-// headBuffer keeps the first outputLimit bytes that are written to it, and drops the rest.
+// headBuffer keeps the first outputLimit bytes that are written to it, and drops the following bytes.
 type headBuffer struct{ buf bytes.Buffer }
 
 func (b *headBuffer) Write(p []byte) (int, error) {
@@ -67,15 +67,15 @@ func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (rem
 	})
 }
 
-// Dial runs a program in a container of a pod. It returns the program's standard input and output as a stream,
-// whose Close ends the exec.
+// Dial runs a program in a container of a pod. It returns the program's standard input and output as a stream.
+// Closing the stream ends the exec.
 func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, args []string) (io.ReadWriteCloser, error) {
 	options := &corev1.PodExecOptions{Container: container, Command: args, Stdin: true, Stdout: true, Stderr: true}
 	executor, err := c.executor(namespace, pod, options)
 	if err != nil {
 		return nil, fmt.Errorf("exec in pod %s/%s: %w", namespace, pod, err)
 	}
-	// The stream must stay open when ctx ends, since ctx only limits dialling. Close ends the stream.
+	// ctx only limits dialling, and so the stream must not end with ctx.
 	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stdin, toAgent := io.Pipe()
 	fromAgent, stdout := io.Pipe()

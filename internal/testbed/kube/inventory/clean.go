@@ -14,7 +14,7 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// cleanTimeouts are the time limits that Clean uses, since it has no experiment that sets them.
+// cleanTimeouts are the time limits of Clean, which has no experiment with limits.
 var cleanTimeouts = experiment.Timeouts{
 	Ready: quantity.Duration(time.Minute), Delete: quantity.Duration(2 * time.Minute),
 	Request: quantity.Duration(30 * time.Second), Connect: quantity.Duration(30 * time.Second),
@@ -23,9 +23,9 @@ var cleanTimeouts = experiment.Timeouts{
 
 const cleanLimit = 15 * time.Minute
 
-// Leftovers finds the leftovers of runs on the cluster of a context, and the objects of runs that are still
-// alive. An empty contextName means the current context, and an empty namespace all namespaces. If some
-// records cannot be used, Leftovers returns the other leftovers together with an error.
+// Leftovers finds the leftovers of runs on the cluster of a context, and the objects of living runs. An empty
+// contextName means the current context. An empty namespace means all namespaces. If some records cannot be used,
+// Leftovers returns the other leftovers together with an error.
 func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
@@ -34,7 +34,7 @@ func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace st
 	return findLeftovers(ctx, c, namespace)
 }
 
-// Clean removes and returns the leftovers that Leftovers finds, without the objects of living runs.
+// Clean removes and returns the leftovers that Leftovers finds. It does not touch the objects of living runs.
 func Clean(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
@@ -67,9 +67,9 @@ func clean(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftove
 	return removed, errors.Join(errs...)
 }
 
-// RemoveEarlier removes the leftovers of earlier sessions of the same run, which were killed. Only its first call has
-// an effect. It looks in a namespace, or in all namespaces if namespace is "". It reports errors only as progress,
-// since the run can continue.
+// RemoveEarlier removes the leftovers of earlier, killed sessions of this run. It looks in a namespace, or in all
+// namespaces if namespace is "". Later calls do nothing. Errors are reported only as progress, since the run can
+// continue.
 func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	r.earlier.Do(func() {
 		if err := r.removeSessions(ctx, namespace, holderGone+heartbeat); err != nil {
@@ -79,8 +79,8 @@ func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	})
 }
 
-// removeSessions removes the leftovers of earlier sessions. It waits until the records of sessions that may be
-// alive are stale, but no longer than patience.
+// removeSessions removes the leftovers of earlier sessions. It waits until the records of sessions that may be alive
+// are stale, but at most for patience.
 func (r *Record) removeSessions(ctx context.Context, namespace string, patience time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -89,7 +89,7 @@ func (r *Record) removeSessions(ctx context.Context, namespace string, patience 
 		found = slices.DeleteFunc(found, func(l Leftover) bool {
 			return l.Owner == r.owner || !l.holder.sameRun(r.holder)
 		})
-		// A holder with a fresh record may have ended if it is not among the living processes of this machine.
+		// A session with a fresh record may have ended, unless its process is seen to live on this machine.
 		mayHaveEnded := func(l Leftover) bool { return l.Alive && l.holder.state() != living }
 		if ctx.Err() == nil && limited.Err() == nil && slices.ContainsFunc(found, mayHaveEnded) {
 			if !said {
@@ -104,7 +104,7 @@ func (r *Record) removeSessions(ctx context.Context, namespace string, patience 
 	}
 }
 
-// removeFound removes the leftovers of dead sessions. For objects of a living session, it returns an error.
+// removeFound removes the leftovers of dead sessions. If there are objects of a living session, it returns an error.
 func (r *Record) removeFound(ctx context.Context, found []Leftover) error {
 	var errs []error
 	for _, l := range found {

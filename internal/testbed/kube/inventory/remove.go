@@ -18,10 +18,10 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// RemovalVerbs are the rights that are needed to remove all objects of a kind that a session has made.
+// RemovalVerbs are the rights needed to remove all objects of a kind that a session has made.
 var RemovalVerbs = []string{"deletecollection", "get", "list"}
 
-// remove deletes those items that have the owner's label, as far as it can, and waits until they are gone.
+// remove deletes as many items as it can, if they have the owner's label, and waits until they are gone.
 func (r *remover) remove(ctx context.Context, items []Item) error {
 	var errs []error
 	var waits []Item
@@ -35,7 +35,7 @@ func (r *remover) remove(ctx context.Context, items []Item) error {
 	return errors.Join(append(errs, r.awaitGone(ctx, waits))...)
 }
 
-// delete deletes and returns the objects that an item stands for. They may exist for a while longer.
+// delete deletes and returns the objects that an item stands for. They may still exist when it returns.
 func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	if i.Name == "" {
@@ -48,9 +48,9 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	case err != nil:
 		return nil, err
 	case !r.owner.Owns(got):
-		return nil, nil // the object existed before, and so this run could not make its own
+		return nil, nil // the object is another owner's: the run could not make its own
 	}
-	policy := metav1.DeletePropagationForeground // the object's dependents are deleted before it
+	policy := metav1.DeletePropagationForeground // the object's dependents are deleted first
 	if i.Group == "" {
 		policy = metav1.DeletePropagationBackground // objects of the core group have no dependents here
 	}
@@ -59,12 +59,12 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 		PropagationPolicy: &policy,
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil, nil // the object is gone, or another one has its name
+		return nil, nil // the object is gone, or another object has its name
 	}
 	return []Item{i}, err
 }
 
-// deleteAll deletes all objects of a kind in a namespace with the owner's label. It needs RemovalVerbs.
+// deleteAll deletes all objects of a kind in a namespace that have the owner's label. It needs RemovalVerbs.
 func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	list, err := client.List(ctx, r.owner.selector())
@@ -84,12 +84,12 @@ func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 	return waits, err
 }
 
-// podsFirst is how long removeAll waits until pods are gone. It then deletes the pods' namespaces.
+// podsFirst is how long removeAll waits for the end of pods. It then deletes the pods' namespaces.
 const podsFirst = 10 * time.Second
 
-// removeAll removes all items of a record. First it removes the objects that layers applied and the objects in
-// namespaces that stay, the newest first, while their namespaces and controllers exist. It then removes Tare's
-// namespaces, and last the record, in the namespace recordIn. If recordIn is "", the record is kept.
+// removeAll removes all items of a record in three steps. First it removes objects that layers applied and objects in
+// namespaces that stay, the newest first, while their namespaces and controllers exist. Then it removes Tare's
+// namespaces. Last it removes the record, in the namespace recordIn, unless recordIn is "".
 func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) error {
 	var namespaces, rest []Item
 	for _, i := range slices.Backward(items) {
@@ -99,9 +99,9 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted
-	// before, since their controllers may have to act while the namespace exists. Pods are also deleted before,
-	// because the namespace controller waits for seconds if it finds pods.
+	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted first, since
+	// their controllers may have to act while the namespace exists. Pods are deleted first, too: if the namespace
+	// controller finds pods, it waits for seconds.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
 		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })
@@ -111,13 +111,13 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 		return inside
 	})
 	if err := r.remove(ctx, rest); err != nil {
-		// The namespace of the record stays, so that tare clean can find the record.
+		// The record's namespace stays, so that tare clean can find the record.
 		others := slices.DeleteFunc(slices.Clone(namespaces), func(n Item) bool { return n.Name == recordIn })
 		return errors.Join(err, r.remove(ctx, others))
 	}
 	quick := *r
 	quick.limit = min(r.limit, podsFirst)
-	_ = quick.remove(ctx, pods) // removing the namespaces reports what remains
+	_ = quick.remove(ctx, pods) // if a pod remains, removing its namespace reports it
 	if err := r.remove(ctx, namespaces); err != nil {
 		return err
 	}
@@ -138,8 +138,8 @@ func (r *Record) Remove(ctx context.Context, items ...Item) error {
 	return r.write(ctx)
 }
 
-// End stops renewing the record, and removes all objects of the session from the cluster, and then the record.
-// It has a time limit of its own, and also works when the run's context is done.
+// End stops renewing the record. It removes all objects of the session from the cluster, and then the record. It
+// works even if the run's context is done, and has a time limit.
 func (r *Record) End() error {
 	r.mu.Lock()
 	items, namespace, stop := slices.Clone(r.items), r.namespace, r.stop
@@ -168,7 +168,7 @@ func (r *Record) remover(owner Owner) *remover {
 type remover struct {
 	*cluster.Cluster
 	owner Owner
-	limit time.Duration // how long objects may take to be gone
+	limit time.Duration // how long deleted objects may exist
 }
 
 func (r *remover) awaitGone(ctx context.Context, items []Item) error {
@@ -199,7 +199,7 @@ func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 	}
 }
 
-// stillThere returns the objects that still exist, and for each of them why its deletion takes long.
+// stillThere returns the objects that still exist, and for each of them the reason why its deletion takes long.
 func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, why []string) {
 	for _, i := range items {
 		got, err := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
@@ -216,7 +216,8 @@ func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, wh
 	return left, why
 }
 
-// deletionBlock returns the finalizers and conditions that block the deletion of an object, in brackets, or "".
+// deletionBlock returns the finalizers and conditions that block the deletion of an object, in brackets; "" if there
+// are none.
 func deletionBlock(o *unstructured.Unstructured) string {
 	var reasons []string
 	if f := o.GetFinalizers(); len(f) > 0 {
