@@ -13,7 +13,7 @@ import (
 	"tare/internal/testbed/kube/inventory"
 )
 
-// These are levels of Pod Security, as labels of namespaces contain them.
+// These are the levels of Pod Security, as namespaces' labels contain them.
 const (
 	restricted = "restricted"
 	baseline   = "baseline"
@@ -36,7 +36,7 @@ func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, i
 	return made, on.record.AddDeadline(ctx, ns.Name, image)
 }
 
-// useNamespace starts to use a namespace that the experiment names and that Tare did not make.
+// useNamespace starts to use a namespace that the experiment names. Tare has not made this namespace.
 func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string) error {
 	if on.record.Begun() {
 		return on.record.AddDeadline(ctx, namespace, image)
@@ -53,8 +53,8 @@ func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string)
 	return on.record.AddDeadline(ctx, namespace, image)
 }
 
-// makeNodesNamespace returns the namespace for pods that belong to a node: given, if the experiment names it,
-// or a new one per cluster and level of Pod Security.
+// makeNodesNamespace returns the namespace for pods that serve a node and not an arm. It returns given, if the
+// experiment names a namespace. Otherwise it makes one namespace per cluster and level of Pod Security.
 func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, image string) (string, error) {
 	if given != "" {
 		return given, on.useNamespace(ctx, given, image)
@@ -93,7 +93,8 @@ func (s *Site) planNamespace() *corev1.Namespace {
 	return ns
 }
 
-// ensureNamespace makes the site's namespace, or updates it if layers have registered new changes.
+// ensureNamespace makes the site's namespace. If the namespace exists and layers have registered new changes, it
+// updates the namespace.
 func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -119,7 +120,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 		shape(ns)
 	}
 	s.shapes.namespace = nil
-	maps.Copy(ns.Labels, s.Labels()) // layers cannot change the owner's labels
+	maps.Copy(ns.Labels, s.Labels()) // layers must not change the owner's labels
 	ns.Name = s.unique
 	if s.namespace != nil {
 		ns.ResourceVersion = ""

@@ -18,14 +18,14 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Request describes a site's pods and the nodes that they need.
+// Request describes a site's pods and the nodes that the pods need.
 type Request struct {
 	Placement      experiment.Placement
 	Spread         string // label whose values must differ between the nodes; "" for none
 	Client, Server PodNeeds
-	Members        []PodNeeds // server pods after the first, if the service has several members
+	Members        []PodNeeds // server pods after the first, for a service with several members
 	Clients        []PodNeeds // client pods after the first
-	// Nodes is the required number of nodes of the members; 0: one per member, or fewer on a small cluster.
+	// Nodes is the number of nodes that the members must have; 0: one node per member, or fewer on a small cluster.
 	Nodes int
 }
 
@@ -33,7 +33,7 @@ type Request struct {
 type PodNeeds struct {
 	Role   string // role of the pod, such as "client"
 	Choice experiment.NodeChoice
-	Pod    *corev1.Pod // nil if the site has no pod of the role
+	Pod    *corev1.Pod // nil if the site has no pod with this role
 }
 
 func (r Request) fits(client, server *corev1.Node) bool {
@@ -49,7 +49,7 @@ func (r Request) fits(client, server *corev1.Node) bool {
 	return r.Placement == experiment.SameNode || r.differ(client, server)
 }
 
-// differ reports whether two nodes have different values of the label Spread, if there is one.
+// differ reports whether two nodes have different values of the label Spread. Without Spread, it returns true.
 func (r Request) differ(client, server *corev1.Node) bool {
 	a, b := client.Labels[r.Spread], server.Labels[r.Spread]
 	return r.Spread == "" || a != b && a != "" && b != ""
@@ -100,7 +100,7 @@ func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	})
 }
 
-// tooSmall names the resource of which an empty node has less than the pods request; "" if there is none.
+// tooSmall names a resource of which an empty node has less than the pods request; "" if there is none.
 func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		sum := resource.Quantity{}
@@ -118,7 +118,7 @@ func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 
 func (r Request) explain(nodes []*corev1.Node) error {
 	why := func(p PodNeeds) (fit int, reasons string) {
-		const most = 8 // maximum number of nodes in the error
+		const most = 8 // maximum number of nodes that the error names
 		var list []string
 		for _, n := range nodes {
 			if reason := p.Misfit(n); reason != "" {
@@ -156,8 +156,8 @@ func (r Request) explain(nodes []*corev1.Node) error {
 		fit, len(nodes), experiment.SameNode, reasons)
 }
 
-// resolveRuntime adds to each pod the node selector and the tolerations of the pod's RuntimeClass, as the API
-// server does when the pod is made.
+// resolveRuntime adds the node selector and the tolerations of a pod's RuntimeClass to the pod. The API server also
+// adds them when the pod is made.
 func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Pod) error {
 	for _, pod := range pods {
 		if pod == nil || pod.Spec.RuntimeClassName == nil {
@@ -168,7 +168,7 @@ func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Po
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("there is no RuntimeClass %s in context %s", *pod.Spec.RuntimeClassName, on.Context)
 		case err != nil || class.Scheduling == nil:
-			continue // Tare may not read the class; the scheduler reports unsuitable nodes
+			continue // Tare may not read the class: the scheduler reports unsuitable nodes
 		}
 		if pod.Spec.NodeSelector == nil {
 			pod.Spec.NodeSelector = map[string]string{}

@@ -13,16 +13,16 @@ import (
 	"tare/internal/testbed/kube/inventory"
 )
 
-// Container is the name of the container in which programs run.
+// Container is the name of the container in which the programs of trials run.
 const Container = "tare"
 
 // Program is the path of the agent in Tare's image.
 const Program = "/usr/bin/tare-agent"
 
-// User is the user id that programs have, in Tare's image and in others.
+// User is the user id of programs, in every image.
 const User = 65532
 
-// graceSeconds is the pods' grace period. The agent needs no time to end.
+// graceSeconds is the pods' grace period, in seconds. The agent needs no time to end.
 const graceSeconds = 2
 
 // Plan returns a pod with the properties that all of Tare's pods have.
@@ -32,7 +32,7 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(graceSeconds)),
 			AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
-			DNSPolicy:         corev1.DNSClusterFirst, // injected sidecars look up their control plane
+			DNSPolicy:         corev1.DNSClusterFirst, // injected sidecars must find their control plane
 			PriorityClassName: level.Priority,
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: new(true), RunAsUser: new(int64(User)), RunAsGroup: new(int64(User)), FSGroup: new(int64(User)),
@@ -63,7 +63,8 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	return pod
 }
 
-// agentVolumeSize is the size in bytes at which a pod is evicted: the outputs, and 256 MiB for the rest.
+// agentVolumeSize is the size of the agent's volume in bytes. It has room for the outputs and 256 MiB more. The
+// kubelet evicts a pod that exceeds it.
 const agentVolumeSize = agent.StoreLimit + 256<<20
 
 // OnHost makes a pod use its node's network.
@@ -101,15 +102,15 @@ func ProgramIn(pod *corev1.Pod, container string) string {
 
 const sidecarPrefix = Container + "-"
 
-// Sidecar returns the name of the container that one of Tare's own sidecars has.
+// Sidecar returns the name of the container of a Tare sidecar with this name.
 func Sidecar(name string) string { return sidecarPrefix + name }
 
-// HasAgent reports whether a container is one of Tare's own, with an agent.
+// HasAgent reports whether an agent runs in a container: whether Tare made the container.
 func HasAgent(container string) bool {
 	return container == Container || strings.HasPrefix(container, sidecarPrefix)
 }
 
-// agentContainers lists the names of Tare's own containers in a pod, the container for programs first.
+// agentContainers lists the names of the containers with an agent. The container for programs is the first.
 func agentContainers(pod *corev1.Pod) []string {
 	names := []string{Container}
 	for _, c := range pod.Spec.Containers {
@@ -120,16 +121,16 @@ func agentContainers(pod *corev1.Pod) []string {
 	return names
 }
 
-// AddSidecar adds a container for a layer's own processes to a planned pod. The processes run as root, since
-// the requested capabilities apply only to root. The agent comes from Tare's image, and keeps no secret on a
-// disk.
+// AddSidecar adds a container for a layer's own processes to a planned pod. The processes run as root, since the
+// requested capabilities apply only to root. The agent is copied from Tare's image. Its directory is in memory, so
+// that no secret is stored on a disk.
 func AddSidecar(pod *corev1.Pod, tare string, want testbed.Sidecar) {
 	name := Sidecar(want.Name)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 		EmptyDir: &corev1.EmptyDirVolumeSource{
 			Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse("64Mi")),
 		}}})
-	// As in a service mesh, a sidecar has a small request, and no CPU limit, which would throttle the sidecar.
+	// As in a service mesh, a sidecar has small requests. It has no CPU limit, which would throttle it.
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},

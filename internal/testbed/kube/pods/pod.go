@@ -1,8 +1,7 @@
 // Package pods makes the pods of a run and holds the connections to their agents.
 //
-// Plan returns a pod. Maker.Launch makes pods and waits until they are ready. Pod.Mend makes a lost pod again
-// on the same node. If a pod does not become ready, the error has the reason, the pod's events and its last
-// log lines.
+// Plan returns a pod. Maker.Launch makes pods and waits until they are ready. Pod.Mend makes a lost pod again on the
+// same node. If a pod does not become ready, the error contains the reason, the pod's events and its last log lines.
 package pods
 
 import (
@@ -29,22 +28,22 @@ import (
 // Maker makes pods of a run on one cluster.
 type Maker struct {
 	On      *cluster.Cluster
-	Record  *inventory.Record // record of pods; a pod is recorded before it is made
+	Record  *inventory.Record // record to which a pod is added before it is made
 	Owner   inventory.Owner
 	Limits  experiment.Timeouts
-	Version string // version of Tare; agents must have the same version
+	Version string // version of Tare, which the agents must have, too
 }
 
-// Pod is one of Tare's pods, with the connections to its agents. It can be made again from its plan.
+// Pod is one of Tare's pods, with the connections to its agents. A lost pod can be made again from the plan.
 type Pod struct {
 	maker *Maker
 	plan  *corev1.Pod
 
 	mu      sync.Mutex
-	now     *corev1.Pod              // state when the pod was made or last seen ready; nil before it is made
-	node    string                   // node on which the pod was last ready; "" before that
-	agents  map[string]*agent.Client // connections, by container
-	sandbox *string                  // result of the method Sandbox; nil before its first call
+	now     *corev1.Pod // state when the pod was made or last seen ready; nil before the pod is made
+	node    string      // node on which the pod was last ready; "" before that
+	agents  map[string]*agent.Client
+	sandbox *string // result of the method Sandbox; nil before the first call
 }
 
 // String returns the pod's name for messages.
@@ -60,7 +59,7 @@ func (p *Pod) AgentIn(container string) *agent.Client {
 	return p.agents[container]
 }
 
-// Agents returns the connections to all agents in the pod. The first is that of the method Agent.
+// Agents returns the connections to all agents in the pod, the agent in the container for programs first.
 func (p *Pod) Agents() []*agent.Client {
 	return testbed.Each(agentContainers(p.plan), p.AgentIn)
 }
@@ -68,7 +67,7 @@ func (p *Pod) Agents() []*agent.Client {
 // Item returns the pod as an item of a record.
 func (p *Pod) Item() inventory.Item { return inventory.Core("pods", p.plan.Namespace, p.plan.Name) }
 
-// Disconnect ends the connections to the agents. It is called before the pod is deleted.
+// Disconnect ends the connections to the agents. Callers use it when they delete the pod.
 func (p *Pod) Disconnect() {
 	for _, a := range p.Agents() {
 		_ = a.Close()
@@ -83,17 +82,17 @@ func (p *Pod) Get(ctx context.Context) (*corev1.Pod, error) {
 // Plan returns the pod as Tare planned it.
 func (p *Pod) Plan() *corev1.Pod { return p.plan }
 
-// Seen returns the pod's state when it was made or last seen ready, and before that the plan.
+// Seen returns the pod's state when it was made or last seen ready. Before the pod is made, it returns the plan.
 func (p *Pod) Seen() *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return cmp.Or(p.now, p.plan)
 }
 
-// UID returns the UID of the pod. If the pod is made again, it gets a new UID.
+// UID returns the UID of the pod, which is new when the pod is made again.
 func (p *Pod) UID() string { return string(p.Seen().UID) }
 
-// Node returns the name of the pod's node. If the pod is lost, it is the pod's last node.
+// Node returns the name of the node on which the pod is, or was before it was lost.
 func (p *Pod) Node() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +115,7 @@ func (m *Maker) New(plan *corev1.Pod) *Pod {
 	return p
 }
 
-// connect returns clients of the pod's agents, which connect when they are first used.
+// connect returns a client for each agent of the pod. A client connects when it is first used.
 func (p *Pod) connect() map[string]*agent.Client {
 	all := map[string]*agent.Client{}
 	for _, name := range agentContainers(p.plan) {
@@ -131,7 +130,7 @@ func (p *Pod) connect() map[string]*agent.Client {
 	return all
 }
 
-// SidecarNames lists the names of the pod's sidecars, also injected ones, without Tare's own sidecars.
+// SidecarNames lists the names of the pod's sidecars, including injected ones, without Tare's own.
 func (p *Pod) SidecarNames() []string { return sidecarNames(p.Seen()) }
 
 func sidecarNames(p *corev1.Pod) []string {
@@ -149,7 +148,7 @@ func sidecarNames(p *corev1.Pod) []string {
 	return names
 }
 
-// Sidecars returns the names of the pod's started containers except that for programs, by container id.
+// Sidecars returns the names of the pod's started containers by container id, except the container for programs.
 func (p *Pod) Sidecars() map[string]string {
 	names := p.Containers()
 	maps.DeleteFunc(names, func(_, name string) bool { return name == Container })
@@ -168,8 +167,8 @@ func (p *Pod) Containers() map[string]string {
 	return names
 }
 
-// Refresh reads the pod's containers from the API server again: a restarted container has a new id. If another
-// pod has the pod's name now, Refresh does nothing.
+// Refresh reads the pod's containers from the API server again, since a restarted container has a new id. It does
+// nothing if another pod has the name now.
 func (p *Pod) Refresh(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	if err != nil || string(got.UID) != p.UID() {
@@ -184,7 +183,7 @@ func (p *Pod) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Sandbox returns the name of the sandbox around the pod's programs; "" if there is no sandbox.
+// Sandbox returns the name of the sandbox around the pod's programs; "" if there is none.
 func (p *Pod) Sandbox(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	known := p.sandbox
