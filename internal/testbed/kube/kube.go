@@ -1,13 +1,13 @@
 // Package kube is the testbed on a Kubernetes cluster. Its sites are namespaces with pods on nodes, made
 // through client-go.
 //
-// Open returns a site (Site). The arm's layers change it (ShapeNamespace, ShapePods, ShapeVolume, Apply), and
-// Ready makes its objects. The site stays up until it is closed, or until the run ends. A trial is a few
-// messages to the agents in the site's pods (package agent). While a trial runs, only the agents do something
-// for Tare: they wait for the program. With "accounting: node" the agent on the node also reads the pod's
-// cgroups at the start, at the end, and four times a second in between (BenchmarkRead in agent/cgroup).
+// Open returns a site (Site). The arm's layers change the site (ShapeNamespace, ShapePods, ShapeVolume, Apply),
+// and Ready makes its objects. The site stays up until it is closed, or until the run ends. A trial is a few
+// messages to the agents in the site's pods (package agent). While a trial runs, only the agents work for Tare:
+// they wait for the program. With "accounting: node", the agent on the node also reads the pod's cgroups at the
+// start, at the end, and four times a second in between (BenchmarkRead in agent/cgroup).
 //
-// These are the packages below this one. Each imports only packages that stand above it in this list:
+// This package uses the packages below. Each of them imports only packages that stand above it in this list:
 //
 //	cluster     connects to a cluster, waits for states, and explains its errors
 //	inventory   records the objects that runs make on a cluster, and removes them
@@ -18,8 +18,8 @@
 //	accounting  measures the resources that pods use, and other load on their nodes
 //
 // Every object is recorded in the cluster before it is made, and has the owner's label. Close removes exactly
-// these objects; after kill -9, inventory.Clean does. Every wait has a limit. The error then names the awaited
-// state, with the events and the last log lines of the pods.
+// these objects. If Tare was killed, inventory.Clean removes them. Every wait has a limit. After the limit, the
+// error names the awaited state, with the events and the last log lines of the pods.
 package kube
 
 import (

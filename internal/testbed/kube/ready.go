@@ -19,10 +19,10 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Ready makes the site with the layers' changes, and waits until its pods are ready, if it has any.
+// Ready makes the site with the layers' changes, and waits until its pods, if any, are ready.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.PodsOnClusters() {
-		// A workload that works only on clusters needs the namespace in every arm, also for proofs.
+		// A workload that works only on clusters needs the namespace in every arm, also for an arm's proofs.
 		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
 			_, err := s.ensureNamespace(ctx)
 			return err
@@ -64,7 +64,7 @@ func (s *Site) Ready(ctx context.Context) error {
 	return on.counter.MakePods(ctx, s.accountingSite(on), s.nodes()) // accounting pods must be ready before the first program starts
 }
 
-// plans returns the site's pods before they are made. The pods are complete and bound to their nodes.
+// plans returns the site's pods, complete and bound to their nodes, before they are made.
 func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*corev1.Pod, error) {
 	plans := map[testbed.Place]*corev1.Pod{}
 	for i := range s.clients() {
@@ -80,7 +80,7 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 			}
 		}
 	}
-	for _, added := range s.shapes.sidecars { // layers have changed all containers before; they do not change sidecars
+	for _, added := range s.shapes.sidecars { // these follow the changes by layers, which do not apply to sidecars
 		if plan := plans[added.pod]; plan != nil {
 			pods.AddSidecar(plan, s.level.Image, added.sidecar)
 		}
@@ -128,7 +128,7 @@ func (s *Site) placement() experiment.Placement {
 	return s.level.Placement.One()
 }
 
-// planOnNodes adds the pods that use their nodes' network and stand for programs on a node: layers skip them.
+// planOnNodes adds the pods that stand for programs on a node and use the node's network. Layers do not change them.
 func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice) error {
 	s.bed.options.Say("pods in the host's network need Pod Security " + privileged +
 		": the path node-to-node is measured on the nodes themselves")
@@ -148,7 +148,7 @@ func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbe
 	return nil
 }
 
-// planPod returns a pod of the site before layers change it, of Pod Security restricted. By default, its
+// planPod returns a pod of the site without the changes of layers. It meets Pod Security restricted. By default, its
 // quality-of-service class is Guaranteed.
 func (s *Site) planPod(role string) *corev1.Pod {
 	pod := pods.Plan(s.bed.session.Owner, s.level, s.name(role), role)
@@ -162,7 +162,7 @@ func (s *Site) planPod(role string) *corev1.Pod {
 	return pod
 }
 
-// requirements returns a container's limits and requests. By default, a request equals the limit.
+// requirements returns a container's limits and requests. Without a value of its own, a request equals the limit.
 func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{Limits: corev1.ResourceList{}, Requests: corev1.ResourceList{}}
 	set := func(name corev1.ResourceName, limit, request string) {
@@ -178,7 +178,7 @@ func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	return out
 }
 
-// amount parses a valid quantity with the suffix K or k. ok is false for "none" and "".
+// amount parses a valid quantity, which may end with K in place of k. ok is false for "none" and "".
 func amount(text string) (resource.Quantity, bool) {
 	if n, ok := strings.CutSuffix(text, "K"); ok {
 		text = n + "k"
@@ -194,7 +194,7 @@ func (s *Site) accountingSite(on *clusterRun) accounting.Site {
 	}
 }
 
-// makeNodePod makes the pod that reads a node's counters for all arms, until the testbed closes.
+// makeNodePod makes the pod that reads a node's counters for all arms. The pod exists until the testbed closes.
 func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*pods.Pod, error) {
 	level := restricted
 	if s.level.Accounting == experiment.OnNode {
@@ -208,7 +208,8 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
 	}
-	// The name is cut at a limit, and nodes' names often differ only at their end: the digest is unique.
+	// The pod's name is cut at a limit, and nodes' names often differ only at their end. The digest makes the pod's name
+	// unique.
 	digest := fnv.New32a()
 	digest.Write([]byte(node))
 	plan := s.planNodePod(fmt.Sprintf("tare-%s-%s-%08x-%s", on.owner, accounting.RoleNode, digest.Sum32(), node))

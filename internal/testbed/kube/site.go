@@ -20,7 +20,7 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// siteLabel is the label with the site's name. It distinguishes the pods of two sites of the same arm.
+// siteLabel is the label with the site's unique name. It distinguishes the pods of two sites of one arm.
 const siteLabel = "tare/site"
 
 const (
@@ -36,19 +36,19 @@ type Site struct {
 	arm     string
 	needs   experiment.Needs
 	level   *experiment.Kubernetes // parameters of the testbed
-	unique  string                 // unique name: the site's namespace or, in a shared namespace, the beginning of its objects' names
-	context string                 // context of the kubeconfig
+	unique  string                 // unique name: of the site's namespace or, in a shared namespace, the beginning of objects' names
+	context string                 // name of the context in the kubeconfig
 
 	mu        sync.Mutex
-	on        *clusterRun // nil before the site has connected
+	on        *clusterRun // nil before the first use of the cluster
 	shapes    shapes
-	namespace *corev1.Namespace // namespace that Tare has made; nil before that, and if the namespace is shared
-	bare      *corev1.Namespace // the same namespace before layers changed it
+	namespace *corev1.Namespace // namespace that Tare has made; nil before it is made, and for a shared namespace
+	bare      *corev1.Namespace // namespace without the changes of layers
 	pods      map[testbed.Place]*pods.Pod
 	service   netip.Addr // address of the Kubernetes service
 }
 
-// shapes are the changes that layers make to objects. They are applied before the objects are made.
+// shapes are the changes that layers make to the plans of objects.
 type shapes struct {
 	namespace []func(*corev1.Namespace)
 	pods      []func(*corev1.Pod) error
@@ -56,12 +56,12 @@ type shapes struct {
 	sidecars  []addedSidecar
 }
 
-// Of returns the *Site that site is or wraps, or an error that the layer or workload needs a cluster.
+// Of returns the *Site that site is or wraps. For other sites, the error tells that a cluster is needed.
 func Of(site testbed.Site) (*Site, error) {
 	return testbed.Need[*Site](site, "this works on a cluster only (testbed: kubernetes)")
 }
 
-// UseContext puts the site on the cluster of another context, before any other method of the site is called.
+// UseContext moves the site to the cluster of another context. It must be called before any other method of the site.
 func (s *Site) UseContext(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Site) UseContext(name string) error {
 	return nil
 }
 
-// Cluster returns the site's cluster. The first call connects.
+// Cluster returns the site's cluster. The first call makes the connection.
 func (s *Site) Cluster(ctx context.Context) (*cluster.Cluster, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Site) cluster(ctx context.Context) (*clusterRun, error) {
 	return s.on, nil
 }
 
-// Namespace returns the name of the site's namespace. The namespace need not exist yet.
+// Namespace returns the name of the site's namespace, which may not exist yet.
 func (s *Site) Namespace() string { return cmp.Or(s.level.Namespace, s.unique) }
 
 // ReadNamespace reads the site's namespace from the cluster.
@@ -111,16 +111,17 @@ func (s *Site) ReadNamespace(ctx context.Context) (*corev1.Namespace, error) {
 	return ns, nil
 }
 
-// sharesNamespace reports whether the experiment names a namespace, which is not Tare's and which all arms share.
+// sharesNamespace reports whether the experiment names a namespace. All arms then share it, and Tare has not made it.
 func (s *Site) sharesNamespace() bool { return s.level.Namespace != "" }
 
-// Parameters returns the testbed's parameters; each factor has the site's level.
+// Parameters returns the testbed's parameters, with one level of each factor.
 func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 
-// Labels returns the labels that every object at the site must have: ManagedBy, OwnerLabel and ArmLabel.
+// Labels returns the labels that every object of the site must have: ManagedBy, OwnerLabel and ArmLabel.
 func (s *Site) Labels() map[string]string { return s.bed.session.Owner.Labels(s.arm, "") }
 
-// Owners returns the owner references, set by Apply, by which the cluster removes an object if Tare is lost.
+// Owners returns the owner references for objects of the site. By these, the cluster removes the objects if Tare is
+// lost. Apply sets them itself.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -129,12 +130,13 @@ func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	return on.record.Owners(s.Namespace()), nil
 }
 
-// siteName returns the unique name of a site. The number makes the name unique.
+// siteName returns the name of a site, which its number makes unique.
 func siteName(owner inventory.Owner, number int, arm string) string {
 	return cluster.Label(fmt.Sprintf("tare-%s-%d-%s", owner, number, arm), cluster.NameLimit)
 }
 
-// name returns the name of an object of the site: the plain name, or in a shared namespace a unique name.
+// name returns the name of an object of the site. In a shared namespace, this is the plain name after a unique
+// prefix.
 func (s *Site) name(plain string) string {
 	if s.sharesNamespace() {
 		return cluster.Label(s.unique, cluster.NameLimit-len(plain)-1) + "-" + plain
@@ -142,7 +144,8 @@ func (s *Site) name(plain string) string {
 	return plain
 }
 
-// ShapeNamespace registers f, which changes Tare's own namespace before it is made, or returns an error.
+// ShapeNamespace registers the function f, which changes the plan of the site's namespace. If the site shares its
+// namespace, this is an error.
 func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	if s.sharesNamespace() {
 		return fmt.Errorf("arm %s changes its namespace, but testbed.kubernetes.namespace is %s, "+
@@ -154,15 +157,15 @@ func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	return nil
 }
 
-// ShapePods registers f, which changes every workload pod before it is made. Ready returns f's errors.
+// ShapePods registers the function f, which changes the plan of every workload pod. Ready returns the errors of f.
 func (s *Site) ShapePods(f func(*corev1.Pod) error) { s.shapes.pods = append(s.shapes.pods, f) }
 
-// ShapeVolume registers f, which changes the claim of each volume before the claim is made.
+// ShapeVolume registers the function f, which changes the plan of each volume's claim.
 func (s *Site) ShapeVolume(f func(*corev1.PersistentVolumeClaim)) {
 	s.shapes.volume = append(s.shapes.volume, f)
 }
 
-// Facts requests the facts of the pod at a place from its agent.
+// Facts asks the agent in the pod at a place for the pod's facts.
 func (s *Site) Facts(ctx context.Context, where testbed.Place) (agent.Facts, error) {
 	p, err := s.pod(where)
 	if err != nil {

@@ -105,7 +105,7 @@ const sidecarPrefix = Container + "-"
 // Sidecar returns the name of the container of a Tare sidecar with this name.
 func Sidecar(name string) string { return sidecarPrefix + name }
 
-// HasAgent reports whether an agent runs in a container: whether Tare made the container.
+// HasAgent reports whether a container is the one for programs or one of Tare's own sidecars, and so has an agent.
 func HasAgent(container string) bool {
 	return container == Container || strings.HasPrefix(container, sidecarPrefix)
 }
