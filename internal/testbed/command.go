@@ -30,7 +30,6 @@ func (e *ExitError) Error() string {
 	return text
 }
 
-// How returns the exit status or the signal.
 func (e *ExitError) How() string {
 	if e.Signal != "" {
 		return "signal: " + e.Signal
@@ -221,7 +220,6 @@ type Usage struct {
 	Unavailable bool `json:"untold,omitempty"`
 }
 
-// CPU is the sum of user and system time.
 func (u Usage) CPU() time.Duration { return u.User + u.System }
 
 // Pause waits for the duration. If the context is done earlier, it returns the context's error.

@@ -152,10 +152,8 @@ type holding struct {
 	held []any
 }
 
-// Unwrap returns the site without the additional values.
 func (h holding) Unwrap() Site { return h.Site }
 
-// Holds lists the additional values.
 func (h holding) Holds() []any { return h.held }
 
 // Disturbance is an error that spoils the present trial, but does not depend on the measured system. For example, a
@@ -165,16 +163,13 @@ type Disturbance struct {
 	Err  error
 }
 
-// Error names the loss and the reason.
 func (e *Disturbance) Error() string { return e.What + ": " + e.Err.Error() }
 
-// Unwrap returns the reason.
 func (e *Disturbance) Unwrap() error { return e.Err }
 
 // Broken means that a site is damaged, and that only opening it anew can repair it. What describes the damage.
 type Broken struct{ What string }
 
-// Error describes the damage.
 func (e *Broken) Error() string { return e.What }
 
 // Status is the result of a probe.

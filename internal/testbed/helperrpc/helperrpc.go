@@ -70,7 +70,6 @@ func start(ctx context.Context, site testbed.Site, where testbed.Place, cmd test
 	return startHere(ctx, site, where, cmd)
 }
 
-// pipes is a connection to a helper on this machine.
 type pipes struct {
 	requests  *os.File
 	responses *os.File

@@ -24,7 +24,6 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// fieldManager is Tare's name in the managed fields of objects.
 const fieldManager = "tare"
 
 // kindPatience is how long the API server may take to serve a kind whose definition has just been applied.
@@ -35,14 +34,12 @@ var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: 
 
 var errUnknownKind = errors.New("the cluster does not know it: is its CustomResourceDefinition installed?")
 
-// target is an object with the client of its resource.
 type target struct {
 	object *unstructured.Unstructured
 	client dynamic.ResourceInterface
 	item   inventory.Item // entry for the object in the inventory
 }
 
-// String returns the name of the object for messages.
 func (t target) String() string {
 	name := t.object.GetKind() + " " + safetext.Head(t.object.GetName(), 253)
 	if t.item.Namespace != "" {

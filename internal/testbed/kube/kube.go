@@ -166,7 +166,6 @@ func (s *Site) Close() error {
 	return on.record.Remove(ctx, items...)
 }
 
-// retire moves a site from the open to the retired sites. It reports whether the site was open.
 func (t *Testbed) retire(s *Site) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -210,7 +209,6 @@ type Options struct {
 
 var errClosed = errors.New("testbed on Kubernetes: already closed")
 
-// onCluster returns the run's state on the cluster of a context. The first call connects.
 func (t *Testbed) onCluster(ctx context.Context, name string, limits experiment.Timeouts) (*clusterRun, error) {
 	t.connecting.Lock()
 	defer t.connecting.Unlock()

@@ -30,7 +30,6 @@ func (s *Site) clients() int {
 	return max(s.needs.Clients, 1)
 }
 
-// Clients lists the places of the client pods.
 func (s *Site) Clients() []testbed.Place {
 	var list []testbed.Place
 	for i := range s.clients() {
@@ -99,7 +98,6 @@ func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	return len(nodes)
 }
 
-// clientNote returns a note if clients share nodes, since they may then not add load; otherwise "".
 func (s *Site) clientNote() string {
 	nodes := s.nodeCount(s.clients(), testbed.Client)
 	if nodes == s.clients() {

@@ -136,10 +136,8 @@ type sampler struct {
 	sample *accounting.Sample // sample that Start has begun; nil if none has begun
 }
 
-// Sampler returns a sampler for the nodes on which trials run.
 func (t *Testbed) Sampler() *sampler { return &sampler{bed: t} }
 
-// Start begins a sample at a site.
 func (s *sampler) Start(ctx context.Context, site testbed.Site) error {
 	s.sample = nil
 	kube, err := Of(site)

@@ -96,7 +96,6 @@ func userName(ctx context.Context, client cluster.Client) string {
 	return got.Status.UserInfo.Username
 }
 
-// grant returns the command with which an administrator grants a right to a user.
 func grant(r experiment.Right, user string) string {
 	name := "tare-" + cluster.Label(r.Name(), 40)
 	kind := "resource"
@@ -113,7 +112,6 @@ func grant(r experiment.Right, user string) string {
 		name, in, rule, name, in, name, subject(user))
 }
 
-// subject returns the flag of kubectl create rolebinding that names a user.
 func subject(user string) string {
 	if user == "" {
 		return "--user=USER"

@@ -127,7 +127,6 @@ type site struct {
 	groups  groups
 }
 
-// Start starts a command at a place of the site.
 func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	place, ok := s.places[where]
 	if !ok && s.network != nil {

@@ -51,8 +51,6 @@ func (v *volume) attach() (*os.File, string, error) {
 	return loop, path, nil
 }
 
-// loopAttempts is the number of attempts to attach a device. Each may fail, since another program may take the free
-// device first.
 const loopAttempts = 16
 
 // attachLoop makes a loop device on a file. If /dev has no node for the device, attachLoop makes a node in dir.

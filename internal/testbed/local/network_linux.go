@@ -182,7 +182,6 @@ func openSpace(name string) (*netNamespace, error) {
 	return s, nil
 }
 
-// close ends the namespace. No program may be running in it.
 func (s *netNamespace) close() {
 	if s.Handle != nil {
 		s.Close()
@@ -227,7 +226,6 @@ func (s *netNamespace) up(name string) error {
 	return nil
 }
 
-// close ends the namespaces. All programs in them must have ended.
 func (n *network) close() {
 	for _, pod := range n.pods {
 		pod.close()

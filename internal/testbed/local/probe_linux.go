@@ -101,7 +101,6 @@ func userNamespaceHint() string {
 	return "this system (or the container around it) does not allow user namespaces: run Tare as root"
 }
 
-// probeNamespaces makes the namespaces that the other probes use.
 func (n *network) probeNamespaces() error {
 	var err error
 	if n.wire, err = openSpace("wire"); err != nil {

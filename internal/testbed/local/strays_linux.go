@@ -220,7 +220,6 @@ var guard struct {
 	pipe    *os.File  // end of the pipe that only this process holds open
 }
 
-// isGuard reports whether a process is a guard, or the cleaner that a guard has become.
 func isGuard(pid int) bool {
 	variables, _ := process.Environment(pid)
 	return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, guardVariable+"=") })

@@ -210,7 +210,6 @@ const serviceTable = "service"
 // do not change.
 func addService(node *netNamespace) error { return node.thread.do(addRules) }
 
-// addRules adds addService's rules in the namespace of the calling thread.
 func addRules() error {
 	conn, err := nftables.New()
 	if err != nil {

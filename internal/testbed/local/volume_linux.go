@@ -115,7 +115,6 @@ func (v *volume) AddVolumePart(p testbed.VolumePart) error {
 	return nil
 }
 
-// Ready makes the volume, from the device upwards, and searches the device for the marker.
 func (v *volume) Ready(ctx context.Context) error {
 	if err := v.build(ctx); err != nil {
 		return fmt.Errorf("the volume: %w", err)
@@ -214,7 +213,6 @@ func (v *volume) run(ctx context.Context, args ...string) error {
 
 const unmountLimit = 5 * time.Second
 
-// close takes the volume down. All programs in the client's pod must have ended.
 func (v *volume) close() error {
 	if v == nil {
 		return nil
@@ -243,7 +241,6 @@ func (v *volume) unmount() error {
 	}
 }
 
-// unmountBelow unmounts every mount at and below a directory, in the calling thread's mount namespace.
 func unmountBelow(dir string) error {
 	at, err := owned.Mounts(dir)
 	if err != nil {

@@ -124,7 +124,6 @@ func (n *network) describe() (map[string]string, error) {
 	})
 }
 
-// describe adds descriptions of the interfaces and the default route to parts, by name.
 func (s *netNamespace) describe(parts map[string]string) error {
 	links, err := s.LinkList()
 	if err != nil {
@@ -174,7 +173,6 @@ func bucket(rate float64, mtu int) float64 {
 // maxDelayed is the maximum number of packets that are being delayed, larger than any TCP window.
 const maxDelayed = 1 << 20
 
-// Unshaped returns the properties that the testbed gives to the wire.
 func (n *network) Unshaped() testbed.Shape { return n.unshaped }
 
 // Shape sets the properties of the wire. On each node, packets are first lost or delayed (netem), and then limited to
@@ -210,7 +208,6 @@ func (n *network) ends() map[*netNamespace][]string {
 	return ends
 }
 
-// resize sets the MTU of every interface between the pods, and records it for Mend.
 func (n *network) resize(mtu int) error {
 	for s, names := range n.ends() {
 		for _, name := range names {

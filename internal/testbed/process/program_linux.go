@@ -91,7 +91,6 @@ func (p *Program) look(pid, generation int) {
 	}
 }
 
-// follow waits until the leader has ended, and then ends all descendants.
 func (p *Program) follow(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { p.Signal() })
 	exited := make(chan struct{})
@@ -109,7 +108,6 @@ func (p *Program) follow(ctx context.Context) {
 	close(p.done)
 }
 
-// finish ends the descendants that the leader left, reaps all processes, and computes their usage.
 func (p *Program) finish() {
 	k := p.keeper
 	k.mu.Lock()

@@ -50,7 +50,6 @@ func (u *unknown) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// threadsNote is the note for a run with nodes on which the CPU time of kernel threads is unknown.
 const threadsNote = "the CPU time of the nodes' kernel threads is unknown: it counts as that of other programs " +
 	"(limits.foreignCPU), although they may work for the trial, such as by encrypting"
 

@@ -48,12 +48,10 @@ type LostError struct {
 	Err   error         // error of the latest try
 }
 
-// Error names the time that the agent has been out of reach, and the reason.
 func (e *LostError) Error() string {
 	return fmt.Sprintf("the agent in the pod was not reached in %v: %v", e.Since.Round(100*time.Millisecond), e.Err)
 }
 
-// Unwrap returns the error of the latest try.
 func (e *LostError) Unwrap() error { return e.Err }
 
 // ErrForgotten is the error for a program that the agent no longer knows, since the agent was restarted.
@@ -108,7 +106,6 @@ func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error
 	}
 }
 
-// Facts requests the facts that a program in the pod sees.
 func (s *Client) Facts(ctx context.Context) (Facts, error) {
 	a, err := s.call(ctx, request{Op: opFacts}, nil)
 	return part(a.Facts, "facts", err)

@@ -35,7 +35,6 @@ type quota struct {
 	held int64 // amount taken and not freed
 }
 
-// init sets the unit. It also sets the limit, unless the limit already has a value.
 func (b *quota) init(limit int64, unit string) {
 	b.limit, b.unit = cmp.Or(b.limit, limit), unit
 }

@@ -89,7 +89,6 @@ func (l *link) greet(r *bufio.Reader, version string, h hello) error {
 	return nil
 }
 
-// ask sends a request and waits for its response, until the link or the context ends.
 func (l *link) ask(ctx context.Context, q request, body []byte) (reply, error) {
 	got := make(chan reply, 1)
 	l.mu.Lock()

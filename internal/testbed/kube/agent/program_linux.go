@@ -150,7 +150,6 @@ func (p *program) exec(order process.Spec, stdin []byte) error {
 	return err
 }
 
-// finish waits until the program and its descendants are gone. It then sets p.end.
 func (p *program) finish() {
 	end := p.process.End()
 	p.end = ending{

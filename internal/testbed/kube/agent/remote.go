@@ -91,7 +91,6 @@ func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 	}
 }
 
-// follow waits for the program's end, fetches its outputs and sets the result.
 func (p *remoteProgram) follow(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { _ = p.kill() })
 	end, err := p.wait()

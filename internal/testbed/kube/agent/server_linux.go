@@ -89,7 +89,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// listen prepares the agent's directory, which may have files of an earlier agent, and opens the socket.
 func (s *Server) listen() (net.Listener, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("the agent's directory: %w", err)

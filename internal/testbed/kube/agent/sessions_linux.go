@@ -113,7 +113,6 @@ func (t *serverSession) end(why string) {
 	}
 }
 
-// close makes the session refuse further requests, and returns the session's programs.
 func (t *serverSession) close() map[string]*program {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -136,7 +136,6 @@ type TimeoutError struct {
 	Now   string // latest state before the limit
 }
 
-// Error names the awaited state, the limit and the latest state.
 func (e *TimeoutError) Error() string {
 	text := fmt.Sprintf("%s: not after %v", e.What, quantity.Duration(e.Limit))
 	if e.Now != "" {

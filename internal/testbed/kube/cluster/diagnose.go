@@ -32,7 +32,6 @@ type DiagnosedError struct {
 	Log    []string // last lines of the container's log
 }
 
-// Error returns the error with events and log lines, on several lines.
 func (e *DiagnosedError) Error() string {
 	text := e.Err.Error()
 	if len(e.Events) > 0 {
@@ -44,7 +43,6 @@ func (e *DiagnosedError) Error() string {
 	return text
 }
 
-// Unwrap returns Err.
 func (e *DiagnosedError) Unwrap() error { return e.Err }
 
 // Events returns the events about an object, the newest last. If uid is "", it returns the events about all objects

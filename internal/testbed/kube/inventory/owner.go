@@ -171,7 +171,6 @@ func (h holder) state() state {
 	return living
 }
 
-// String returns the holder as JSON, as records store it.
 func (h holder) String() string {
 	text, _ := json.Marshal(h)
 	return string(text)

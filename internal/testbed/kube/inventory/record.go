@@ -143,7 +143,6 @@ func (r *Record) renew(ctx context.Context) {
 	}
 }
 
-// write updates the ConfigMap. The caller holds the lock.
 func (r *Record) write(ctx context.Context) error {
 	if r.namespace == "" || r.cleaned != nil {
 		return r.cleaned
@@ -250,7 +249,6 @@ func (i Item) gvr() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: i.Group, Version: i.Version, Resource: i.Resource}
 }
 
-// String returns the object's name in kubectl's form.
 func (i Item) String() string {
 	kind := i.Resource
 	if i.Group != "" {
@@ -293,7 +291,6 @@ func readItems(text string) (items []Item, err error) {
 	return items, nil
 }
 
-// invalid returns the reason why an item cannot exist on a cluster; "" if it can exist.
 func (i Item) invalid() string {
 	for _, part := range []struct {
 		name, text string

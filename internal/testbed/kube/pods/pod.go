@@ -46,7 +46,6 @@ type Pod struct {
 	sandbox *string // result of the method Sandbox; nil before the first call
 }
 
-// String returns the pod's name for messages.
 func (p *Pod) String() string { return "pod " + p.plan.Namespace + "/" + p.plan.Name }
 
 // Agent returns the connection to the agent in the container for programs.
