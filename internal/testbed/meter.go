@@ -41,17 +41,13 @@ const (
 	ResourceConnections = "connection table"
 )
 
-// metered is a site that counts the use of the resources that a trial's programs share.
-type metered interface {
-	// Meter reads the counters, always in the same order. A resource may have several counters, such as a counter for
-	// each direction.
-	Meter(ctx context.Context) ([]Resource, error)
-}
-
-// StartMeter reads a site's counters. The function stop reads them again, and returns the use between the two
-// readings. It returns nil if the site has no counters or a reading fails.
+// StartMeter reads the counters of a site with the method Meter, which reads them always in the same order. A resource
+// may have several counters, such as a counter for each direction. The function stop reads the counters again, and
+// returns the use between the two readings. It returns nil if the site has no counters or a reading fails.
 func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) []Resource) {
-	at, ok := As[metered](site)
+	at, ok := As[interface {
+		Meter(ctx context.Context) ([]Resource, error)
+	}](site)
 	if !ok {
 		return func(context.Context) []Resource { return nil }
 	}

@@ -16,7 +16,7 @@
 //	Members  the server pods of a service with several; MemberVolumes are their volumes
 //	Clients  the client pods of a load with several
 //	Volume   a volume in the client's pod; VolumeStack if layers add parts to it
-//	Holder   values that layers and workloads share (Held)
+//	Holding  values that layers and workloads share (Held)
 //	Sidecars pods that can have a container for a layer's own processes
 //	Scratch  a directory for files that programs under test need
 //	Cgrouped a cgroup for programs under test
@@ -118,33 +118,19 @@ func find[T, Wrapping any](w Wrapping) (T, bool) {
 	}
 }
 
-// holder is a site with values that layers and workloads share, such as settings and running servers.
-type holder interface {
-	// Holds lists the values of this site, without the values of the wrapped site.
-	Holds() []any
-}
-
 // Held lists the values of type T that a site and the sites that it wraps hold.
-func Held[T any](s Site) []T {
-	var list []T
-	for s != nil {
-		if h, ok := s.(holder); ok {
-			for _, one := range h.Holds() {
-				if t, ok := one.(T); ok {
-					list = append(list, t)
-				}
+func Held[T any](s Site) (list []T) {
+	for h, ok := As[holding](s); ok; h, ok = As[holding](h.Site) {
+		for _, one := range h.held {
+			if t, ok := one.(T); ok {
+				list = append(list, t)
 			}
 		}
-		u, ok := s.(interface{ Unwrap() Site })
-		if !ok {
-			break
-		}
-		s = u.Unwrap()
 	}
 	return list
 }
 
-// Holding returns the site with additional values.
+// Holding returns the site with values that layers and workloads share, such as settings and running servers.
 func Holding(s Site, held ...any) Site { return holding{s, held} }
 
 type holding struct {
@@ -153,8 +139,6 @@ type holding struct {
 }
 
 func (h holding) Unwrap() Site { return h.Site }
-
-func (h holding) Holds() []any { return h.held }
 
 // Disturbance is an error that spoils the present trial, but does not depend on the measured system. For example, a
 // pod was evicted, or a connection broke. The run continues when the site is repaired.

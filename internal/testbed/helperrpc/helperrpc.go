@@ -106,8 +106,16 @@ func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	if err := ctx.Err(); err != nil { // a fast response would hide that the context is done
 		return err
 	}
-	a, err := h.exchange(ctx, request)
-	switch {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	line, err := h.connection.exchange(ctx, append(text, '\n'))
+	if err != nil {
+		return h.failure(ctx, err)
+	}
+	var a response
+	switch err := json.Unmarshal(line, &a); {
 	case err != nil:
 		return err
 	case a.Error != "":
@@ -116,18 +124,6 @@ func (h *Helper) Ask(ctx context.Context, request, into any) error {
 		return nil
 	}
 	return json.Unmarshal(a.Answer, into)
-}
-
-func (h *Helper) exchange(ctx context.Context, request any) (a response, err error) {
-	text, err := json.Marshal(request)
-	if err != nil {
-		return a, err
-	}
-	line, err := h.connection.exchange(ctx, append(text, '\n'))
-	if err != nil {
-		return a, h.failure(ctx, err)
-	}
-	return a, json.Unmarshal(line, &a)
 }
 
 func (p *pipes) exchange(ctx context.Context, request []byte) ([]byte, error) {
@@ -198,7 +194,7 @@ func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request
 // Serve answers requests until the input ends. If the result is nil, the response is empty.
 func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve func(ctx context.Context, request O) (A, error)) error {
 	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, maxRequest)
+	lines.Buffer(nil, 1<<20) // size of the largest request, in bytes
 	encoder := json.NewEncoder(to)
 	for lines.Scan() {
 		var a response
@@ -220,8 +216,6 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 	}
 	return lines.Err()
 }
-
-const maxRequest = 1 << 20
 
 // Command returns the command of the named helper, with a single request as input. Reading or Answering must have
 // made the helper's main function.

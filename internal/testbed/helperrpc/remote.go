@@ -94,10 +94,8 @@ func Exchange(ctx context.Context, socket string, patience time.Duration, reques
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	for err != nil {
-		select {
-		case <-patient.Done():
+		if testbed.Pause(patient, 2*time.Millisecond) != nil {
 			return nil, err
-		case <-time.After(2 * time.Millisecond):
 		}
 		conn, err = new(net.Dialer).DialContext(ctx, "unix", socket)
 	}

@@ -182,8 +182,6 @@ var relevant = []string{
 	"constellation", "kata-deploy", "cert-manager", "vault", "openbao",
 }
 
-const componentLimit = 2000
-
 // standInAnnotation is the annotation of pods that stand in for something real, such as a fake device. Its text is a
 // warning.
 const standInAnnotation = "tare/stand-in"
@@ -198,7 +196,7 @@ func (on *clusterRun) components(ctx context.Context) (images, standIns map[stri
 			images = addText(images, name, pods.Spec.Containers[0].Image)
 		}
 	}
-	o := metav1.ListOptions{Limit: componentLimit}
+	o := metav1.ListOptions{Limit: 2000}
 	if list, err := on.Client.AppsV1().DaemonSets("").List(ctx, o); err == nil {
 		for _, d := range list.Items {
 			add(d.Name, &d.Spec.Template)

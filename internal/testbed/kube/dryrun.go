@@ -33,8 +33,6 @@ type dryRun struct {
 	findings []testbed.Finding
 }
 
-const warningCode = 299
-
 var dryRunOnly = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
 func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
@@ -51,9 +49,9 @@ func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
 func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	const most = 5
+	const warning, most = 299, 5
 	text = safetext.Head(text, cluster.LineLimit)
-	if code == warningCode && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
+	if code == warning && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
 		d.warnings = append(d.warnings, text)
 	}
 }

@@ -210,10 +210,7 @@ func (s *Site) planService() *corev1.Service {
 	}
 	for _, port := range s.Ports() {
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
-			name := fmt.Sprintf("tcp-%d", port)
-			if protocol == corev1.ProtocolUDP {
-				name = fmt.Sprintf("udp-%d", port)
-			}
+			name := fmt.Sprintf("%s-%d", strings.ToLower(string(protocol)), port)
 			forwarded := corev1.ServicePort{Name: name, Protocol: protocol, Port: int32(port)}
 			if speaks := s.needs.AppProtocol; speaks != "" && protocol == corev1.ProtocolTCP {
 				forwarded.AppProtocol = &speaks

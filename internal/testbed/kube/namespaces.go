@@ -38,17 +38,18 @@ func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, i
 
 // useNamespace starts to use a namespace that the experiment names. Tare has not made this namespace.
 func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string) error {
-	if on.record.Begun() {
-		return on.record.AddDeadline(ctx, namespace, image)
-	}
-	if _, err := on.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-		return fmt.Errorf("namespace %s, which testbed.kubernetes.namespace names, does not exist in context %s",
-			namespace, on.Context)
-	} else if err != nil && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("namespace %s: %w", namespace, err)
-	}
-	if err := on.record.Begin(ctx, namespace); err != nil {
-		return err
+	if !on.record.Begun() {
+		_, err := on.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("namespace %s, which testbed.kubernetes.namespace names, does not exist in context %s",
+				namespace, on.Context)
+		case err != nil && !apierrors.IsForbidden(err):
+			return fmt.Errorf("namespace %s: %w", namespace, err)
+		}
+		if err := on.record.Begin(ctx, namespace); err != nil {
+			return err
+		}
 	}
 	return on.record.AddDeadline(ctx, namespace, image)
 }

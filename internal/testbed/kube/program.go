@@ -93,12 +93,16 @@ func (p *program) Wait() (testbed.Usage, error) {
 	return p.usage, p.err
 }
 
-func (p *program) CPU() (used time.Duration, err error) {
+func (p *program) CPU() (time.Duration, error) { return counted(p, p.Process.CPU) }
+
+func (p *program) Memory() (int64, error) { return counted(p, p.Process.Memory) }
+
+func counted[T any](p *program, read func() (T, error)) (value T, err error) {
 	if p.sandboxed {
-		return 0, testbed.ErrUncounted
+		return value, testbed.ErrUncounted
 	}
-	used, err = p.Process.CPU()
-	return used, p.pod.Disturbed(context.Background(), err)
+	value, err = read()
+	return value, p.pod.Disturbed(context.Background(), err)
 }
 
 func (p *program) Printed(stream string, from int64) (piece []byte, err error) {
@@ -108,14 +112,6 @@ func (p *program) Printed(stream string, from int64) (piece []byte, err error) {
 	}
 	piece, err = printer.Printed(stream, from)
 	return piece, p.pod.Disturbed(context.Background(), err)
-}
-
-func (p *program) Memory() (resident int64, err error) {
-	if p.sandboxed {
-		return 0, testbed.ErrUncounted
-	}
-	resident, err = p.Process.Memory()
-	return resident, p.pod.Disturbed(context.Background(), err)
 }
 
 // Mend pings every agent of the site over its open connection, and mends lost pods (pods.Mend).

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,23 +18,20 @@ import (
 	"tare/internal/text/safetext"
 )
 
-const reviewsAtOnce = 8
-
 // access checks whether the kubeconfig's user has each of the rights. If a right is missing, the hint is the command
 // that grants it.
 func access(ctx context.Context, client cluster.Client, rights []experiment.Right) ([]testbed.Finding, error) {
 	user := userName(ctx, client)
-	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
+	findings := make([]testbed.Finding, len(rights))
 	var reviews errgroup.Group
-	reviews.SetLimit(reviewsAtOnce)
+	reviews.SetLimit(8)
 	for i, r := range rights {
-		reviews.Go(func() error {
-			findings[i], errs[i] = review(ctx, client, r, user)
-			return nil
+		reviews.Go(func() (err error) {
+			findings[i], err = review(ctx, client, r, user)
+			return err
 		})
 	}
-	_ = reviews.Wait()
-	return findings, cmp.Or(errs...)
+	return findings, reviews.Wait()
 }
 
 func review(ctx context.Context, client cluster.Client, r experiment.Right, user string) (testbed.Finding, error) {

@@ -227,11 +227,8 @@ func (s *netNamespace) up(name string) error {
 }
 
 func (n *network) close() {
-	for _, pod := range n.pods {
-		pod.close()
-	}
-	for _, node := range n.nodes {
-		node.close()
+	for _, s := range n.namespaces() {
+		s.close()
 	}
 	if n.wire != nil {
 		n.wire.close()

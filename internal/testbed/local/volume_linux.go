@@ -211,8 +211,6 @@ func (v *volume) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-const unmountLimit = 5 * time.Second
-
 func (v *volume) close() error {
 	if v == nil {
 		return nil
@@ -234,7 +232,7 @@ func (v *volume) unmount() error {
 		if err == nil {
 			return nil
 		}
-		if time.Since(begun) > unmountLimit {
+		if time.Since(begun) > 5*time.Second {
 			// The remaining mounts end with the pod's mount namespace.
 			return errors.Join(fmt.Errorf("unmount the volume: %w", err), unix.Unmount(v.mountPoint, unix.MNT_DETACH))
 		}

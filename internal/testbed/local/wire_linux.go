@@ -195,29 +195,31 @@ func (n *network) Shape(s testbed.Shape) error {
 	return nil
 }
 
-func (n *network) ends() map[*netNamespace][]string {
-	ends := map[*netNamespace][]string{n.wire: {wireName}}
+type end struct {
+	*netNamespace
+	interfaceName string
+}
+
+// ends lists all interfaces between the pods.
+func (n *network) ends() []end {
+	ends := []end{{n.wire, wireName}}
 	for _, node := range n.nodes {
-		ends[n.wire] = append(ends[n.wire], fmt.Sprintf(wirePorts, node.index+1))
-		ends[node.netNamespace] = []string{ethernet}
+		ends = append(ends, end{n.wire, fmt.Sprintf(wirePorts, node.index+1)}, end{node.netNamespace, ethernet})
 	}
 	for _, pod := range n.pods {
-		ends[pod.netNamespace] = []string{ethernet}
-		ends[pod.node.netNamespace] = append(ends[pod.node.netNamespace], fmt.Sprintf(podEnds, pod.number))
+		ends = append(ends, end{pod.netNamespace, ethernet}, end{pod.node.netNamespace, fmt.Sprintf(podEnds, pod.number)})
 	}
 	return ends
 }
 
 func (n *network) resize(mtu int) error {
-	for s, names := range n.ends() {
-		for _, name := range names {
-			link, err := s.link(name)
-			if err == nil {
-				err = s.LinkSetMTU(link, mtu)
-			}
-			if err != nil {
-				return fmt.Errorf("%s: set the MTU of %s to %d: %w", s.name, name, mtu, err)
-			}
+	for _, e := range n.ends() {
+		link, err := e.link(e.interfaceName)
+		if err == nil {
+			err = e.LinkSetMTU(link, mtu)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: set the MTU of %s to %d: %w", e.name, e.interfaceName, mtu, err)
 		}
 	}
 	n.mtu = mtu
@@ -289,15 +291,13 @@ func (n *network) Shaped() (testbed.Shape, error) {
 		}
 		shape = one
 	}
-	for s, names := range n.ends() {
-		for _, name := range names {
-			link, err := s.link(name)
-			if err != nil {
-				return none, fmt.Errorf("%s: %w", s.name, err)
-			}
-			if mtu := link.Attrs().MTU; mtu != shape.MTU {
-				return none, fmt.Errorf("%s of the %s has an MTU of %d, and the wire one of %d", name, s.name, mtu, shape.MTU)
-			}
+	for _, e := range n.ends() {
+		link, err := e.link(e.interfaceName)
+		if err != nil {
+			return none, fmt.Errorf("%s: %w", e.name, err)
+		}
+		if mtu := link.Attrs().MTU; mtu != shape.MTU {
+			return none, fmt.Errorf("%s of the %s has an MTU of %d, and the wire one of %d", e.interfaceName, e.name, mtu, shape.MTU)
 		}
 	}
 	return shape, nil

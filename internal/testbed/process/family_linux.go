@@ -76,7 +76,7 @@ func (p *Program) family() family {
 			}
 		default:
 			env, unsettled := Environment(pid)
-			f.of[pid] = !slices.ContainsFunc(p.mark, func(v string) bool { return !slices.Contains(env, v) })
+			f.of[pid] = !slices.ContainsFunc(p.spec.Mark, func(v string) bool { return !slices.Contains(env, v) })
 			f.unsettled = max(f.unsettled, unsettled)
 		}
 	}
@@ -95,7 +95,7 @@ func (p *Program) family() family {
 // onlyProgram reports whether no other program may have started an orphan. The caller holds the keeper's lock.
 func (p *Program) onlyProgram() bool {
 	for _, other := range p.keeper.running {
-		if other != p && !other.helper {
+		if other != p && !other.spec.Helper {
 			return false
 		}
 	}

@@ -60,7 +60,7 @@ type Spec struct {
 
 // Start starts a program. The program is killed when the context is done.
 func (k *Keeper) Start(ctx context.Context, o Spec) (*Program, error) {
-	p := &Program{keeper: k, args: o.Args, mark: o.Mark, by: o.By, helper: o.Helper, done: make(chan struct{})}
+	p := &Program{keeper: k, spec: o, done: make(chan struct{})}
 	p.cmd = &exec.Cmd{
 		Path: o.Path, Args: o.Args, Env: o.Env, Dir: o.Dir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr,
 		WaitDelay: OutputDelay, SysProcAttr: o.Attributes, ExtraFiles: o.Files,
@@ -131,7 +131,7 @@ func (k *Keeper) Running(by any) []*Program {
 	defer k.mu.Unlock()
 	var all []*Program
 	for _, p := range k.running {
-		if by == nil || p.by == by {
+		if by == nil || p.spec.By == by {
 			all = append(all, p)
 		}
 	}

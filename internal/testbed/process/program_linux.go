@@ -19,10 +19,7 @@ import (
 // Program is a running testbed.Process: the leader of a process group, and all its descendants.
 type Program struct {
 	keeper *Keeper
-	args   []string
-	mark   []string
-	by     any
-	helper bool
+	spec   Spec
 	cmd    *exec.Cmd
 	tail   *Tail  // end of the program's standard error; nil if that is a file
 	scope  *Group // cgroup of the program; nil if there is none
@@ -43,12 +40,13 @@ type Program struct {
 
 type end struct {
 	Usage  testbed.Usage
-	CPU    time.Duration      // result of Program.CPU when the program has ended
-	Status syscall.WaitStatus // wait status of the leader
-	Tail   string             // end of the program's standard error
-	Left   error              // error in ending the descendants that the leader left
-	Spoilt error              // reason why the program was killed: too much output, or output that could not be kept
-	// Lost is the reason why Status is unknown. Held is set if a descendant still holds the program's output open.
+	CPU    time.Duration // result of Program.CPU when the program has ended
+	Code   int           // exit status of the leader; -1 if a signal ended the leader
+	Signal string        // name of that signal
+	Tail   string        // end of the program's standard error
+	Left   error         // error in ending the descendants that the leader left
+	Spoilt error         // reason why the program was killed: too much output, or output that could not be kept
+	// Lost is the reason why Code and Signal are unknown. Held is set if a descendant still holds the program's output open.
 	Lost error
 	Held bool
 
@@ -143,7 +141,11 @@ func (p *Program) finish() {
 	if err != nil && !errors.As(err, &exit) {
 		p.end.output = err
 	}
-	p.end.Status, _ = p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
+		if p.end.Code = status.ExitStatus(); status.Signaled() {
+			p.end.Signal = status.Signal().String()
+		}
+	}
 	p.account()
 	if missed := user + system - p.end.Usage.CPU(); missed > 0 {
 		p.end.Usage.User, p.end.Usage.System = user, system
@@ -221,27 +223,22 @@ func (p *Program) End() end {
 // Wait waits until the program has ended. It returns an error if the program failed.
 func (p *Program) Wait() (testbed.Usage, error) {
 	end := p.End()
-	return end.Usage, p.verdict(end)
-}
-
-func (p *Program) verdict(end end) error {
+	why := cmp.Or(end.Spoilt, end.Lost)
 	switch {
-	case end.Spoilt != nil:
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.Spoilt)
-	case end.Lost != nil:
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.Lost)
-	case end.Status.Signaled() && end.cancelled != nil:
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.cancelled)
-	case end.Status.Signaled():
-		return &testbed.ExitError{Args: p.args, Code: -1, Signal: end.Status.Signal().String(), Stderr: end.Tail}
-	case end.Status.ExitStatus() != 0:
-		return &testbed.ExitError{Args: p.args, Code: end.Status.ExitStatus(), Stderr: end.Tail}
+	case why != nil:
+	case end.Signal != "" && end.cancelled != nil:
+		why = end.cancelled
+	case end.Code != 0:
+		return end.Usage, &testbed.ExitError{Args: p.spec.Args, Code: end.Code, Signal: end.Signal, Stderr: end.Tail}
 	case end.Held:
-		return fmt.Errorf("%s: it ended, but something that it started still holds its output open", testbed.Quote(p.args))
-	case end.output != nil:
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.output)
+		why = errors.New("it ended, but something that it started still holds its output open")
+	default:
+		why = end.output
 	}
-	return nil
+	if why != nil {
+		why = fmt.Errorf("%s: %w", testbed.Quote(p.spec.Args), why)
+	}
+	return end.Usage, why
 }
 
 // Kill ends the program and its descendants and waits until they are gone.

@@ -106,8 +106,6 @@ func (c *component) pods(trial []string) []podRef {
 // An API server often runs outside of pods, on a machine that is not a node. Its usage is read from the
 // counters that the API server serves (Prometheus' process collector).
 
-const metricsLimit = 10 * time.Second
-
 type serverProcess struct {
 	started float64 // start time in seconds since 1970, which identifies the process
 	cpu     time.Duration
@@ -118,7 +116,7 @@ type serverProcess struct {
 // readServer reads the counters of an API server's process. If there are several API servers, any of them may
 // respond.
 func readServer(ctx context.Context, client cluster.Client) (*serverProcess, error) {
-	limited, cancel := context.WithTimeout(ctx, metricsLimit)
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	text, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(limited)
 	if err != nil {

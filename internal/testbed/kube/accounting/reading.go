@@ -68,13 +68,10 @@ func (r *reading) cgroup(p podRef) *cgroup.Usage {
 // used returns the CPU time of a pod between two readings. It returns false if the CPU time is unknown.
 func used(before, after *reading, p podRef) (time.Duration, bool) {
 	b, a := before.cgroup(p), after.cgroup(p)
-	switch {
-	case a == nil || b == nil:
+	if a == nil || b == nil {
 		return 0, false
-	case a.CPU < b.CPU:
-		return a.CPU, true
 	}
-	return a.CPU - b.CPU, true
+	return growth(b.CPU, a.CPU), true
 }
 
 // kernelOf identifies the kernel of a node. Nodes with the same kernel are one machine, with the same counters.
@@ -94,7 +91,7 @@ const clockTolerance = time.Second
 func wallTime(before, after *reading, node string) time.Duration {
 	here := after.at.Sub(before.at)
 	there := after.nodes[node].Time.Sub(before.nodes[node].Time)
-	if d := there - here; d < -clockTolerance || d > clockTolerance {
+	if (there - here).Abs() > clockTolerance {
 		return here
 	}
 	return there
@@ -216,7 +213,7 @@ func throttled(before, after *reading, site []podRef) int {
 
 // growth returns the growth of a counter. A counter that is smaller than before was reset, and its whole value
 // counts.
-func growth(then, now int) int {
+func growth[T int | time.Duration](then, now T) T {
 	if now < then {
 		return now
 	}

@@ -26,7 +26,7 @@ type Tally struct {
 	counter *Counter
 	pod     *pods.Pod
 	uid     string
-	program *programUse
+	program *testbed.Usage
 	name    string // name of the agent.Follow that samples the pod's memory
 }
 
@@ -65,7 +65,9 @@ func (t *Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
 	if err := t.meter.read(*now, sidecars); err != nil {
 		return unknown, t.disturbance(err)
 	}
-	return t.program.usage(seen.Wall, max(peak, ownMemory(now, sidecars))), nil
+	used := *t.program
+	used.Wall, used.MaxRSS = seen.Wall, max(peak, ownMemory(now, sidecars))
+	return used, nil
 }
 
 // Abandon ends the tally of a program that failed. The program then gets no share of the pod's usage any more.
@@ -82,7 +84,7 @@ func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*Tally,
 		return nil, err
 	}
 	uid := p.UID()
-	t := &Tally{counter: c, pod: p, uid: uid, meter: c.meterOf(uid), program: &programUse{}, name: rand.Text()}
+	t := &Tally{counter: c, pod: p, uid: uid, meter: c.meterOf(uid), program: &testbed.Usage{}, name: rand.Text()}
 	t.meter.mu.Lock()
 	defer t.meter.mu.Unlock()
 	follow := &agent.Follow{Name: t.name, Pod: uid, Sidecars: slices.Sorted(maps.Keys(p.Sidecars()))}
@@ -142,12 +144,10 @@ func (t *Tally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.Usag
 type meter struct {
 	mu      sync.Mutex
 	last    *cgroup.Usage // latest reading; nil before the first reading
-	running []*programUse
+	running []*testbed.Usage
 	// unnamed holds the ids of cgroups that belong to no container of the pod; nil before the first reading.
 	unnamed map[string]bool
 }
-
-type programUse struct{ user, system time.Duration }
 
 // read charges the running programs with the usage since the last reading. sidecars holds the names of the pod's
 // sidecars, by container id.
@@ -176,18 +176,14 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	system = min(max(0, system), all)
 	share := time.Duration(len(m.running))
 	for _, p := range m.running {
-		p.user += (all - system) / share
-		p.system += system / share
+		p.User += (all - system) / share
+		p.System += system / share
 	}
 	return nil
 }
 
-func (m *meter) remove(p *programUse) {
-	m.running = slices.DeleteFunc(m.running, func(o *programUse) bool { return o == p })
-}
-
-func (p *programUse) usage(wall time.Duration, peak int64) testbed.Usage {
-	return testbed.Usage{User: p.user, System: p.system, Wall: wall, MaxRSS: peak}
+func (m *meter) remove(p *testbed.Usage) {
+	m.running = slices.DeleteFunc(m.running, func(o *testbed.Usage) bool { return o == p })
 }
 
 func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -68,9 +69,7 @@ const (
 
 // NewClient makes a client for a new session. It connects when it is first used.
 func NewClient(dial dial, o Options) *Client {
-	if o.Patience <= 0 {
-		o.Patience = 30 * time.Second
-	}
+	o.Patience = cmp.Or(o.Patience, 30*time.Second)
 	return &Client{
 		dial: dial, o: o, name: rand.Text(), lease: max(minClientLease, 2*o.Patience),
 		quiet: defaultQuiet, backoff: firstBackoff,
@@ -166,8 +165,6 @@ func (s *Client) endAbandoned(l *link) {
 	}
 }
 
-const closeTimeout = 5 * time.Second
-
 // Close ends the connection. Programs that still run are killed: at once, or when the lease ends.
 func (s *Client) Close() error {
 	s.mu.Lock()
@@ -183,7 +180,7 @@ func (s *Client) Close() error {
 		<-trying.done
 		l = trying.link
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := s.bye(ctx, l); err == nil || !needed {
 		return nil

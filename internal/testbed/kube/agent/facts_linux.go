@@ -60,9 +60,9 @@ func (v view) facts() Facts {
 		KernelTag:    plain(v.version),
 		Sandbox:      v.sandbox(),
 		Seccomp:      seccomp[proc.Field(status, "Seccomp")],
-		NoNewPrivs:   bit(proc.Field(status, "NoNewPrivs")),
-		CapEff:       hexadecimal(proc.Field(status, "CapEff")),
-		CapBnd:       hexadecimal(proc.Field(status, "CapBnd")),
+		NoNewPrivs:   number(proc.Field(status, "NoNewPrivs"), 2, 1),
+		CapEff:       number(proc.Field(status, "CapEff"), 16, 64),
+		CapBnd:       number(proc.Field(status, "CapBnd"), 16, 64),
 		UIDMap:       plain(strings.Join(strings.Fields(text("proc/self/uid_map")), " ")),
 		BootID:       plain(text("proc/sys/kernel/random/boot_id")),
 		Confidential: v.confidential(),
@@ -141,15 +141,8 @@ func plain(text string) string {
 	return safetext.Head(line, 255)
 }
 
-func bit(text string) string {
-	if text == "0" || text == "1" {
-		return text
-	}
-	return ""
-}
-
-func hexadecimal(text string) string {
-	if _, err := strconv.ParseUint(text, 16, 64); err != nil {
+func number(text string, base, bits int) string {
+	if _, err := strconv.ParseUint(text, base, bits); err != nil {
 		return ""
 	}
 	return text

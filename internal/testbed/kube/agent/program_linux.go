@@ -153,11 +153,8 @@ func (p *program) exec(order process.Spec, stdin []byte) error {
 func (p *program) finish() {
 	end := p.process.End()
 	p.end = ending{
-		Code: end.Status.ExitStatus(), Usage: end.Usage, CPU: end.CPU, Tail: end.Tail,
+		Code: end.Code, Signal: end.Signal, Usage: end.Usage, CPU: end.CPU, Tail: end.Tail,
 		Stdout: p.stdout.output(), Stderr: p.stderr.output(),
-	}
-	if end.Status.Signaled() {
-		p.end.Signal = end.Status.Signal().String()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -178,10 +178,8 @@ func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) e
 		return fmt.Errorf("%s: %w", testbed.Quote(p.args), context.Cause(ctx))
 	case err != nil:
 		return fmt.Errorf("%s: %w", testbed.Quote(p.args), err)
-	case end.Signal != "":
-		return &testbed.ExitError{Args: p.args, Code: -1, Signal: end.Signal, Stderr: end.Tail}
 	case end.Code != 0:
-		return &testbed.ExitError{Args: p.args, Code: end.Code, Stderr: end.Tail}
+		return &testbed.ExitError{Args: p.args, Code: end.Code, Signal: end.Signal, Stderr: end.Tail}
 	}
 	return nil
 }

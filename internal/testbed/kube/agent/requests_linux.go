@@ -29,13 +29,11 @@ type serverConn struct {
 	writing sync.Mutex
 }
 
-const greetingTimeout = 30 * time.Second
-
 func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // when the connection ends, its requests stop waiting for programs
 	c := &serverConn{server: s, conn: conn}
-	_ = conn.SetReadDeadline(time.Now().Add(greetingTimeout))
+	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	r := bufio.NewReader(conn)
 	number, _, err := readGreeting(r)
 	if err != nil {

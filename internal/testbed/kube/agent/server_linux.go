@@ -197,8 +197,6 @@ func (s *Server) shutDown() {
 	_ = owned.Remove(filepath.Join(s.Dir, programsDir))
 }
 
-const readyTimeout = 3 * time.Second
-
 // Connect joins the streams in and out to the agent that listens in dir, until the connection or a stream ends.
 func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
 	if dir == "" {
@@ -223,7 +221,7 @@ func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error
 }
 
 func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
-	limited, cancel := context.WithTimeout(ctx, readyTimeout)
+	limited, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	for {
 		var d net.Dialer

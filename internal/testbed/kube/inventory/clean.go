@@ -87,7 +87,7 @@ func (r *Record) removeSessions(ctx context.Context, namespace string, patience 
 	for said := false; ; said = true {
 		found, err := findLeftovers(ctx, r.on, namespace)
 		found = slices.DeleteFunc(found, func(l Leftover) bool {
-			return l.Owner == r.owner || !l.holder.sameRun(r.holder)
+			return l.Owner == r.owner || l.holder.ID == "" || l.holder.ID != r.holder.ID
 		})
 		// A session with a fresh record may have ended, unless its process is seen to live on this machine.
 		mayHaveEnded := func(l Leftover) bool { return l.Alive && l.holder.state() != living }

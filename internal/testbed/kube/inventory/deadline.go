@@ -138,10 +138,6 @@ const (
 	longestRenewal = 5 * time.Minute
 )
 
-func (r *Record) renewalInterval() time.Duration {
-	return max(min(r.limits.Silence.Std()/renewals, longestRenewal), time.Second)
-}
-
 // extendAll extends all deadlines. It keeps the error of a deadline that has passed, and ignores temporary errors.
 func (r *Record) extendAll(ctx context.Context) {
 	r.mu.Lock()

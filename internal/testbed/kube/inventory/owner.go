@@ -184,5 +184,3 @@ func readHolder(text string) (h holder, err error) {
 	err = json.Unmarshal([]byte(text), &h)
 	return h, err
 }
-
-func (h holder) sameRun(o holder) bool { return h.ID != "" && h.ID == o.ID }

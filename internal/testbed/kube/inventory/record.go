@@ -123,7 +123,7 @@ func (r *Record) renew(ctx context.Context) {
 	defer close(r.stopped)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	renewal := time.NewTicker(r.renewalInterval())
+	renewal := time.NewTicker(max(min(r.limits.Silence.Std()/renewals, longestRenewal), time.Second))
 	defer renewal.Stop()
 	for {
 		select {
@@ -270,8 +270,6 @@ func (i Item) same(o Item) bool {
 
 const maxItems = 1000
 
-const maxPathName = 253
-
 // readItems parses the items of a record and validates them. Everyone who may write ConfigMaps can write a record,
 // and tare clean may have more rights than the writer. An item must therefore name an object, and not, for example, a
 // path through a proxy.
@@ -312,7 +310,7 @@ func (i Item) invalid() string {
 	switch {
 	case i.Name == "" && i.Namespace == "":
 		return "neither a name nor a namespace"
-	case len(i.Name) > maxPathName:
+	case len(i.Name) > 253:
 		return "name: longer than a name can be"
 	}
 	if problems := path.IsValidPathSegmentName(i.Name); len(problems) > 0 {
