@@ -195,19 +195,19 @@ func (n *network) Shape(s testbed.Shape) error {
 	return nil
 }
 
-type end struct {
+type cableEnd struct {
 	*netNamespace
 	interfaceName string
 }
 
 // ends lists all interfaces between the pods.
-func (n *network) ends() []end {
-	ends := []end{{n.wire, wireName}}
+func (n *network) ends() []cableEnd {
+	ends := []cableEnd{{n.wire, wireName}}
 	for _, node := range n.nodes {
-		ends = append(ends, end{n.wire, fmt.Sprintf(wirePorts, node.index+1)}, end{node.netNamespace, ethernet})
+		ends = append(ends, cableEnd{n.wire, fmt.Sprintf(wirePorts, node.index+1)}, cableEnd{node.netNamespace, ethernet})
 	}
 	for _, pod := range n.pods {
-		ends = append(ends, end{pod.netNamespace, ethernet}, end{pod.node.netNamespace, fmt.Sprintf(podEnds, pod.number)})
+		ends = append(ends, cableEnd{pod.netNamespace, ethernet}, cableEnd{pod.node.netNamespace, fmt.Sprintf(podEnds, pod.number)})
 	}
 	return ends
 }
