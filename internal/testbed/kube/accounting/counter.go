@@ -152,10 +152,6 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 	return counters.Pods, p.Disturbed(ctx, err)
 }
 
-func (c *Counter) mend(ctx context.Context, nodes []string) error {
-	return pods.Mend(ctx, testbed.Each(nodes, c.NodePod))
-}
-
 // read reads all counters at the same time: those of the nodes and, with "accounting: container", those of the site's
 // pods.
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {

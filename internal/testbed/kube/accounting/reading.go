@@ -120,9 +120,7 @@ func conditions(before, after *reading, s sampledPods) machine.Conditions {
 		}
 		seen[kernel] = true
 		m := onMachine(before, after, s, p.node)
-		first := len(seen) == 1
-		c.ForeignCPU = worst(c.ForeignCPU, m.ForeignCPU, first)
-		c.CPUPressure = worst(c.CPUPressure, m.CPUPressure, first)
+		c.ForeignCPU, c.CPUPressure = worst(c.ForeignCPU, m.ForeignCPU), worst(c.CPUPressure, m.CPUPressure)
 		c.Steal, c.KernelCPU, c.Load = max(c.Steal, m.Steal), max(c.KernelCPU, m.KernelCPU), max(c.Load, m.Load)
 		c.Busy += m.Busy
 	}
@@ -133,15 +131,12 @@ func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	return c
 }
 
-// worst returns the larger of two shares, or -1 if one of them is unknown. If first is set, it ignores soFar.
-func worst(soFar, next float64, first bool) float64 {
-	switch {
-	case first:
-		return next
-	case soFar < 0 || next < 0:
+// worst returns the larger of two shares, or -1 if one of them is unknown.
+func worst(a, b float64) float64 {
+	if a < 0 || b < 0 {
 		return -1
 	}
-	return max(soFar, next)
+	return max(a, b)
 }
 
 // onMachine computes the load of a node's machine. Several nodes may share a machine.

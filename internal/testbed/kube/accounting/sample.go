@@ -40,7 +40,7 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 		if again || ctx.Err() != nil {
 			return nil, err
 		}
-		if err := c.mend(ctx, nodes); err != nil { // the runner only mends pods of the site, not accounting pods
+		if err := pods.Mend(ctx, testbed.Each(nodes, c.NodePod)); err != nil { // the runner only mends pods of the site, not accounting pods
 			return nil, err
 		}
 	}

@@ -118,15 +118,15 @@ func (t *Tally) disturbance(err error) error {
 // the pod.
 func (t *Tally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.Usage, int64, error) {
 	q.Root, q.Cgroups = nodeCgroups, []string{t.uid}
-	node := t.pod.Node()
-	counters, err := t.counter.NodePod(node).Agent().Counters(ctx, q)
+	p := t.counter.NodePod(t.pod.Node())
+	counters, err := p.Agent().Counters(ctx, q)
 	if err != nil && ctx.Err() == nil {
-		if err = t.counter.mend(ctx, []string{node}); err == nil {
-			counters, err = t.counter.NodePod(node).Agent().Counters(ctx, q)
+		if err = p.Mend(ctx); err == nil {
+			counters, err = p.Agent().Counters(ctx, q)
 		}
 	}
 	if err != nil {
-		return nil, 0, t.counter.NodePod(node).Disturbed(ctx, err)
+		return nil, 0, p.Disturbed(ctx, err)
 	}
 	if len(counters.Pods) == 0 {
 		return nil, 0, nil

@@ -175,13 +175,13 @@ func (p *remoteProgram) writeOutputs(outputs [2][]byte) error {
 func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) error {
 	switch {
 	case ctx.Err() != nil && (end == nil || end.Signal != ""):
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), context.Cause(ctx))
-	case err != nil:
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), err)
-	case end.Code != 0:
+		err = context.Cause(ctx)
+	case err == nil && end.Code != 0:
 		return &testbed.ExitError{Args: p.args, Code: end.Code, Signal: end.Signal, Stderr: end.Tail}
+	case err == nil:
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s: %w", testbed.Quote(p.args), err)
 }
 
 // Wait waits until the program and all its descendants have ended and the outputs are written.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -57,9 +58,7 @@ const endTimeout = 2 * time.Second
 // Serve runs the agent until the context is done, and then kills every program. As the first process of a pod must,
 // it reaps orphans.
 func (s *Server) Serve(ctx context.Context) error {
-	if s.Dir == "" {
-		s.Dir = Dir
-	}
+	s.Dir = cmp.Or(s.Dir, Dir)
 	s.instance = rand.Text()
 	s.sessions, s.conns = map[string]*serverSession{}, map[net.Conn]bool{}
 	s.memory.init(memoryLimit, "bytes of memory")
@@ -125,8 +124,11 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 			continue
 		}
 		go func() {
-			defer s.removeConn(c)
 			s.serveConn(ctx, c)
+			_ = c.Close()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.conns, c)
 		}()
 	}
 }
@@ -161,13 +163,6 @@ func (s *Server) refuse(c net.Conn, why error) {
 	}()
 }
 
-func (s *Server) removeConn(c net.Conn) {
-	_ = c.Close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, c)
-}
-
 func (s *Server) shutDown() {
 	s.programs.Close()
 	running := s.programs.Running(nil)
@@ -199,9 +194,7 @@ func (s *Server) shutDown() {
 
 // Connect joins the streams in and out to the agent that listens in dir, until the connection or a stream ends.
 func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
-	if dir == "" {
-		dir = Dir
-	}
+	dir = cmp.Or(dir, Dir)
 	conn, err := dialSocket(ctx, filepath.Join(dir, socketName))
 	if err != nil {
 		return fmt.Errorf("no agent of Tare's answers in %s: %w", dir, err)

@@ -131,16 +131,14 @@ func (p *Pod) connect() map[string]*agent.Client {
 }
 
 // SidecarNames lists the names of the pod's sidecars, including injected ones, without Tare's own.
-func (p *Pod) SidecarNames() []string { return sidecarNames(p.Seen()) }
-
-func sidecarNames(p *corev1.Pod) []string {
-	var names []string
-	for _, c := range p.Spec.Containers {
+func (p *Pod) SidecarNames() (names []string) {
+	spec := p.Seen().Spec
+	for _, c := range spec.Containers {
 		if !HasAgent(c.Name) {
 			names = append(names, safetext.Head(c.Name, cluster.LineLimit))
 		}
 	}
-	for _, c := range p.Spec.InitContainers {
+	for _, c := range spec.InitContainers {
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 			names = append(names, safetext.Head(c.Name, cluster.LineLimit))
 		}
