@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+
 	"slices"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -101,12 +102,7 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 		if err != nil {
 			return applied, err
 		}
-		labels := t.object.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		maps.Copy(labels, s.Labels())
-		t.object.SetLabels(labels)
+		t.object.SetLabels(labels.Merge(t.object.GetLabels(), s.Labels()))
 		on.record.SetOwner(t.object)
 		now, err := on.apply(ctx, t)
 		if err != nil {

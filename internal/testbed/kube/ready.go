@@ -67,11 +67,16 @@ func (s *Site) Ready(ctx context.Context) error {
 // plans returns the site's pods, complete and bound to their nodes, before they are made.
 func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*corev1.Pod, error) {
 	plans := map[testbed.Place]*corev1.Pod{}
+	want := placement.Request{Placement: s.placement(), Spread: s.level.Spread, Nodes: s.level.Nodes.OrZero()}
 	for i := range s.clients() {
-		plans[testbed.Client(i+1)] = s.planAt(testbed.Client(i+1), roleClient, i+1)
+		plan := s.planAt(testbed.Client(i+1), roleClient, i+1)
+		plans[testbed.Client(i+1)] = plan
+		want.Clients = append(want.Clients, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Client, Pod: plan})
 	}
 	for i := range s.members() {
-		plans[testbed.Member(i+1)] = s.planAt(testbed.Member(i+1), roleServer, i+1)
+		plan := s.planAt(testbed.Member(i+1), roleServer, i+1)
+		plans[testbed.Member(i+1)] = plan
+		want.Servers = append(want.Servers, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Server, Pod: plan})
 	}
 	for _, plan := range plans {
 		for _, shape := range s.shapes.pods {
@@ -85,33 +90,15 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 			pods.AddSidecar(plan, s.level.Image, added.sidecar)
 		}
 	}
-	client, server := plans[testbed.ClientPod], plans[testbed.ServerPod]
-	want := placement.Request{
-		Placement: s.placement(), Spread: s.level.Spread, Nodes: s.level.Nodes.OrZero(),
-		Client: placement.PodNeeds{Role: roleClient, Choice: s.level.Client, Pod: client},
-		Server: placement.PodNeeds{Role: roleServer, Choice: s.level.Server, Pod: server},
-	}
-	for i := 2; i <= s.members(); i++ {
-		plan := plans[testbed.Member(i)]
-		want.Members = append(want.Members, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Server, Pod: plan})
-	}
-	for i := 2; i <= s.clients(); i++ {
-		plan := plans[testbed.Client(i)]
-		want.Clients = append(want.Clients, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Client, Pod: plan})
-	}
 	nodes, err := on.nodes.Choose(ctx, want)
 	if err != nil {
 		return nil, err
 	}
-	placement.Pin(client, nodes.Client)
-	if server != nil {
-		placement.Pin(server, nodes.Server)
-	}
-	for i, n := range nodes.Members {
-		placement.Pin(plans[testbed.Member(i+2)], n)
-	}
 	for i, n := range nodes.Clients {
-		placement.Pin(plans[testbed.Client(i+2)], n)
+		placement.Pin(plans[testbed.Client(i+1)], n)
+	}
+	for i, n := range nodes.Servers {
+		placement.Pin(plans[testbed.Member(i+1)], n)
 	}
 	if s.needs.HostNetwork {
 		if err := s.planOnNodes(ctx, on, plans, nodes); err != nil {

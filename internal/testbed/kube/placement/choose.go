@@ -8,13 +8,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
+
 	"slices"
 	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"tare/internal/experiment"
 	"tare/internal/run/machine"
@@ -24,9 +25,8 @@ import (
 
 // Choice holds the nodes of a site's pods. With placement same-node, Client and Server are one node.
 type Choice struct {
-	Client, Server *corev1.Node   // Server is nil if the site has no server
-	Members        []*corev1.Node // nodes of members after the first, in their order
-	Clients        []*corev1.Node // nodes of clients after the first, in their order
+	Client, Server   *corev1.Node   // nodes of the first client and server; Server is nil if the site has no server
+	Clients, Servers []*corev1.Node // nodes of all clients and of all servers, in their order
 
 	placement   experiment.Placement
 	memberNodes []*corev1.Node // nodes for members, except Server
@@ -59,8 +59,8 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int {
 		return cmp.Or(cmp.Compare(controlPlane(a), controlPlane(b)), strings.Compare(a.Name, b.Name))
 	})
-	needs := slices.Concat([]PodNeeds{r.Client, r.Server}, r.Members, r.Clients)
-	if err := resolveRuntime(ctx, c.on, testbed.Each(needs, func(p PodNeeds) *corev1.Pod { return p.Pod })...); err != nil {
+	needs := slices.Concat(r.Clients, r.Servers)
+	if err := resolveRuntime(ctx, c.on, testbed.Each(needs, func(p PodNeeds) *corev1.Pod { return p.Pod })); err != nil {
 		return Choice{}, err
 	}
 	c.mu.Lock()
@@ -86,7 +86,7 @@ func (c *Chooser) choosePair(r Request, nodes []*corev1.Node) (*Choice, error) {
 		}
 	}
 	servers := []*corev1.Node{nil}
-	if r.Server.Pod != nil {
+	if len(r.Servers) > 0 {
 		servers = nodes
 	}
 	for _, client := range nodes {
@@ -131,29 +131,22 @@ func controlPlane(n *corev1.Node) int {
 // Pin binds a pod to a node by a node selector. With a selector, unlike with the node's name, the scheduler can bind
 // volumes.
 func Pin(pod *corev1.Pod, n *corev1.Node) {
-	pod.Spec.NodeSelector = maps.Clone(pod.Spec.NodeSelector)
-	if pod.Spec.NodeSelector == nil {
-		pod.Spec.NodeSelector = map[string]string{}
-	}
-	pod.Spec.NodeSelector[corev1.LabelHostname] = n.Labels[corev1.LabelHostname]
+	host := labels.Set{corev1.LabelHostname: n.Labels[corev1.LabelHostname]}
+	pod.Spec.NodeSelector = labels.Merge(pod.Spec.NodeSelector, host)
 }
 
 // chooseMembers chooses the nodes of members after the first. With placement same-node, all are on the server's node.
 // Otherwise members are assigned in turn to the server's node and to other nodes without a client.
 func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
-	c.Members = nil
-	if len(r.Members) == 0 {
-		return nil
-	}
 	on := []*corev1.Node{c.Server}
-	if r.Placement != experiment.SameNode {
+	if len(r.Servers) > 1 && r.Placement != experiment.SameNode {
 		others, err := c.chooseMemberNodes(r, nodes)
 		if err != nil {
 			return err
 		}
 		on = append(on, others...)
 	}
-	c.Members = inTurn(on, len(r.Members))
+	c.Servers = inTurn(on, len(r.Servers))
 	return nil
 }
 
@@ -161,25 +154,20 @@ func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 // Otherwise clients are assigned in turn to the client's node and to nodes without a server, those of an earlier
 // choice first.
 func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
-	c.Clients = nil
-	if len(r.Clients) == 0 {
-		return
-	}
 	on := []*corev1.Node{c.Client}
-	if r.Placement != experiment.SameNode {
-		servers := append(slices.Clone(c.Members), c.Server)
-		on = extend(on, len(r.Clients)+1, append(present(nodes, c.clientNodes), nodes...), func(n *corev1.Node) bool {
-			return !contains(servers, n) && r.Clients[0].Misfit(n) == "" && r.differ(n, c.Server)
+	if len(r.Clients) > 1 && r.Placement != experiment.SameNode {
+		on = extend(on, len(r.Clients), append(present(nodes, c.clientNodes), nodes...), func(n *corev1.Node) bool {
+			return !contains(c.Servers, n) && r.Clients[1].Misfit(n) == "" && r.differ(n, c.Server)
 		})
 		c.clientNodes = on[1:]
 	}
 	c.Clients = inTurn(on, len(r.Clients))
 }
 
-// inTurn assigns pods to nodes in turn. It begins with the second node, since the first node has a pod already.
+// inTurn assigns pods to nodes in turn.
 func inTurn(nodes []*corev1.Node, pods int) (list []*corev1.Node) {
 	for i := range pods {
-		list = append(list, nodes[(i+1)%len(nodes)])
+		list = append(list, nodes[i%len(nodes)])
 	}
 	return list
 }
@@ -201,12 +189,12 @@ func contains(list []*corev1.Node, n *corev1.Node) bool {
 // chooseMemberNodes chooses the nodes for members, except the server's node. It prefers the nodes of an earlier
 // choice. Too few nodes in the cluster are an error only if r.Nodes is set.
 func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.Node, error) {
-	want := len(r.Members)
+	want := len(r.Servers) - 1
 	if r.Nodes > 0 {
 		want = min(want, r.Nodes-1)
 	}
 	suits := func(n *corev1.Node) bool {
-		return n.Name != c.Client.Name && n.Name != c.Server.Name && r.Members[0].Misfit(n) == "" && r.differ(c.Client, n)
+		return n.Name != c.Client.Name && n.Name != c.Server.Name && r.Servers[1].Misfit(n) == "" && r.differ(c.Client, n)
 	}
 	found := extend(nil, want, present(nodes, c.memberNodes), suits)
 	// An earlier arm may have requested as many nodes and got fewer. This arm then gets the same nodes, even if new
@@ -226,12 +214,12 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.N
 
 // checkRoom returns an error if a node is too small for all its pods together. choosePair has checked each pod alone.
 func (c *Choice) checkRoom(r Request) error {
-	if len(c.Members)+len(c.Clients) == 0 {
+	if len(r.Clients) == 1 && len(r.Servers) <= 1 {
 		return nil
 	}
 	pods := map[*corev1.Node][]*corev1.Pod{}
-	nodes := slices.Concat([]*corev1.Node{c.Client, c.Server}, c.Members, c.Clients)
-	for i, p := range slices.Concat([]PodNeeds{r.Client, r.Server}, r.Members, r.Clients) {
+	nodes := slices.Concat(c.Clients, c.Servers)
+	for i, p := range slices.Concat(r.Clients, r.Servers) {
 		pods[nodes[i]] = append(pods[nodes[i]], p.Pod)
 	}
 	for _, n := range nodes {
