@@ -171,7 +171,6 @@ func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 	return sum
 }
 
-// joined merges two maps. For keys that are in both maps, join returns the value.
 func joined[T any](a, b map[string]T, join func(a, b T) T) map[string]T {
 	if a == nil {
 		return b

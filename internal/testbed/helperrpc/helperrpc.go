@@ -41,7 +41,6 @@ type Helper struct {
 }
 
 type connection interface {
-	// exchange sends a request, which is one line, and returns the response.
 	exchange(ctx context.Context, request []byte) ([]byte, error)
 	// end makes the helper end. If end kills the helper, killed is true, and Close ignores the exit status.
 	end(testbed.Process) (killed bool, err error)

@@ -30,7 +30,6 @@ const fieldManager = "tare"
 // kindPatience is how long the API server may take to serve a kind whose definition has just been applied.
 const kindPatience = 10 * time.Second
 
-// definitions is the resource of CustomResourceDefinitions, which define kinds.
 var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
 var errUnknownKind = errors.New("the cluster does not know it: is its CustomResourceDefinition installed?")
@@ -113,7 +112,6 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 	return applied, nil
 }
 
-// errForeign means that an object with this name exists, which this run has not made.
 var errForeign = errors.New("it exists already and is not of this run; " +
 	"Tare changes and deletes only what it made: give it another name, or delete it first")
 

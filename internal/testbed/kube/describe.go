@@ -110,7 +110,6 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 	return c, nil
 }
 
-// usageNote returns a note if the CPU time and memory of the site's programs cannot be measured, otherwise "".
 func (s *Site) usageNote(ctx context.Context) (string, error) {
 	if s.level.Accounting == experiment.OnNode {
 		return "", nil

@@ -282,5 +282,4 @@ func newClusterRun(c *cluster.Cluster, s inventory.Session, version string, limi
 	}
 }
 
-// shorten shortens a text from the API server, so that the run can record it.
 func shorten(text string) string { return safetext.Head(text, 300) }

@@ -107,7 +107,6 @@ func (s *Site) clientNote() string {
 		shorten(s.arm), s.clients(), nodes)
 }
 
-// memberNote returns a note if members share nodes because the cluster has too few; otherwise "".
 func (s *Site) memberNote() string {
 	nodes := s.nodeCount(s.members(), testbed.Member)
 	if nodes == s.members() || len(s.level.Nodes) > 0 || s.placement() == experiment.SameNode {

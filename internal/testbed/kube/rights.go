@@ -75,7 +75,6 @@ func review(ctx context.Context, client cluster.Client, r experiment.Right, user
 	return f, nil
 }
 
-// objects returns the resource of a right and, if the right is for one namespace, the namespace.
 func objects(r experiment.Right) string {
 	if r.Namespace == "" {
 		return r.Name()

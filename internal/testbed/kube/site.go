@@ -49,7 +49,6 @@ type Site struct {
 	service   netip.Addr // address of the Kubernetes service
 }
 
-// shapes are the changes that layers make to the plans of objects.
 type shapes struct {
 	namespace []func(*corev1.Namespace)
 	pods      []func(*corev1.Pod) error
@@ -131,7 +130,6 @@ func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	return on.record.Owners(s.Namespace()), nil
 }
 
-// siteName returns the name of a site, which its number makes unique.
 func siteName(owner inventory.Owner, number int, arm string) string {
 	return cluster.Label(fmt.Sprintf("tare-%s-%d-%s", owner, number, arm), cluster.NameLimit)
 }
@@ -241,14 +239,12 @@ func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args 
 
 func (s *Site) hasServer() bool { return s.needs.Network || s.needs.HostNetwork }
 
-// These are the levels of Pod Security, as namespaces' labels contain them.
 const (
 	restricted = "restricted"
 	baseline   = "baseline"
 	privileged = "privileged"
 )
 
-// makeNamespace records a namespace and then makes it. image is the image of the namespace's pods.
 func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, image string) (*corev1.Namespace, error) {
 	on.record.SetHolder(ns)
 	if err := on.record.Add(ctx, inventory.Namespace(ns.Name)); err != nil {

@@ -29,7 +29,6 @@ var scopes = sync.OnceValue(func() *process.Scopes {
 	return s
 })
 
-// These are the numbers of the latest testbed and the latest command.
 var testbeds, serials atomic.Int64
 
 // start forks a command on the thread of its place. If within is not nil, the command starts in this group of

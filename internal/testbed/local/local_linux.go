@@ -138,7 +138,6 @@ func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	return s.bed.start(ctx, place, s.groupOf(where, cmd), cmd)
 }
 
-// Close removes everything that the site holds. The site's programs must have ended.
 func (s *site) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +170,6 @@ type thread struct {
 
 var errStopped = errors.New("the site is closed")
 
-// startThread starts a thread, and runs setup on it. If setup fails, the thread ends.
 func startThread(setup func() error) (*thread, error) {
 	t := &thread{work: make(chan func()), end: make(chan struct{}), gone: make(chan struct{})}
 	onOwnThread(func() {

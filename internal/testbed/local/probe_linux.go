@@ -83,7 +83,6 @@ func probeUserNamespace(ctx context.Context) testbed.Finding {
 	return f
 }
 
-// userNamespaceHint names the setting of this system that forbids user namespaces, if Tare knows it.
 func userNamespaceHint() string {
 	for _, switchOff := range []struct{ file, forbids, hint string }{
 		{"kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"},

@@ -280,7 +280,6 @@ func Dismiss() {
 	guard.shell = nil
 }
 
-// These variables are in the environment of every command.
 const (
 	ownerVariable   = "TARE_OWNER"   // identifies the Tare that has started the command
 	processVariable = "TARE_PROCESS" // identifies the command

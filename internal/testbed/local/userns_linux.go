@@ -105,7 +105,6 @@ func inode(f *os.File) uint64 {
 	return st.Ino
 }
 
-// below reports whether a process is in this user namespace or in one below it.
 func below(pid int, namespace uint64) bool {
 	ns, err := userNamespace(pid)
 	for err == nil {

@@ -255,7 +255,6 @@ func unmountBelow(dir string) error {
 // volumeKind is the kind in the names of members' volumes, a client's volume, and scratch directories (owned.Dir).
 const volumeKind = "volume"
 
-// MemberVolume returns the directory of member i, counted from 1; "" if there is none.
 func (n *network) MemberVolume(i int) string {
 	if i < 1 || i > len(n.volumes) {
 		return ""

@@ -200,7 +200,6 @@ type cableEnd struct {
 	interfaceName string
 }
 
-// ends lists all interfaces between the pods.
 func (n *network) ends() []cableEnd {
 	ends := []cableEnd{{n.wire, wireName}}
 	for _, node := range n.nodes {
@@ -278,7 +277,6 @@ func (n *node) throttle(link netlink.Link, parent uint32, s testbed.Shape) error
 	return nil
 }
 
-// Shaped reads the present properties of the wire. It returns an error if interfaces or directions differ.
 func (n *network) Shaped() (testbed.Shape, error) {
 	var shape, none testbed.Shape
 	for i, node := range n.nodes {

@@ -27,7 +27,6 @@ type family struct {
 	unsettled time.Duration
 }
 
-// descendants reads the state of all descendants of this process, including orphans of programs.
 func descendants() map[int]proc.Stat {
 	level, listed := proc.Children("/", os.Getpid())
 	if !listed {

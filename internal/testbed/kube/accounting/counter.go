@@ -36,7 +36,6 @@ import (
 // RoleNode is the role of the accounting pods.
 const RoleNode = "node"
 
-// nodeCgroups is the mount point of the node's /sys/fs/cgroup in an accounting pod.
 const nodeCgroups = "/host/cgroup"
 
 // ShapeNodePod turns a planned pod into an accounting pod.
@@ -318,7 +317,6 @@ func readServer(ctx context.Context, client cluster.Client) (*serverProcess, err
 	return p, err
 }
 
-// These are the names of counters in Prometheus' process collector.
 const (
 	startTime = "process_start_time_seconds"
 	usedTime  = "process_cpu_seconds_total"

@@ -10,7 +10,6 @@ import (
 	"tare/internal/testbed/kube/agent/cgroup"
 )
 
-// podRef identifies a pod on a node. The pod's cgroups are named after its UID.
 type podRef struct {
 	uid, node       string
 	role            string    // role of a site's pod (value of inventory.RoleLabel)
@@ -19,7 +18,6 @@ type podRef struct {
 	waiting, ending bool // set if the pod may not have started, or is being deleted
 }
 
-// reading holds the counters of all agents at one moment.
 type reading struct {
 	at    time.Time
 	nodes map[string]agent.Counters
@@ -65,7 +63,6 @@ func (r *reading) cgroup(p podRef) *cgroup.Usage {
 	return r.own[p.uid]
 }
 
-// used returns the CPU time of a pod between two readings. It returns false if the CPU time is unknown.
 func used(before, after *reading, p podRef) (time.Duration, bool) {
 	b, a := before.cgroup(p), after.cgroup(p)
 	if a == nil || b == nil {
@@ -131,7 +128,6 @@ func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	return c
 }
 
-// worst returns the larger of two shares, or -1 if one of them is unknown.
 func worst(a, b float64) float64 {
 	if a < 0 || b < 0 {
 		return -1

@@ -111,7 +111,6 @@ func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
 	return err
 }
 
-// watchAll begins to watch the components that the experiment observes. Later calls do nothing.
 func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

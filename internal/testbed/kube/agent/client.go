@@ -76,7 +76,6 @@ func NewClient(dial dial, o Options) *Client {
 	}
 }
 
-// call sends a request to the agent and returns the response, over a new connection if the old one breaks.
 func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error) {
 	breaks := 0
 	for begun := time.Now(); ; {

@@ -104,7 +104,6 @@ func (v view) confidential() string {
 
 var encryption = regexp.MustCompile(`Memory Encryption Features active:.*SEV-SNP`)
 
-// confinement matches AppArmor's text in attr/current: a profile and its mode.
 var confinement = regexp.MustCompile(`^(unconfined|.+ \((enforce|complain|kill|unconfined|mixed|prompt)\))$`)
 
 // labels returns the AppArmor profile and the SELinux context in force. The file attr/current holds one of them.
@@ -160,7 +159,6 @@ func kernelLog() string {
 
 const factsTimeout = 20 * time.Second
 
-// facts returns the facts printed by a process that is started like a program under test.
 func (s *Server) facts(ctx context.Context) (f Facts, err error) {
 	if len(s.Self) == 0 {
 		f = ReadFacts()

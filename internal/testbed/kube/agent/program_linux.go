@@ -24,7 +24,6 @@ import (
 // markVariable is the environment variable that holds a program's mark. The program's descendants inherit it.
 const markVariable = "TARE_PROGRAM"
 
-// program is the agent's side of a program under test, together with the program's outputs.
 type program struct {
 	server *Server
 	mark   string // value of markVariable in the program's environment
@@ -206,7 +205,6 @@ type capture struct {
 	size   atomic.Int64 // bytes written so far; read while Write runs
 }
 
-// newCapture makes the capture of a stream. Without keep, it discards the output.
 func (p *program) newCapture(stream string, keep bool) (*capture, error) {
 	c := &capture{store: &p.server.store, digest: sha256.New()}
 	if !keep {
@@ -237,7 +235,6 @@ func (c *capture) writer() io.Writer {
 	return c
 }
 
-// output returns the size and digest of the complete output.
 func (c *capture) output() output {
 	return output{Size: c.size.Load(), SHA256: hex.EncodeToString(c.digest.Sum(nil))}
 }

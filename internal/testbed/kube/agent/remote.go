@@ -18,7 +18,6 @@ import (
 // killTimeout is how long the client waits for a killed program to end. The agent goes on without the client.
 const killTimeout = process.EndLimit + 2*process.OutputDelay
 
-// remoteProgram is the client's side of a program in the pod.
 type remoteProgram struct {
 	client *Client
 	name   string // name of the program in the session
@@ -135,7 +134,6 @@ func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error)
 	return outputs, err
 }
 
-// fetch returns one complete output, and checks its digest.
 func (p *remoteProgram) fetch(stream string, want output) ([]byte, error) {
 	if want.Size < 0 || want.Size > process.OutputLimit {
 		return nil, fmt.Errorf("fetch its %s: %w: a size of %d", stream, errFrame, want.Size)
@@ -184,13 +182,11 @@ func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) e
 	return fmt.Errorf("%s: %w", testbed.Quote(p.args), err)
 }
 
-// Wait waits until the program and all its descendants have ended and the outputs are written.
 func (p *remoteProgram) Wait() (testbed.Usage, error) {
 	<-p.done
 	return p.usage, p.err
 }
 
-// Printed returns the program's "stdout" or "stderr" from an offset on, while the program runs.
 func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
 	if p.ended() {
 		return nil, nil

@@ -96,7 +96,6 @@ func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err
 	return q, body, held, err
 }
 
-// begin handles the first request of a connection. It reports whether the connection may be used.
 func (c *serverConn) begin(q *request) bool {
 	err := fmt.Errorf("%.80q before hello", string(q.Op))
 	if q.Op == opHello {
@@ -271,7 +270,6 @@ const (
 	programCost = 32 << 10 // memory per program: the end of its standard error, and goroutines
 )
 
-// quota is a resource of which callers can take a limited amount in total.
 type quota struct {
 	limit int64
 	unit  string // unit for error messages, such as "bytes of memory"

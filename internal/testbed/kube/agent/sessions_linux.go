@@ -14,7 +14,6 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// These are limits of one session.
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour

@@ -63,7 +63,6 @@ type request struct {
 	CountersRequest *CountersRequest `json:"question,omitempty"`
 }
 
-// hello is the first request of a connection.
 type hello struct {
 	Session string        `json:"session"`
 	Lease   time.Duration `json:"lease"` // time without a request after which the session ends
@@ -113,7 +112,6 @@ type failure struct {
 	Text string      `json:"text"`
 }
 
-// failureKind selects the Go error that a failure wraps.
 type failureKind string
 
 const (
@@ -242,7 +240,6 @@ func sameVersion(a, b string) bool {
 	return !known(a) || !known(b) || plainVersion(a) == plainVersion(b)
 }
 
-// lookUp finds a program in the pod's PATH. The error names a remedy.
 func lookUp(program, dir string, env []string) (string, error) {
 	found, refused, path := testbed.LookUp(program, dir, env)
 	switch {
@@ -255,7 +252,6 @@ func lookUp(program, dir string, env []string) (string, error) {
 		testbed.Quote([]string{program}), path)}
 }
 
-// failureOf converts an error into a failure for the client; nil stays nil.
 func failureOf(err error) *failure {
 	var known *failure
 	switch {
@@ -273,7 +269,6 @@ func failureOf(err error) *failure {
 
 func (f *failure) Error() string { return f.Text }
 
-// Unwrap returns the Go error for the kind of failure; nil if the failure has no kind.
 func (f *failure) Unwrap() error {
 	return map[failureKind]error{
 		notInPath: exec.ErrNotFound, notThere: fs.ErrNotExist, notAllowed: fs.ErrPermission, notKnown: ErrForgotten,

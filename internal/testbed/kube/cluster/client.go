@@ -132,7 +132,6 @@ const (
 	tryDivisor   = 2
 )
 
-// unansweredError means that an API server did not answer a request within the time limit.
 type unansweredError struct {
 	request string        // method and path: "GET /api/v1/nodes"
 	after   time.Duration // time since the first try
@@ -169,7 +168,6 @@ type retrying struct {
 	limit time.Duration
 }
 
-// RoundTrip repeats a request until it gets a final response or error, or until the limit.
 func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	q := r.URL.Query()
 	endless := q.Get("watch") != "" || q.Get("follow") != "" || r.Header.Get("Upgrade") != ""
@@ -230,7 +228,6 @@ func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 var busyStatus = []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 	http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
-// permanent reports whether every further try would fail with the same error.
 func permanent(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var alert tls.AlertError

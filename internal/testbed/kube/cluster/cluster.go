@@ -189,7 +189,6 @@ func (c *Cluster) Await(
 	}
 }
 
-// inCluster is the context's name if Tare runs in a pod without a kubeconfig.
 const inCluster = "in-cluster"
 
 // dropLogs discards the logs of client-go. They are about errors that Tare handles itself.
@@ -304,7 +303,6 @@ func configure(o Options, name string) (*rest.Config, string, error) {
 	return config, name, nil
 }
 
-// unreachable explains why the first request to an API server failed, and names a remedy if there is one.
 func unreachable(name, host string, err error) error {
 	var certificate x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError

@@ -16,7 +16,6 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// These limit the events and logs that an error about an object contains.
 const (
 	eventsShown = 5
 	linesShown  = 5
@@ -108,7 +107,6 @@ func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string
 // EnforceLabel is a namespace's label with the level of Pod Security that the namespace's pods must meet.
 const EnforceLabel = "pod-security.kubernetes.io/enforce"
 
-// exempt is a hint at how to exempt Tare's namespaces from a policy of the cluster.
 const exempt = "have namespaces with the label app.kubernetes.io/managed-by=tare left out of it, " +
 	"or name one that it does not concern by testbed.kubernetes.namespace"
 

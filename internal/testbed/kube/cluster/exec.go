@@ -103,7 +103,6 @@ type execStream struct {
 	cancel         context.CancelFunc
 }
 
-// Close ends the exec. Blocked reads and writes return.
 func (e *execStream) Close() error {
 	e.cancel()
 	return errors.Join(e.PipeWriter.Close(), e.PipeReader.Close())

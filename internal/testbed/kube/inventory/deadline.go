@@ -32,7 +32,6 @@ type deadline struct {
 	seconds int64 // time from the Job's start to its end, in seconds
 }
 
-// expiredError means that a deadline has passed, and ends the run.
 type expiredError struct {
 	namespace string
 	silence   time.Duration
@@ -44,7 +43,6 @@ func (e *expiredError) Error() string {
 		"start it again with tare resume", e.namespace, quantity.Duration(e.silence))
 }
 
-// Is makes errors.Is(err, ErrCleaned) true for an expired deadline.
 func (e *expiredError) Is(target error) bool { return target == ErrCleaned }
 
 func (o Owner) deadlineName() string { return "tare-" + string(o) + "-deadline" }
@@ -154,7 +152,6 @@ func (r *Record) extendAll(ctx context.Context) {
 	}
 }
 
-// extend extends the deadline of a namespace. If the deadline has passed, the error is an expiredError.
 func (r *Record) extend(ctx context.Context, namespace string) error {
 	d := r.deadline(namespace)
 	// The monotonic clock stops while this machine sleeps, and the wall clock may be set back: the larger age counts.

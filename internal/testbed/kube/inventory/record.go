@@ -23,7 +23,6 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// These are the label, the annotation and the keys of a record, which is a ConfigMap.
 const (
 	recordLabel      = "tare/record" // label of a record; its value is recordVersion
 	recordVersion    = "v1"
@@ -111,7 +110,6 @@ func (r *Record) Begin(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// data returns the changing part of the ConfigMap's data.
 func (r *Record) data() map[string]string {
 	inventory, _ := json.Marshal(r.items)
 	return map[string]string{keyRenewed: time.Now().UTC().Format(time.RFC3339), keyInventory: string(inventory)}

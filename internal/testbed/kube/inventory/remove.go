@@ -109,7 +109,6 @@ func (r *Record) removeSessions(ctx context.Context, namespace string, patience 
 	}
 }
 
-// removeFound removes the leftovers of dead sessions. If there are objects of a living session, it returns an error.
 func (r *Record) removeFound(ctx context.Context, found []Leftover) error {
 	var errs []error
 	for _, l := range found {
@@ -172,7 +171,6 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	return []Item{i}, err
 }
 
-// deleteAll deletes all objects of a kind in a namespace that have the owner's label. It needs RemovalVerbs.
 func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	list, err := client.List(ctx, r.owner.selector())

@@ -76,7 +76,6 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	return *chosen, chosen.checkRoom(r)
 }
 
-// choosePair chooses the nodes of the client and of the server, and remembers them for later sites.
 func (c *Chooser) choosePair(r Request, nodes []*corev1.Node) (*Choice, error) {
 	for _, before := range c.chosen {
 		client, server := current(nodes, before.Client), current(nodes, before.Server)
@@ -164,7 +163,6 @@ func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	c.Clients = inTurn(on, len(r.Clients))
 }
 
-// inTurn assigns pods to nodes in turn.
 func inTurn(nodes []*corev1.Node, pods int) (list []*corev1.Node) {
 	for i := range pods {
 		list = append(list, nodes[i%len(nodes)])
@@ -172,7 +170,6 @@ func inTurn(nodes []*corev1.Node, pods int) (list []*corev1.Node) {
 	return list
 }
 
-// extend adds suitable candidates to a list of nodes, without duplicates, until the list has enough nodes.
 func extend(list []*corev1.Node, enough int, candidates []*corev1.Node, suits func(*corev1.Node) bool) []*corev1.Node {
 	for _, n := range candidates {
 		if len(list) < enough && !contains(list, n) && suits(n) {

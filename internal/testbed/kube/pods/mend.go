@@ -147,7 +147,6 @@ func (p *Pod) gone(now *corev1.Pod) error {
 	return nil
 }
 
-// alive reads the pod's state. It returns a *goneError if the pod is lost, and otherwise nil.
 func (p *Pod) alive(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	switch {

@@ -115,7 +115,6 @@ func (m *Maker) New(plan *corev1.Pod) *Pod {
 	return p
 }
 
-// connect returns a client for each agent of the pod. A client connects when it is first used.
 func (p *Pod) connect() map[string]*agent.Client {
 	all := map[string]*agent.Client{}
 	for _, name := range agentContainers(p.plan) {
@@ -296,7 +295,6 @@ func HasAgent(container string) bool {
 	return container == Container || strings.HasPrefix(container, sidecarPrefix)
 }
 
-// agentContainers lists the names of the containers with an agent. The container for programs is the first.
 func agentContainers(pod *corev1.Pod) []string {
 	names := []string{Container}
 	for _, c := range pod.Spec.Containers {

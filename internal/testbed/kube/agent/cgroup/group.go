@@ -19,7 +19,6 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// mount is the directory where a process sees cgroups, relative to its root directory.
 const mount = "sys/fs/cgroup"
 
 // Group locates the files of one cgroup. In version 1 every controller has a directory of its own.
@@ -313,7 +312,6 @@ func search(files fs.FS, hierarchy string, missing map[string]bool, found map[st
 // kubepods-CLASS-podUID.slice, and the dashes of the UID are underscores.
 var podName = regexp.MustCompile(`^(?:[a-z0-9_]+-)*pod([A-Za-z0-9_-]+?)(\.slice)?$`)
 
-// podUID returns the UID that the name of a pod's cgroup contains; ok is false for other cgroups.
 func podUID(name string) (uid string, ok bool) {
 	m := podName.FindStringSubmatch(name)
 	if m == nil || len(m[1]) < 8 {
@@ -328,7 +326,6 @@ func podUID(name string) (uid string, ok bool) {
 // ValidUID matches a pod's UID, or the hash that a static pod has instead of a UID.
 var ValidUID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// groupsLimit is the maximum number of cgroups at the top of a node. Real nodes have a handful.
 const groupsLimit = 1000
 
 // Grouped returns the CPU time of all cgroups below the node's top cgroup. systemd puts every process into such a
