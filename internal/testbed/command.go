@@ -112,8 +112,7 @@ func HelperName() string {
 	return os.Getenv(HelperVariable)
 }
 
-// HelperOwnArguments returns the helper's own arguments, which follow those of HelperArguments; nil if there are
-// none.
+// HelperOwnArguments returns the helper's own arguments, which follow those of HelperArguments; nil without any.
 func HelperOwnArguments() []string {
 	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], HelperVariable+"=") {
 		return os.Args[2:]
@@ -121,8 +120,7 @@ func HelperOwnArguments() []string {
 	return nil
 }
 
-// Installed finds a program in PATH, or in the directory of the user's cache where `make TARGET` installs the
-// program.
+// Installed finds a program in PATH, or in the directory of the user's cache where `make TARGET` installs it.
 func Installed(program, target string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err == nil {
@@ -152,16 +150,13 @@ type Command struct {
 	Files   []*os.File // files that the program gets as descriptors 3, 4 and so on; only for programs on this machine
 }
 
-// Process is a started command. When Wait or Kill returns, the command and its descendants have ended. They also end
-// when Tare ends.
+// Process is a started command. It and its descendants end before Wait or Kill returns, at the latest with Tare.
 type Process interface {
-	// Wait waits until the process has ended, and returns its usage. If the exit status is not 0, the error is an
-	// *ExitError.
+	// Wait waits for the end of the process and returns its usage. A failed process has an *ExitError as error.
 	Wait() (Usage, error)
 	// Kill ends the process and its descendants. A waiting Wait then returns.
 	Kill() error
-	// CPU returns the CPU time that the process and its descendants have used so far. CPU and Memory may return
-	// ErrUncounted.
+	// CPU returns the CPU time of the process and its descendants so far. CPU and Memory may return ErrUncounted.
 	CPU() (time.Duration, error)
 	// Memory returns the present resident memory of the process and its descendants, in bytes. A page that several
 	// processes share counts for each of them.
@@ -212,11 +207,9 @@ type Usage struct {
 	Wall   time.Duration `json:"wall"`
 	// MaxRSS is the peak of resident memory in bytes. It is 0 if unknown, as for a program that ended early.
 	MaxRSS int64 `json:"maxRSS"`
-	// Left lists the command lines of descendants that Tare killed because they still ran 2 seconds after the command's
-	// end.
+	// Left lists the command lines of descendants that Tare killed 2 seconds after the end of the command.
 	Left []string `json:"left,omitempty"`
-	// Unavailable is set if CPU time and memory are unknown; their fields are then 0. In JSON the field keeps the name
-	// that earlier versions wrote.
+	// Unavailable is set if CPU time and memory are unknown, and 0. Its name in JSON is that of earlier versions.
 	Unavailable bool `json:"untold,omitempty"`
 }
 

@@ -77,8 +77,7 @@ type MemberVolumes interface {
 
 // Datagrams is a network on which single datagrams can be sent.
 type Datagrams interface {
-	// DeliverBetween sends one UDP datagram between the addresses of two pods. It reports whether the datagram arrived
-	// within the limit.
+	// DeliverBetween sends one UDP datagram between two pods. It reports whether the datagram arrived within the limit.
 	DeliverBetween(ctx context.Context, from, to Place, payload []byte, limit time.Duration) (bool, error)
 }
 
@@ -140,8 +139,7 @@ type Node interface {
 // Sidecars is a site whose pods can have a container for a layer's own processes. These processes share the pod's
 // network, and may have more rights than the programs under test.
 type Sidecars interface {
-	// AddSidecar requests a sidecar in the pod at a place, and returns the sidecar's place. It must be called before the
-	// site is ready.
+	// AddSidecar requests a sidecar in a pod, before the site is ready, and returns the sidecar's place.
 	AddSidecar(pod Place, want Sidecar) (Place, error)
 	// SidecarPods lists the pods that can have a sidecar: first the clients' pods, and then the members' pods.
 	SidecarPods() []Place
@@ -198,8 +196,7 @@ type VolumeStack interface {
 	BackedVolume
 	// AddVolumePart requests a part. The first requested part is next to the workload.
 	AddVolumePart(VolumePart) error
-	// InVolume runs f on an OS thread that sees the mounts of the client's pod. Goroutines that f starts do not see
-	// them.
+	// InVolume runs f on an OS thread that sees the mounts of the client's pod. Goroutines of f do not see them.
 	InVolume(f func() error) error
 	// VolumeMark returns the result of the search for a marker that was written through the complete stack.
 	VolumeMark() VolumeMark
@@ -221,8 +218,7 @@ type VolumePart struct {
 	// must be name, or name with an underscore and a suffix. These objects are removed with the volume, and by tare
 	// clean.
 	Device func(ctx context.Context, device, name string) (string, error)
-	// Directory returns the directory that replaces the empty directory dir. It is nil if the part is below the file
-	// system.
+	// Directory returns the directory that replaces the empty directory dir; nil: the part is below the file system.
 	Directory func(ctx context.Context, dir string) (string, error)
 	// Backing lists the directories in which the part stores its data. Callers use it after the part is made.
 	Backing func() []string

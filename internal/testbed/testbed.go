@@ -48,8 +48,7 @@ func Run(ctx context.Context, site Site, where Place, cmd Command) (Usage, error
 	return process.Wait()
 }
 
-// Output runs a program at a place of a site and returns its standard output. An error contains the end of the
-// program's standard error.
+// Output runs a program at a place of a site and returns its output. An error contains its standard error's end.
 func Output(ctx context.Context, site Site, where Place, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	_, err := Run(ctx, site, where, Command{Args: args, Stdout: &out})

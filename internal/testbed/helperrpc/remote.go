@@ -87,8 +87,7 @@ func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 	}
 }
 
-// Exchange sends a request, which is one line, to a socket and returns the line of the response. It tries to connect
-// until patience has passed.
+// Exchange sends a request, which is one line, to a socket and returns the response. It connects within patience.
 func Exchange(ctx context.Context, socket string, patience time.Duration, request []byte) ([]byte, error) {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

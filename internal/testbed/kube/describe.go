@@ -19,8 +19,7 @@ import (
 	"tare/internal/testbed/kube/placement"
 )
 
-// Describe describes the clusters of the ready sites. It also makes the accounting pods, and finds the missing
-// counters.
+// Describe describes the clusters of the ready sites, makes the accounting pods, and finds the missing counters.
 func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 	var clusters []*clusterRun
 	sites := map[*clusterRun][]*Site{}
@@ -168,8 +167,7 @@ func sharedKernels(nodes []machine.Node) []string {
 	return notes
 }
 
-// relevant lists the prefixes of DaemonSets and Deployments that can influence a measurement. Their images are
-// recorded.
+// relevant lists prefixes of DaemonSets and Deployments that can influence a measurement, and are recorded.
 var relevant = []string{
 	"antrea", "aws-node", "azure-cni", "azure-ip-masq", "calico", "canal", "cilium", "flannel", "kube-flannel",
 	"kube-ovn", "kube-proxy", "kube-router", "weave-net", "netd", "tigera-operator",
@@ -181,8 +179,7 @@ var relevant = []string{
 	"constellation", "kata-deploy", "cert-manager", "vault", "openbao",
 }
 
-// standInAnnotation is the annotation of pods that stand in for something real, such as a fake device. Its text is a
-// warning.
+// standInAnnotation is a warning, as annotation of pods that stand in for something real such as a device.
 const standInAnnotation = "tare/stand-in"
 
 // components returns the images of the relevant components. It also returns the stand-ins among all DaemonSets and

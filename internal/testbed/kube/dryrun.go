@@ -155,8 +155,7 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	return metav1.NamespaceDefault
 }
 
-// tryPod tries to make a pod. In a namespace that is not the site's, refusals by a quota or Pod Security prove
-// nothing.
+// tryPod tries to make a pod. Outside of the site's namespace, a refusal by quota or Pod Security proves nothing.
 func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, name string) {
 	plan.Namespace = where
 	plan.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + plan.Labels[inventory.RoleLabel]
@@ -192,8 +191,7 @@ func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	return true
 }
 
-// tryVolume tries to make the claim, and looks for the claim's storage class. Without the class, a pod would wait
-// forever.
+// tryVolume tries to make the claim, and looks for its storage class. Without the class, a pod would wait forever.
 func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of string) {
 	claim := s.planClaim(v)
 	claim.Namespace = where

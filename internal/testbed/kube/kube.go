@@ -178,8 +178,7 @@ func (t *Testbed) retire(s *Site) bool {
 	return true
 }
 
-// reuse gives a new site the namespace of a retired site with the same arm, level and needs. It returns false if
-// there is none.
+// reuse gives a new site the namespace of a retired site with its arm, level and needs, if there is one.
 func (t *Testbed) reuse(s *Site) bool {
 	i := slices.IndexFunc(t.retired, func(old *Site) bool {
 		return old.arm == s.arm && old.level == s.level && reflect.DeepEqual(old.needs, s.needs)
@@ -198,8 +197,7 @@ type Options struct {
 	Kubeconfig string // path of the kubeconfig; "" means kubectl's defaults
 	Version    string // version of Tare
 	Run        string
-	// Resumed is set if an earlier session began the run. Tare then removes that session's leftovers on each cluster
-	// that it uses.
+	// Resumed is set if an earlier session began the run. Tare then removes that session's leftovers.
 	Resumed bool
 	// Host makes the testbed for programs on this machine, when a program needs it. Closing this testbed closes it.
 	Host func() (testbed.Testbed, error)

@@ -52,8 +52,7 @@ func (s *Site) places() []testbed.Place {
 	})
 }
 
-// planAt returns the pod of a client or member without the changes of layers. number counts clients or members from
-// 1.
+// planAt returns the pod of a client or member without the changes of layers. number counts from 1.
 func (s *Site) planAt(where testbed.Place, role string, number int) *corev1.Pod {
 	pod := s.planPod(role)
 	if number > 1 || role == roleServer && s.members() > 1 {
@@ -177,8 +176,7 @@ func containerAt(where testbed.Place) (pod testbed.Place, container string) {
 // Ports lists the server's ports that the service forwards, for TCP and UDP.
 func (s *Site) Ports() []uint16 { return testbed.ServicePorts() }
 
-// Address returns the server's address on a path. The address is invalid if the site is not ready or has no such
-// path.
+// Address returns the server's address on a path. It is invalid if the site is not ready or has no such path.
 func (s *Site) Address(path testbed.Path) netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,8 +193,7 @@ func (s *Site) Address(path testbed.Path) netip.Addr {
 // LinkRate returns 0, since the rate of a cluster's network is unknown.
 func (s *Site) LinkRate() float64 { return 0 }
 
-// planService returns the Kubernetes service in front of the server. With several members, the first member is the
-// server.
+// planService returns the Kubernetes service in front of the server, which is the first of several members.
 func (s *Site) planService() *corev1.Service {
 	labels := s.bed.session.Owner.Labels(s.arm, roleServer)
 	want := &corev1.Service{

@@ -161,8 +161,7 @@ func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, er
 	return sample.End(ctx, missing)
 }
 
-// Meter reads the use of processors as seen by the agents in the pods, and the use of networks. The capacity of the
-// networks is unknown.
+// Meter reads the use of processors, as the agents in the pods see it, and of networks, whose capacity is unknown.
 func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
 	all, sides := s.podList(), map[string]string{} // sides holds a name of processors for each boot id
 	counted := make([]agent.Counters, len(all))

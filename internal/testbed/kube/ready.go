@@ -195,8 +195,7 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
 	}
-	// The pod's name is cut at a limit, and nodes' names often differ only at their end. The digest makes the pod's name
-	// unique.
+	// The pod's name is cut, and nodes' names often differ only at their end. The digest makes the name unique.
 	digest := fnv.New32a()
 	digest.Write([]byte(node))
 	plan := s.planNodePod(fmt.Sprintf("tare-%s-%s-%08x-%s", on.owner, accounting.RoleNode, digest.Sum32(), node))

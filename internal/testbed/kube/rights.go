@@ -18,8 +18,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// access checks whether the kubeconfig's user has each of the rights. If a right is missing, the hint is the command
-// that grants it.
+// access checks whether the kubeconfig's user has the rights. The hint of a missing right is the command to grant it.
 func access(ctx context.Context, client cluster.Client, rights []experiment.Right) ([]testbed.Finding, error) {
 	user := userName(ctx, client)
 	findings := make([]testbed.Finding, len(rights))

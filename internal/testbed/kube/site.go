@@ -134,8 +134,7 @@ func siteName(owner inventory.Owner, number int, arm string) string {
 	return cluster.Label(fmt.Sprintf("tare-%s-%d-%s", owner, number, arm), cluster.NameLimit)
 }
 
-// name returns the name of an object of the site. In a shared namespace, this is the plain name after a unique
-// prefix.
+// name returns the name of an object of the site: the plain name, in a shared namespace after a unique prefix.
 func (s *Site) name(plain string) string {
 	if s.sharesNamespace() {
 		return cluster.Label(s.unique, cluster.NameLimit-len(plain)-1) + "-" + plain
@@ -318,8 +317,7 @@ func (s *Site) planNamespace() *corev1.Namespace {
 	return ns
 }
 
-// ensureNamespace makes the site's namespace. If the namespace exists and layers have registered new changes, it
-// updates the namespace.
+// ensureNamespace makes the site's namespace, or updates it if layers have registered new changes.
 func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {

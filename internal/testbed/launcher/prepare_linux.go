@@ -88,8 +88,7 @@ func rights(version int) uint64 {
 	return allRights
 }
 
-// ruleset makes the ruleset. Its rules are for files that Tare sees now, even if a wrapper later changes the root
-// directory.
+// ruleset makes the ruleset, for files that Tare sees now, even if a wrapper later changes the root directory.
 func (l *Landlock) ruleset() (*os.File, error) {
 	version, err := syscall.LandlockGetABIVersion()
 	if err != nil || version < 1 {
@@ -149,8 +148,7 @@ func files(below string, n int) ([]string, error) {
 	return names, err
 }
 
-// Helper replaces its process with the command in its arguments, as prepared by Prepare. It is for commands that only
-// the kubelet starts.
+// Helper replaces its process with its arguments, after Prepare. It is for commands that only the kubelet starts.
 var Helper = testbed.Helper{Name: "launcher", Run: become}
 
 func become(context.Context) error {
@@ -166,8 +164,7 @@ func become(context.Context) error {
 	if path == "" {
 		return fmt.Errorf("%s is not in PATH", p.Args[0])
 	}
-	// The command expects the files at certain descriptors. The files first move to higher numbers, so that none
-	// overwrites another.
+	// The command expects certain descriptors. Files first move to higher numbers, so that none overwrites another.
 	var at []int
 	for _, f := range p.Files {
 		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3+len(p.Files))

@@ -45,8 +45,7 @@ type Stray struct {
 	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started the process
 }
 
-// Try opens a site without a rate limit, calls f with the site, and closes the site. Probes use it to test a feature
-// of this machine.
+// Try calls f with a site without a rate limit, which it opens and closes, to test a feature of this machine.
 func Try(ctx context.Context, needs experiment.Needs, f func(testbed.Site) error) (err error) {
 	bed, err := New()
 	if err != nil {

@@ -141,8 +141,7 @@ func (n *network) build(spread []int) error {
 	return err
 }
 
-// openSpace makes a network namespace with only a loopback interface. IPv6 is off, since router solicitations would
-// disturb the wire.
+// openSpace makes a network namespace with a loopback interface. IPv6 is off: it would send router solicitations.
 func openSpace(name string) (*netNamespace, error) {
 	s := &netNamespace{name: name, ns: netns.None()}
 	var err error

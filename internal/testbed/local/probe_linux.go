@@ -50,8 +50,7 @@ func Probe(ctx context.Context) []testbed.Finding {
 	return findings
 }
 
-// refusal returns Refused if the kernel forbids a feature. It returns Missing if the kernel lacks the feature, which
-// a module may provide.
+// refusal returns Refused if the kernel forbids a feature, or Missing if it lacks the feature, as without a module.
 func refusal(err error) testbed.Status {
 	if errors.Is(err, fs.ErrPermission) {
 		return testbed.Refused

@@ -17,8 +17,7 @@ import (
 var errNoRights = errors.New("inside a user namespace of its own Tare still lacks CAP_NET_ADMIN and CAP_SYS_ADMIN: " +
 	"the system restricts user namespaces (see tare doctor); run Tare as root")
 
-// NeedsUserNamespace reports whether this process lacks the rights to set up a network. In a new user namespace, it
-// may have these rights.
+// NeedsUserNamespace reports whether this process may not set up a network, except in a new user namespace.
 func NeedsUserNamespace() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -72,8 +71,7 @@ func EnterUserNamespace(args ...string) (status int, err error) {
 	return again.ProcessState.ExitCode(), nil
 }
 
-// inUserNamespace returns attributes of a process that is root of a new user namespace. This root stands for the
-// current user and group.
+// inUserNamespace returns attributes of a process that is root of a new user namespace, and outside the current user.
 func inUserNamespace() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,

@@ -101,8 +101,7 @@ func (p *Program) onlyProgram() bool {
 	return true
 }
 
-// mayBeOurs reports whether an orphan may come from a program, and not from this process itself. The caller holds the
-// keeper's lock.
+// mayBeOurs reports whether an orphan may come from a program, or only from this process itself. k.mu is held.
 func (k *Keeper) mayBeOurs(s proc.Stat) bool {
 	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
@@ -129,8 +128,7 @@ func Environment(pid int) (variables []string, unsettled time.Duration) {
 	return nil, execLimit
 }
 
-// awaitLeftovers waits until the leader's descendants have ended, at most for leftGrace. It returns the names of the
-// others.
+// awaitLeftovers waits until the leader's descendants have ended. It names those that still run after leftGrace.
 func (p *Program) awaitLeftovers() (names []string) {
 	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
 		p.keeper.mu.Lock()

@@ -54,8 +54,7 @@ type end struct {
 	cancelled error // reason why the context was done before the program ended
 }
 
-// fork starts the program and registers its process. With the lock held, no other code can take the process for an
-// orphan.
+// fork starts the program and registers its process. The lock keeps other code from taking it for an orphan.
 func (p *Program) fork() error {
 	k := p.keeper
 	k.mu.Lock()
@@ -251,8 +250,7 @@ func (p *Program) Kill() error {
 // PID returns the process id of the leader.
 func (p *Program) PID() int { return p.pid }
 
-// CPU returns the CPU time that all processes of the program have used so far, as the scheduler counts it in
-// nanoseconds.
+// CPU returns the CPU time of all processes of the program so far, which the scheduler counts in nanoseconds.
 func (p *Program) CPU() (time.Duration, error) {
 	p.keeper.mu.Lock()
 	if !p.exited {
@@ -268,8 +266,7 @@ func (p *Program) Memory() (int64, error) {
 	return p.sum(func(_ int, stat proc.Stat) (int64, error) { return int64(stat.ResidentMemory()), nil })
 }
 
-// Proportional returns the present resident memory of the program, in bytes, with shared pages divided among their
-// processes (PSS).
+// Proportional returns the present resident memory of the program in bytes, with shared pages divided (PSS).
 func (p *Program) Proportional() (int64, error) {
 	return p.sum(func(pid int, stat proc.Stat) (int64, error) {
 		if stat.Gone() {
@@ -303,8 +300,7 @@ func (p *Program) sum(memory func(pid int, stat proc.Stat) (int64, error)) (tota
 // Begun returns the time of the program's fork.
 func (p *Program) Begun() time.Time { return p.begun }
 
-// used returns the CPU time of all processes of the program. The leader must not be reaped yet. The caller holds the
-// keeper's lock.
+// used returns the CPU time of all processes of the program, before the leader is reaped. keeper.mu is held.
 func (p *Program) used() time.Duration {
 	var used time.Duration
 	f := p.family()

@@ -63,8 +63,7 @@ func (s *Group) start() error {
 	return nil
 }
 
-// Mounted mounts a file system of the kernel, such as cgroup2. Only the returned file gives access to the file
-// system.
+// Mounted mounts a file system of the kernel, such as cgroup2, that only the returned file gives access to.
 func Mounted(kind string) (*os.File, error) {
 	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -171,8 +170,7 @@ func (s *Group) has(pid int) bool {
 // unreported is the CPU time that Unreported returns, in nanoseconds.
 var unreported atomic.Int64
 
-// Unreported returns the CPU time of this process's programs that getrusage omits: the time of processes that no
-// parent waited for.
+// Unreported returns the CPU time that getrusage omits: that of programs' processes that no parent waited for.
 func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 
 // used returns the CPU time of all processes that have run in the cgroup. It includes processes that no parent waited

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buffer is the size in bytes of the socket's buffer for frames between two reads. The kernel limits it by
-// net.core.rmem_max.
+// buffer is the size in bytes of the socket's receive buffer. The kernel limits it by net.core.rmem_max.
 const buffer = 4 << 20
 
 // Watch is a packet socket and the goroutine that reads it.

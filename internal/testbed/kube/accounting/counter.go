@@ -151,8 +151,7 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 	return counters.Pods, p.Disturbed(ctx, err)
 }
 
-// read reads all counters at the same time: those of the nodes and, with "accounting: container", those of the site's
-// pods.
+// read reads the counters of the nodes and, with "accounting: container", those of the site's pods, all at once.
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
 	type query struct {
 		pod      *pods.Pod
@@ -213,8 +212,7 @@ type component struct {
 	store cache.Store
 }
 
-// watchComponent watches the pods of a component until stop is closed. It waits for the first list of pods, at most
-// for limit.
+// watchComponent watches the pods of a component until stop is closed. It waits up to limit for the first list.
 func watchComponent(
 	ctx context.Context, client cluster.Client, o experiment.Observe, limit time.Duration, stop <-chan struct{},
 ) (*component, error) {
@@ -263,8 +261,7 @@ func slimPod(object any) (any, error) {
 // pod's mirror pod, which has another UID.
 const staticHash = "kubernetes.io/config.hash"
 
-// pods lists the component's pods on the trial's nodes. If the experiment says AllNodes, it lists the pods on all
-// nodes.
+// pods lists the component's pods on the trial's nodes or, if the experiment says AllNodes, on all nodes.
 func (c *component) pods(trial []string) []podRef {
 	var list []podRef
 	for _, object := range c.store.List() {
@@ -301,8 +298,7 @@ type serverProcess struct {
 	at      time.Time
 }
 
-// readServer reads the counters of an API server's process. If there are several API servers, any of them may
-// respond.
+// readServer reads the counters of an API server's process. If there are several API servers, any may respond.
 func readServer(ctx context.Context, client cluster.Client) (*serverProcess, error) {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -202,8 +202,7 @@ func throttled(before, after *reading, site []podRef) int {
 	return sum
 }
 
-// growth returns the growth of a counter. A counter that is smaller than before was reset, and its whole value
-// counts.
+// growth returns the growth of a counter. If the counter is smaller than before, it was reset, and all of it counts.
 func growth[T int | time.Duration](then, now T) T {
 	if now < then {
 		return now

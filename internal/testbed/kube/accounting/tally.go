@@ -108,14 +108,12 @@ func (c *Counter) meterOf(uid string) *meter {
 	return c.meters[uid]
 }
 
-// disturbance makes err a *testbed.Disturbance, which makes the trial invalid: the program ran, but its cost is
-// unknown.
+// disturbance returns a *testbed.Disturbance: the trial is invalid, since the cost of a program is unknown.
 func (t *Tally) disturbance(err error) error {
 	return &testbed.Disturbance{What: t.pod.String() + " on node " + t.pod.Node() + " cannot be counted", Err: err}
 }
 
-// read reads the pod's usage and the peak of its memory on the node. The usage is nil if the node shows no cgroup of
-// the pod.
+// read reads the pod's usage and peak of memory on the node. The usage is nil if the node has no cgroup of the pod.
 func (t *Tally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.Usage, int64, error) {
 	q.Root, q.Cgroups = nodeCgroups, []string{t.uid}
 	p := t.counter.NodePod(t.pod.Node())
@@ -149,8 +147,7 @@ type meter struct {
 	unnamed map[string]bool
 }
 
-// read charges the running programs with the usage since the last reading. sidecars holds the names of the pod's
-// sidecars, by container id.
+// read charges the running programs with the usage since the last reading. sidecars holds names by container id.
 func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	then := m.last
 	m.last = &now

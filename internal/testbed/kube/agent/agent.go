@@ -47,8 +47,7 @@ type Facts struct {
 	NoNewPrivs string `json:"noNewPrivs"`       // the no_new_privs flag of the process, "0" or "1"
 	CapEff     string `json:"capEff"`           // effective capabilities of a program of the agent, hexadecimal
 	CapBnd     string `json:"capBnd,omitempty"` // bounding set of capabilities, hexadecimal
-	// UIDMap is /proc/self/uid_map with single blanks. It is "0 0 4294967295" if the pod has no user namespace of its
-	// own.
+	// UIDMap is /proc/self/uid_map with single blanks; "0 0 4294967295" if the pod has no user namespace.
 	UIDMap     string `json:"uidMap,omitempty"`
 	AppArmor   string `json:"appArmor,omitempty"`   // profile in force: "cri-containerd.apparmor.d (enforce)"
 	SELinux    string `json:"seLinux,omitempty"`    // SELinux context in force
@@ -57,8 +56,7 @@ type Facts struct {
 	CPUModel   string `json:"cpuModel,omitempty"`   // CPU model in /proc/cpuinfo
 	CPUs       int    `json:"cpus"`                 // number of CPUs that a program may use
 	Hypervisor bool   `json:"hypervisor,omitempty"` // set if the CPU has the flag "hypervisor"
-	// Confidential is the kind of confidential VM, "SEV-SNP" or "TDX", from the kernel log or a device such as
-	// /dev/sev-guest; "" for none.
+	// Confidential is the kind of confidential VM: "SEV-SNP", "TDX", or "". Kernel log and devices show it.
 	Confidential string `json:"confidential,omitempty"`
 }
 

@@ -35,8 +35,7 @@ type Client struct {
 type Options struct {
 	// Patience is how long a Client tries to reconnect, before its calls fail with a *LostError. 0 means 30 s.
 	Patience time.Duration
-	// Alive returns an error if the pod is gone, and reconnecting is useless. Without Alive, the client does not check
-	// the pod.
+	// Alive returns an error if the pod is gone, and reconnecting is useless; nil: the client does not check the pod.
 	Alive func(ctx context.Context) error
 	// Version is the version of this Tare. If the agent has another version, calls fail with a *versionError. The
 	// versions "" and "devel" fit every other version.
@@ -60,8 +59,7 @@ var ErrForgotten = errors.New("the agent has ended or was restarted")
 
 var errClosed = errors.New("the session with the agent is closed")
 
-// If the connection breaks within breakWindow after a request, breaksLimit times in a row, the request is probably
-// the cause, and fails.
+// If a connection breaks within breakWindow after a request, breaksLimit times in a row, the request fails.
 const (
 	breaksLimit = 10
 	breakWindow = 5 * time.Second

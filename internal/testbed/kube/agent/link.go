@@ -163,8 +163,7 @@ func (l *link) write() {
 	}
 }
 
-// pingIfSilent pings an agent that is silent while requests are pending. If the previous ping has no response, it
-// ends the link.
+// pingIfSilent pings a silent agent if requests are pending. If the last ping had no response, it ends the link.
 func (l *link) pingIfSilent() {
 	l.mu.Lock()
 	silent, waiting := time.Since(l.heard), len(l.pending) > 0

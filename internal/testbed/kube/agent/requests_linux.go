@@ -75,8 +75,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// next reads a request. It reserves held bytes of memory, which the caller must free. If too little memory is left,
-// the error is a *quotaError.
+// next reads a request and reserves held bytes of memory, which the caller frees; *quotaError: too little is left.
 func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err error) {
 	take := func(n int64) error {
 		err := c.server.memory.take(n)
@@ -212,8 +211,7 @@ func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 
 const podsLimit = 10000
 
-// counters reads the requested counters. It finds all cgroups first, so that all counters are read at nearly the same
-// time.
+// counters reads the requested counters. It finds all cgroups first, to read all counters at nearly the same time.
 func (s *Server) counters(q *CountersRequest) (Counters, error) {
 	if q == nil {
 		q = &CountersRequest{}

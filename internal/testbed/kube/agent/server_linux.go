@@ -55,8 +55,7 @@ const programsDir = "programs"
 // endTimeout is how long an agent that ends waits for its programs. In a pod, the kernel ends them with the agent.
 const endTimeout = 2 * time.Second
 
-// Serve runs the agent until the context is done, and then kills every program. As the first process of a pod must,
-// it reaps orphans.
+// Serve runs the agent until the context is done, and then kills every program. It also reaps the pod's orphans.
 func (s *Server) Serve(ctx context.Context) error {
 	s.Dir = cmp.Or(s.Dir, Dir)
 	s.instance = rand.Text()

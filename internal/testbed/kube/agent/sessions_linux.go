@@ -17,8 +17,7 @@ import (
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is how many dropped programs a session remembers. A late request does not name a program dropped
-	// before those.
+	// droppedLimit is how many dropped programs a session remembers. Late requests name none dropped earlier.
 	droppedLimit = 10000
 )
 
@@ -236,8 +235,7 @@ const (
 	followsKept  = time.Minute // how long an ended follower is kept, for a request that is repeated because its response was lost
 )
 
-// follow ends the follower that q.Followed names. It begins the follower that q.Follow requests, unless it has begun
-// already.
+// follow ends the follower that q.Followed names, and begins that of q.Follow unless it has begun.
 func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

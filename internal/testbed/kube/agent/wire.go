@@ -233,8 +233,7 @@ func (e *versionError) Error() string {
 		"build the image again (make image) or name one of this version in testbed.kubernetes.image", e.Image, e.Here)
 }
 
-// sameVersion reports whether programs of two versions may work together. A program without a version fits all
-// others.
+// sameVersion reports whether programs of two versions may work together. An unknown version fits all others.
 func sameVersion(a, b string) bool {
 	known := func(v string) bool { return v != "" && v != "unknown" && v != "devel" }
 	return !known(a) || !known(b) || plainVersion(a) == plainVersion(b)

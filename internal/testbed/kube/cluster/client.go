@@ -37,8 +37,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// Client has the groups of Kubernetes' API that Tare uses. The other groups of kubernetes.Interface would make the
-// program 7 MB larger.
+// Client has the API groups that Tare uses. All groups of kubernetes.Interface would make the program 7 MB larger.
 type Client interface {
 	Discovery() discovery.DiscoveryInterface
 	AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface
@@ -144,8 +143,7 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("%s: not answered in %v (%d tries): %v", e.request, after, e.tries, e.err)
 }
 
-// Is compares target with the error of the last try. There is no Unwrap, with which client-go would repeat the
-// request.
+// Is compares target with the error of the last try. With Unwrap in place of Is, client-go would repeat requests.
 func (e *unansweredError) Is(target error) bool { return errors.Is(e.err, target) }
 
 // As sets target to the error of the last try, if target has a type that unreachable explains.
@@ -198,8 +196,7 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// try sends the request once, with a time limit, and reads the whole response. again is set if the request was sent
-// before.
+// try sends the request with a time limit, and reads the whole response. again is set if it was sent before.
 func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), max(t.limit/tryDivisor, time.Second))
 	defer cancel()

@@ -80,8 +80,7 @@ func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
-// Now returns the time by the API server's clock. If that time is unknown, it returns the time by this machine's
-// clock.
+// Now returns the time by the API server's clock or, if that is unknown, by this machine's clock.
 func (c *Cluster) Now(ctx context.Context) time.Time {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -116,8 +115,7 @@ func Each[T any](list []T, do func(i int, element T) error) error {
 // NameLimit is the maximum length of a DNS label. Names of most objects must be DNS labels.
 const NameLimit = 63
 
-// Label turns a text into a DNS label of at most limit characters. A DNS label is also a valid value of a Kubernetes
-// label.
+// Label turns a text into a DNS label of at most limit characters, which is also a valid value of a label.
 func Label(text string, limit int) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {
@@ -228,8 +226,7 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 	return c, nil
 }
 
-// firstRequest reads the namespace kube-system. It has a time limit, since it may start the kubeconfig's credential
-// plugin.
+// firstRequest reads the namespace kube-system. The limit is for the kubeconfig's credential plugin, if any.
 func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})

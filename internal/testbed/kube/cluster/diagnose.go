@@ -44,8 +44,7 @@ func (e *DiagnosedError) Error() string {
 
 func (e *DiagnosedError) Unwrap() error { return e.Err }
 
-// Events returns the events about an object, the newest last. If uid is "", it returns the events about all objects
-// with this name.
+// Events returns the events about an object, or with uid "" about all objects of this name, the newest last.
 func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []string {
 	selector := "involvedObject.name=" + name
 	if uid != "" {

@@ -118,8 +118,7 @@ func (r *Record) Owners(namespace string) []metav1.OwnerReference {
 	return nil
 }
 
-// SetOwner makes the deadline of an object's namespace an owner of the object. It is called before the object is
-// made.
+// SetOwner makes the deadline of an object's namespace an owner of the object, before the object is made.
 func (r *Record) SetOwner(object metav1.Object) {
 	for _, o := range r.Owners(object.GetNamespace()) {
 		others := slices.DeleteFunc(object.GetOwnerReferences(), func(a metav1.OwnerReference) bool {

@@ -94,8 +94,7 @@ func (l *Leftover) remove(ctx context.Context, r *remover) error {
 			"delete them with kubectl if they are the run's, and call tare clean again", l.record, strings.Join(names, ", ")))
 }
 
-// findLeftovers reads the records of all runs. It also finds the namespaces of runs that were killed before they
-// wrote a record.
+// findLeftovers reads the records of all runs, and finds namespaces of runs killed before they wrote a record.
 func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
 	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx,
 		metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})
@@ -131,8 +130,7 @@ func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([
 	return found, errors.Join(errs...)
 }
 
-// ownNamespaces returns the namespaces with a run's label. It looks at the given namespace, or at all if namespace is
-// "".
+// ownNamespaces returns the namespaces with a run's label: all if namespace is "", and otherwise at most this one.
 func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
 	var err error

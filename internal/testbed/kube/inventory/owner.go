@@ -129,8 +129,7 @@ func thisProcess(run string) holder {
 	return h
 }
 
-// machineKey identifies the kernel and the PID namespace of this process. A PID is unique only in a PID namespace of
-// a kernel.
+// machineKey identifies this process's kernel and PID namespace, in which a PID is unique.
 func machineKey() (boot, processes string) {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	processes, _ = os.Readlink("/proc/self/ns/pid")

@@ -72,8 +72,7 @@ func NewRecord(on *cluster.Cluster, s Session, limits experiment.Timeouts) *Reco
 	return &Record{on: on, owner: s.Owner, holder: h, limits: limits}
 }
 
-// SetHolder adds the holder to the plan of a namespace that may be made before Begin, when no record names the
-// holder.
+// SetHolder adds the holder to the plan of a namespace, since before Begin no record names the holder.
 func (r *Record) SetHolder(namespace *corev1.Namespace) {
 	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, holderAnnotation, r.holder.String())
 }

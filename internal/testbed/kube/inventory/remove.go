@@ -322,8 +322,7 @@ func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, wh
 	return left, why
 }
 
-// deletionBlock returns the finalizers and conditions that block the deletion of an object, in brackets; "" if there
-// are none.
+// deletionBlock returns finalizers and conditions that block the deletion of an object, in brackets, or "".
 func deletionBlock(o *unstructured.Unstructured) string {
 	var reasons []string
 	if f := o.GetFinalizers(); len(f) > 0 {

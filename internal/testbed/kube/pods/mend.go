@@ -22,8 +22,7 @@ func Mend(ctx context.Context, list []*Pod) error {
 	return cluster.Each(list, func(_ int, p *Pod) error { return p.Mend(ctx) })
 }
 
-// Mend pings the pod's agents. If the pod is lost, Mend makes it again on the same node, since measured values differ
-// between nodes.
+// Mend pings the pod's agents. It makes a lost pod again on the same node, since values differ between nodes.
 func (p *Pod) Mend(ctx context.Context) error {
 	err := p.ping(ctx)
 	switch {

@@ -1,5 +1,4 @@
-// Package sitetest opens sites on the test cluster for tests. Without a cluster, it skips the tests (package
-// kubetest).
+// Package sitetest opens sites on the test cluster. Without a cluster, it skips the test (package kubetest).
 package sitetest
 
 import (
