@@ -94,7 +94,10 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 		d.add("nodes and pods"+of, "", err)
 		return d.findings, ctx.Err()
 	}
-	d.add("nodes"+of, chosenNodes(plans), nil)
+	chosen := testbed.Each(slices.Sorted(maps.Keys(plans)), func(place testbed.Place) string {
+		return podTitle(plans[place]) + " on " + shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname])
+	})
+	d.add("nodes"+of, strings.Join(chosen, ", "), nil)
 	for _, v := range s.volumes() {
 		if v.where == testbed.ClientPod || v.where == testbed.ServerPod { // the volumes of other members are like that of the first
 			s.tryVolume(ctx, d, v, where, of)
@@ -114,12 +117,6 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	}
 	s.tryPod(ctx, d, s.planNodePod(accounting.RoleNode), where, "pod that counts on a node")
 	return d.findings, ctx.Err()
-}
-
-func chosenNodes(plans map[testbed.Place]*corev1.Pod) string {
-	return strings.Join(testbed.Each(slices.Sorted(maps.Keys(plans)), func(place testbed.Place) string {
-		return podTitle(plans[place]) + " on " + shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname])
-	}), ", ")
 }
 
 // tryNamespace tries to make the site's namespace. It returns the namespace in which the pods are tried, which must

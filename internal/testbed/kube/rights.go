@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,17 +21,22 @@ import (
 
 // access checks whether the kubeconfig's user has the rights. The hint of a missing right is the command to grant it.
 func access(ctx context.Context, client cluster.Client, rights []experiment.Right) ([]testbed.Finding, error) {
-	user := userName(ctx, client)
-	findings := make([]testbed.Finding, len(rights))
+	user := ""
+	self, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err == nil {
+		user = self.Status.UserInfo.Username
+	}
+	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
 	var reviews errgroup.Group
 	reviews.SetLimit(8)
 	for i, r := range rights {
-		reviews.Go(func() (err error) {
-			findings[i], err = review(ctx, client, r, user)
-			return err
+		reviews.Go(func() error {
+			findings[i], errs[i] = review(ctx, client, r, user)
+			return nil
 		})
 	}
-	return findings, reviews.Wait()
+	_ = reviews.Wait()
+	return findings, cmp.Or(errs...)
 }
 
 func review(ctx context.Context, client cluster.Client, r experiment.Right, user string) (testbed.Finding, error) {
@@ -79,15 +85,6 @@ func objects(r experiment.Right) string {
 		return r.Name()
 	}
 	return r.Name() + " in namespace " + r.Namespace
-}
-
-func userName(ctx context.Context, client cluster.Client) string {
-	got, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
-		&authentication.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		return ""
-	}
-	return got.Status.UserInfo.Username
 }
 
 func grant(r experiment.Right, user string) string {

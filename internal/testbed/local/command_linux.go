@@ -54,9 +54,10 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 	if err != nil {
 		return nil, err
 	}
+	isHelper := func(v string) bool { return strings.HasPrefix(v, testbed.HelperVariable+"=") }
 	p, err := commands.Start(ctx, process.Spec{
 		Path: program, Args: prepared.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Files: prepared.Files,
-		Name: m.scope(), Within: within, Mark: m.environment(), By: t, Helper: isHelper(c),
+		Name: m.scope(), Within: within, Mark: m.environment(), By: t, Helper: slices.ContainsFunc(c.Env, isHelper),
 		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		Fork: func(start func() error) error {
 			return place.do(func() error {
@@ -73,10 +74,6 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 		return nil, fmt.Errorf("start %s: %w", testbed.Quote(c.Args), err)
 	}
 	return p, nil
-}
-
-func isHelper(c testbed.Command) bool {
-	return slices.ContainsFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, testbed.HelperVariable+"=") })
 }
 
 // environment returns the environment of a command: this process's variables, the variables in added, and the marker.

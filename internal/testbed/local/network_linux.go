@@ -127,7 +127,7 @@ func (n *network) build(spread []int) error {
 	if err := n.route(); err != nil {
 		return err
 	}
-	err = addService(n.nodes[0].netNamespace)
+	err = n.nodes[0].Do(addService)
 	if err == nil { // packets from the node itself are translated when they leave the node
 		err = n.nodes[0].routeVia(netip.PrefixFrom(serviceAddress, 32), nodeAddress(1), 0)
 	}

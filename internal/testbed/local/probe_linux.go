@@ -32,7 +32,7 @@ func Probe(ctx context.Context) []testbed.Finding {
 		{"bridge", n.buildWire, "modprobe bridge"},
 		{"virtual cables", n.probeCables, "modprobe veth"},
 		{Shaping, func() error { return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu}) }, "modprobe sch_tbf"},
-		{"nftables dnat", func() error { return addService(n.nodes[0].netNamespace) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
+		{"nftables dnat", func() error { return n.nodes[0].Do(addService) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
 	}
 	var missing string // failed step without which later steps cannot work
 	for i, step := range steps {

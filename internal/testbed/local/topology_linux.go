@@ -104,24 +104,20 @@ func (p *pod) build() error {
 	if err := p.addAddress(ethernet, netip.PrefixFrom(p.address, bits)); err != nil {
 		return err
 	}
-	if p.number > 0 {
-		if err := p.linkRoutes(name, gateway); err != nil {
+	if p.number > 0 { // the pod, its node, and the node's first pod share no network
+		own := netip.PrefixFrom(p.address, p.address.BitLen())
+		err := p.routeOver(netip.PrefixFrom(gateway, gateway.BitLen()), ethernet)
+		if err == nil {
+			err = p.node.routeOver(own, name)
+		}
+		if err == nil {
+			err = p.node.pods[0].routeVia(own, gateway, 0)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return p.routeVia(netip.PrefixFrom(netip.IPv4Unspecified(), 0), gateway, 0)
-}
-
-// linkRoutes adds routes between a later pod, its node, and the node's first pod, since these share no network.
-func (p *pod) linkRoutes(name string, gateway netip.Addr) error {
-	own := netip.PrefixFrom(p.address, p.address.BitLen())
-	if err := p.routeOver(netip.PrefixFrom(gateway, gateway.BitLen()), ethernet); err != nil {
-		return err
-	}
-	if err := p.node.routeOver(own, name); err != nil {
-		return err
-	}
-	return p.node.pods[0].routeVia(own, gateway, 0)
 }
 
 func (n *network) route() (err error) {
@@ -207,9 +203,7 @@ const serviceTable = "service"
 // addService makes the service's address on the client's node, as kube-proxy does: by destination NAT before routing.
 // Packets from pods and from the node go to the server pod. With several members, they go to the first member. Ports
 // do not change.
-func addService(node *netNamespace) error { return node.thread.do(addRules) }
-
-func addRules() error {
+func addService() error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("nftables: %w", err)

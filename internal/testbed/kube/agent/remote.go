@@ -70,21 +70,19 @@ func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 	if r == nil {
 		return nil, nil
 	}
-	type result struct {
-		data []byte
-		err  error
-	}
-	read := make(chan result, 1)
+	var all []byte
+	read := make(chan error, 1)
 	go func() { // if r never ends, this goroutine never ends either, but the caller returns
 		data, err := io.ReadAll(io.LimitReader(r, bodyLimit+1))
-		read <- result{data, err}
+		all = data
+		read <- err
 	}()
 	select {
-	case got := <-read:
-		if got.err == nil && len(got.data) > bodyLimit {
-			got.err = fmt.Errorf("its standard input is larger than %d bytes, the maximum for a pod", bodyLimit)
+	case err := <-read:
+		if err == nil && len(all) > bodyLimit {
+			err = fmt.Errorf("its standard input is larger than %d bytes, the maximum for a pod", bodyLimit)
 		}
-		return got.data, got.err
+		return all, err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("its standard input has no end: %w", context.Cause(ctx))
 	}
@@ -92,7 +90,11 @@ func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 
 func (p *remoteProgram) follow(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { _ = p.kill() })
-	end, err := p.wait()
+	a, err := p.client.call(p.waiting, request{Op: opWait, Program: p.name}, nil)
+	end := a.End
+	if err == nil && end == nil {
+		err = fmt.Errorf("wait: %w: the answer has no end", errFrame)
+	}
 	var outputs [2][]byte
 	if err == nil {
 		outputs, err = p.fetchOutputs(end)
@@ -111,14 +113,6 @@ func (p *remoteProgram) follow(ctx context.Context) {
 	p.client.abandon(p.name)
 	p.giveUp(nil)
 	close(p.done)
-}
-
-func (p *remoteProgram) wait() (*ending, error) {
-	a, err := p.client.call(p.waiting, request{Op: opWait, Program: p.name}, nil)
-	if err == nil && a.End == nil {
-		err = fmt.Errorf("wait: %w: the answer has no end", errFrame)
-	}
-	return a.End, err
 }
 
 func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error) {

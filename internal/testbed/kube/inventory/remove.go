@@ -105,24 +105,20 @@ func (r *Record) removeSessions(ctx context.Context, namespace string, patience 
 			_ = testbed.Pause(limited, min(patience/10, 3*time.Second))
 			continue
 		}
-		return errors.Join(err, r.removeFound(ctx, found))
-	}
-}
-
-func (r *Record) removeFound(ctx context.Context, found []Leftover) error {
-	var errs []error
-	for _, l := range found {
-		if l.Alive {
-			errs = append(errs, fmt.Errorf("objects with the label %s=%s stay, because their holder seems to be at work: %s",
-				OwnerLabel, l.Owner, l.Holder))
-			continue
+		errs := []error{err}
+		for _, l := range found {
+			if l.Alive {
+				errs = append(errs, fmt.Errorf("objects with the label %s=%s stay, because their holder seems to be at work: %s",
+					OwnerLabel, l.Owner, l.Holder))
+				continue
+			}
+			r.on.Say("removing leftovers of an earlier session of this run in context " + r.on.Context)
+			if err := l.remove(ctx, r.remover(l.Owner)); err != nil {
+				errs = append(errs, fmt.Errorf("objects with the label %s=%s: %w", OwnerLabel, l.Owner, err))
+			}
 		}
-		r.on.Say("removing leftovers of an earlier session of this run in context " + r.on.Context)
-		if err := l.remove(ctx, r.remover(l.Owner)); err != nil {
-			errs = append(errs, fmt.Errorf("objects with the label %s=%s: %w", OwnerLabel, l.Owner, err))
-		}
+		return errors.Join(errs...)
 	}
-	return errors.Join(errs...)
 }
 
 // RemovalVerbs are the rights needed to remove all objects of a kind that a session has made.
