@@ -131,11 +131,10 @@ func (p *pipes) exchange(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, err
 	}
 	past := time.Unix(1, 0)
-	stop := context.AfterFunc(ctx, func() {
+	defer context.AfterFunc(ctx, func() {
 		_ = p.requests.SetWriteDeadline(past)
 		_ = p.responses.SetReadDeadline(past)
-	})
-	defer stop()
+	})()
 	if _, err := p.requests.Write(request); err != nil {
 		return nil, err
 	}
@@ -163,8 +162,7 @@ func (h *Helper) failure(ctx context.Context, err error) error {
 // Close ends the helper by closing its input. When the context is done, Close kills the helper.
 func (h *Helper) Close(ctx context.Context) error {
 	killed, err := h.connection.end(h.Process)
-	stop := context.AfterFunc(ctx, func() { _ = h.Process.Kill() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = h.Process.Kill() })()
 	_, exit := h.Process.Wait()
 	h.connection.close()
 	if failed := (*testbed.ExitError)(nil); killed && errors.As(exit, &failed) {
@@ -185,8 +183,7 @@ func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request
 	if socket := os.Getenv(clientVariable); socket != "" {
 		return relay(ctx, socket, os.Stdin, os.Stdout)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })()
 	return Serve(ctx, os.Stdin, os.Stdout, serve)
 }
 

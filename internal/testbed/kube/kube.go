@@ -276,7 +276,7 @@ func newClusterRun(c *cluster.Cluster, s inventory.Session, version string, limi
 		Cluster: c, owner: s.Owner, record: record,
 		nodes:   placement.NewChooser(c),
 		pods:    &pods.Maker{On: c, Record: record, Owner: s.Owner, Limits: limits, Version: version},
-		counter: accounting.NewCounter(c, limits.Ready.Std()),
+		counter: accounting.NewCounter(c, limits.Ready.Std()), nodesNamespaces: map[string]string{},
 	}
 }
 

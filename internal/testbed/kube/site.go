@@ -300,9 +300,7 @@ func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, imag
 	if _, err := on.makeNamespace(ctx, ns, image); err != nil {
 		return "", err
 	}
-	if on.nodesNamespaces == nil {
-		on.nodesNamespaces = map[string]string{}
-	}
+
 	on.nodesNamespaces[level] = ns.Name
 	return ns.Name, nil
 }

@@ -169,11 +169,9 @@ func (p *program) handle(ctx context.Context, q *request, r *response) (piece []
 	case opKill:
 		p.stop("")
 		const timeout = process.EndLimit + process.OutputDelay
-		limit := time.NewTimer(timeout)
-		defer limit.Stop()
 		select {
 		case <-p.done:
-		case <-limit.C:
+		case <-time.After(timeout):
 			return nil, fmt.Errorf("killed, but not gone after %v: does it wait for a disk that does not answer?", timeout)
 		case <-ctx.Done():
 			return nil, errEnding

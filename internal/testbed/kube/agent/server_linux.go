@@ -78,8 +78,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer cancel()
 	var reaping sync.WaitGroup
 	reaping.Go(func() { s.programs.Reap(ctx) })
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	err = s.accept(ctx, listener)
 	cancel()
 	reaping.Wait()
@@ -176,15 +175,14 @@ func (s *Server) shutDown() {
 	for _, t := range sessions {
 		t.close()
 	}
-	limit := time.NewTimer(endTimeout)
-	defer limit.Stop()
+	limit := time.After(endTimeout)
 	for _, p := range running {
 		p.Signal()
 	}
 	for _, p := range running {
 		select {
 		case <-p.Done():
-		case <-limit.C:
+		case <-limit:
 			return
 		}
 	}
@@ -199,8 +197,7 @@ func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error
 		return fmt.Errorf("no agent of Tare's answers in %s: %w", dir, err)
 	}
 	defer func() { _ = conn.Close() }()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	go func() { // ends with the stream in, at the latest with the process
 		_, _ = io.Copy(conn, in)
 		_ = conn.Close()

@@ -54,7 +54,7 @@ func (s *Server) session(h *hello) (*serverSession, error) {
 			"a session ends when its client has sent nothing during its lease", sessionsLimit)}
 	}
 	if t == nil {
-		t = &serverSession{server: s, name: h.Session, programs: map[string]*program{}, dropped: map[string]bool{}}
+		t = &serverSession{server: s, name: h.Session, programs: map[string]*program{}, dropped: map[string]bool{}, follows: map[string]*follower{}}
 		s.sessions[h.Session] = t
 	}
 	t.mu.Lock()
@@ -99,13 +99,12 @@ func (t *serverSession) end(why string) {
 			p.discard()
 		}()
 	}
-	limit := time.NewTimer(process.EndLimit + process.OutputDelay)
-	defer limit.Stop()
+	limit := time.After(process.EndLimit + process.OutputDelay)
 	for _, p := range programs {
 		select {
 		case <-p.done:
 			p.discard()
-		case <-limit.C:
+		case <-limit:
 			return
 		}
 	}
@@ -271,9 +270,7 @@ func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 		return nil // the pod's cgroup is not visible, and its peak stays unknown
 	}
 	f := &follower{group: groups[0], sidecars: want.Sidecars, stop: make(chan struct{})}
-	if t.follows == nil {
-		t.follows = map[string]*follower{}
-	}
+
 	t.follows[want.Name] = f
 	f.sample()
 	go sampleTimes.Until(f.stop, func() { f.sample() })

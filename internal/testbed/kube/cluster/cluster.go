@@ -243,16 +243,14 @@ func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev
 		namespace = got
 		done <- err
 	}()
-	progress, end := time.NewTimer(SayAfter), time.NewTimer(limit)
-	defer progress.Stop()
-	defer end.Stop()
+	progress, end := time.After(SayAfter), time.After(limit)
 	for {
 		select {
 		case err := <-done:
 			return namespace, err
-		case <-progress.C:
+		case <-progress:
 			c.Say("waiting for " + what)
-		case <-end.C:
+		case <-end:
 			return nil, &TimeoutError{What: what, Limit: limit,
 				Now: "no credentials yet: call it by hand to see what it waits for"}
 		case <-ctx.Done():

@@ -68,9 +68,7 @@ func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error
 	d.owner = metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.deadlines == nil {
-		r.deadlines = map[string]*deadline{}
-	}
+
 	r.deadlines[namespace] = d
 	return nil
 }

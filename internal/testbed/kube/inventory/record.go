@@ -69,7 +69,7 @@ func NewRecord(on *cluster.Cluster, s Session, limits experiment.Timeouts) *Reco
 	h := thisProcess(s.Run)
 	h.ID = s.id
 	limits.Silence = cmp.Or(limits.Silence, cleanTimeouts.Silence)
-	return &Record{on: on, owner: s.Owner, holder: h, limits: limits}
+	return &Record{on: on, owner: s.Owner, holder: h, limits: limits, deadlines: map[string]*deadline{}}
 }
 
 // SetHolder adds the holder to the plan of a namespace, since before Begin no record names the holder.

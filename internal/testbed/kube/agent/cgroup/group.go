@@ -248,11 +248,8 @@ func (p *Pods) Find(root string, uids []string) []Group {
 func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	hierarchy := "."
 	if !exists(files, "cgroup.controllers") {
-		for _, name := range usageMounts {
-			if exists(files, name) {
-				hierarchy = name
-				break
-			}
+		if i := slices.IndexFunc(usageMounts, func(name string) bool { return exists(files, name) }); i >= 0 {
+			hierarchy = usageMounts[i]
 		}
 	}
 	missing := map[string]bool{}
