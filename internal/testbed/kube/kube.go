@@ -197,12 +197,10 @@ type Options struct {
 	Kubeconfig string // path of the kubeconfig; "" means kubectl's defaults
 	Version    string // version of Tare
 	Run        string
-	// Resumed is set if an earlier session began the run. Tare then removes that session's leftovers.
-	Resumed bool
+	Resumed    bool // set if an earlier session began the run; Tare removes its leftovers
 	// Host makes the testbed for programs on this machine, when a program needs it. Closing this testbed closes it.
 	Host func() (testbed.Testbed, error)
-	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
-	Say func(string)
+	Say  func(string) // takes a line of progress ("waiting for pod …: pulling the image"); nil drops it
 }
 
 var errClosed = errors.New("testbed on Kubernetes: already closed")

@@ -26,13 +26,12 @@ const prefix = "tare-launcher:"
 type Settings struct {
 	NoNewPrivs bool `json:"noNewPrivs,omitempty"`
 	// Seccomp is a filter of system calls. If this user may not install it otherwise, the launcher sets no_new_privs.
-	Seccomp  *Seccomp  `json:"seccomp,omitempty"`
-	Landlock *Landlock `json:"landlock,omitempty"` // ruleset; it also sets no_new_privs
-	Drop     uint64    `json:"drop,omitempty"`     // bit set of capabilities that the program loses and cannot regain
-	AppArmor string    `json:"appArmor,omitempty"` // name of the program's profile
-	// UserNamespace makes the program root in its own user namespace.
-	UserNamespace bool    `json:"userNamespace,omitempty"`
-	Bundle        *Bundle `json:"bundle,omitempty"` // set if the program runs in a container
+	Seccomp       *Seccomp  `json:"seccomp,omitempty"`
+	Landlock      *Landlock `json:"landlock,omitempty"`      // ruleset; it also sets no_new_privs
+	Drop          uint64    `json:"drop,omitempty"`          // bit set of capabilities that the program loses and cannot regain
+	AppArmor      string    `json:"appArmor,omitempty"`      // name of the program's profile
+	UserNamespace bool      `json:"userNamespace,omitempty"` // set if the program is root in its own user namespace
+	Bundle        *Bundle   `json:"bundle,omitempty"`        // set if the program runs in a container
 }
 
 // Capabilities are the names of capabilities, by their bit number in linux/capability.h.

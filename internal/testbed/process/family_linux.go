@@ -22,9 +22,8 @@ import (
 type family struct {
 	all       map[int]proc.Stat // all descendants of this process
 	of        map[int]bool
-	abandoned []int // dead children of this process whose program is unknown
-	// unsettled is how long a process with an empty environment may be in an exec or in its exit.
-	unsettled time.Duration
+	abandoned []int         // dead children of this process whose program is unknown
+	unsettled time.Duration // how long a process with an empty environment may be in an exec or exit
 }
 
 func descendants() map[int]proc.Stat {

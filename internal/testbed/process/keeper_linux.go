@@ -23,10 +23,9 @@ var ErrClosed = errors.New("no more programs are started: everything is ending")
 // orphans. The exported fields must be set before the first Start.
 type Keeper struct {
 	// First is set if this process is the first of its process id namespace, and so the parent of all orphans in it.
-	First bool
-	// Scopes makes a cgroup for each program; nil if this is impossible.
-	Scopes      *Scopes
-	OutputLimit int64 // replaces the constant OutputLimit, unless 0
+	First       bool
+	Scopes      *Scopes // makes a cgroup for each program; nil if this is impossible
+	OutputLimit int64   // replaces the constant OutputLimit, unless 0
 
 	mu         sync.Mutex
 	closed     bool
@@ -45,13 +44,11 @@ type Spec struct {
 	Stdout io.Writer // unless it is a file, limited to OutputLimit
 	Stderr io.Writer
 	Files  []*os.File // files that the program gets as descriptors 3, 4 and so on
-	// Name is the name of the program's cgroup. It must be unique on the machine.
-	Name   string
-	Within *Group // group that contains the program's cgroup; nil: the cgroup of this process contains it
-	// Mark holds variables of Env that no other program has. Descendants of the program inherit them.
-	Mark   []string
-	Helper bool // set if the program starts no other processes
-	By     any  // owner of the program, see Running
+	Name   string     // name of the program's cgroup, unique on the machine
+	Within *Group     // group that contains the program's cgroup; nil: the cgroup of this process contains it
+	Mark   []string   // variables of Env that no other program has; descendants inherit them
+	Helper bool       // set if the program starts no other processes
+	By     any        // owner of the program, see Running
 	// Attributes are the process attributes. They must make the program the leader of a process group.
 	Attributes *syscall.SysProcAttr
 	// Fork calls start at the right time and on the right thread. Without Fork, the program starts immediately.

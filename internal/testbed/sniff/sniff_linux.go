@@ -21,10 +21,9 @@ type Watch struct {
 	pattern []byte
 	socket  *os.File
 	ended   chan struct{}
-	// frames is the number of frames that contain the pattern. It is final when ended is closed.
-	frames int
-	on     map[int]int // number of these frames by interface
-	err    error
+	frames  int         // number of frames that contain the pattern; final when ended is closed
+	on      map[int]int // number of these frames by interface
+	err     error
 }
 
 // Open begins to watch all interfaces of the calling thread's network namespace in both directions, except the

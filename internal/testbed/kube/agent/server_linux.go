@@ -41,8 +41,7 @@ type Server struct {
 	memory, store, started quota
 	refused                atomic.Int64 // number of connections that are being refused
 
-	// mu may be locked before the mu of a session, but never after it.
-	mu       sync.Mutex
+	mu       sync.Mutex // may be locked before the mu of a session, but never after it
 	sessions map[string]*serverSession
 	conns    map[net.Conn]bool
 	ended    bool

@@ -55,8 +55,7 @@ type Cluster struct {
 	Client  Client
 	Dynamic dynamic.Interface
 
-	// Progress takes the lines of Say; nil drops them.
-	Progress func(string)
+	Progress func(string) // takes the lines of Say; nil drops them
 
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }

@@ -22,11 +22,9 @@ import (
 
 // Leftover lists the objects of one session of a run on a cluster.
 type Leftover struct {
-	Owner Owner
-	// Holder describes the session's process: "process 17 on host a, last seen 3m ago".
-	Holder string
-	// Alive is set if the holder is alive or may be alive. Clean then removes no object.
-	Alive   bool
+	Owner   Owner
+	Holder  string   // process of the session: "process 17 on host a, last seen 3m ago"
+	Alive   bool     // set if the holder is alive or may be alive; Clean then removes no object
 	Objects []string // names of existing objects, in kubectl's form
 	// Foreign lists objects outside of the record's namespace, if Tare has not made that namespace. Clean does not
 	// delete them: anybody who may write into that namespace can forge a record, to make tare clean delete objects that
