@@ -27,9 +27,6 @@ import (
 
 const fieldManager = "tare"
 
-// kindPatience is how long the API server may take to serve a kind whose definition has just been applied.
-const kindPatience = 10 * time.Second
-
 var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
 var errUnknownKind = errors.New("the cluster does not know it: is its CustomResourceDefinition installed?")
@@ -56,7 +53,8 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 	}
 	var mapping *meta.RESTMapping
 	what := fmt.Sprintf("the kind %s of %s", safetext.Head(gvk.Kind, 100), safetext.Head(gvk.GroupVersion().String(), 100))
-	err := on.Await(ctx, what, kindPatience, func(context.Context) (bool, string, error) {
+	// A definition that has just been applied may take a few seconds to be served.
+	err := on.Await(ctx, what, 10*time.Second, func(context.Context) (bool, string, error) {
 		var err error
 		mapping, err = on.Mapping(gvk)
 		if !meta.IsNoMatchError(err) {

@@ -305,11 +305,9 @@ func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, imag
 	return ns.Name, nil
 }
 
-const armAnnotation = "tare/arm"
-
 func (s *Site) planNamespace() *corev1.Namespace {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: s.unique, Labels: s.Labels(), Annotations: map[string]string{armAnnotation: s.arm},
+		Name: s.unique, Labels: s.Labels(), Annotations: map[string]string{"tare/arm": s.arm},
 	}}
 	ns.Labels[cluster.EnforceLabel] = s.podSecurity()
 	return ns

@@ -100,7 +100,7 @@ func (l *Landlock) ruleset() (*os.File, error) {
 		return nil, err
 	}
 	ruleset := os.NewFile(uintptr(fd), "landlock")
-	more, err := files(paddingDir, l.Rules-1-len(l.Writable))
+	more, err := files("/proc/sys", l.Rules-1-len(l.Writable)) // every system has these files, and no program needs them
 	err = errors.Join(err, rule(fd, "/", grantedEverywhere&handled))
 	for _, directory := range l.Writable {
 		err = errors.Join(err, rule(fd, directory, handled&^syscall.AccessFSRefer))
@@ -125,9 +125,6 @@ func rule(ruleset int, path string, access uint64) error {
 	}
 	return nil
 }
-
-// paddingDir is a directory that every system has. The additional rules are for its files, which no program needs.
-const paddingDir = "/proc/sys"
 
 func files(below string, n int) ([]string, error) {
 	var names []string

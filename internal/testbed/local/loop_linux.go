@@ -51,8 +51,6 @@ func (v *volume) attach() (*os.File, string, error) {
 	return loop, path, nil
 }
 
-const loopAttempts = 16
-
 // attachLoop makes a loop device on a file. If /dev has no node for the device, attachLoop makes a node in dir.
 func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
@@ -60,7 +58,7 @@ func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 		return nil, "", fmt.Errorf("%w (modprobe loop)", err)
 	}
 	defer func() { _ = control.Close() }()
-	for range loopAttempts {
+	for range 16 { // another program may take the free device first
 		var n int
 		if n, err = unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE); err != nil {
 			return nil, "", err

@@ -170,9 +170,6 @@ func bucket(rate float64, mtu int) float64 {
 	return max(min(bucketBytes, rate*maxBucketSeconds), rate*minBucketSeconds, minBucketFrames*float64(mtu+ethernetHeader))
 }
 
-// maxDelayed is the maximum number of packets that are being delayed, larger than any TCP window.
-const maxDelayed = 1 << 20
-
 func (n *network) Unshaped() testbed.Shape { return n.unshaped }
 
 // Shape sets the properties of the wire. On each node, packets are first lost or delayed (netem), and then limited to
@@ -245,7 +242,8 @@ func (n *node) shape(s testbed.Shape) error {
 	if s.Delay > 0 || s.Loss > 0 {
 		attributes := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: parent}
 		err := n.QdiscAdd(netlink.NewNetem(attributes, netlink.NetemQdiscAttrs{
-			Latency: uint32(s.Delay.Microseconds()), Loss: float32(s.Loss * 100), Limit: maxDelayed,
+			Latency: uint32(s.Delay.Microseconds()), Loss: float32(s.Loss * 100),
+			Limit: 1 << 20, // packets that are being delayed: more than any TCP window
 		}))
 		if err != nil {
 			return fmt.Errorf("delay packets by %v and lose %g of them (does the kernel have the netem scheduler?): %w", s.Delay, s.Loss, err)

@@ -79,16 +79,12 @@ func (r *reading) kernelOf(node string) string {
 	return "node " + node
 }
 
-// clockTolerance is how much the node's clock and Tare's clock may differ about the duration of a sample. A larger
-// difference means that the node's clock was set during the sample.
-const clockTolerance = time.Second
-
 // wallTime returns the time between two readings by the node's clock, whose time is read with the counters. If the
 // node's clock was set in between, wallTime uses Tare's clock.
 func wallTime(before, after *reading, node string) time.Duration {
 	here := after.at.Sub(before.at)
 	there := after.nodes[node].Time.Sub(before.nodes[node].Time)
-	if (there - here).Abs() > clockTolerance {
+	if (there - here).Abs() > time.Second {
 		return here
 	}
 	return there

@@ -38,9 +38,6 @@ const StoreLimit = 1 << 30
 // Program is the path of the agent in a pod with another image than Tare's, to which Install copies the agent.
 const Program = "/var/run/tare/bin/tare-agent"
 
-// minClientLease is the shortest time for which the agent keeps programs running when their client is silent.
-const minClientLease = 30 * time.Minute
-
 // dial opens a connection to the agent: an exec of `tare-agent connect` in the pod. Closing it ends the exec.
 type dial func(ctx context.Context) (io.ReadWriteCloser, error)
 

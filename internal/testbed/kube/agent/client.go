@@ -69,7 +69,7 @@ const (
 func NewClient(dial dial, o Options) *Client {
 	o.Patience = cmp.Or(o.Patience, 30*time.Second)
 	return &Client{
-		dial: dial, o: o, name: rand.Text(), lease: max(minClientLease, 2*o.Patience),
+		dial: dial, o: o, name: rand.Text(), lease: max(30*time.Minute, 2*o.Patience),
 		quiet: defaultQuiet, backoff: firstBackoff,
 	}
 }

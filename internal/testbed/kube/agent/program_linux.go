@@ -21,12 +21,9 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// markVariable is the environment variable that holds a program's mark. The program's descendants inherit it.
-const markVariable = "TARE_PROGRAM"
-
 type program struct {
 	server *Server
-	mark   string // value of markVariable in the program's environment
+	mark   string // value of TARE_PROGRAM in the program's environment
 	dir    string // directory of the output files
 	stdout *capture
 	stderr *capture
@@ -64,7 +61,7 @@ func (p *program) fork(order *startRequest, stdin []byte) error {
 	if len(order.Args) == 0 {
 		return errors.New("start: no command given")
 	}
-	mark := markVariable + "=" + p.mark
+	mark := "TARE_PROGRAM=" + p.mark // descendants inherit it
 	env := append(append(os.Environ(), order.Env...), mark)
 	prepared, err := launcher.Prepare(order.Args, env, order.Dir, nil)
 	if err != nil {

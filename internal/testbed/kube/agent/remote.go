@@ -15,9 +15,6 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// killTimeout is how long the client waits for a killed program to end. The agent goes on without the client.
-const killTimeout = process.EndLimit + 2*process.OutputDelay
-
 type remoteProgram struct {
 	client *Client
 	name   string // name of the program in the session
@@ -207,7 +204,8 @@ func (p *remoteProgram) kill() error {
 	if p.ended() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(p.waiting, p.client.o.Patience+killTimeout, errors.New("not killed in time"))
+	limit := p.client.o.Patience + process.EndLimit + 2*process.OutputDelay
+	ctx, cancel := context.WithTimeoutCause(p.waiting, limit, errors.New("not killed in time"))
 	defer cancel()
 	_, err := p.client.call(ctx, request{Op: opKill, Program: p.name}, nil)
 	if err == nil || p.waiting.Err() != nil && p.ended() {

@@ -19,9 +19,6 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// replyTimeout is how long a client may take to read a response. The agent then closes the connection.
-const replyTimeout = time.Minute
-
 type serverConn struct {
 	server  *Server
 	conn    net.Conn
@@ -113,7 +110,7 @@ func (c *serverConn) reply(r response, body []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if err == nil {
-		_ = c.conn.SetWriteDeadline(time.Now().Add(replyTimeout))
+		_ = c.conn.SetWriteDeadline(time.Now().Add(time.Minute))
 		_, err = c.conn.Write(frame)
 	}
 	if err != nil {

@@ -51,9 +51,6 @@ const socketName = "agent.sock"
 
 const programsDir = "programs"
 
-// endTimeout is how long an agent that ends waits for its programs. In a pod, the kernel ends them with the agent.
-const endTimeout = 2 * time.Second
-
 // Serve runs the agent until the context is done, and then kills every program. It also reaps the pod's orphans.
 func (s *Server) Serve(ctx context.Context) error {
 	s.Dir = cmp.Or(s.Dir, Dir)
@@ -174,7 +171,7 @@ func (s *Server) shutDown() {
 	for _, t := range sessions {
 		t.close()
 	}
-	limit := time.After(endTimeout)
+	limit := time.After(2 * time.Second) // in a pod, the kernel ends the programs with the agent
 	for _, p := range running {
 		p.Signal()
 	}

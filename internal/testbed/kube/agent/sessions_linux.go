@@ -54,7 +54,8 @@ func (s *Server) session(h *hello) (*serverSession, error) {
 			"a session ends when its client has sent nothing during its lease", sessionsLimit)}
 	}
 	if t == nil {
-		t = &serverSession{server: s, name: h.Session, programs: map[string]*program{}, dropped: map[string]bool{}, follows: map[string]*follower{}}
+		t = &serverSession{server: s, name: h.Session, programs: map[string]*program{}, dropped: map[string]bool{},
+			follows: map[string]*follower{}}
 		s.sessions[h.Session] = t
 	}
 	t.mu.Lock()

@@ -250,8 +250,6 @@ func retryAfter(response *http.Response) time.Duration {
 	return min(time.Duration(seconds)*time.Second, 10*time.Second)
 }
 
-const outputLimit = 1 << 20
-
 // Exec runs a program in any container of any pod. It returns up to 1 MiB of each output. If the exit status is
 // not 0, the error is a *testbed.ExitError.
 func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
@@ -272,11 +270,11 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, ar
 	return out.buf.Bytes(), errs.buf.Bytes(), err
 }
 
-// headBuffer keeps the first outputLimit bytes that are written to it, and drops the following bytes.
+// headBuffer keeps the first MiB that is written to it, and drops the rest.
 type headBuffer struct{ buf bytes.Buffer }
 
 func (b *headBuffer) Write(p []byte) (int, error) {
-	b.buf.Write(p[:min(len(p), outputLimit-b.buf.Len())])
+	b.buf.Write(p[:min(len(p), 1<<20-b.buf.Len())])
 	return len(p), nil
 }
 

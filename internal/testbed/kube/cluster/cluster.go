@@ -186,8 +186,6 @@ func (c *Cluster) Await(
 	}
 }
 
-const inCluster = "in-cluster"
-
 // dropLogs discards the logs of client-go. They are about errors that Tare handles itself.
 var dropLogs = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
@@ -274,7 +272,7 @@ func configure(o Options, name string) (*rest.Config, string, error) {
 		if err != nil {
 			return nil, "", fmt.Errorf("no kubeconfig: there are no contexts in %s; set KUBECONFIG or write one there", where)
 		}
-		return config, inCluster, nil
+		return config, "in-cluster", nil
 	}
 	if name == "" {
 		name = raw.CurrentContext

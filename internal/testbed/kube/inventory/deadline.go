@@ -126,13 +126,6 @@ func (r *Record) SetOwner(object metav1.Object) {
 	}
 }
 
-// A living run extends its deadlines several times (renewals) within the timeout Silence. The pause between two
-// renewals is at most longestRenewal.
-const (
-	renewals       = 6
-	longestRenewal = 5 * time.Minute
-)
-
 // extendAll extends all deadlines. It keeps the error of a deadline that has passed, and ignores temporary errors.
 func (r *Record) extendAll(ctx context.Context) {
 	r.mu.Lock()

@@ -120,7 +120,8 @@ func (r *Record) renew(ctx context.Context) {
 	defer close(r.stopped)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	renewal := time.NewTicker(max(min(r.limits.Silence.Std()/renewals, longestRenewal), time.Second))
+	// Several renewals fit into the time Silence, after which a deadline ends.
+	renewal := time.NewTicker(max(min(r.limits.Silence.Std()/6, 5*time.Minute), time.Second))
 	defer renewal.Stop()
 	for {
 		select {

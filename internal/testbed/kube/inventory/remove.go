@@ -186,9 +186,6 @@ func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 	return waits, err
 }
 
-// podsFirst is how long removeAll waits for the end of pods. It then deletes the pods' namespaces.
-const podsFirst = 10 * time.Second
-
 // removeAll removes all items of a record in three steps. First it removes objects that layers applied and objects in
 // namespaces that stay, the newest first, while their namespaces and controllers exist. Then it removes Tare's
 // namespaces. Last it removes the record, in the namespace recordIn, unless recordIn is "".
@@ -218,7 +215,7 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 		return errors.Join(err, r.remove(ctx, others))
 	}
 	quick := *r
-	quick.limit = min(r.limit, podsFirst)
+	quick.limit = min(r.limit, 10*time.Second)
 	_ = quick.remove(ctx, pods) // if a pod remains, removing its namespace reports it
 	if err := r.remove(ctx, namespaces); err != nil {
 		return err

@@ -207,15 +207,12 @@ const Program = "/usr/bin/tare-agent"
 // User is the user id of programs, in every image.
 const User = 65532
 
-// graceSeconds is the pods' grace period, in seconds. The agent needs no time to end.
-const graceSeconds = 2
-
 // Plan returns a pod with the properties that all of Tare's pods have.
 func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: owner.Labels("", role)},
 		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(graceSeconds)),
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(2)), // agents end at once
 			AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
 			DNSPolicy:         corev1.DNSClusterFirst, // injected sidecars must find their control plane
 			PriorityClassName: level.Priority,
