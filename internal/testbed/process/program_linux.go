@@ -247,9 +247,6 @@ func (p *Program) Kill() error {
 	return nil
 }
 
-// PID returns the process id of the leader.
-func (p *Program) PID() int { return p.pid }
-
 // CPU returns the CPU time of all processes of the program so far, which the scheduler counts in nanoseconds.
 func (p *Program) CPU() (time.Duration, error) {
 	p.keeper.mu.Lock()

@@ -84,7 +84,13 @@ func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*Tally,
 		return nil, err
 	}
 	uid := p.UID()
-	t := &Tally{counter: c, pod: p, uid: uid, meter: c.meterOf(uid), program: &testbed.Usage{}, name: rand.Text()}
+	c.mu.Lock()
+	if c.meters[uid] == nil {
+		c.meters[uid] = &meter{}
+	}
+	m := c.meters[uid]
+	c.mu.Unlock()
+	t := &Tally{counter: c, pod: p, uid: uid, meter: m, program: &testbed.Usage{}, name: rand.Text()}
 	t.meter.mu.Lock()
 	defer t.meter.mu.Unlock()
 	follow := &agent.Follow{Name: t.name, Pod: uid, Sidecars: slices.Sorted(maps.Keys(p.Sidecars()))}
@@ -97,15 +103,6 @@ func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*Tally,
 	}
 	t.meter.running = append(t.meter.running, t.program)
 	return t, nil
-}
-
-func (c *Counter) meterOf(uid string) *meter {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.meters[uid] == nil {
-		c.meters[uid] = &meter{}
-	}
-	return c.meters[uid]
 }
 
 // disturbance returns a *testbed.Disturbance: the trial is invalid, since the cost of a program is unknown.

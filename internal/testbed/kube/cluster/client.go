@@ -22,15 +22,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
-	admissionregistration "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	apps "k8s.io/client-go/kubernetes/typed/apps/v1"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	batch "k8s.io/client-go/kubernetes/typed/batch/v1"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	node "k8s.io/client-go/kubernetes/typed/node/v1"
-	rbac "k8s.io/client-go/kubernetes/typed/rbac/v1"
-	scheduling "k8s.io/client-go/kubernetes/typed/scheduling/v1"
 	storage "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -46,15 +43,12 @@ import (
 // Client has the API groups that Tare uses. All groups of kubernetes.Interface would make the program 7 MB larger.
 type Client interface {
 	Discovery() discovery.DiscoveryInterface
-	AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface
 	AppsV1() apps.AppsV1Interface
 	AuthenticationV1() authentication.AuthenticationV1Interface
 	AuthorizationV1() authorization.AuthorizationV1Interface
 	BatchV1() batch.BatchV1Interface
 	CoreV1() core.CoreV1Interface
 	NodeV1() node.NodeV1Interface
-	RbacV1() rbac.RbacV1Interface
-	SchedulingV1() scheduling.SchedulingV1Interface
 	StorageV1() storage.StorageV1Interface
 }
 
@@ -89,23 +83,16 @@ func group[T any](c *client, makes func(*rest.Config, *http.Client) (T, error)) 
 func (c *client) Discovery() discovery.DiscoveryInterface {
 	return group(c, discovery.NewDiscoveryClientForConfigAndClient)
 }
-func (c *client) AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface {
-	return group(c, admissionregistration.NewForConfigAndClient)
-}
 func (c *client) AuthenticationV1() authentication.AuthenticationV1Interface {
 	return group(c, authentication.NewForConfigAndClient)
 }
 func (c *client) AuthorizationV1() authorization.AuthorizationV1Interface {
 	return group(c, authorization.NewForConfigAndClient)
 }
-func (c *client) SchedulingV1() scheduling.SchedulingV1Interface {
-	return group(c, scheduling.NewForConfigAndClient)
-}
 func (c *client) AppsV1() apps.AppsV1Interface    { return group(c, apps.NewForConfigAndClient) }
 func (c *client) BatchV1() batch.BatchV1Interface { return group(c, batch.NewForConfigAndClient) }
 func (c *client) CoreV1() core.CoreV1Interface    { return group(c, core.NewForConfigAndClient) }
 func (c *client) NodeV1() node.NodeV1Interface    { return group(c, node.NewForConfigAndClient) }
-func (c *client) RbacV1() rbac.RbacV1Interface    { return group(c, rbac.NewForConfigAndClient) }
 func (c *client) StorageV1() storage.StorageV1Interface {
 	return group(c, storage.NewForConfigAndClient)
 }
