@@ -97,8 +97,7 @@ func HelperAt(site Site, where Place, name string) Command {
 	return cmd
 }
 
-// HelperArguments returns arguments that start this program as the named Helper, for wrappers that may clear
-// the environment. The helper's own arguments follow.
+// HelperArguments returns arguments that start this program as the named Helper, even if a wrapper clears variables.
 func HelperArguments(name string) []string { return []string{Self, HelperVariable + "=" + name} }
 
 // HelperName returns the name of the Helper that this process must run, or "". The name in the arguments takes

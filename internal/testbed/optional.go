@@ -44,8 +44,7 @@ func (p Path) Ends() (client, server Place) {
 	return ClientPod, ServerPod
 }
 
-// Network is a site with two nodes, a pod on each node, and a service. If the service has several members, the first
-// member is the server.
+// Network is a site with two nodes, a pod on each node, and a service. The server is the service's first member.
 type Network interface {
 	// Address returns the address by which the client reaches the server on a path.
 	Address(Path) netip.Addr
@@ -68,8 +67,7 @@ type Clients interface {
 	Clients() []Place
 }
 
-// MemberVolumes is a network whose members each have a volume (experiment.Needs.MemberVolume). The volumes are empty
-// at first, and are removed with the site.
+// MemberVolumes is a network whose members have volumes (Needs.MemberVolume), empty at first, removed with the site.
 type MemberVolumes interface {
 	// MemberVolume returns the directory of the volume in the pod of member i, counted from 1; "" if there is none.
 	MemberVolume(i int) string

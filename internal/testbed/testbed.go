@@ -224,8 +224,7 @@ func (p Place) Server() bool {
 	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
 }
 
-// Spread assigns members to nodes in turn. It returns the number of each member's node, counted from 1. If nodes is
-// 0, each member has its own node.
+// Spread assigns members to nodes in turn; nodes 0 means one each. It returns each member's node, from 1.
 func Spread(members, nodes int) []int {
 	if nodes <= 0 {
 		nodes = members

@@ -213,8 +213,7 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 	return lines.Err()
 }
 
-// Command returns the command of the named helper, with a single request as input. Reading or Answering must have
-// made the helper's main function.
+// Command returns the command of the named helper (from Reading or Answering), with a request as input.
 func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
 	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)

@@ -113,8 +113,8 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 var errForeign = errors.New("it exists already and is not of this run; " +
 	"Tare changes and deletes only what it made: give it another name, or delete it first")
 
-// apply makes an object by the request create, or changes an object that this run has made. Server-side apply alone
-// would silently change another owner's object.
+// apply creates an object, or changes one of this run. Server-side apply alone would also change other owners'
+// objects.
 func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	there, err := t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -182,8 +182,7 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 	return on.record.Remove(ctx, items...)
 }
 
-// Record records that a workload is about to make objects of these kinds in the site's namespace, with the site's
-// labels. Close and Clean then remove them.
+// Record announces objects of these kinds, with the site's labels and namespace, for Close and Clean to remove.
 func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {

@@ -182,8 +182,7 @@ var relevant = []string{
 // standInAnnotation is a warning, as annotation of pods that stand in for something real such as a device.
 const standInAnnotation = "tare/stand-in"
 
-// components returns the images of the relevant components. It also returns the stand-ins among all DaemonSets and
-// Deployments that the user may list.
+// components returns the images of relevant components, and the stand-ins of all that the user may list.
 func (on *clusterRun) components(ctx context.Context) (images, standIns map[string]string) {
 	add := func(name string, pods *corev1.PodTemplateSpec) {
 		standIns = addText(standIns, name, pods.Annotations[standInAnnotation])

@@ -135,8 +135,7 @@ func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbe
 	return nil
 }
 
-// planPod returns a pod of the site without the changes of layers. It meets Pod Security restricted. By default, its
-// quality-of-service class is Guaranteed.
+// planPod returns a pod before layers change it: of Pod Security restricted and, by default, of QoS class Guaranteed.
 func (s *Site) planPod(role string) *corev1.Pod {
 	pod := pods.Plan(s.bed.session.Owner, s.level, s.name(role), role)
 	pod.Labels = s.bed.session.Owner.Labels(s.arm, role)

@@ -120,8 +120,7 @@ func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 // Labels returns the labels that every object of the site must have: ManagedBy, OwnerLabel and ArmLabel.
 func (s *Site) Labels() map[string]string { return s.bed.session.Owner.Labels(s.arm, "") }
 
-// Owners returns the owner references for objects of the site. By these, the cluster removes the objects if Tare is
-// lost. Apply sets them itself.
+// Owners returns owner references, which Apply sets, too. By these, the cluster removes objects if Tare is lost.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -142,8 +141,7 @@ func (s *Site) name(plain string) string {
 	return plain
 }
 
-// ShapeNamespace registers the function f, which changes the plan of the site's namespace. If the site shares its
-// namespace, this is an error.
+// ShapeNamespace registers f, which changes the plan of the site's namespace. A shared namespace is an error.
 func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	if s.sharesNamespace() {
 		return fmt.Errorf("arm %s changes its namespace, but testbed.kubernetes.namespace is %s, "+

@@ -22,8 +22,7 @@ const (
 	volumeName      = "volume"
 )
 
-// Volume returns the path of the client's volume in the client's pod: a mount point or a block device. It returns ""
-// if there is no volume.
+// Volume returns the path of the client's volume in the client's pod, a mount point or a block device; "" if none.
 func (s *Site) Volume() string {
 	switch {
 	case s.needs.Volume == nil:

@@ -41,8 +41,7 @@ var Capabilities = []string{"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER"
 	"SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
 	"WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"}
 
-// CapabilityBits returns the bit set of the named capabilities. The name ALL stands for all of them. The prefix CAP_
-// and unknown names are ignored.
+// CapabilityBits returns the bit set of named capabilities, or of ALL. It ignores CAP_ and unknown names.
 func CapabilityBits(names ...string) (bits uint64) {
 	for i, known := range Capabilities {
 		if slices.ContainsFunc(names, func(n string) bool { return n == "ALL" || strings.TrimPrefix(n, "CAP_") == known }) {
@@ -59,8 +58,7 @@ type Seccomp struct {
 	First *uint64 `json:"first,omitempty"`
 }
 
-// Landlock allows a program to read, execute and write files everywhere, but to create and remove files only in the
-// directories of Writable.
+// Landlock lets a program read, execute and write all files, but create and remove files only below Writable.
 type Landlock struct {
 	Writable []string `json:"writable,omitempty"`
 	// Rules is the total number of rules: a rule for the root, a rule for each directory in Writable, and other rules

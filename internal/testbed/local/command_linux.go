@@ -31,8 +31,7 @@ var scopes = sync.OnceValue(func() *process.Scopes {
 
 var testbeds, serials atomic.Int64
 
-// start forks a command on the thread of its place. If within is not nil, the command starts in this group of
-// cgroups. If the testbed is closed, start fails.
+// start forks a command on the thread of its place, in the group within, unless that is nil. After Close, start fails.
 func (t *Testbed) start(ctx context.Context, place *thread, within *process.Group, c testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -94,8 +93,7 @@ func lookUp(program, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("%s: %w in PATH=%s; is it installed? (see tare doctor)", program, exec.ErrNotFound, path)
 }
 
-// Here is this machine outside of all sites, where probes start programs. The programs are kept, marked and guarded
-// like the programs of sites.
+// Here is this machine outside of sites, for probes. It keeps, marks and guards programs as sites do.
 var Here testbed.Site = here{}
 
 type here struct{}

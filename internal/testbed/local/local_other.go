@@ -21,8 +21,7 @@ var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runt
 
 const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
 
-// Testbed starts programs on this machine that control a cluster. A Testbed is also its own only site, with the place
-// Host. It has no guard, and runs no trials.
+// Testbed starts programs on this machine that control a cluster. It is its own only site, with the place Host.
 type Testbed struct{}
 
 // New makes a testbed without nodes and pods.

@@ -88,8 +88,7 @@ func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 	return nil, "", err
 }
 
-// closeMapping removes the device mappings of the volume's parts with this name. It also removes the nodes of these
-// mappings, which stay if there is no udev.
+// closeMapping removes the device mappings of this name, and their nodes, which would stay without udev.
 func closeMapping(name string) error {
 	for _, each := range mappings(name) {
 		out, err := exec.Command("dmsetup", "remove", "--retry", each).CombinedOutput()

@@ -151,8 +151,7 @@ func openSpace(name string) (*netNamespace, error) {
 			return fmt.Errorf("make a network namespace for the %s: %w", name, err)
 		}
 		s.ns = ns
-		// The handle must be opened on this thread. NewHandleAt would switch back to the thread's original namespace, which
-		// an ordinary user may not enter.
+		// The handle must be opened here: NewHandleAt would return to the original namespace, which users may not enter.
 		s.Handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		if err != nil {
 			return fmt.Errorf("%s: netlink: %w", name, err)

@@ -226,9 +226,9 @@ func isGuard(pid int) bool {
 }
 
 // Guard sets the cleaner: a command that runs if this process dies without Dismiss, for example by kill -9. The
-// cleaner must call Clean and CleanTemporary, as "tare clean" does. It finds the background processes of this
-// process's direct children, which die with this process. The guard is a shell that waits for the end of this
-// process. It starts before this process's first program.
+// cleaner must call Clean and CleanTemporary, as "tare clean" does. This process's direct children die with it. Clean
+// finds their background processes. The guard, a shell that waits for the end of this process, starts before the
+// first program.
 func Guard(cleaner ...string) {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()
@@ -308,8 +308,7 @@ func (m marker) environment() []string {
 	}
 }
 
-// readMarker reads the marker of a running process. ok is false if the process has no marker or has ended, or if this
-// process may not read it.
+// readMarker reads the marker of a running process. ok is false without a marker, or if it may not be read.
 func readMarker(pid int) (m marker, ok bool) {
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		variables, unsettled := process.Environment(pid)

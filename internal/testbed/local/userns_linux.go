@@ -80,8 +80,7 @@ func inUserNamespace() *syscall.SysProcAttr {
 	}
 }
 
-// ownUserNamespace reports whether EnterUserNamespace has started this process. Its user namespace then contains only
-// this process and descendants.
+// ownUserNamespace reports whether EnterUserNamespace made this process's user namespace, for this process alone.
 func ownUserNamespace() bool {
 	if os.Getenv(UserNamespaceVariable) == "" {
 		return false

@@ -73,8 +73,7 @@ func (n *network) openVolume(want experiment.Volume, how experiment.LocalVolume)
 	return volumeSite{n, v}, nil
 }
 
-// ownMounts gives the calling thread a mount namespace. The machine does not see mounts in this namespace, but
-// unmounts of the machine also take effect in it.
+// ownMounts gives the calling thread a mount namespace, in which the machine's unmounts take effect, too.
 func ownMounts() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("make a mount namespace: %w", err)
@@ -273,8 +272,7 @@ func (n *network) makeVolumes() error {
 	return nil
 }
 
-// Scratch makes a directory in TMPDIR. The directory's name contains the owner: if this process is killed, tare clean
-// or the guard removes the directory.
+// Scratch makes a directory in TMPDIR, whose name contains the owner, so that tare clean can find it.
 func (s *site) Scratch() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

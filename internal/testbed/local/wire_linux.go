@@ -19,8 +19,7 @@ import (
 	"tare/internal/testbed/sniff"
 )
 
-// Meter reads the use of the machine's processors. If the site has a network, it also reads the use of the wire and
-// the TCP counters of pods and nodes.
+// Meter reads the use of the machine's processors, and with a network the wire and TCP counters.
 func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	if n := s.network; n != nil {
 		for _, node := range n.nodes {
@@ -48,8 +47,7 @@ func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	return append(list, testbed.Resource{Name: testbed.ResourceMachine, Of: float64(t.CPUs), Used: t.Busy.Seconds()}), err
 }
 
-// sent returns the bits that the node has sent to the wire, and the packets that the rate limit has dropped. Packets
-// that are lost on purpose (netem) do not count.
+// sent returns the bits that the node has sent, and the packets that the rate limit, but not netem, has dropped.
 func (n *node) sent() (testbed.Resource, error) {
 	link, shape, _, err := n.shaped()
 	if err != nil {
@@ -299,8 +297,7 @@ func (n *network) Shaped() (testbed.Shape, error) {
 	return shape, nil
 }
 
-// shaped returns the interface to the wire and its present properties. root is the queueing discipline that sets the
-// properties; nil if there is none.
+// shaped returns the interface to the wire and its properties. root, or nil, is the discipline that sets them.
 func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc, err error) {
 	if link, err = n.link(ethernet); err != nil {
 		return nil, s, nil, err

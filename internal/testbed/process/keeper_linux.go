@@ -184,8 +184,7 @@ func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	return k.running[dead.PGRP]
 }
 
-// reap reaps a dead child, and adds the child's usage to a program, if not nil. It reports whether the child is gone.
-// The caller holds the keeper's lock.
+// reap reaps a dead child, charges a program unless nil, and reports whether the child is gone. k.mu is held.
 func reap(pid int, of *Program) bool {
 	var used unix.Rusage
 	for {

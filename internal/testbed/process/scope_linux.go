@@ -177,20 +177,12 @@ func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 // for, as in a process id namespace whose first process dies. The times are 0 if unknown.
 func (s *Group) used() (user, system time.Duration) {
 	text, _ := os.ReadFile(filepath.Join(s.of.path(s.group), "cpu.stat"))
+	times := map[string]time.Duration{}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil {
-			continue
-		}
-		switch name {
-		case "user_usec":
-			user = time.Duration(n) * time.Microsecond
-		case "system_usec":
-			system = time.Duration(n) * time.Microsecond
-		}
+		times[name], _ = time.ParseDuration(value + "us") // 0 on an error
 	}
-	return user, system
+	return times["user_usec"], times["system_usec"]
 }
 
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }

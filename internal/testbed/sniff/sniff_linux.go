@@ -46,8 +46,7 @@ func Open(pattern []byte) (*Watch, error) {
 // Stop ends the watch when all frames delivered so far are counted. Later calls do nothing.
 func (w *Watch) Stop() { _ = w.socket.SetReadDeadline(time.Unix(1, 0)) }
 
-// End stops the watch and returns the number of frames that contain the pattern. If frames were lost, it returns an
-// error, since the number would prove nothing.
+// End stops the watch and returns the count. Lost frames are an error, since the count would prove nothing.
 func (w *Watch) End() (int, error) {
 	w.Stop()
 	<-w.ended

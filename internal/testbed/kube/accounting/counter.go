@@ -61,8 +61,7 @@ type Site struct {
 	Nodes   []string // nodes of the site's pods, without duplicates
 	How     experiment.Accounting
 	Observe []experiment.Observe
-	// NodePod makes the accounting pod of a node and waits until the pod is ready. On an error, it also returns the pod
-	// if the pod may have been made.
+	// NodePod makes the accounting pod of a node and waits for it. On an error, it returns the pod that may exist.
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
@@ -205,8 +204,7 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 	return r, nil
 }
 
-// component is a group of pods that the experiment observes. A watch keeps the list of these pods up to date,
-// so that trials send no requests to the API server.
+// component is a group of observed pods. A watch keeps the list of pods up to date without requests by trials.
 type component struct {
 	experiment.Observe
 	store cache.Store
@@ -257,8 +255,7 @@ func slimPod(object any) (any, error) {
 	return s, nil
 }
 
-// staticHash is the annotation of a static pod with the UID that names its cgroups. The API server only knows the
-// pod's mirror pod, which has another UID.
+// staticHash is the annotation with the UID that names a static pod's cgroups. The API server gives the pod another UID.
 const staticHash = "kubernetes.io/config.hash"
 
 // pods lists the component's pods on the trial's nodes or, if the experiment says AllNodes, on all nodes.
@@ -328,8 +325,7 @@ func parseProcess(text []byte) (*serverProcess, error) {
 		cpu: time.Duration(min(values[usedTime], 1e9) * float64(time.Second))}, nil
 }
 
-// since returns the usage of an API server between two readings. It returns false if a reading failed, or if
-// the readings are of two processes.
+// since returns the usage of an API server between two readings, or false if a reading failed or the process changed.
 func (p *serverProcess) since(before *serverProcess) (testbed.Observed, bool) {
 	if p == nil || before == nil || p.started != before.started || p.cpu < before.cpu {
 		return testbed.Observed{}, false

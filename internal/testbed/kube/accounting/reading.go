@@ -21,8 +21,7 @@ type podRef struct {
 type reading struct {
 	at    time.Time
 	nodes map[string]agent.Counters
-	// own holds the usage that agents read from their own containers' cgroups, by pod UID. It is the only source with
-	// "accounting: container".
+	// own holds what agents read of their own containers, by pod UID: the only source with "accounting: container".
 	own    map[string]*cgroup.Usage
 	server *serverProcess // usage of the API server; nil if it is not observed or did not answer
 }

@@ -56,8 +56,7 @@ func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, err
 	return missing.leaveOut(sample(s.before, after, list), list)
 }
 
-// Prepare makes the accounting pods and the watches for a site. It returns the nodes whose counters must be read: the
-// nodes of the site's pods and of observed pods.
+// Prepare makes a site's accounting pods and watches. It returns the nodes of the site's pods and of observed pods.
 func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 	if err := c.watchAll(ctx, s.Observe); err != nil {
 		return nil, err
@@ -146,8 +145,7 @@ func (c *Counter) observed(trial []string) map[string][]podRef {
 	return all
 }
 
-// observed adds up the usage of each component's pods. If the usage of a running pod is unknown, the component is
-// left out, since the sum would be too small.
+// observed adds up the usage of each component's pods. It omits a component if a running pod's usage is unknown.
 func observed(before, after *reading, s sampledPods) map[string]testbed.Observed {
 	all := map[string]testbed.Observed{}
 	for name, pods := range s.observed {

@@ -37,8 +37,7 @@ type Options struct {
 	Patience time.Duration
 	// Alive returns an error if the pod is gone, and reconnecting is useless; nil: the client does not check the pod.
 	Alive func(ctx context.Context) error
-	// Version is the version of this Tare. If the agent has another version, calls fail with a *versionError. The
-	// versions "" and "devel" fit every other version.
+	// Version is the version of this Tare. An agent of another one is a *versionError. "" and "devel" fit all.
 	Version string
 }
 

@@ -325,8 +325,8 @@ func (o *startRequest) cost() int64 {
 
 const refusalTimeout = 5 * time.Second
 
-// sendRefusal sends the reason for a refusal and reads until the client closes the connection. If a socket is closed
-// with unread bytes, the response may be lost.
+// sendRefusal sends the reason for a refusal. It then reads on, since closing with unread bytes may lose the
+// response.
 func sendRefusal(conn net.Conn, why error) {
 	frame, err := encode(response{Failure: failureOf(why)}, nil)
 	if err != nil {

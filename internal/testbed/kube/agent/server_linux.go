@@ -28,8 +28,7 @@ import (
 type Server struct {
 	Dir     string // directory of the socket and the outputs; "" means the constant Dir
 	Version string // version of Tare in the image; "" if it is unknown
-	// Self is the command that prints ReadFacts as JSON. It runs like a program under test. If Self is empty, the agent
-	// returns the facts of its own process.
+	// Self is the command that prints ReadFacts as JSON, like a program under test; empty: the agent's own facts.
 	Self []string
 
 	instance string // random text, which differs after every restart of the agent

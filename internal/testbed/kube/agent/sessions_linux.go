@@ -49,11 +49,11 @@ func (s *Server) session(h *hello) (*serverSession, error) {
 		return nil, errors.New("the agent is ending")
 	}
 	t := s.sessions[h.Session]
-	if t == nil && len(s.sessions) >= sessionsLimit {
-		return nil, &quotaError{fmt.Sprintf("the agent of this pod has %d sessions, the maximum; "+
-			"a session ends when its client has sent nothing during its lease", sessionsLimit)}
-	}
 	if t == nil {
+		if len(s.sessions) >= sessionsLimit {
+			return nil, &quotaError{fmt.Sprintf("the agent of this pod has %d sessions, the maximum; "+
+				"a session ends when its client has sent nothing during its lease", sessionsLimit)}
+		}
 		t = &serverSession{server: s, name: h.Session, programs: map[string]*program{}, dropped: map[string]bool{},
 			follows: map[string]*follower{}}
 		s.sessions[h.Session] = t
@@ -198,8 +198,7 @@ func (t *serverSession) drop(name string) {
 	delete(t.programs, name)
 }
 
-// newProgram makes a program without starting it. The program holds cost bytes of the agent's memory. The client
-// cannot choose the names of its directory and mark.
+// newProgram makes a program, which holds cost bytes of memory. The client cannot choose its directory and mark.
 func (s *Server) newProgram(cost int64) (*program, error) {
 	if err := s.started.take(1); err != nil {
 		return nil, err

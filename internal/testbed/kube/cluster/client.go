@@ -112,8 +112,7 @@ func PodInformer(client Client, namespace, selector string) cache.SharedIndexInf
 	}, &corev1.Pod{}, 0, cache.Indexers{})
 }
 
-// API servers restart, and may be overloaded. Retrying repeats a request until a time limit, unless the request
-// itself is the cause of its failure.
+// API servers restart, and may be overloaded. Retrying repeats requests unless the request itself is at fault.
 
 // firstPause and longestPause are the first and the longest pause between tries. One try may take the time limit
 // divided by tryDivisor. By default this is more than 10 s. After 10 s, an API server returns an error that names an
@@ -283,8 +282,7 @@ func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (rem
 	})
 }
 
-// Dial runs a program in a container of a pod. It returns the program's standard input and output as a stream.
-// Closing the stream ends the exec.
+// Dial runs a program in a container. It returns standard input and output as a stream; Close ends the program.
 func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, args []string) (io.ReadWriteCloser, error) {
 	options := &corev1.PodExecOptions{Container: container, Command: args, Stdin: true, Stdout: true, Stderr: true}
 	executor, err := c.executor(namespace, pod, options)

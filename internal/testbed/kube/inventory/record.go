@@ -225,8 +225,7 @@ func Make[T metav1.Object](ctx context.Context, r *Record, client maker[T], want
 	return made, err
 }
 
-// Item is one object that a run has made or is about to make. An Item without a name stands for all objects of a kind
-// in a namespace with the owner's label.
+// Item is an object that a run has made or will make; without a name, all objects of a kind in a namespace.
 type Item struct {
 	Group     string `json:"group,omitempty"`
 	Version   string `json:"version"`

@@ -84,8 +84,7 @@ func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	})
 }
 
-// removeSessions removes the leftovers of earlier sessions. It waits until the records of sessions that may be alive
-// are stale, but at most for patience.
+// removeSessions removes leftovers of earlier sessions. It waits up to patience until fresh records are stale.
 func (r *Record) removeSessions(ctx context.Context, namespace string, patience time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -83,8 +83,7 @@ func Breaks(t testing.TB) {
 	})
 }
 
-// awaitCluster waits until all parts of a cluster work. As evidence, it makes and deletes a namespace with a pod on
-// each node. It repeats each step until the step succeeds.
+// awaitCluster waits until a cluster works: until a namespace with a pod on each node could be made and deleted.
 func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	core := client.CoreV1()
 	steps := []func(context.Context) error{
@@ -130,8 +129,7 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 	return nil
 }
 
-// unless returns nil if is(err), and otherwise err. An error such as AlreadyExists means that an earlier request did
-// the work, but its response was lost.
+// unless returns nil if is(err), as for AlreadyExists: an earlier request did the work, but its response was lost.
 func unless(err error, is func(error) bool) error {
 	if is(err) {
 		return nil

@@ -145,8 +145,7 @@ func (r Request) explain(nodes []*corev1.Node) error {
 		fit, len(nodes), experiment.SameNode, reasons)
 }
 
-// resolveRuntime adds the node selector and the tolerations of a pod's RuntimeClass to the pod. The API server also
-// adds them when the pod is made.
+// resolveRuntime adds node selector and tolerations of a pod's RuntimeClass, as the API server does later.
 func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods []*corev1.Pod) error {
 	for _, pod := range pods {
 		if pod.Spec.RuntimeClassName == nil {

@@ -167,8 +167,7 @@ func terminated(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// These are the times that a pod may stay in a state from which pods seldom recover. Each comment names a cause from
-// which a pod recovers in time.
+// A pod may stay this long in a state from which pods seldom recover. The comments name causes that pass in time.
 const (
 	imageGrace    = 20 * time.Second // the registry has returned one error
 	scheduleGrace = 15 * time.Second // the scheduler's cache is stale, or volumes are being bound
@@ -176,8 +175,7 @@ const (
 	crashGrace    = 30 * time.Second // a sidecar waits for its control plane
 )
 
-// stuck returns the state of a pod that probably will not become ready. The pod may stay in this state for the time
-// grace. For other pods, state is "".
+// stuck returns the state of a pod that will not become ready within the time grace; "" for other pods.
 func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	switch {
 	case p.DeletionTimestamp != nil:

@@ -164,8 +164,7 @@ func (p *Pod) Containers() map[string]string {
 	return names
 }
 
-// Refresh reads the pod's containers from the API server again, since a restarted container has a new id. It does
-// nothing if another pod has the name now.
+// Refresh reads the pod's containers again, since restarted containers have new ids, unless the pod was replaced.
 func (p *Pod) Refresh(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	if err != nil || string(got.UID) != p.UID() {
@@ -245,8 +244,7 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	return pod
 }
 
-// agentVolumeSize is the size of the agent's volume in bytes. It has room for the outputs and 256 MiB more. The
-// kubelet evicts a pod that exceeds it.
+// agentVolumeSize is the size in bytes at which the kubelet evicts a pod: all outputs, and 256 MiB more.
 const agentVolumeSize = agent.StoreLimit + 256<<20
 
 // OnHost makes a pod use its node's network.

@@ -123,8 +123,7 @@ func (g Group) workingSet(current, inactive string) int64 {
 // ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers reads the cgroups of a pod's containers. The cgroup of a container's monitor process may have the
-// container's id. The usage of the two cgroups is then added up.
+// containers reads the cgroups of a pod's containers. It adds a container's monitor process, which has the same id.
 func (g Group) containers() (all []Usage) {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
@@ -202,8 +201,7 @@ type Usage struct {
 	CPU        time.Duration `json:"cpu"`
 	System     time.Duration `json:"system"`     // part of CPU that the kernel used; 0 if unknown
 	WorkingSet int64         `json:"workingSet"` // memory without inactive file pages, in bytes
-	// Throttled is the number of periods in which the cgroup's own CPU limit stopped the cgroup; -1 if unknown. Limits
-	// of the cgroup's children do not count.
+	// Throttled counts the periods in which the cgroup's own CPU limit, not one below, stopped it; -1 if unknown.
 	Throttled  int     `json:"throttled"`
 	Containers []Usage `json:"within,omitempty"` // usage of the pod's containers
 }
@@ -273,8 +271,7 @@ func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	return groups
 }
 
-// search looks for the cgroups of missing pods, from the top of the hierarchy downwards. It moves each pod from
-// missing to found, with the path below the hierarchy.
+// search looks for the cgroups of missing pods, level by level. It moves pods from missing to found, with paths.
 func search(files fs.FS, hierarchy string, missing map[string]bool, found map[string]string) {
 	level := []string{"."}
 	for depth, seen := 0, 0; depth < searchDepth && len(level) > 0 && len(missing) > 0; depth++ {
