@@ -211,10 +211,9 @@ type BackedVolume interface {
 type VolumePart struct {
 	Name     string // name of the layer
 	Encrypts bool   // set if the part encrypts all data before they reach the device
-	// Device makes a new device on the given device, and returns the new device's path. It is nil if the part is above
-	// the file system. If the part makes objects outside of Tare, such as a device mapping of the kernel, their names
-	// must be name, or name with an underscore and a suffix. These objects are removed with the volume, and by tare
-	// clean.
+	// Device makes a new device on the given device, and returns the new path; nil: the part is above the file system.
+	// If it makes objects outside of Tare, such as a device mapping of the kernel, their names must be name, or name
+	// with an underscore and a suffix. These objects are removed with the volume, and by tare clean.
 	Device func(ctx context.Context, device, name string) (string, error)
 	// Directory returns the directory that replaces the empty directory dir; nil: the part is below the file system.
 	Directory func(ctx context.Context, dir string) (string, error)

@@ -86,8 +86,7 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 }
 
 // Apply makes or changes objects by server-side apply. It records each object before, and refuses objects of another
-// owner. An object without a namespace gets the site's namespace. Apply returns the objects as the API server has
-// them.
+// owner. An object without a namespace gets the site's namespace. Apply returns objects as the API server has them.
 func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -129,10 +130,7 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 		case err != nil:
 			d.add("namespace "+s.level.Namespace, "", err)
 		default:
-			level := ns.Labels[cluster.EnforceLabel]
-			if level == "" {
-				level = "as the cluster has it"
-			}
+			level := cmp.Or(ns.Labels[cluster.EnforceLabel], "as the cluster has it")
 			d.add("namespace "+s.level.Namespace, "exists; Pod Security "+shorten(level), nil)
 		}
 		return s.level.Namespace

@@ -53,8 +53,8 @@ func Strays() ([]Stray, error) {
 }
 
 // Clean kills all strays, and all processes that they start meanwhile, waits for their end, and returns them. It
-// kills no other process: it opens a descriptor of a process, so that the process id is not reused, and then reads
-// the marker again.
+// kills no other process: with a descriptor of the process open, so that its id is not reused, it reads the marker
+// again.
 func Clean(ctx context.Context) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {

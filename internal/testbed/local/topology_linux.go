@@ -200,9 +200,8 @@ func ipNet(p netip.Prefix) *net.IPNet {
 
 const serviceTable = "service"
 
-// addService makes the service's address on the client's node, as kube-proxy does: by destination NAT before routing.
-// Packets from pods and from the node go to the server pod. With several members, they go to the first member. Ports
-// do not change.
+// addService makes the service's address on the client's node by destination NAT before routing, as kube-proxy does.
+// Packets from pods and from the node go to the server pod, the first of several members. Ports do not change.
 func addService() error {
 	conn, err := nftables.New()
 	if err != nil {

@@ -170,9 +170,8 @@ func bucket(rate float64, mtu int) float64 {
 
 func (n *network) Unshaped() testbed.Shape { return n.unshaped }
 
-// Shape sets the properties of the wire. On each node, packets are first lost or delayed (netem), and then limited to
-// the rate by a token bucket filter. The rate is rounded to whole bytes per second. The MTU applies to every
-// interface between the pods.
+// Shape sets the properties of the wire. Packets from each node are first lost or delayed (netem), and then limited
+// by a token bucket filter, to whole bytes per second. The MTU applies to every interface between the pods.
 func (n *network) Shape(s testbed.Shape) error {
 	if s.MTU < minMTU || s.MTU > maxMTU {
 		return fmt.Errorf("MTU %d: must be %d to %d bytes", s.MTU, minMTU, maxMTU)

@@ -186,9 +186,8 @@ func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	return c.CPU, true
 }
 
-// sidecarUsage adds up the usage of sidecars over all pods of a role, by ROLE-NAME, except Tare's own sidecars. All
-// usage of a sidecar counts if the sidecar appears only at the second reading. known is false if one pod cannot be
-// read, since the sum would be too small.
+// sidecarUsage adds up the usage of sidecars, except Tare's own, by ROLE-NAME. All usage of a sidecar that is new at
+// the second reading counts. known is false if one pod cannot be read, since the sum would be too small.
 func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
 		b, a := before.cgroup(p), after.cgroup(p)

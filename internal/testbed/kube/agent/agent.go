@@ -13,6 +13,7 @@ package agent
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -299,10 +300,7 @@ func plainVersion(version string) string {
 		}
 		return -1
 	}, version)
-	if plain == "" {
-		return "unknown"
-	}
-	return plain[:min(len(plain), 100)]
+	return cmp.Or(plain[:min(len(plain), 100)], "unknown")
 }
 
 // versionError means that the image contains another version of Tare than this program.

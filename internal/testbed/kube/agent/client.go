@@ -132,9 +132,8 @@ func (s *Client) RoundTrip(ctx context.Context) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-// abandon records a program that may still run although no caller waits for it. The client ends the program over the
-// present or the next connection, before any other request. Without a further connection, the program ends with the
-// lease.
+// abandon records a program that may still run although no caller waits for it. The client ends it over the present
+// or the next connection, before any other request. Without a connection, it ends with the lease.
 func (s *Client) abandon(program string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

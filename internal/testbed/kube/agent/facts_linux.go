@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,9 +46,7 @@ func ReadFacts() Facts {
 	}
 	e := machine.Describe(context.Background(), "", nil, nil)
 	f.CPUModel, f.CPUs, f.Hypervisor = plain(e.CPU.Model), e.CPU.Usable, e.Hypervisor != ""
-	if f.Confidential == "" {
-		f.Confidential = e.Confidential
-	}
+	f.Confidential = cmp.Or(f.Confidential, e.Confidential)
 	return f
 }
 

@@ -31,9 +31,8 @@ type remoteProgram struct {
 	giveUp  context.CancelCauseFunc
 }
 
-// Start starts a program in the pod. When the program has ended, its outputs are written to the command's writers.
-// Outputs that are incomplete or do not match their digests are not written. Each output may have 256 MiB. The
-// standard input may have 16 MiB, and is read before the start.
+// Start starts a program in the pod. When the program has ended, complete outputs with matching digests are written
+// to the command's writers. Each output may have 256 MiB. The input may have 16 MiB, and is read before the start.
 func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

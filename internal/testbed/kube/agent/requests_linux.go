@@ -208,9 +208,7 @@ const podsLimit = 10000
 
 // counters reads the requested counters. It finds all cgroups first, to read all counters at nearly the same time.
 func (s *Server) counters(q *CountersRequest) (Counters, error) {
-	if q == nil {
-		q = &CountersRequest{}
-	}
+	q = cmp.Or(q, &CountersRequest{})
 	if len(q.Cgroups) > podsLimit {
 		return Counters{}, fmt.Errorf("counters: the request names %d pods; the maximum is %d", len(q.Cgroups), podsLimit)
 	}

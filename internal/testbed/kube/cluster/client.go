@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -55,9 +56,7 @@ type Client interface {
 // NewClient makes the client of a cluster. All groups of the API share one transport and one limit of requests.
 func NewClient(config *rest.Config) (Client, error) {
 	c := &client{config: *config}
-	if c.config.UserAgent == "" {
-		c.config.UserAgent = rest.DefaultKubernetesUserAgent()
-	}
+	c.config.UserAgent = cmp.Or(c.config.UserAgent, rest.DefaultKubernetesUserAgent())
 	var err error
 	if c.transport, err = rest.HTTPClientFor(&c.config); err != nil {
 		return nil, err

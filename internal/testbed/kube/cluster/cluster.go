@@ -7,6 +7,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -67,9 +68,8 @@ func (c *Cluster) Say(line string) {
 	}
 }
 
-// Mapping returns the resource of a kind, from a cache. If the cache lacks the kind, Mapping reads the kinds again,
-// since the kind may just have been installed. If the cluster lacks it, too, meta.IsNoMatchError is true for the
-// error.
+// Mapping returns the resource of a kind, from a cache. It reads kinds that the cache lacks, since they may just have
+// been installed. For an unknown kind, meta.IsNoMatchError is true for the error.
 func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if !meta.IsNoMatchError(err) {
@@ -154,9 +154,8 @@ func (e *TimeoutError) Error() string {
 	return text
 }
 
-// Await calls poll again and again, with growing pauses, until ok is true, poll fails, or the limit is reached.
-// awaited names the awaited state ("condition Ready of VarmorPolicy demo"). now is the present state ("status
-// Pending"). Lines of progress and errors contain these names.
+// Await calls poll with growing pauses until ok is true, poll fails, or the limit is reached. Errors and progress
+// contain awaited ("condition Ready of VarmorPolicy demo") and now, the latest state ("status Pending").
 func (c *Cluster) Await(
 	ctx context.Context, awaited string, limit time.Duration, poll func(context.Context) (ok bool, now string, err error),
 ) error {
@@ -256,9 +255,8 @@ func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev
 	}
 }
 
-// configure reads the kubeconfig that the options name. Otherwise it reads the files in KUBECONFIG, or
-// ~/.kube/config. Without any kubeconfig, it uses the service account of Tare's own pod. It also returns the name of
-// the context.
+// configure reads the kubeconfig of the options, or the files in KUBECONFIG or ~/.kube/config. Without any, it uses
+// the service account of Tare's own pod. It also returns the name of the context.
 func configure(o Options, name string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
@@ -274,19 +272,14 @@ func configure(o Options, name string) (*rest.Config, string, error) {
 		}
 		return config, "in-cluster", nil
 	}
-	if name == "" {
-		name = raw.CurrentContext
-	}
+	name = cmp.Or(name, raw.CurrentContext)
 	known := strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
 	if name == "" {
 		return nil, "", fmt.Errorf("kubeconfig %s has no current context: "+
 			"name one by testbed.kubernetes.context (there are %s)", where, known)
 	}
 	if raw.Contexts[name] == nil {
-		if known == "" {
-			known = "none"
-		}
-		return nil, "", fmt.Errorf("kubeconfig %s has no context %q (there are: %s)", where, name, known)
+		return nil, "", fmt.Errorf("kubeconfig %s has no context %q (there are: %s)", where, name, cmp.Or(known, "none"))
 	}
 	config, err := clientcmd.NewNonInteractiveClientConfig(*raw, name, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
 	if err != nil {

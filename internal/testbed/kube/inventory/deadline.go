@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,9 +135,7 @@ func (r *Record) extendAll(ctx context.Context) {
 	for _, namespace := range namespaces {
 		if err := r.extend(ctx, namespace); errors.Is(err, ErrCleaned) {
 			r.mu.Lock()
-			if r.cleaned == nil {
-				r.cleaned = err
-			}
+			r.cleaned = cmp.Or(r.cleaned, err)
 			r.mu.Unlock()
 		}
 	}

@@ -27,8 +27,7 @@ type Leftover struct {
 	Alive   bool     // set if the holder is alive or may be alive; Clean then removes no object
 	Objects []string // names of existing objects, in kubectl's form
 	// Foreign lists objects outside of the record's namespace, if Tare has not made that namespace. Clean does not
-	// delete them: anybody who may write into that namespace can forge a record, to make tare clean delete objects that
-	// the writer may not delete.
+	// delete them. Otherwise, a user who may write there could make tare clean delete objects of others.
 	Foreign []string
 
 	holder  holder

@@ -267,9 +267,8 @@ func (i Item) same(o Item) bool {
 
 const maxItems = 1000
 
-// readItems parses the items of a record and validates them. Everyone who may write ConfigMaps can write a record,
-// and tare clean may have more rights than the writer. An item must therefore name an object, and not, for example, a
-// path through a proxy.
+// readItems parses and validates the items of a record. Everyone who may write ConfigMaps can write a record, and
+// tare clean may have more rights. An item must therefore name an object, and no path through a proxy.
 func readItems(text string) (items []Item, err error) {
 	if err := json.Unmarshal([]byte(text), &items); err != nil {
 		return nil, fmt.Errorf("its inventory: %w", err)

@@ -72,9 +72,8 @@ func clean(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftove
 	return removed, errors.Join(errs...)
 }
 
-// RemoveEarlier removes the leftovers of earlier, killed sessions of this run. It looks in a namespace, or in all
-// namespaces if namespace is "". Later calls do nothing. Errors are reported only as progress, since the run can
-// continue.
+// RemoveEarlier removes the leftovers of earlier, killed sessions of this run in a namespace, or in all if namespace
+// is "". Later calls do nothing. Errors are only reported as progress, since the run can continue.
 func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	r.earlier.Do(func() {
 		if err := r.removeSessions(ctx, namespace, holderGone+heartbeat); err != nil {
@@ -197,9 +196,8 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted first, since
-	// their controllers may have to act while the namespace exists. Pods are deleted first, too: if the namespace
-	// controller finds pods, it waits for seconds.
+	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted first, for
+	// their controllers. Pods are deleted first, too: a namespace controller that finds pods waits for seconds.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
 		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })

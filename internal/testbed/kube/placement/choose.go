@@ -148,9 +148,8 @@ func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	return nil
 }
 
-// chooseClients chooses the nodes of clients after the first. With placement same-node, all are on the client's node.
-// Otherwise clients are assigned in turn to the client's node and to nodes without a server, those of an earlier
-// choice first.
+// chooseClients chooses the nodes of clients. With placement same-node, all are on the client's node. Otherwise they
+// are assigned in turn to the client's node and to nodes without a server, those of an earlier choice first.
 func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	on := []*corev1.Node{c.Client}
 	if len(r.Clients) > 1 && r.Placement != experiment.SameNode {
