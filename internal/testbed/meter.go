@@ -95,8 +95,7 @@ func Joined(lists ...[]Resource) (all []Resource) {
 	return all
 }
 
-// ReadConnections reads the number of entries and the size of the connection tracking table in the calling thread's
-// network namespace. They are 0 if there is no table.
+// ReadConnections reads entries and size of the calling thread's connection tracking table; 0 without a table.
 func ReadConnections() Resource {
 	read := func(name string) (n float64) {
 		text, _ := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_" + name)

@@ -49,17 +49,17 @@ type connection interface {
 
 // Start starts the named helper at a place of a site. The helper runs until Close.
 func Start(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
-	return start(ctx, site, where, testbed.HelperAt(site, where, name))
+	return start(ctx, site, where, name, false)
 }
 
 // StartSubject starts a helper as a subject, in the layers' wrappers.
 func StartSubject(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
-	cmd := testbed.HelperAt(site, where, name)
-	cmd.Subject = true
-	return start(ctx, site, where, cmd)
+	return start(ctx, site, where, name, true)
 }
 
-func start(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
+func start(ctx context.Context, site testbed.Site, where testbed.Place, name string, subject bool) (*Helper, error) {
+	cmd := testbed.HelperAt(site, where, name)
+	cmd.Subject = subject
 	if testbed.HelperName() != "" {
 		return nil, errors.New("a helper does not start helpers: the program's main function must call Helper first")
 	}

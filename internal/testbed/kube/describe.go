@@ -114,11 +114,10 @@ func (s *Site) usageNote(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	for _, p := range s.podList() {
-		sandbox, err := p.Sandbox(ctx)
-		if err != nil {
+		switch sandbox, err := p.Sandbox(ctx); {
+		case err != nil:
 			return "", err
-		}
-		if sandbox != "" {
+		case sandbox != "":
 			return fmt.Sprintf("arm %s: metrics of CPU time and memory of its programs are missing, "+
 				"because a sandbox, %s, counts by a clock of its own; accounting: %s measures them",
 				shorten(s.arm), shorten(sandbox), experiment.OnNode), nil

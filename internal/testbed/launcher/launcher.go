@@ -61,8 +61,7 @@ type Seccomp struct {
 // Landlock lets a program read, execute and write all files, but create and remove files only below Writable.
 type Landlock struct {
 	Writable []string `json:"writable,omitempty"`
-	// Rules is the total number of rules: a rule for the root, a rule for each directory in Writable, and other rules
-	// for files below /proc/sys that programs do not open.
+	// Rules is the number of rules: for the root, for each directory of Writable, and for unused files in /proc/sys.
 	Rules int `json:"rules"`
 }
 

@@ -105,8 +105,7 @@ func closeMapping(name string) error {
 	return err
 }
 
-// mappings lists the device mappings of the kernel that have this name, or this name with an underscore and a suffix.
-// For example, NAME_dif authenticates the sectors of NAME.
+// mappings lists the kernel's device mappings with this name, or with this name, an underscore and a suffix.
 func mappings(name string) (list []string) {
 	files, _ := filepath.Glob("/sys/block/dm-*/dm/name")
 	for _, file := range files {

@@ -188,8 +188,7 @@ func (s *netNamespace) close() {
 	_ = s.ns.Close()
 }
 
-// sysctl sets a kernel parameter below /proc/sys/net in the namespace. If /proc/sys is read-only, as in a container,
-// it mounts another /proc and writes the parameter there.
+// sysctl sets a kernel parameter in the namespace. If /proc/sys is read-only, it mounts another /proc for it.
 func (s *netNamespace) sysctl(name, value string) error {
 	return s.thread.do(func() error {
 		err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)

@@ -58,8 +58,7 @@ func refusal(err error) testbed.Status {
 	return testbed.Missing
 }
 
-// probeUserNamespace starts a program as root of a new user namespace, in a new network namespace. Some systems allow
-// the user namespace, but not the network namespace in it.
+// probeUserNamespace starts a program in a new user namespace and network namespace. Systems may refuse either.
 func probeUserNamespace(ctx context.Context) testbed.Finding {
 	f := testbed.Finding{Name: "user namespace", Status: testbed.Works}
 	if os.Getenv(UserNamespaceVariable) != "" && !NeedsUserNamespace() {

@@ -173,8 +173,7 @@ func observed(before, after *reading, s sampledPods) map[string]testbed.Observed
 	return all
 }
 
-// observedCPU returns the CPU time of an observed pod that exists at the second reading, or false if it is unknown.
-// All CPU time of a pod that started after the first reading counts.
+// observedCPU returns an observed pod's CPU time, or false if it is unknown. All CPU time of a new pod counts.
 func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	if cpu, known := used(before, after, p); known {
 		return cpu, true

@@ -23,8 +23,8 @@ const (
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// serverSession is the agent's side of one session, over any number of connections. The session ends when the client
-// has sent nothing during the lease.
+// serverSession is the agent's side of a session, over any connections. It ends when the client is silent for the
+// lease.
 type serverSession struct {
 	server *Server
 	name   string

@@ -235,8 +235,7 @@ func retryAfter(response *http.Response) time.Duration {
 	return min(time.Duration(seconds)*time.Second, 10*time.Second)
 }
 
-// Exec runs a program in any container of any pod. It returns up to 1 MiB of each output. If the exit status is
-// not 0, the error is a *testbed.ExitError.
+// Exec runs a program in any container. It returns up to 1 MiB of each output. A failure is a *testbed.ExitError.
 func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
 	options := &corev1.PodExecOptions{Container: container, Command: args, Stdout: true, Stderr: true}
 	executor, err := c.executor(namespace, pod, options)

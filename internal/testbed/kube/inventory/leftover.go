@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -277,9 +278,7 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 			found = append(found, l)
 		}
 	}
-	if trusted == nil {
-		trusted = &Leftover{Owner: s.owner, Holder: made.Holder, holder: made.holder}
-	}
+	trusted = cmp.Or(trusted, &Leftover{Owner: s.owner, Holder: made.Holder, holder: made.holder})
 	if all {
 		trusted.items = union(trusted.items, made.items)
 	}

@@ -111,13 +111,9 @@ func current(nodes []*corev1.Node, before *corev1.Node) *corev1.Node {
 }
 
 // present returns the present states of nodes from an earlier choice, without nodes that are gone.
-func present(nodes, before []*corev1.Node) (list []*corev1.Node) {
-	for _, b := range before {
-		if n := current(nodes, b); n != nil {
-			list = append(list, n)
-		}
-	}
-	return list
+func present(nodes, before []*corev1.Node) []*corev1.Node {
+	list := testbed.Each(before, func(b *corev1.Node) *corev1.Node { return current(nodes, b) })
+	return slices.DeleteFunc(list, func(n *corev1.Node) bool { return n == nil })
 }
 
 func controlPlane(n *corev1.Node) int {

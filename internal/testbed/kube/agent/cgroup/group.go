@@ -38,8 +38,8 @@ var (
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns a cgroup. For the top directory of each hierarchy, find returns the cgroup's directory. controllers
-// lists the possible names of the hierarchy's controllers.
+// groupAt returns a cgroup. find returns its directory below the top of a hierarchy, which may have these
+// controllers.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
