@@ -149,9 +149,9 @@ type Command struct {
 	Files   []*os.File // files that the program gets as descriptors 3, 4 and so on; only for programs on this machine
 }
 
-// Process is a started command. It and its descendants end before Wait or Kill returns, at the latest with Tare.
+// Process is a started command. It has ended with its descendants when Wait or Kill returns, or when Tare ends.
 type Process interface {
-	// Wait waits for the end of the process and returns its usage. A failed process has an *ExitError as error.
+	// Wait waits for the process to end and returns its usage. An exit status other than 0 makes an *ExitError.
 	Wait() (Usage, error)
 	// Kill ends the process and its descendants. A waiting Wait then returns.
 	Kill() error

@@ -48,7 +48,7 @@ func Run(ctx context.Context, site Site, where Place, cmd Command) (Usage, error
 	return process.Wait()
 }
 
-// Output runs a program at a place of a site and returns its output. An error contains its standard error's end.
+// Output runs a program at a place of a site and returns its output. An error contains the end of its standard error.
 func Output(ctx context.Context, site Site, where Place, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	_, err := Run(ctx, site, where, Command{Args: args, Stdout: &out})
@@ -224,7 +224,7 @@ func (p Place) Server() bool {
 	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
 }
 
-// Spread assigns members to nodes in turn; nodes 0 means one each. It returns each member's node, from 1.
+// Spread assigns members to nodes in turn (0 nodes: one each), and returns the numbers of their nodes, from 1.
 func Spread(members, nodes int) []int {
 	if nodes <= 0 {
 		nodes = members

@@ -257,14 +257,12 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return out.Bytes(), used, err
 }
 
-// maxSingleRequest is the maximum size of a single request, in bytes. A request may contain many HTTP requests.
-const maxSingleRequest = 1 << 30
-
 // Reading makes the main function of a helper for a single request. Errors about the request begin with name.
 func Reading[O any](name string, do func(ctx context.Context, request O) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var request O
-		if err := json.NewDecoder(io.LimitReader(os.Stdin, maxSingleRequest)).Decode(&request); err != nil {
+		const limit = 1 << 30 // bytes; a request may contain many HTTP requests
+		if err := json.NewDecoder(io.LimitReader(os.Stdin, limit)).Decode(&request); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		return do(ctx, request)

@@ -87,7 +87,7 @@ func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 	}
 }
 
-// Exchange sends a request, which is one line, to a socket and returns the response. It connects within patience.
+// Exchange sends a one-line request to a socket and returns the response. It retries to connect for patience.
 func Exchange(ctx context.Context, socket string, patience time.Duration, request []byte) ([]byte, error) {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -181,7 +181,7 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 	return on.record.Remove(ctx, items...)
 }
 
-// Record announces objects of these kinds, with the site's labels and namespace, for Close and Clean to remove.
+// Record records that objects of these kinds will be made with the site's labels, for Close and Clean to remove.
 func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {

@@ -178,7 +178,7 @@ var relevant = []string{
 	"constellation", "kata-deploy", "cert-manager", "vault", "openbao",
 }
 
-// standInAnnotation is a warning, as annotation of pods that stand in for something real such as a device.
+// standInAnnotation is the annotation with a warning of pods that stand in for something real, such as a device.
 const standInAnnotation = "tare/stand-in"
 
 // components returns the images of relevant components, and the stand-ins of all that the user may list.

@@ -305,7 +305,7 @@ func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, imag
 
 func (s *Site) planNamespace() *corev1.Namespace {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: s.unique, Labels: s.Labels(), Annotations: map[string]string{"tare/arm": s.arm},
+		Name: s.unique, Labels: s.Labels(), Annotations: map[string]string{inventory.ArmLabel: s.arm},
 	}}
 	ns.Labels[cluster.EnforceLabel] = s.podSecurity()
 	return ns

@@ -25,7 +25,7 @@ const prefix = "tare-launcher:"
 // Settings are the restrictions that a launcher applies. The zero value restricts nothing.
 type Settings struct {
 	NoNewPrivs bool `json:"noNewPrivs,omitempty"`
-	// Seccomp is a filter of system calls. If this user may not install it otherwise, the launcher sets no_new_privs.
+	// Seccomp is a filter of system calls. The launcher sets no_new_privs if this user may not install it without.
 	Seccomp       *Seccomp  `json:"seccomp,omitempty"`
 	Landlock      *Landlock `json:"landlock,omitempty"`      // ruleset; it also sets no_new_privs
 	Drop          uint64    `json:"drop,omitempty"`          // bit set of capabilities that the program loses and cannot regain

@@ -184,7 +184,7 @@ func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	return k.running[dead.PGRP]
 }
 
-// reap reaps a dead child, charges a program unless nil, and reports whether the child is gone. k.mu is held.
+// reap reaps a dead child and adds its usage to a program, or to none (nil). It reports whether the child is gone.
 func reap(pid int, of *Program) bool {
 	var used unix.Rusage
 	for {

@@ -17,7 +17,7 @@ import (
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is how many dropped programs a session remembers. Late requests name none dropped earlier.
+	// droppedLimit is how many dropped programs a session remembers. Late requests do not name older ones.
 	droppedLimit = 10000
 )
 

@@ -19,8 +19,6 @@ import (
 	"tare/internal/text/safetext"
 )
 
-const mount = "sys/fs/cgroup"
-
 // Group locates the files of one cgroup. In version 1 every controller has a directory of its own.
 type Group struct {
 	files   fs.FS
@@ -38,8 +36,7 @@ var (
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns a cgroup. find returns its directory below the top of a hierarchy, which may have these
-// controllers.
+// groupAt returns a cgroup. find returns its directory in the hierarchy with this top directory and controllers.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
@@ -59,7 +56,7 @@ func groupAt(files fs.FS, root string, find func(top string, controllers []strin
 // Own returns the cgroup of this process, whose paths by controller are in groups (proc.Groups). In a container, a
 // path may not exist below the mount. The container then sees its own cgroup at the mount itself.
 func Own(files fs.FS, groups map[string]string) Group {
-	return groupAt(files, mount, func(top string, controllers []string) string {
+	return groupAt(files, "sys/fs/cgroup", func(top string, controllers []string) string {
 		name := groups[""]
 		for _, c := range controllers {
 			for part := range strings.SplitSeq(c, ",") {
