@@ -208,7 +208,7 @@ func FuzzCgroups(f *testing.F) {
 		files, own := fstest.MapFS{}, groupsIn(t, groups)
 		for _, dir := range []string{"", "cpuacct/", "cpu/", "memory/"} {
 			for _, below := range []string{"", "a/b/"} {
-				at := mount + "/" + dir + below
+				at := "sys/fs/cgroup" + "/" + dir + below
 				files[at+"cpu.stat"] = &fstest.MapFile{Data: []byte(stat)}
 				files[at+"cpuacct.usage"] = &fstest.MapFile{Data: []byte(stat)}
 				files[at+"cpuacct.stat"] = &fstest.MapFile{Data: []byte(memory)}
