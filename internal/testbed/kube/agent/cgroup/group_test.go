@@ -15,6 +15,8 @@ import (
 	"tare/internal/run/machine/proc"
 )
 
+const mount = "sys/fs/cgroup"
+
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 
 const (
@@ -186,11 +188,11 @@ func TestOwnGroup(t *testing.T) {
 		want   Usage
 		ok     bool
 	}{
-		"version 1": {below("sys/fs/cgroup", one), "3:cpuacct:/a/b\n2:cpu:/a/b\n1:memory:/a/b\n0::/x\n", Usage{CPU: 5000, WorkingSet: 700, Throttled: 3}, true},
-		"version 2": {below("sys/fs/cgroup", two), "0::/a/b\n", Usage{CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
-		"as a container sees it": {below("sys/fs/cgroup", root), "0::/kubepods/pod1/2\n",
+		"version 1": {below(mount, one), "3:cpuacct:/a/b\n2:cpu:/a/b\n1:memory:/a/b\n0::/x\n", Usage{CPU: 5000, WorkingSet: 700, Throttled: 3}, true},
+		"version 2": {below(mount, two), "0::/a/b\n", Usage{CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
+		"as a container sees it": {below(mount, root), "0::/kubepods/pod1/2\n",
 			Usage{CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
-		"outside": {below("sys/fs/cgroup", two), "0::/../../a/b\n", Usage{CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
+		"outside": {below(mount, two), "0::/../../a/b\n", Usage{CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
 		"none":    {fstest.MapFS{}, "", Usage{}, false},
 	} {
 		got, ok := Own(c.files, groupsIn(t, c.groups)).Read()
@@ -208,7 +210,7 @@ func FuzzCgroups(f *testing.F) {
 		files, own := fstest.MapFS{}, groupsIn(t, groups)
 		for _, dir := range []string{"", "cpuacct/", "cpu/", "memory/"} {
 			for _, below := range []string{"", "a/b/"} {
-				at := "sys/fs/cgroup" + "/" + dir + below
+				at := mount + "/" + dir + below
 				files[at+"cpu.stat"] = &fstest.MapFile{Data: []byte(stat)}
 				files[at+"cpuacct.usage"] = &fstest.MapFile{Data: []byte(stat)}
 				files[at+"cpuacct.stat"] = &fstest.MapFile{Data: []byte(memory)}
