@@ -107,7 +107,7 @@ func (l *PodTemplate) Delete(ctx context.Context, names ...string) error {
 	})...)
 }
 
-// Watch watches the template's pods until the context is done. It calls see for one change at a time.
+// Watch begins a watch of the template's pods, which ends with the context. It calls see for each change in turn.
 func (l *PodTemplate) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) error {
 	informer := cluster.PodInformer(l.on.Client, l.site.Namespace(), l.selector())
 	call := func(object any, gone bool) {
