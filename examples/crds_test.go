@@ -15,7 +15,6 @@ import (
 
 	"tare/internal/catalog"
 	"tare/internal/experiment"
-	"tare/internal/layer/manifests"
 )
 
 // crdsVariable names a directory with the published CustomResourceDefinitions of products whose licences or
@@ -98,7 +97,9 @@ func applied(t *testing.T) []from {
 		}
 		for _, arm := range x.Arms {
 			for _, l := range arm.Layers {
-				config, ok := l.Config.(*manifests.Config)
+				config, ok := l.Config.(interface {
+					Objects() ([]*unstructured.Unstructured, error)
+				})
 				if !ok {
 					continue
 				}
