@@ -40,7 +40,7 @@ func TestNoSignWithoutAWord(t *testing.T) {
 			}
 		}
 	}
-	if views < 50 {
+	if views < 40 {
 		t.Errorf("%d views", views)
 	}
 }
